@@ -1,0 +1,80 @@
+"""Settings that hold for a block of code: memory limit and threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings in force.
+
+    Attributes
+    ----------
+    memory_limit : int or None
+        Bytes that one solve may allocate; ``None`` means four fifths of the memory that is
+        available when the work starts.
+    n_threads : int or None
+        Threads for the compiled kernels; ``None`` means all the cores of this process.
+    """
+
+    memory_limit: int | None = None
+    n_threads: int | None = None
+
+
+_current: ContextVar[Config] = ContextVar("kernelweave_config", default=Config())  # noqa: B039
+
+
+def get_config() -> Config:
+    """Return the settings in force."""
+    return _current.get()
+
+
+def _positive_int(name: str, value: int) -> int:
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    return int(value)
+
+
+@contextmanager
+def config_context(
+    *, memory_limit: float | None = None, n_threads: int | None = None
+) -> Iterator[Config]:
+    """Change settings inside a ``with`` block; settings not given keep their value.
+
+    Parameters
+    ----------
+    memory_limit : int, optional
+        Bytes that one solve may allocate.
+    n_threads : int, optional
+        Threads for the compiled kernels.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core import config_context, get_config
+    >>> with config_context(memory_limit=2**30, n_threads=1):
+    ...     get_config().memory_limit
+    1073741824
+    """
+    new = get_config()
+    if memory_limit is not None:
+        new = replace(new, memory_limit=_positive_int("memory_limit", int(memory_limit)))
+    if n_threads is not None:
+        new = replace(new, n_threads=_positive_int("n_threads", n_threads))
+    token = _current.set(new)
+    try:
+        yield new
+    finally:
+        _current.reset(token)
+
+
+def effective_threads() -> int:
+    """Return how many threads a compiled kernel may use now."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    cores = available or os.cpu_count() or 1
+    limit = get_config().n_threads
+    return cores if limit is None else min(limit, cores)

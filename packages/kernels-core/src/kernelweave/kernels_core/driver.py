@@ -1,0 +1,261 @@
+"""The one outer loop: stopping, bounds, history, progress, warnings and interruption."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from .clock import remaining, time_limit
+from .exceptions import UnsupportedProblemError, convergence_warning
+from .problem import Problem
+from .progress import Callback, Progress, notify
+from .registry.specs import AlgorithmSpec
+from .registry.views import get_algorithm
+from .result import History, Result, SolveInterrupted, Status, relative_gap
+
+
+class Algorithm(Protocol):
+    """What an algorithm's target is: a class with these methods.
+
+    ``gap`` returns *proved* bounds on the optimum of the problem: the upper one belongs to the
+    current iterate. Optional methods: ``solution(state)`` (the learner's solution at
+    ``best(state)``), ``counts(state)`` (a mapping of cumulative counts), ``outcome(state)``
+    (a `Status` to stop with, or ``None`` to go on).
+    """
+
+    def init(self, problem: Problem, random_state: np.random.RandomState, **params: Any) -> Any:
+        """Return the first state."""
+
+    def step(self, state: Any) -> Any:
+        """Return the next state."""
+
+    def gap(self, state: Any) -> tuple[float, float]:
+        """Return (lower, upper) bounds on the optimum."""
+
+    def best(self, state: Any) -> Any:
+        """Return the kernel parameters of the current iterate."""
+
+
+def check_limits(tol: float, max_iter: int, max_time: float | None) -> None:
+    """Raise if a stopping parameter makes no sense.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, the value seen and what is accepted.
+    """
+    if not isinstance(tol, numbers.Real) or not tol >= 0 or math.isinf(tol):
+        raise ValueError(f"tol must be a finite number >= 0, got {tol!r}")
+    if isinstance(max_iter, bool) or not isinstance(max_iter, numbers.Integral) or max_iter < 0:
+        raise ValueError(f"max_iter must be an integer >= 0, got {max_iter!r}")
+    if max_time is not None and (not isinstance(max_time, numbers.Real) or not max_time > 0):
+        raise ValueError(f"max_time must be None or a number of seconds > 0, got {max_time!r}")
+
+
+def check_accepts(spec: AlgorithmSpec, problem: Problem) -> None:
+    """Refuse a problem that the algorithm does not solve, before any work.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        Naming who, what is required and what was given.
+    """
+    if spec.accepts_triple(problem.triple):
+        return
+    have = dict(zip(("family", "learner", "constraint"), problem.triple, strict=True))
+    wanted = " or ".join("(" + ", ".join(triple) + ")" for triple in spec.accepts)
+    raise UnsupportedProblemError(
+        f"{spec.name} solves (family, learner, constraint) = {wanted}, got "
+        f"({', '.join(have.values())}): choose another algorithm or change the problem"
+    )
+
+
+@dataclass
+class _Run:
+    """The driver's own record of a solve in progress."""
+
+    algorithm: Any
+    name: str
+    tol: float
+    started: float
+    lower: float = -math.inf
+    upper: float = math.inf
+    n_iter: int = 0
+    parameters: Any = None
+    solution: Any = None
+    history: History = field(default_factory=History)
+
+    def observe(self, state: Any) -> None:
+        """Take in the bounds of a state; keep its parameters if it is the best so far."""
+        lower, upper = (float(bound) for bound in self.algorithm.gap(state))
+        self.lower = max(self.lower, lower)
+        if upper < self.upper or self.parameters is None:
+            self.parameters = self.algorithm.best(state)
+            solution = getattr(self.algorithm, "solution", None)
+            self.solution = None if solution is None else solution(state)
+            self.upper = min(upper, self.upper)
+        counts: Callable[[Any], Mapping[str, int]] | None
+        counts = getattr(self.algorithm, "counts", None)
+        self.history.append(
+            lower=self.lower,
+            upper=self.upper,
+            value=upper,
+            seconds=time.monotonic() - self.started,
+            counts={} if counts is None else counts(state),
+        )
+
+    def outcome(self, state: Any) -> Status | None:
+        own = getattr(self.algorithm, "outcome", None)
+        return None if own is None else own(state)
+
+    def progress(self) -> Progress:
+        gap = relative_gap(self.lower, self.upper)
+        seconds = time.monotonic() - self.started
+        return Progress(self.name, self.n_iter, self.lower, self.upper, gap, self.tol, seconds)
+
+    def result(self, status: Status) -> Result:
+        return Result(
+            value=self.upper,
+            lower_bound=self.lower,
+            upper_bound=self.upper,
+            gap=relative_gap(self.lower, self.upper),
+            status=status,
+            n_iter=self.n_iter,
+            history=self.history,
+            parameters=self.parameters,
+            solution=self.solution,
+            algorithm=self.name,
+            seconds=time.monotonic() - self.started,
+        )
+
+
+def solve(
+    problem: Problem,
+    algorithm: str | AlgorithmSpec,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    callback: Callback | None = None,
+    verbose: int = 0,
+    on_interrupt: str = "raise",
+    **params: Any,
+) -> Result:
+    """Solve ``problem`` to a relative certified gap of ``tol``.
+
+    Stops when ``(upper − lower) / max(|upper|, |lower|) ≤ tol``, where both bounds are proofs,
+    or at a limit. The parameters returned are those of the best upper bound.
+
+    Parameters
+    ----------
+    problem : Problem
+        Family, learner, constraint and data.
+    algorithm : str or AlgorithmSpec
+        A registered name, or a spec that need not be registered.
+    tol : float, default=1e-3
+        Relative certified gap to reach.
+    max_iter : int, default=1000
+        Outer iterations at most.
+    max_time : float, optional
+        Seconds at most; inner solves see the same deadline.
+    random_state : int or RandomState, optional
+        The only source of randomness.
+    callback : callable, optional
+        Called with a `Progress` after each iteration; returning ``True`` stops.
+    verbose : int, default=0
+        Positive: print one line per iteration.
+    on_interrupt : {"raise", "return"}, default="raise"
+        On Ctrl-C, raise `SolveInterrupted` (a KeyboardInterrupt that holds the result), or
+        return the best iterate.
+    **params
+        Passed to the algorithm's ``init``.
+
+    Returns
+    -------
+    Result
+        Parameters, bounds, gap, status and history.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        If the algorithm does not accept the problem.
+    SolveInterrupted
+        On Ctrl-C, after the first iterate.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If it stopped before the gap closed.
+    """
+    check_limits(tol, max_iter, max_time)
+    if on_interrupt not in ("raise", "return"):
+        raise ValueError(f"on_interrupt must be 'raise' or 'return', got {on_interrupt!r}")
+    spec = get_algorithm(algorithm) if isinstance(algorithm, str) else algorithm
+    check_accepts(spec, problem)
+    run = _Run(spec.load()(), spec.name, float(tol), time.monotonic())
+
+    def tell(progress: Progress) -> bool:
+        return notify(progress, callback, verbose)
+
+    with time_limit(max_time):
+        try:
+            status = _loop(run, problem, _random(random_state), params, max_iter, tell)
+        except KeyboardInterrupt as stop:
+            if run.parameters is None:
+                raise
+            result = run.result(Status.INTERRUPTED)
+            if on_interrupt == "raise":
+                raise SolveInterrupted(result) from stop
+            return result
+    result = run.result(status)
+    if not status.success and status is not Status.STOPPED:
+        warnings.warn(result.message, convergence_warning(), stacklevel=2)
+    return result
+
+
+def _loop(
+    run: _Run,
+    problem: Problem,
+    random_state: np.random.RandomState,
+    params: dict[str, Any],
+    max_iter: int,
+    tell: Callable[[Progress], bool],
+) -> Status:
+    """Iterate until something says stop, and say what."""
+    state = run.algorithm.init(problem, random_state, **params)
+    while True:
+        run.observe(state)
+        progress = run.progress()
+        if tell(progress):
+            return Status.STOPPED
+        if progress.gap <= run.tol:
+            return Status.CONVERGED
+        outcome = run.outcome(state)
+        if outcome is not None:
+            return outcome
+        if remaining() <= 0.0:
+            return Status.MAX_TIME
+        if run.n_iter >= max_iter:
+            return Status.MAX_ITER
+        state = run.algorithm.step(state)
+        run.n_iter += 1
+
+
+def _random(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+    if random_state is None:
+        return np.random.RandomState(np.random.MT19937())
+    if isinstance(random_state, np.random.RandomState):
+        return random_state
+    if isinstance(random_state, numbers.Integral):
+        return np.random.RandomState(int(random_state))
+    raise ValueError(
+        f"random_state must be None, an integer or a numpy RandomState, got {random_state!r}"
+    )

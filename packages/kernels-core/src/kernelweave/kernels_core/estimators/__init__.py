@@ -1,0 +1,37 @@
+"""Estimators that run any registered algorithm; the only part that needs scikit-learn."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_WHERE = {
+    "KernelLearningClassifier": "generic",
+    "KernelLearningRegressor": "generic",
+    "KernelMachineClassifier": "machine",
+    "KernelMachineRegressor": "machine",
+}
+
+if TYPE_CHECKING:
+    from .generic import KernelLearningClassifier, KernelLearningRegressor
+    from .machine import KernelMachineClassifier, KernelMachineRegressor
+
+__all__ = [
+    "KernelLearningClassifier",
+    "KernelLearningRegressor",
+    "KernelMachineClassifier",
+    "KernelMachineRegressor",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("sklearn"):
+            raise
+        raise ImportError(
+            f"{name} needs scikit-learn, which is not installed: pip install 'scikit-learn>=1.6'"
+        ) from error

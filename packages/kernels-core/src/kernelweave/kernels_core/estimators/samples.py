@@ -1,0 +1,92 @@
+"""Training samples in canonical form, so that a weight of 2 is the sample twice.
+
+Zero weights are dropped, equal rows with equal targets merged with their weights summed, and the
+rows sorted. A solver then sees one and the same problem whatever the order of the samples and
+however a weight was written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Merged samples and the way back.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_merged, n_features)
+        Distinct rows, sorted.
+    targets : ndarray of shape (n_tasks, n_merged)
+        Their targets.
+    weight : ndarray of shape (n_merged,) or None
+        Summed weights; ``None`` where all are one.
+    owner : ndarray of shape (n_samples,)
+        Merged row of each original sample, −1 where the weight is zero.
+    share : ndarray of shape (n_samples,)
+        Part of the merged weight that each original sample holds.
+    """
+
+    X: FloatArray
+    targets: FloatArray
+    weight: FloatArray | None
+    owner: npt.NDArray[np.intp]
+    share: FloatArray
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Return merged values (n_tasks, n_merged) as shares of the original samples."""
+        result = np.zeros((values.shape[0], len(self.owner)))
+        kept = self.owner >= 0
+        result[:, kept] = values[:, self.owner[kept]] * self.share[kept]
+        return result
+
+
+def merge_samples(X: FloatArray, targets: FloatArray, weight: FloatArray) -> Samples:
+    """Return the canonical form of weighted samples.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Finite features.
+    targets : ndarray of shape (n_tasks, n_samples)
+        Finite targets.
+    weight : ndarray of shape (n_samples,)
+        Nonnegative weights, not all zero.
+
+    Returns
+    -------
+    Samples
+        Distinct rows with summed weights.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative or not finite, or all are zero.
+    """
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        worst = weight[~np.isfinite(weight) | (weight < 0)][0]
+        raise ValueError(f"sample_weight must be finite and >= 0, found {worst!r}")
+    kept = np.flatnonzero(weight > 0)
+    if len(kept) == 0:
+        raise ValueError("sample_weight is zero for every sample: at least one must be positive")
+    rows = np.hstack([X[kept], targets[:, kept].T]) + 0.0
+    _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    inverse = inverse.ravel()
+    summed = np.bincount(inverse, weights=weight[kept])
+    owner = np.full(len(weight), -1, dtype=np.intp)
+    owner[kept] = inverse
+    share = np.zeros(len(weight))
+    share[kept] = weight[kept] / summed[inverse]
+    return Samples(
+        X=np.ascontiguousarray(X[kept][first]),
+        targets=np.ascontiguousarray(targets[:, kept][:, first]),
+        weight=None if (summed == 1.0).all() else summed,
+        owner=owner,
+        share=share,
+    )

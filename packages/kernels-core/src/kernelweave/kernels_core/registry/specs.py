@@ -1,0 +1,125 @@
+"""What the registry holds: named descriptions whose targets are resolved on use."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_NAME = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
+_TARGET = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+TASKS = ("classification", "regression")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComponentSpec:
+    """A registered kernel, family, learner or constraint.
+
+    Parameters
+    ----------
+    name : str
+        Lower-case words joined by hyphens, e.g. ``"tessellated"``.
+    target : str
+        ``"module:attribute"``, imported when the item is used.
+    summary : str
+        One line for listings.
+
+    Raises
+    ------
+    ValueError
+        If a field has the wrong form.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core import ComponentSpec
+    >>> ComponentSpec(name="ordered-dict", target="collections:OrderedDict").load()
+    <class 'collections.OrderedDict'>
+    """
+
+    name: str
+    target: str
+    summary: str = ""
+
+    def __post_init__(self) -> None:
+        if not _NAME.match(self.name):
+            raise ValueError(f"name must be lower-case words joined by '-', got {self.name!r}")
+        if not _TARGET.match(self.target):
+            raise ValueError(f"target must read 'module:attribute', got {self.target!r}")
+
+    def load(self) -> Any:
+        """Import and return the target.
+
+        Raises
+        ------
+        ImportError
+            If the module or the attribute is missing; the message names the item.
+        """
+        module, _, attribute = self.target.partition(":")
+        try:
+            return getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise ImportError(f"cannot load {self.name!r} from {self.target!r}: {error}") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlgorithmSpec(ComponentSpec):
+    """A registered algorithm.
+
+    Parameters
+    ----------
+    accepts : tuple of (family, learner, constraint)
+        The triples of names that it solves; ``"*"`` stands for any name.
+    tasks : tuple of str
+        ``"classification"``, ``"regression"`` or both.
+    paper : str
+        Where it comes from, e.g. ``"Colbert and Peet 2024, Algorithm 2"``.
+    scaling : mapping of str to float
+        Declared growth exponents, e.g. ``{"m": 2.3, "n_P": 2.0}``.
+    """
+
+    accepts: tuple[tuple[str, str, str], ...]
+    tasks: tuple[str, ...]
+    paper: str = ""
+    scaling: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.accepts or any(len(triple) != 3 for triple in self.accepts):
+            raise ValueError(
+                f"accepts must hold (family, learner, constraint) triples, got {self.accepts!r}"
+            )
+        if not self.tasks or any(task not in TASKS for task in self.tasks):
+            raise ValueError(f"tasks must be taken from {TASKS}, got {self.tasks!r}")
+
+    @property
+    def family(self) -> str:
+        """Name of the family of the first accepted triple."""
+        return self.accepts[0][0]
+
+    def accepts_triple(self, triple: tuple[str, str, str]) -> bool:
+        """Tell whether the algorithm solves problems of these three names."""
+        return any(
+            all(want in ("*", have) for want, have in zip(pattern, triple, strict=True))
+            for pattern in self.accepts
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetSpec(ComponentSpec):
+    """A named data set; the target is a function without arguments returning a `Bunch`."""
+
+    task: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSpec(ComponentSpec):
+    """A reproduction of a published table or figure."""
+
+    paper: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandSpec(ComponentSpec):
+    """A command of the ``kernelweave`` program: a plain function with typed parameters."""

@@ -1,0 +1,211 @@
+"""What every solve returns: value, proved bounds, gap, status and history."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Status(enum.Enum):
+    """How a solve ended. The value is the sentence that a user reads."""
+
+    CONVERGED = "the certified relative gap is within tol"
+    STATIONARY = (
+        "a stationary point was reached; the problem is not jointly convex, so no lower bound "
+        "is claimed: try other starts"
+    )
+    MAX_ITER = (
+        "max_iter was reached before the gap closed: the bounds hold, the parameters are the "
+        "best seen; raise max_iter or tol, or choose another algorithm"
+    )
+    MAX_TIME = (
+        "max_time was reached before the gap closed: the bounds hold, the parameters are the "
+        "best seen; raise max_time or tol, or fit fewer samples"
+    )
+    STALLED = (
+        "no further progress is possible in this precision: the bounds hold; raise tol, lower C, "
+        "or use dtype='float64'"
+    )
+    STOPPED = "a callback asked to stop: the bounds hold, the parameters are the best seen"
+    INTERRUPTED = "interrupted from the keyboard: the bounds hold, the parameters are the best seen"
+
+    @property
+    def label(self) -> str:
+        """The short name, e.g. ``"max_iter"``."""
+        return self.name.lower()
+
+    @property
+    def success(self) -> bool:
+        """Whether the solve reached what it promised."""
+        return self in (Status.CONVERGED, Status.STATIONARY)
+
+
+def relative_gap(lower: float, upper: float) -> float:
+    """Return ``(upper − lower) / max(|upper|, |lower|)``, 0 where both are 0.
+
+    Examples
+    --------
+    >>> relative_gap(9.0, 10.0)
+    0.1
+    """
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        return math.inf
+    scale = max(abs(lower), abs(upper))
+    return 0.0 if scale == 0.0 else (upper - lower) / scale
+
+
+@dataclass
+class History:
+    """The course of a solve, one entry per iteration.
+
+    Attributes
+    ----------
+    lower, upper : list of float
+        Best bounds proved up to that iteration.
+    value : list of float
+        Upper bound of that iteration's own iterate.
+    seconds : list of float
+        Wall-clock time since the start.
+    counts : dict of list of int
+        Whatever the algorithm counts, e.g. ``n_solves``; cumulative.
+    """
+
+    lower: list[float] = field(default_factory=list)
+    upper: list[float] = field(default_factory=list)
+    value: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    counts: dict[str, list[int]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    @property
+    def gap(self) -> npt.NDArray[np.float64]:
+        """Relative gap after each iteration, shape (n_iter + 1,)."""
+        return np.array([relative_gap(a, b) for a, b in zip(self.lower, self.upper, strict=True)])
+
+    def append(
+        self,
+        *,
+        lower: float,
+        upper: float,
+        value: float,
+        seconds: float,
+        counts: Mapping[str, int],
+    ) -> None:
+        """Add one iteration."""
+        for series, item in (
+            (self.lower, lower),
+            (self.upper, upper),
+            (self.value, value),
+            (self.seconds, seconds),
+        ):
+            series.append(float(item))
+        for name, count in counts.items():
+            self.counts.setdefault(name, []).append(int(count))
+
+    def as_dict(self) -> dict[str, list[float] | list[int]]:
+        """Return plain lists by name, ready for JSON or a data frame."""
+        columns: dict[str, list[float] | list[int]] = {
+            "lower": list(self.lower),
+            "upper": list(self.upper),
+            "value": list(self.value),
+            "gap": self.gap.tolist(),
+            "seconds": list(self.seconds),
+        }
+        columns.update({name: list(counts) for name, counts in self.counts.items()})
+        return columns
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof of how good a solution is.
+
+    Attributes
+    ----------
+    lower_bound, upper_bound : float
+        The optimum lies between them; both ends account for rounding.
+    lower_proof, upper_proof : str
+        One sentence each: where the bound comes from.
+    """
+
+    lower_bound: float
+    upper_bound: float
+    lower_proof: str
+    upper_proof: str
+
+    @property
+    def gap(self) -> float:
+        """Relative gap, see `relative_gap`."""
+        return relative_gap(self.lower_bound, self.upper_bound)
+
+    def __str__(self) -> str:
+        return (
+            f"optimum in [{self.lower_bound:.10g}, {self.upper_bound:.10g}], relative gap "
+            f"{self.gap:.2e} (lower: {self.lower_proof}; upper: {self.upper_proof})"
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a solve.
+
+    Attributes
+    ----------
+    value : float
+        Objective at ``parameters``: the best upper bound.
+    lower_bound, upper_bound : float
+        The optimum lies between them.
+    gap : float
+        Relative gap, ``(upper − lower) / max(|upper|, |lower|)``.
+    status : Status
+        How the solve ended.
+    n_iter : int
+        Iterations made.
+    history : History
+        Bounds, times and counts per iteration.
+    parameters : object
+        The best kernel parameters, as the family understands them.
+    solution : object or None
+        The learner's solution at ``parameters`` where the algorithm kept it.
+    algorithm : str
+        Name of the algorithm that ran.
+    seconds : float
+        Wall-clock time of the solve.
+    """
+
+    value: float
+    lower_bound: float
+    upper_bound: float
+    gap: float
+    status: Status
+    n_iter: int
+    history: History
+    parameters: Any = None
+    solution: Any = None
+    algorithm: str = ""
+    seconds: float = 0.0
+
+    @property
+    def dual_gap(self) -> float:
+        """Absolute gap, ``upper_bound − lower_bound``."""
+        return self.upper_bound - self.lower_bound
+
+    @property
+    def message(self) -> str:
+        """One sentence: how it ended and what to try."""
+        return f"{self.algorithm or 'solve'}: {self.status.value} (relative gap {self.gap:.2e})"
+
+
+class SolveInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a solve; ``result`` holds the best iterate."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.message)
+        self.result = result

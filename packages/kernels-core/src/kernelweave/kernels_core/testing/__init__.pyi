@@ -1,0 +1,13 @@
+from ..kernels.checks import check_kernel
+from .algorithm import check_algorithm
+from .estimator import check_estimator
+from .problems import make_classification, make_regression, small_problems
+
+__all__ = [
+    "check_algorithm",
+    "check_estimator",
+    "check_kernel",
+    "make_classification",
+    "make_regression",
+    "small_problems",
+]

@@ -1,0 +1,80 @@
+"""Does an estimator behave as scikit-learn's and carry its proof?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .problems import make_classification, make_regression
+
+
+def check_estimator(estimator: Any) -> None:
+    """Run scikit-learn's estimator checks and ours.
+
+    Ours: the fitted estimator holds a ``result_`` whose gap is not negative and a
+    ``certificate_`` that brackets it; the order of the samples does not change predictions; a
+    sample of weight zero is a sample left out; the learned kernel works in scikit-learn's SVM.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted; it is cloned.
+
+    Raises
+    ------
+    AssertionError
+        If one of our checks fails; scikit-learn's raise their own.
+    """
+    from sklearn.base import is_classifier
+    from sklearn.utils.estimator_checks import check_estimator as check_sklearn
+
+    check_sklearn(estimator)
+    classifier = is_classifier(estimator)
+    X, y = make_classification() if classifier else make_regression()
+    _check_certificate(estimator, X, y)
+    _check_order(estimator, X, y)
+    _check_zero_weight(estimator, X, y)
+    _check_kernel(estimator, X, y, classifier)
+
+
+def _fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Any:
+    from sklearn.base import clone
+
+    return clone(estimator).fit(X, y, **fit_params)
+
+
+def _values(model: Any, X: Any) -> Any:
+    return model.decision_function(X) if hasattr(model, "classes_") else model.predict(X)
+
+
+def _check_certificate(estimator: Any, X: Any, y: Any) -> None:
+    model = _fit(estimator, X, y)
+    result, certificate = model.result_, model.certificate_
+    assert result.gap >= 0.0, f"gap must be >= 0, got {result.gap}"
+    assert certificate.lower_bound <= result.value <= certificate.upper_bound
+    assert model.dual_gap_ == result.upper_bound - result.lower_bound
+
+
+def _check_order(estimator: Any, X: Any, y: Any) -> None:
+    order = np.random.default_rng(1).permutation(len(y))
+    a = _values(_fit(estimator, X, y), X)
+    b = _values(_fit(estimator, X[order], y[order]), X)
+    np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9, err_msg="order of the samples matters")
+
+
+def _check_zero_weight(estimator: Any, X: Any, y: Any) -> None:
+    weight = np.ones(len(y))
+    weight[5:9] = 0.0
+    kept = weight > 0
+    a = _values(_fit(estimator, X, y, sample_weight=weight), X)
+    b = _values(_fit(estimator, X[kept], y[kept]), X)
+    np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9, err_msg="a zero weight is not a drop")
+
+
+def _check_kernel(estimator: Any, X: Any, y: Any, classifier: bool) -> None:
+    from sklearn.svm import SVC, SVR
+
+    kernel = _fit(estimator, X, y).kernel_
+    machine = SVC(kernel=kernel) if classifier else SVR(kernel=kernel)
+    assert np.isfinite(machine.fit(X, y).score(X, y)), "kernel_ does not work in scikit-learn"

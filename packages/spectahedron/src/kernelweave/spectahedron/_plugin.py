@@ -1,0 +1,39 @@
+"""What this package registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
+
+_TRIPLES = tuple(
+    (family, learner, "spectahedron")
+    for family in ("tessellated", "polynomial")
+    for learner in ("svc", "svr")
+)
+
+
+@hookimpl
+def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -> None:
+    register(
+        AlgorithmSpec(
+            name="tkl-frank-wolfe",
+            target="kernelweave.spectahedron.frank_wolfe:FrankWolfe",
+            accepts=_TRIPLES,
+            tasks=("classification", "regression"),
+            paper="Colbert and Peet 2024, Algorithm 2, corrected",
+            summary="rank-one atoms with an exact line search",
+            scaling={"m": 2.3, "n_P": 1.6},
+        )
+    )
+
+
+@hookimpl
+def kernelweave_register_constraints(register: Callable[[ComponentSpec], None]) -> None:
+    register(
+        ComponentSpec(
+            name="spectahedron",
+            target="kernelweave.spectahedron.constraint:Spectahedron",
+            summary="{P ⪰ ηI, tr P = n_P}",
+        )
+    )
