@@ -45,6 +45,15 @@ class Status(enum.Enum):
         """Whether the solve reached what it promised."""
         return self in (Status.CONVERGED, Status.STATIONARY)
 
+    @classmethod
+    def _missing_(cls, value: object) -> Status | None:
+        """Accept the label too, which outlives a change of the wording."""
+        return cls.__members__.get(str(value).upper())
+
+    def __reduce__(self) -> tuple[type[Status], tuple[str]]:
+        """Let serialisers that know no enumerations store the label."""
+        return (Status, (self.label,))
+
 
 def relative_gap(lower: float, upper: float) -> float:
     """Return ``(upper − lower) / max(|upper|, |lower|)``, 0 where both are 0.

@@ -113,7 +113,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             self.kernel_(X[start : start + block], self._rows) @ self._coef.T
             for start in range(0, X.shape[0], block)
         ]
-        return np.vstack(parts) + intercept
+        values: FloatArray = np.vstack(parts) + intercept
+        return values
 
     def _run(self, X: FloatArray, targets: FloatArray, weight: FloatArray) -> None:
         samples = merge_samples(X, targets, weight)

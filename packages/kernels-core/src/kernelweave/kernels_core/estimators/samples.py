@@ -76,16 +76,16 @@ def merge_samples(X: FloatArray, targets: FloatArray, weight: FloatArray) -> Sam
     if len(kept) == 0:
         raise ValueError("sample_weight is zero for every sample: at least one must be positive")
     rows = np.hstack([X[kept], targets[:, kept].T]) + 0.0
-    _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
     inverse = inverse.ravel()
-    summed = np.bincount(inverse, weights=weight[kept])
+    summed: FloatArray = np.bincount(inverse, weights=weight[kept]).astype(np.float64)
     owner = np.full(len(weight), -1, dtype=np.intp)
     owner[kept] = inverse
     share = np.zeros(len(weight))
     share[kept] = weight[kept] / summed[inverse]
     return Samples(
-        X=np.ascontiguousarray(X[kept][first]),
-        targets=np.ascontiguousarray(targets[:, kept][:, first]),
+        X=np.ascontiguousarray(distinct[:, : X.shape[1]]),
+        targets=np.ascontiguousarray(distinct[:, X.shape[1] :].T),
         weight=None if (summed == 1.0).all() else summed,
         owner=owner,
         share=share,

@@ -148,7 +148,8 @@ def check_hooks(plugin: object) -> None:
         Naming the function and what is wrong with it.
     """
     known = {_PREFIX + kind for kind in hookspecs.KINDS}
-    marked, unmarked = set(), set()
+    marked: set[str] = set()
+    unmarked: set[str] = set()
     for attribute in dir(plugin):
         if not attribute.startswith("kernelweave_"):
             continue

@@ -147,7 +147,7 @@ def register_plugin(plugin: object, *, name: str | None = None) -> PluginRecord:
     HooklessPluginError
         If it would register nothing.
     """
-    label = name or getattr(plugin, "__name__", type(plugin).__name__)
+    label = name or str(getattr(plugin, "__name__", type(plugin).__name__))
     provides = registry().add(plugin, name=label, source=label)
     record = PluginRecord(label, "this session", "", "loaded", provides=provides)
     _state["records"].append(record)

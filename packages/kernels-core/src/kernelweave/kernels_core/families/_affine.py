@@ -1,0 +1,209 @@
+"""Rank-one kernels whose integrand is affine in z: degree 0 and 1, and every ``z_degree=0``.
+
+With ``vᵀN(z, x) = ψₓ(z) + I(z ≥ x) ρₓ(z)``, ``ρₓ(z) = cₓ + r·z`` and ``ψₓ(z) = eₓ + p·z``, the
+kernel is ``∫_{[max(x,y), b]} ρₓρ_y`` plus three integrals that separate in x and y. The first is
+``V·{(Bₓ − h)(B_y − h) + s}`` with ``B = c + r·b``, ``D = b − max(x, y)``, ``V = Π Dⱼ``,
+``h = ½ Σ rⱼDⱼ`` and ``s = (1/12) Σ rⱼ²Dⱼ²``, because z is uniform there with mean b − D/2 and
+variance D²/12; the others add up to ``eₓ a_y + aₓ e_y + kₓ + k_y``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ._box import Float
+from ._general import Box
+from ._tables import TessellatedTables, power_products
+from ._threads import row_bounds, run_blocks
+from .base import FloatArray
+
+_CHUNK = 512
+_SQRT12 = float(np.sqrt(12.0))
+
+
+def is_affine(tables: TessellatedTables) -> bool:
+    """Tell whether every monomial with z is a bare ``zⱼ``."""
+    return tables.z_degree == 0 or tables.degree <= 1
+
+
+class Coefficients(NamedTuple):
+    """``ρₓ(z) = Φ(x)·rho_x + rho_z·z`` and ``ψₓ(z) = Φ(x)·psi_x + psi_z·z``.
+
+    rho_x, psi_x (n_x,); rho_z, psi_z (n,), or of no entries where there is no z.
+    """
+
+    rho_x: Float
+    rho_z: Float
+    psi_x: Float
+    psi_z: Float
+
+
+def coefficients(tables: TessellatedTables, v: Float) -> Coefficients:
+    """Split v (2q,) into the coefficients of ρ and ψ."""
+    q = tables.q
+    z = tables.z_index > 0
+    rho, psi = v[:q] - v[q:], v[q:]
+    return Coefficients(rho[~z], rho[z], psi[~z], psi[z])
+
+
+class Moments(NamedTuple):
+    """Volume, means and variances of z uniform on [x, b]: (m,), (m, n), (m, n)."""
+
+    volume: Float
+    mean: Float
+    var: Float
+
+
+def uniform(low: Float, high: Float) -> Moments:
+    """Return the moments of a uniform z on [low, high]."""
+    side = high - low
+    return Moments(np.prod(side, axis=-1), 0.5 * (low + high), side * side / 12.0)
+
+
+def outer_parts(box: Box, c: Coefficients, X: Float) -> Float:
+    """Return B, e, a, k of the module's formula, shape (4, m); cost O(mn)."""
+    F = power_products(X, box.tables.x_powers)
+    own, other = F @ c.rho_x, F @ c.psi_x
+    above, whole = uniform(X, box.upper), uniform(box.lower, box.upper)
+    if len(c.rho_z) == 0:
+        alpha = above.volume * own
+        return np.stack([own, other, alpha + 0.5 * whole.volume * other, np.zeros(len(X))])
+    alpha = above.volume * (own + above.mean @ c.rho_z)
+    centre = whole.mean @ c.psi_z
+    beta = alpha * (above.mean @ c.psi_z) + above.volume * (above.var @ (c.rho_z * c.psi_z))
+    e = other + centre
+    a = alpha + 0.5 * whole.volume * e
+    k = beta - alpha * centre + 0.5 * whole.volume * (whole.var @ c.psi_z**2)
+    return np.stack([own + box.upper @ c.rho_z, e, a, k])
+
+
+def scaled_sides(
+    box: Box, c: Coefficients, X: Float, dtype: DTypeLike, root: float = 1.0
+) -> FloatArray:
+    """Return ``(b − X)ᵀ·root·|r|/√12`` without the features of r = 0, shape (n', m), n' even.
+
+    Where their number is odd a row of zeros is added, which adds nothing to h or s.
+    """
+    used = np.flatnonzero(c.rho_z)
+    sides = np.zeros((len(used) + len(used) % 2, len(X)), dtype=dtype)
+    factors = root * np.abs(c.rho_z[used]) / _SQRT12
+    sides[: len(used)] = ((box.upper[used] - X[:, used]) * factors).T
+    return sides
+
+
+def signs(c: Coefficients, dtype: DTypeLike) -> FloatArray:
+    """Return the signs of the entries of r that are not zero, padded as `scaled_sides`."""
+    used = c.rho_z[c.rho_z != 0.0]
+    return np.append(np.sign(used), np.zeros(len(used) % 2)).astype(dtype)
+
+
+def volumes(sides: Float, others: Float | None, out: FloatArray) -> None:
+    """Write ``Πⱼ min(sidesⱼₖ, othersⱼₗ)`` into out; sides (n, m), others None means sides."""
+    from ._njit_affine_gram import volume_rows
+
+    right, lower = (sides, True) if others is None else (others, False)
+
+    def work(start: int, stop: int) -> None:
+        volume_rows(sides, right, out, start, stop, lower)
+
+    steps = float(sides.size) * right.shape[1]
+    run_blocks(work, row_bounds(sides.shape[1], lower=lower), steps)
+
+
+class Volumes(NamedTuple):
+    """``V(xₖ, xₗ) / root²``, root a power of two that keeps V within the range of its dtype."""
+
+    values: FloatArray
+    root: float
+
+
+def gram_symmetric(
+    box: Box, X: Float, V: Volumes, v: Float, out: FloatArray, *, add: bool = False
+) -> None:
+    """Write (or add) ``vᵀ G(xₖ, xₗ) v``, given V; 5n + 10 flops a pair, two pairs at once."""
+    from ._njit_affine_gram import rank_one_rows
+
+    c = coefficients(box.tables, v)
+    Z, sign = scaled_sides(box, c, X, out.dtype, V.root), signs(c, out.dtype)
+    parts = outer_parts(box, c, X)
+    parts[0] *= V.root
+    parts = parts.astype(out.dtype)
+
+    def work(start: int, stop: int) -> None:
+        rank_one_rows(Z, Z, sign, V.values, parts, parts, out, start, stop, True, add)
+
+    steps = float(len(X)) ** 2 * (len(sign) + 4)
+    run_blocks(work, row_bounds(len(X), lower=True), steps)
+
+
+def gram_rectangular(box: Box, X: Float, Y: Float, factors: Float, out: Float) -> None:
+    """Write ``Σ_f vᵀ G(xₖ, yₗ) v`` over the rows v of factors (f, n_P), by chunks of rows."""
+    from ._njit_affine_gram import rank_one_rows, volume_rows
+
+    out[:] = 0.0
+    kinds = [coefficients(box.tables, v) for v in factors]
+    right = [(scaled_sides(box, c, Y, np.float64), outer_parts(box, c, Y)) for c in kinds]
+    YT = np.ascontiguousarray((box.upper - Y).T)
+
+    def one_chunk(first: int, stop: int) -> None:
+        rows, target = X[first:stop], out[first:stop]
+        V = np.empty(target.shape)
+        volume_rows(
+            np.ascontiguousarray((box.upper - rows).T), YT, V, 0, len(rows), False
+        )
+        for c, (Z, parts) in zip(kinds, right, strict=True):
+            Zx, left = scaled_sides(box, c, rows, np.float64), outer_parts(box, c, rows)
+            sign = signs(c, np.float64)
+            rank_one_rows(Zx, Z, sign, V, left, parts, target, 0, len(rows), False, True)
+
+    def work(start: int, stop: int) -> None:
+        for first in range(start, stop, _CHUNK):
+            one_chunk(first, min(first + _CHUNK, stop))
+
+    steps = float(len(X)) * len(Y) * (X.shape[1] + 4) * (1 + len(factors))
+    run_blocks(work, row_bounds(len(X), lower=False), steps)
+
+
+def moment_product(box: Box, X: Float, w: Float, u: Float, units: Float, power: int) -> Float:
+    """Return ``D(w) u``, shape (n_P,), without D; m²/2·(12n + 12) flops.
+
+    ``D(w)u = Σₖ wₖ ∫ N(z, xₖ) f(z) dz`` with ``f = Σₗ wₗ(ψₗ + I(z ≥ xₗ)ρₗ)``: the pairs of
+    indicators are summed by the compiled loop, the other parts of f are affine in z.
+    """
+    from ._njit_affine_moment import product_rows
+
+    tables, c = box.tables, coefficients(box.tables, u)
+    F, XT = power_products(X, tables.x_powers), np.ascontiguousarray(X.T)
+    own = F @ c.rho_x
+
+    def work(start: int, stop: int) -> tuple[Float, Float]:
+        parts: tuple[Float, Float] = product_rows(
+            XT, box.upper, units, c.rho_z, own, w, start, stop
+        )
+        return parts
+
+    steps = float(len(X)) ** 2 * 4 * (X.shape[1] + 1)
+    parts = run_blocks(work, row_bounds(len(X), lower=True), steps)
+    rows = np.ldexp(np.sum([part[0] for part in parts], axis=0), power)
+    slopes = np.ldexp(np.sum([part[1] for part in parts], axis=0), power)
+    above, whole = uniform(X, box.upper), uniform(box.lower, box.upper)
+    z = slice(len(c.rho_z))
+    mean, var = above.mean[:, z], above.var[:, z]
+    constant, slope = w @ (F @ c.psi_x), w.sum() * c.psi_z
+    weight = w * above.volume
+    upper_f = constant + mean @ slope
+    a_x = (w * rows) @ F + (weight * upper_f) @ F
+    a_z = slopes[0, z] + slopes[1, z] * c.rho_z / 6.0
+    a_z += (weight * upper_f) @ mean + (weight @ var) * slope
+    upper_i = own + mean @ c.rho_z
+    total = whole.volume * (constant + whole.mean[z] @ slope)
+    b_x = (w @ F) * (total + weight @ upper_i)
+    b_z = total * whole.mean[z] + whole.volume * slope * whole.var[z]
+    b_z = w.sum() * (b_z + (weight * upper_i) @ mean + (weight @ var) * c.rho_z)
+    has_z = tables.z_index > 0
+    a, b = np.empty(tables.q), np.empty(tables.q)
+    a[~has_z], a[has_z], b[~has_z], b[has_z] = a_x, a_z, b_x, b_z
+    return np.concatenate([a, b - a])

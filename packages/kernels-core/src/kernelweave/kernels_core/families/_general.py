@@ -1,0 +1,172 @@
+"""Gram matrices of a tessellated family of any degree, and of its rank-one kernels at degree 2."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._box import Float, box_moments, fold, split, sum_terms
+from ._tables import TessellatedTables, power_products
+from ._threads import row_bounds, run_blocks
+from .base import FloatArray
+
+_CHUNK = 512
+
+
+class Box(NamedTuple):
+    """Tables and corners of a tessellated family, as the internal functions pass them."""
+
+    tables: TessellatedTables
+    lower: Float
+    upper: Float
+
+    def whole(self) -> Float:
+        """Return ``T_g(a, b)``, shape (n_g,)."""
+        return box_moments(self.tables, self.lower[None, :], self.upper[None, :])[:, 0]
+
+    def above(self, X: Float) -> Float:
+        """Return ``T_g(x, b)`` for every row of X, shape (n_g, m)."""
+        return box_moments(self.tables, X, np.broadcast_to(self.upper, X.shape))
+
+
+class _Folded(NamedTuple):
+    """The three blocks of P as coefficients of terms, each (n_x, n_terms)."""
+
+    inner: Float
+    cross: Float
+    whole: Float
+
+
+def _fold_blocks(box: Box, P: Float) -> _Folded:
+    return _Folded(*(fold(box.tables, part) for part in split(P)))
+
+
+def _edge(box: Box, folded: _Folded, X: Float, F: Float) -> Float:
+    """Return Λ with ``⟨cross and whole parts⟩ = Λ(x)·Φ(y) + Φ(x)·Λ(y)``, shape (m, n_x)."""
+    terms = box.tables.gram_terms
+    values = (F @ folded.cross) * box.above(X)[terms.moment].T
+    values += (F @ folded.whole) * (0.5 * box.whole()[terms.moment])
+    return sum_terms(values, terms.power, F.shape[1])
+
+
+def _edges(box: Box, folded: _Folded, X: Float) -> tuple[Float, Float]:
+    F = power_products(X, box.tables.x_powers)
+    parts = [
+        _edge(box, folded, X[c : c + _CHUNK], F[c : c + _CHUNK]) for c in range(0, len(X), _CHUNK)
+    ]
+    return F, np.concatenate(parts)
+
+
+def gram_general(box: Box, X: Float, Y: Float | None, P: Float, out: FloatArray) -> None:
+    """Write ``⟨P, G(xₖ, yₗ)⟩`` into out; Y None means X, and a symmetric result.
+
+    Cost: n_g + 2·n_terms flops a pair, n_terms about 3n²/2 at degree 1.
+    """
+    from ._njit_general import gram_rows, mirror
+
+    tables, terms, lower = box.tables, box.tables.gram_terms, Y is None
+    folded = _fold_blocks(box, P)
+    F, edge = _edges(box, folded, X)
+    Fy, edge_y = (F, edge) if Y is None else _edges(box, folded, Y)
+    left, right = np.hstack([edge, F]), np.hstack([Fy, edge_y])
+    XT, e_max = np.ascontiguousarray(X.T), 2 * tables.z_degree
+    YT = XT if Y is None else np.ascontiguousarray(Y.T)
+    FT = np.ascontiguousarray(Fy.T)
+
+    def work(start: int, stop: int) -> None:
+        for c in range(start, stop, _CHUNK):
+            end = min(c + _CHUNK, stop)
+            out[c:end] = left[c:end] @ right.T
+            gram_rows(
+                XT, YT, box.upper, tables.recursion, e_max, F[c:end] @ folded.inner,
+                terms.moment, terms.power, FT, out, c, end, lower,
+            )  # fmt: skip
+
+    steps = float(len(X)) * YT.shape[1] * len(terms.moment)
+    run_blocks(work, row_bounds(len(X), lower=lower), steps)
+    if lower:
+        mirror(out)
+
+
+def diagonal(box: Box, X: Float, P: Float) -> Float:
+    """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (m,)."""
+    terms = box.tables.gram_terms
+    folded = _fold_blocks(box, P)
+    parts = []
+    for c in range(0, len(X), _CHUNK):
+        rows = X[c : c + _CHUNK]
+        F = power_products(rows, box.tables.x_powers)
+        values = (F @ (folded.inner + 2.0 * folded.cross)) * box.above(rows)[terms.moment].T
+        values += (F @ folded.whole) * box.whole()[terms.moment]
+        parts.append(np.sum(values * F[:, terms.power], axis=1))
+    return np.concatenate(parts)
+
+
+def is_quadratic(tables: TessellatedTables) -> bool:
+    """Tell whether a rank-one integrand is quadratic in z with a fixed second-degree part."""
+    return tables.z_degree <= 1 or tables.degree == 2
+
+
+class _Polynomials(NamedTuple):
+    """``vᵀN(z, x) = ψₓ(z) + I(z ≥ x) ρₓ(z)``: coefficients by z-monomial, each (m, n_z)."""
+
+    rho: Float
+    psi: Float
+    edge: Float
+
+
+def _polynomials(box: Box, v: Float, X: Float) -> _Polynomials:
+    tables, q = box.tables, box.tables.q
+    coefficients = np.zeros((2, len(tables.x_powers), len(tables.z_powers)))
+    coefficients[0, tables.x_index, tables.z_index] = v[:q] - v[q:]
+    coefficients[1, tables.x_index, tables.z_index] = v[q:]
+    F, pairs, whole = power_products(X, tables.x_powers), tables.pair_moment, box.whole()
+    rho, psi = F @ coefficients[0], F @ coefficients[1]
+    edge = psi @ (0.5 * whole[pairs])
+    for c in range(0, len(X), _CHUNK):
+        above = box.above(X[c : c + _CHUNK])
+        for a in range(pairs.shape[0]):
+            edge[c : c + _CHUNK] += rho[c : c + _CHUNK, a, None] * above[pairs[a]].T
+    return _Polynomials(rho, psi, edge)
+
+
+def _second_degree(box: Box, v: Float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return Q (n, n) of ``ρ(z) = … + zᵀQz`` and S = 2Q∘Q − 6/5 diag(Qⱼⱼ²)."""
+    tables, n = box.tables, box.tables.n_features
+    Q = np.zeros((n, n))
+    gamma = tables.monomials[:, n:]
+    for i in np.flatnonzero(gamma.sum(axis=1) == 2):
+        first, last = np.flatnonzero(gamma[i])[[0, -1]]
+        value = 0.5 * (v[i] - v[tables.q + i])
+        Q[first, last] += value
+        Q[last, first] += value
+    return Q, 2.0 * Q * Q - 1.2 * np.diag(np.diag(Q) ** 2)
+
+
+def gram_quadratic(box: Box, X: Float, Y: Float | None, v: Float, out: FloatArray) -> None:
+    """Write ``vᵀ G(xₖ, yₗ) v`` into out, for families with `is_quadratic`; 4n² + 20n flops a pair."""
+    from ._njit_general import mirror
+    from ._njit_quadratic_gram import quadratic_rows
+
+    n, lower = box.tables.n_features, Y is None
+    px = _polynomials(box, v, X)
+    py = px if Y is None else _polynomials(box, v, Y)
+    left, right = np.hstack([px.edge, px.psi]), np.hstack([py.psi, py.edge])
+    XT = np.ascontiguousarray(X.T)
+    YT = XT if Y is None else np.ascontiguousarray(Y.T)
+    base_x, base_y = (np.ascontiguousarray(p.rho[:, 0]) for p in (px, py))
+    slope_x, slope_y = (np.ascontiguousarray(p.rho[:, 1 : n + 1].T) for p in (px, py))
+    Q, S = _second_degree(box, v)
+
+    def work(start: int, stop: int) -> None:
+        out[start:stop] = left[start:stop] @ right.T
+        quadratic_rows(
+            XT, YT, box.upper, base_x, base_y, slope_x, slope_y, Q, S, out, start, stop, lower
+        )
+
+    steps = float(len(X)) * YT.shape[1] * (2 * n * n + 8 * n)
+    run_blocks(work, row_bounds(len(X), lower=lower), steps)
+    if lower:
+        mirror(out)

@@ -1,0 +1,127 @@
+"""Compiled Gram rows and moment sums of a tessellated family of any degree."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_FAST = {"reassoc", "contract", "nsz"}
+_RUN = 64
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _fill_volume(x, YT, b, c, width, high, volume):
+    """Fill ``high = max(x, y)`` (n, run) and multiply ``volume`` by ``Πⱼ (bⱼ − highⱼ)``."""
+    for j in range(x.shape[0]):
+        own, top = x[j], b[j]
+        y, highs = YT[j, c : c + width], high[j]
+        for l in range(width):
+            highs[l] = y[l] if y[l] > own else own
+        for l in range(width):
+            volume[l] *= top - highs[l]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _fill_moments(b, high, width, recursion, means, T):
+    """Fill ``T[g] = T[0]·Πⱼ E[zⱼ^gⱼ]``, z uniform on [high, b]: ``Σᵢ bⁱ high^{e−i} / (e + 1)``.
+
+    means (n, e_max + 1, run); T (n_g, run), T[0] given.
+    """
+    parent, variable, exponent = recursion
+    top = means.shape[1] - 1
+    for j in range(high.shape[0]):
+        highs = high[j]
+        for l in range(width):
+            means[j, 0, l] = 1.0
+        power = 1.0
+        for e in range(1, top + 1):
+            power *= b[j]
+            before, now = means[j, e - 1], means[j, e]
+            for l in range(width):
+                now[l] = before[l] * highs[l] + power
+        for e in range(1, top + 1):
+            now, share = means[j, e], 1.0 / (e + 1.0)
+            for l in range(width):
+                now[l] *= share
+    for g in range(1, T.shape[0]):
+        source, factor, target = T[parent[g]], means[variable[g], exponent[g]], T[g]
+        for l in range(width):
+            target[l] = source[l] * factor[l]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def gram_rows(XT, YT, b, recursion, e_max, C, moment, power, FT, out, start, stop, lower):
+    """Add ``Σ_c C[k, c]·T_{moment[c]}(xₖ, yₗ)·FT[power[c], l]`` to out[k, l].
+
+    XT (n, m_x), YT (n, m_y); C (stop − start, n_c) the coefficients of the rows start..stop;
+    power sorted; FT (n_x, m_y) the x-monomials of Y. With ``lower`` only l ≤ k. Cost:
+    n_g + 2n_c flops a pair.
+    """
+    n, n_g, n_c = XT.shape[0], recursion[0].shape[0], moment.shape[0]
+    high, means = np.empty((n, _RUN)), np.empty((n, e_max + 1, _RUN))
+    T, total, part, x = np.empty((n_g, _RUN)), np.empty(_RUN), np.empty(_RUN), np.empty(n)
+    for k in range(start, stop):
+        x[:] = XT[:, k]
+        columns = k + 1 if lower else YT.shape[1]
+        for c in range(0, columns, _RUN):
+            width = min(_RUN, columns - c)
+            T[0] = 1.0
+            total[:] = 0.0
+            part[:] = 0.0
+            _fill_volume(x, YT, b, c, width, high, T[0])
+            _fill_moments(b, high, width, recursion, means, T)
+            for i in range(n_c):
+                weight, values = C[k - start, i], T[moment[i]]
+                for l in range(width):
+                    part[l] += weight * values[l]
+                if i + 1 == n_c or power[i + 1] != power[i]:
+                    f = FT[power[i], c : c + width]
+                    for l in range(width):
+                        total[l] += part[l] * f[l]
+                    part[:] = 0.0
+            target = out[k, c : c + width]
+            for l in range(width):
+                target[l] += total[l]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def moment_rows(XT, b, recursion, e_max, W, moment, power, FT, start, stop):
+    """Return ``A[k, c] = Σₗ (Σₜ Wₜₖ Wₜₗ)·T_{moment[c]}(xₖ, xₗ)·FT[power[c], l]`` by rows.
+
+    XT (n, m), W (t, m), FT (n_x, m); the result is (stop − start, n_c). The sum over l is cut in
+    runs of 64. Cost: n_g + 2n_c flops a pair.
+    """
+    n, m = XT.shape
+    n_g, n_c = recursion[0].shape[0], moment.shape[0]
+    high, means = np.empty((n, _RUN)), np.empty((n, e_max + 1, _RUN))
+    T, x = np.empty((n_g, _RUN)), np.empty(n)
+    A = np.zeros((stop - start, n_c))
+    for k in range(start, stop):
+        x[:] = XT[:, k]
+        for c in range(0, m, _RUN):
+            width = min(_RUN, m - c)
+            first = T[0]
+            first[:] = 0.0
+            for t in range(W.shape[0]):
+                weight, other = W[t, k], W[t, c : c + width]
+                for l in range(width):
+                    first[l] += weight * other[l]
+            _fill_volume(x, XT, b, c, width, high, first)
+            _fill_moments(b, high, width, recursion, means, T)
+            for i in range(n_c):
+                values, f, total = T[moment[i]], FT[power[i], c : c + width], 0.0
+                for l in range(width):
+                    total += values[l] * f[l]
+                A[k - start, i] += total
+    return A
+
+
+@njit(cache=True, nogil=True)
+def mirror(out):
+    """Copy the lower triangle of a square matrix onto the upper one, in tiles."""
+    m = out.shape[0]
+    for a in range(0, m, 32):
+        for c in range(0, a + 1, 32):
+            for i in range(a, min(a + 32, m)):
+                for j in range(c, min(c + 32, i)):
+                    out[j, i] = out[i, j]

@@ -1,0 +1,295 @@
+"""Tessellated families bound to training samples."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import memory
+from . import _affine, _general, _moments
+from ._arguments import matrix, output, rows, vector
+from ._box import Float
+from ._general import Box
+from .base import FloatArray
+
+_GIB_HINT = "use fewer samples, dtype float32, or raise the memory limit"
+
+
+def factors_of(P: Float) -> Float | None:
+    """Return rows vᵣ with ``P = Σ vᵣvᵣᵀ``, or None where P is not positive semidefinite.
+
+    Eigenvalues below ``n_P`` units of rounding of the largest are left out.
+    """
+    values, vectors = np.linalg.eigh(0.5 * (P + P.T))
+    floor = len(P) * np.finfo(np.float64).eps * max(abs(values[0]), abs(values[-1]))
+    if values[0] < -floor:
+        return None
+    keep = values > floor
+    return np.ascontiguousarray((vectors[:, keep] * np.sqrt(values[keep])).T)
+
+
+def factors_are_cheaper(box: Box, rank: int) -> bool:
+    """Tell whether ``rank`` rank-one Grams cost less than one general one (degree 1)."""
+    n = box.tables.n_features
+    if box.tables.z_degree == 0:
+        return rank <= 2 + len(box.tables.x_powers) // 8
+    return rank * (3 * n + 10) <= 2 * (n + 1) * (n + 2) + 2 * n * n
+
+
+class PreparedTessellated:
+    """A tessellated family of any degree bound to training samples.
+
+    Attributes
+    ----------
+    n_P : int
+        Side of ``P``.
+    n_samples : int
+        Number of training samples m.
+    dtype : numpy.dtype
+        Precision of the Gram matrices; moments are always computed in float64.
+    scale : float
+        Volume of the box. The values returned are not divided by it.
+    """
+
+    def __init__(self, box: Box, X: Float, dtype: np.dtype[Any]) -> None:
+        self._box, self._X = box, X
+        self._dtype = dtype
+
+    @property
+    def n_P(self) -> int:
+        """Side of P."""
+        return 2 * self._box.tables.q
+
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples."""
+        return len(self._X)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Precision of the Gram matrices."""
+        return self._dtype
+
+    @property
+    def scale(self) -> float:
+        """Volume of the box."""
+        return float(np.prod(self._box.upper - self._box.lower))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return int(self._X.nbytes)
+
+    def _output(self, out: FloatArray | None) -> FloatArray:
+        return output(out, (self.n_samples, self.n_samples), self._dtype)
+
+    def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``.
+
+        Parameters
+        ----------
+        v : array-like of shape (n_P,)
+        out : ndarray of shape (m, m), optional
+            Written to and returned; a new array costs page faults on top of the arithmetic.
+
+        Returns
+        -------
+        ndarray of shape (m, m) and of the prepared dtype, exactly symmetric
+        """
+        v = vector(v, self.n_P, "v")
+        out = self._output(out)
+        wide = self._wide(out)
+        if _general.is_quadratic(self._box.tables):
+            _general.gram_quadratic(self._box, self._X, None, v, wide)
+        else:
+            _general.gram_general(self._box, self._X, None, np.outer(v, v), wide)
+        return self._narrow(wide, out)
+
+    def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_P, n_P), symmetric
+        out : ndarray of shape (m, m), optional
+            Written to and returned.
+
+        Returns
+        -------
+        ndarray of shape (m, m) and of the prepared dtype, exactly symmetric
+        """
+        P = matrix(P, self.n_P)
+        out = self._output(out)
+        wide = self._wide(out)
+        _general.gram_general(self._box, self._X, None, P, wide)
+        return self._narrow(wide, out)
+
+    @staticmethod
+    def _wide(out: FloatArray) -> Float:
+        """Return a float64 array to work in: ``out`` itself where it is one."""
+        if out.dtype == np.float64:
+            return out
+        memory.require(2 * out.nbytes, "float64 rows of a float32 Gram", alternative=_GIB_HINT)
+        return np.empty(out.shape)
+
+    @staticmethod
+    def _narrow(wide: Float, out: FloatArray) -> FloatArray:
+        if wide is not out:
+            out[:] = wide
+        return out
+
+    def moment(self, W: ArrayLike) -> NDArray[np.float64]:
+        """Return ``D = Σₜ Σₖₗ Wₜₖ Wₜₗ G(xₖ, xₗ)``; samples of weight 0 cost nothing.
+
+        Parameters
+        ----------
+        W : array-like of shape (m,) or (t, m)
+            Signed weights, for a classifier ``yₖαₖ``; one row per subproblem.
+
+        Returns
+        -------
+        ndarray of shape (n_P, n_P), float64, exactly symmetric
+        """
+        return _moments.moment(self._box, self._X, rows(W, self.n_samples))
+
+    def moment_error(self, W: ArrayLike) -> float:
+        """Return a proven bound on ``‖moment(W) − D(W)‖₂``, D the exact moment matrix.
+
+        An entry of a block of D (see the file of the moments) is a sum of products of inputs. A
+        result that meets at most k relative roundings on the way of any term, in sums and in
+        products, differs from the exact one by at most ``γₖ Σ|terms|``, ``γₖ = ku/(1 − ku)``,
+        u = 2⁻⁵³, whatever the order of the additions and whether or not a product and a sum
+        are fused (Higham, Accuracy and Stability of Numerical Algorithms, chapters 3 and 4).
+        Three facts keep the bound small. Sums over pairs are cut in runs, so k is about
+        2n + 110 + m/64. The terms of the block over pairs are bounded by
+        ``|wₖwₗ| V(xₖ, xₗ) φᵢ(xₖ)φⱼ(xₗ)``, ``φ = |x|^δ max(|x|, |b|)^γ``, with the true volumes and
+        not that of the box. In the two other blocks, which do carry the volume of the box, the
+        sums ``Σ wₖ xₖ^δ`` enter by their computed values plus their own error, so weights that
+        cancel cost nothing. The spectral norm of the error is at most the smaller of the
+        Frobenius norm and the largest row sum of the entrywise bound. Underflow is not
+        accounted for.
+
+        Parameters
+        ----------
+        W : array-like of shape (m,) or (t, m)
+
+        Returns
+        -------
+        float
+        """
+        return _moments.moment_error(self._box, self._X, rows(W, self.n_samples))
+
+    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
+        """Return ``D(w) u``.
+
+        From degree 2 on the matrix is formed: a product of its own would cost n_z² steps a pair,
+        more than the matrix.
+
+        Parameters
+        ----------
+        w : array-like of shape (m,)
+        u : array-like of shape (n_P,)
+
+        Returns
+        -------
+        ndarray of shape (n_P,), float64
+        """
+        u = vector(u, self.n_P, "u")
+        return np.asarray(self.moment(vector(w, self.n_samples, "w")) @ u)
+
+
+class PreparedAffine(PreparedTessellated):
+    """Degree 0, degree 1 or ``z_degree=0``: Grams from stored volumes, see ``_affine``."""
+
+    def __init__(self, box: Box, X: Float, dtype: np.dtype[Any]) -> None:
+        super().__init__(box, X, dtype)
+        sides = (box.upper - X).T
+        self._units, self._power = _moments.binary_units(sides)
+
+    @cached_property
+    def _volumes(self) -> _affine.Volumes:
+        m = self.n_samples
+        memory.require(
+            2 * m * m * self._dtype.itemsize,
+            f"the volumes and a Gram matrix of {m} samples in {self._dtype}",
+            alternative=_GIB_HINT,
+        )
+        values = np.empty((m, m), dtype=self._dtype)
+        sides = np.ascontiguousarray((self._box.upper - self._X).T * self._units[:, None])
+        _affine.volumes(sides, None, values)
+        return _affine.Volumes(values, float(np.ldexp(1.0, self._power // 2)))
+
+    def load(self) -> PreparedAffine:
+        """Compute the volumes now, and return self."""
+        _ = self._volumes
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, the volumes included."""
+        stored = self.__dict__.get("_volumes")
+        return super().nbytes + (0 if stored is None else int(stored.values.nbytes))
+
+    def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``; m²/2·(5n + 10) flops with the stored volumes.
+
+        Parameters
+        ----------
+        v : array-like of shape (n_P,)
+        out : ndarray of shape (m, m), optional
+            Written to and returned; a new array costs page faults on top of the arithmetic.
+
+        Returns
+        -------
+        ndarray of shape (m, m) and of the prepared dtype, exactly symmetric
+        """
+        v = vector(v, self.n_P, "v")
+        out = self._output(out)
+        _affine.gram_symmetric(self._box, self._X, self._volumes, v, out)
+        return out
+
+    def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, by rank-one Grams where the rank of P is low.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_P, n_P), symmetric
+        out : ndarray of shape (m, m), optional
+            Written to and returned.
+
+        Returns
+        -------
+        ndarray of shape (m, m) and of the prepared dtype, exactly symmetric
+        """
+        P = matrix(P, self.n_P)
+        factors = factors_of(P)
+        if factors is None or not factors_are_cheaper(self._box, len(factors)):
+            return super().gram(P, out)
+        out = self._output(out)
+        if len(factors) == 0:
+            out[:] = 0.0
+        for i, v in enumerate(factors):
+            _affine.gram_symmetric(self._box, self._X, self._volumes, v, out, add=i > 0)
+        return out
+
+    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
+        """Return ``D(w) u`` without forming D; m²/2·(12n + 12) flops, samples of weight 0 free.
+
+        Parameters
+        ----------
+        w : array-like of shape (m,)
+        u : array-like of shape (n_P,)
+
+        Returns
+        -------
+        ndarray of shape (n_P,), float64
+        """
+        w, u = vector(w, self.n_samples, "w"), vector(u, self.n_P, "u")
+        active = np.flatnonzero(w)
+        if len(active) == 0:
+            return np.zeros(self.n_P)
+        X = np.ascontiguousarray(self._X[active])
+        return _affine.moment_product(self._box, X, w[active], u, self._units, self._power)

@@ -1,0 +1,122 @@
+"""What a kernel family is, and what it must offer to a solver.
+
+A family is a set of kernels that is linear in a positive semidefinite matrix ``P``::
+
+    k(x, y) = Σᵢⱼ Pᵢⱼ Gᵢⱼ(x, y),        G(x, y) = ∫ N(z, x) N(z, y)ᵀ dz,        trace P = n_P
+
+Solvers ask for three things only: the Gram matrix of a ``P`` (or of a rank-one ``P = vvᵀ``),
+and the moment matrix ``D(w) = Σₖₗ wₖ wₗ G(xₖ, xₗ)``, which is the derivative of ``wᵀ K(P) w``
+with respect to ``P``. Any object with the members below is a family; inheritance is not needed.
+The shortest way to add one is `CallableFamily`, which needs ``G`` alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+@runtime_checkable
+class PreparedFamily(Protocol):
+    """A family bound to training samples; holds what does not depend on ``P``.
+
+    Attributes
+    ----------
+    n_P : int
+        Side of ``P``.
+    n_samples : int
+        Number of training samples m.
+    dtype : numpy.dtype
+        Precision of the Gram matrices, float32 or float64; moments are always float64.
+    scale : float
+        A natural unit of the kernel values (the volume of the box for tessellated kernels). The
+        values returned are **not** divided by it: a solver divides where it needs to.
+    nbytes : int
+        Bytes held.
+    """
+
+    @property
+    def n_P(self) -> int: ...
+
+    @property
+    def n_samples(self) -> int: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    @property
+    def scale(self) -> float: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``, shape (m, m)."""
+        ...
+
+    def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, shape (m, m)."""
+        ...
+
+    def moment(self, W: ArrayLike) -> NDArray[np.float64]:
+        """Return ``Σₜ Σₖₗ Wₜₖ Wₜₗ G(xₖ, xₗ)``, shape (n_P, n_P), for W of shape (m,) or (t, m)."""
+        ...
+
+    def moment_error(self, W: ArrayLike) -> float:
+        """Return a proven bound on the spectral norm of the rounding error of ``moment(W)``."""
+        ...
+
+    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
+        """Return ``D(w) u``, shape (n_P,)."""
+        ...
+
+
+@runtime_checkable
+class Family(Protocol):
+    """A set of kernels that is linear in ``P``, not yet bound to samples.
+
+    Attributes
+    ----------
+    name : str
+        The name under which the family is registered.
+    n_P : int
+        Side of ``P``.
+    trace : float
+        The trace that ``P`` is normalised to.
+    """
+
+    name: str
+
+    @property
+    def n_P(self) -> int: ...
+
+    @property
+    def trace(self) -> float: ...
+
+    def block(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
+        """Return ``G(x, y)``, shape (n_P, n_P); in general ``G(x, y) = G(y, x)ᵀ`` only."""
+        ...
+
+    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+        """Return ``⟨P, G(xₖ, yₗ)⟩``, shape (n_x, n_y)."""
+        ...
+
+    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+        """Return ``vᵀ G(xₖ, yₗ) v``, shape (n_x, n_y)."""
+        ...
+
+    def moment(self, X: ArrayLike, w: ArrayLike) -> NDArray[np.float64]:
+        """Return ``D(w) = Σₖₗ wₖ wₗ G(xₖ, xₗ)``, shape (n_P, n_P)."""
+        ...
+
+    def diag(self, X: ArrayLike, P: ArrayLike) -> NDArray[np.float64]:
+        """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,)."""
+        ...
+
+    def prepare(self, X: ArrayLike, dtype: Any = np.float64) -> PreparedFamily:
+        """Bind the family to training samples."""
+        ...

@@ -1,0 +1,204 @@
+"""A family from a third party's own ``G(x, y)``, without compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from .. import memory
+from ._arguments import matrix, output, real_dtype, rows, samples, vector
+from .base import FloatArray
+
+Float = NDArray[np.float64]
+Block = Callable[[Float, Float], ArrayLike]
+_UNIT = 2.0**-53
+
+
+class CallableFamily:
+    """Kernels ``k(x, y) = Σᵢⱼ Pᵢⱼ Gᵢⱼ(x, y)`` from a function that returns ``G(x, y)``.
+
+    The function must satisfy ``G(y, x) = G(x, y)ᵀ`` and make ``Σₖₗ wₖwₗG(xₖ, xₗ)`` positive
+    semidefinite, as ``G(x, y) = ∫ N(z, x) N(z, y)ᵀ dz`` does for any N. Every pair costs one call:
+    correct and slow. A faster family offers the members of `Family` and `PreparedFamily` itself.
+
+    Parameters
+    ----------
+    block : callable
+        ``block(x, y) -> (n_P, n_P)`` for two points of shape (n_features,).
+    n_P : int
+        Side of P.
+    name : str, default="callable"
+        Name of the family.
+    scale : float, default=1.0
+        Natural unit of the kernel values, see `PreparedFamily`.
+    block_error : float, default=2⁻⁴⁰
+        Relative accuracy of the entries that ``block`` returns; `moment_error` rests on it.
+
+    Examples
+    --------
+    Cosine features of three frequencies, from their N (which needs no integral):
+
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core.families import CallableFamily
+    >>> def features(x):
+    ...     return np.cos(np.arange(3) * x[0])
+    >>> family = CallableFamily(lambda x, y: np.outer(features(x), features(y)), n_P=3)
+    >>> family.gram([[0.0], [1.0]], np.eye(3)).round(3)
+    array([[3.   , 1.124],
+           [1.124, 1.465]])
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        n_P: int,
+        *,
+        name: str = "callable",
+        scale: float = 1.0,
+        block_error: float = 2.0**-40,
+    ) -> None:
+        if n_P < 1:
+            raise ValueError(f"n_P must be a positive integer, got {n_P!r}")
+        self._block, self.name = block, name
+        self._n_P, self.scale, self.block_error = int(n_P), float(scale), float(block_error)
+
+    def __repr__(self) -> str:
+        return f"CallableFamily({self._block!r}, n_P={self._n_P}, name={self.name!r})"
+
+    @property
+    def n_P(self) -> int:
+        """Side of P."""
+        return self._n_P
+
+    @property
+    def trace(self) -> float:
+        """The trace that P is normalised to, n_P."""
+        return float(self._n_P)
+
+    def block(self, x: ArrayLike, y: ArrayLike) -> Float:
+        """Return ``G(x, y)``, shape (n_P, n_P), checked."""
+        left, right = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        value = np.asarray(self._block(left, right), dtype=np.float64)
+        if value.shape != (self._n_P, self._n_P) or not np.isfinite(value).all():
+            raise ValueError(
+                f"block(x, y) of family {self.name!r} must return a finite array of shape "
+                f"({self._n_P}, {self._n_P}), got shape {value.shape}"
+            )
+        return value
+
+    def prepare(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedCallable:
+        """Bind the family to samples: all blocks are computed once and stored, m²/2·n_P² numbers.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If the blocks do not fit.
+        """
+        return PreparedCallable(self, samples(X, None), real_dtype(dtype))
+
+    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+        """Return ``⟨P, G(xₖ, yₗ)⟩``, shape (n_x, n_y), float64; Y is X if not given."""
+        P = matrix(P, self._n_P)
+        left = samples(X, None)
+        right = left if Y is None else samples(Y, left.shape[1], "Y")
+        out = output(None, (len(left), len(right)), np.dtype(np.float64))
+        for k, x in enumerate(left):
+            for l, y in enumerate(right):
+                out[k, l] = np.vdot(P, self.block(x, y))
+        return 0.5 * (out + out.T) if Y is None else out
+
+    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+        """Return ``vᵀ G(xₖ, yₗ) v``, shape (n_x, n_y), float64; Y is X if not given."""
+        u = vector(v, self._n_P, "v")
+        return self.gram(X, np.outer(u, u), Y)
+
+    def moment(self, X: ArrayLike, w: ArrayLike) -> Float:
+        """Return ``D(w) = Σₖₗ wₖ wₗ G(xₖ, xₗ)``, shape (n_P, n_P)."""
+        return self.prepare(X).moment(w)
+
+    def diag(self, X: ArrayLike, P: ArrayLike) -> Float:
+        """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,), float64."""
+        P = matrix(P, self._n_P)
+        return np.array([np.vdot(P, self.block(x, x)) for x in samples(X, None)])
+
+
+class PreparedCallable:
+    """A `CallableFamily` bound to samples: holds ``G(xₖ, xₗ)`` for l ≤ k."""
+
+    def __init__(self, family: CallableFamily, X: Float, dtype: np.dtype[Any]) -> None:
+        m, n_P = len(X), family.n_P
+        memory.require(
+            8 * (m * (m + 1) // 2) * n_P * n_P,
+            f"the blocks of {m} samples of family {family.name!r}",
+            alternative="use fewer samples",
+        )
+        self._family, self._dtype, self._m = family, dtype, m
+        self._k, self._l = np.tril_indices(m)
+        self._G = np.empty((len(self._k), n_P, n_P))
+        for i, (k, l) in enumerate(zip(self._k, self._l, strict=True)):
+            self._G[i] = family.block(X[k], X[l])
+
+    @property
+    def n_P(self) -> int:
+        """Side of P."""
+        return self._family.n_P
+
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples."""
+        return self._m
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Precision of the Gram matrices; moments are always float64."""
+        return self._dtype
+
+    @property
+    def scale(self) -> float:
+        """Natural unit of the kernel values."""
+        return self._family.scale
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return int(self._G.nbytes)
+
+    def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Return ``⟨P, G(xₖ, xₗ)⟩``, shape (m, m), for a symmetric P of shape (n_P, n_P)."""
+        values = np.tensordot(self._G, matrix(P, self.n_P), axes=2)
+        out = output(out, (self._m, self._m), self._dtype)
+        out[self._k, self._l] = values
+        out[self._l, self._k] = values
+        return out
+
+    def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Return ``vᵀ G(xₖ, xₗ) v``, shape (m, m), for v of shape (n_P,)."""
+        u = vector(v, self.n_P, "v")
+        return self.gram(np.outer(u, u), out)
+
+    def moment(self, W: ArrayLike) -> Float:
+        """Return ``Σₜ Σₖₗ WₜₖWₜₗ G(xₖ, xₗ)``, shape (n_P, n_P), for W of shape (m,) or (t, m)."""
+        array = rows(W, self._m)
+        weights = np.sum(array[:, self._k] * array[:, self._l], axis=0)
+        weights[self._k == self._l] *= 0.5
+        half = np.tensordot(weights, self._G, axes=1)
+        return np.asarray(half + half.T)
+
+    def moment_error(self, W: ArrayLike) -> float:
+        """Return a bound on ``‖moment(W) − D‖₂``, given the stated accuracy of the blocks.
+
+        ``(block_error + γₖ) ‖Σₖₗ|wₖwₗ||G(xₖ, xₗ)|‖_F``, k the number of pairs and rows.
+        """
+        array = np.abs(rows(W, self._m))
+        weights = np.sum(array[:, self._k] * array[:, self._l], axis=0)
+        half = np.tensordot(weights, np.abs(self._G), axes=1)
+        count = (len(weights) + len(array) + 8) * _UNIT
+        relative = self._family.block_error + count / (1.0 - count)
+        return float(relative * np.linalg.norm(half + half.T)) * (1.0 + 1e-6)
+
+    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> Float:
+        """Return ``D(w) u``, shape (n_P,)."""
+        return np.asarray(self.moment(w) @ vector(u, self.n_P, "u"))

@@ -1,0 +1,299 @@
+"""The tessellated family: kernels that are piecewise polynomial on boxes around the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from .. import memory
+from . import _affine, _box, _general
+from ._arguments import in_box, matrix, real_dtype, samples, vector
+from ._prepared import PreparedAffine, PreparedTessellated, factors_are_cheaper, factors_of
+from ._tables import count_tessellated, tessellated_tables
+from .base import FloatArray
+
+
+def _integer(name: str, value: Any) -> int:
+    if isinstance(value, bool) or int(value) != value or value < 0:
+        raise ValueError(f"{name} must be an integer of 0 or more, got {value!r}")
+    return int(value)
+
+
+def _corner(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    corner = np.array(value, dtype=np.float64)
+    if corner.ndim != 1 or len(corner) == 0:
+        raise ValueError(
+            f"{name} must be one number per feature, shape (n_features,), got shape {corner.shape}"
+        )
+    if not np.isfinite(corner).all():
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    corner.flags.writeable = False
+    return corner
+
+
+class TessellatedFamily:
+    """Tessellated kernels ``k(x, y) = Σᵢⱼ Pᵢⱼ ∫_{[a, b]} Nᵢ(z, x) Nⱼ(z, y) dz`` with P ⪰ 0.
+
+    ``N(z, x) = [Z(z, x)·I(z ≥ x); Z(z, x)·(1 − I(z ≥ x))]`` for a ≤ x ≤ b, where I is 1 if the
+    inequality holds in every feature, and Z are the q monomials ``x^δ z^γ`` with
+    ``|δ| + |γ| ≤ degree`` and ``|γ| ≤ z_degree``; P is of side ``n_P = 2q``. The monomials are in
+    the variables (x₁ … xₙ, z₁ … zₙ), by total degree, each in the order of combinations with
+    replacement.
+
+    Parameters
+    ----------
+    degree : int, default=1
+        Total degree of the monomials. Degrees 0, 1 and 2 have fast Grams; any is correct.
+    lower, upper : array-like of shape (n_features,)
+        Corners a < b of the box that holds all points.
+    z_degree : int, optional
+        Largest degree in z; None means ``degree``. With 0 the family has ``2·C(n + d, d)``
+        features, a subset of the full one.
+
+    Raises
+    ------
+    ValueError
+        If a corner is not finite, the corners differ in shape, or lower is not below upper.
+
+    Notes
+    -----
+    "Efficient convex algorithms for universal kernel learning" (2024), equation (8) and
+    Corollary 12, with the block below the diagonal corrected to the transpose of the one above
+    with x and y exchanged, and the size of P to 2·C(2n + d, d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core.families import TessellatedFamily
+    >>> family = TessellatedFamily(0, lower=[-0.1], upper=[1.1])
+    >>> family.n_P
+    2
+    >>> family.block([0.25], [0.75]).round(12)
+    array([[0.35, 0.5 ],
+           [0.  , 0.35]])
+    """
+
+    name = "tessellated"
+
+    def __init__(
+        self,
+        degree: int = 1,
+        *,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        z_degree: int | None = None,
+    ) -> None:
+        state = self.__dict__
+        state["degree"] = _integer("degree", degree)
+        state["lower"], state["upper"] = _corner("lower", lower), _corner("upper", upper)
+        state["z_degree"] = None if z_degree is None else _integer("z_degree", z_degree)
+        if z_degree is not None and z_degree > degree:
+            raise ValueError(f"z_degree must be at most degree = {degree}, got {z_degree}")
+        if self.lower.shape != self.upper.shape:
+            raise ValueError(
+                f"lower and upper must have the same shape, got {self.lower.shape} "
+                f"and {self.upper.shape}"
+            )
+        if not (self.lower < self.upper).all():
+            j = int(np.flatnonzero(self.lower >= self.upper)[0])
+            raise ValueError(
+                f"lower must be below upper in every feature, got {float(self.lower[j])} and "
+                f"{float(self.upper[j])} in feature {j}: widen the box"
+            )
+
+    degree: int
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    z_degree: int | None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"TessellatedFamily is a frozen value: cannot set {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"TessellatedFamily is a frozen value: cannot delete {name}")
+
+    def __repr__(self) -> str:
+        tail = "" if self.z_degree is None else f", z_degree={self.z_degree}"
+        return (
+            f"TessellatedFamily(degree={self.degree}, lower={self.lower.tolist()}, "
+            f"upper={self.upper.tolist()}{tail})"
+        )
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.degree, self._z, tuple(self.lower.tolist()), tuple(self.upper.tolist()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TessellatedFamily) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.degree, self.lower.tolist(), self.upper.tolist(), self.z_degree)
+
+    @property
+    def _z(self) -> int:
+        return self.degree if self.z_degree is None else self.z_degree
+
+    @property
+    def _box(self) -> _general.Box:
+        tables = tessellated_tables(self.n_features, self.degree, self._z)
+        return _general.Box(tables, self.lower, self.upper)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features n."""
+        return len(self.lower)
+
+    @property
+    def n_P(self) -> int:
+        """Side of P, ``2q``; counted, not enumerated."""
+        return 2 * count_tessellated(self.n_features, self.degree, self._z)
+
+    @property
+    def trace(self) -> float:
+        """The trace that P is normalised to, n_P."""
+        return float(self.n_P)
+
+    @property
+    def monomials(self) -> NDArray[np.int64]:
+        """Exponents of (x, z) in the q monomials, shape (q, 2n)."""
+        return self._box.tables.monomials.copy()
+
+    def _points(self, X: ArrayLike, name: str) -> NDArray[np.float64]:
+        array = samples(X, self.n_features, name)
+        in_box(array, self.lower, self.upper, name)
+        return array
+
+    def block(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
+        """Return ``G(x, y) = ∫ N(z, x) N(z, y)ᵀ dz``, entries that vanish exactly zero.
+
+        Parameters
+        ----------
+        x, y : array-like of shape (n_features,)
+
+        Returns
+        -------
+        ndarray of shape (n_P, n_P), float64; ``G(y, x) = G(x, y)ᵀ``
+
+        Raises
+        ------
+        ValueError
+            If a point is outside the box.
+        """
+        a = self._points(np.reshape(np.asarray(x, dtype=np.float64), (1, -1)), "x")[0]
+        b = self._points(np.reshape(np.asarray(y, dtype=np.float64), (1, -1)), "y")[0]
+        return _box.block(self._box.tables, a, b, self.lower, self.upper)
+
+    def prepare(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedTessellated:
+        """Bind the family to samples and compute what does not depend on P.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n_features), inside the box
+        dtype : numpy dtype, default=numpy.float64
+            float32 or float64: the precision of the stored volumes (m, m) and of the Grams.
+            Moments are float64 in both cases.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If the volumes and one Gram would not fit.
+        """
+        prepared = self._bind(X, dtype)
+        return prepared.load() if isinstance(prepared, PreparedAffine) else prepared
+
+    def _bind(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedTessellated:
+        box = self._box
+        kind = PreparedAffine if _affine.is_affine(box.tables) else PreparedTessellated
+        return kind(box, self._points(X, "X"), real_dtype(dtype))
+
+    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+        """Return ``vᵀ G(xₖ, yₗ) v``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_x, n_features), inside the box
+        v : array-like of shape (n_P,)
+        Y : array-like of shape (n_y, n_features), inside the box, optional
+            X if not given.
+
+        Returns
+        -------
+        ndarray of shape (n_x, n_y), float64
+        """
+        if Y is None:
+            return self._bind(X).gram_rank_one(v)
+        v = vector(v, self.n_P, "v")
+        return self._rectangular(X, Y, None, v[None, :])
+
+    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+        """Return ``⟨P, G(xₖ, yₗ)⟩``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_x, n_features), inside the box
+        P : array-like of shape (n_P, n_P), symmetric
+        Y : array-like of shape (n_y, n_features), inside the box, optional
+            X if not given.
+
+        Returns
+        -------
+        ndarray of shape (n_x, n_y), float64
+        """
+        if Y is None:
+            return self._bind(X).gram(P)
+        P = matrix(P, self.n_P)
+        return self._rectangular(X, Y, P, factors_of(P))
+
+    def _rectangular(
+        self,
+        X: ArrayLike,
+        Y: ArrayLike,
+        P: NDArray[np.float64] | None,
+        factors: NDArray[np.float64] | None,
+    ) -> NDArray[np.float64]:
+        left, right = self._points(X, "X"), self._points(Y, "Y")
+        box = self._box
+        memory.require(
+            8 * len(left) * len(right),
+            f"a Gram matrix of {len(left)} x {len(right)} samples",
+            alternative="pass fewer rows at a time",
+        )
+        out = np.empty((len(left), len(right)))
+        affine = factors is not None and _affine.is_affine(box.tables)
+        if factors is not None and affine and (P is None or factors_are_cheaper(box, len(factors))):
+            _affine.gram_rectangular(box, left, right, factors, out)
+        elif P is None and factors is not None and _general.is_quadratic(box.tables):
+            _general.gram_quadratic(box, left, right, factors[0], out)
+        else:
+            whole = factors.T @ factors if P is None and factors is not None else P
+            assert whole is not None
+            _general.gram_general(box, left, right, whole, out)
+        return out
+
+    def moment(self, X: ArrayLike, w: ArrayLike) -> NDArray[np.float64]:
+        """Return ``D(w) = Σₖₗ wₖ wₗ G(xₖ, xₗ)``.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n_features), inside the box
+        w : array-like of shape (m,), or (t, m) for the sum over t rows
+
+        Returns
+        -------
+        ndarray of shape (n_P, n_P), float64
+        """
+        return self._bind(X).moment(w)
+
+    def diag(self, X: ArrayLike, P: ArrayLike) -> NDArray[np.float64]:
+        """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,), float64."""
+        return _general.diagonal(self._box, self._points(X, "X"), matrix(P, self.n_P))
+
+
+def _rebuild(
+    degree: int, lower: list[float], upper: list[float], z_degree: int | None
+) -> TessellatedFamily:
+    return TessellatedFamily(degree, lower=lower, upper=upper, z_degree=z_degree)

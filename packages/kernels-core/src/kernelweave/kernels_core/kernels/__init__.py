@@ -1,0 +1,77 @@
+"""Kernels as values, dictionaries of kernels, and what fits them to training points.
+
+Names are imported on first use, so importing this package loads numpy at most.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .base import Kernel
+    from .checks import check_kernel
+    from .compose import Columns, Combination, Product, Scaled, Sum, UnitDiagonal
+    from .dictionary import KernelDictionary
+    from .fitted import Centered, Clipped
+    from .fitted_dictionary import FittedDictionary, FittedFamily
+    from .gp import as_sklearn_gp_kernel
+    from .learned import GeneralizedPolynomial, Tessellated
+    from .paper import PAPER_FIFTY, PAPER_TEN, default_kernels
+    from .precomputed import PrecomputedGrams, as_grams
+    from .psd import Spectrum, require_psd
+    from .standard import RBF, Laplacian, Linear, Polynomial, Sigmoid, standard_kernels
+
+_HOMES = {
+    "Kernel": "base",
+    "check_kernel": "checks",
+    "Columns": "compose",
+    "Combination": "compose",
+    "Product": "compose",
+    "Scaled": "compose",
+    "Sum": "compose",
+    "UnitDiagonal": "compose",
+    "KernelDictionary": "dictionary",
+    "Centered": "fitted",
+    "Clipped": "fitted",
+    "FittedDictionary": "fitted_dictionary",
+    "FittedFamily": "fitted_dictionary",
+    "as_sklearn_gp_kernel": "gp",
+    "GeneralizedPolynomial": "learned",
+    "Tessellated": "learned",
+    "PAPER_FIFTY": "paper",
+    "PAPER_TEN": "paper",
+    "default_kernels": "paper",
+    "PrecomputedGrams": "precomputed",
+    "as_grams": "precomputed",
+    "Spectrum": "psd",
+    "require_psd": "psd",
+    "RBF": "standard",
+    "Laplacian": "standard",
+    "Linear": "standard",
+    "Polynomial": "standard",
+    "Sigmoid": "standard",
+    "standard_kernels": "standard",
+}
+
+__all__ = [  # noqa: RUF022
+    "Kernel", "Linear", "Polynomial", "RBF", "Laplacian", "Sigmoid", "standard_kernels",
+    "Sum", "Product", "Scaled", "Columns", "Combination", "UnitDiagonal", "Centered", "Clipped",
+    "Tessellated", "GeneralizedPolynomial",
+    "KernelDictionary", "FittedDictionary", "FittedFamily",
+    "PAPER_TEN", "PAPER_FIFTY", "default_kernels",
+    "PrecomputedGrams", "as_grams", "Spectrum", "require_psd",
+    "as_sklearn_gp_kernel", "check_kernel",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_HOMES))

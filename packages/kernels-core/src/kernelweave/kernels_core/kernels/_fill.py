@@ -1,0 +1,97 @@
+"""Fill Gram matrices block by block: exact symmetry, half the work, small temporaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Block = NDArray[Any]
+_IN_CACHE = 1 << 15
+_FOR_BLAS = 1 << 20
+
+
+def row_blocks(n_rows: int, n_columns: int, entries: int = _IN_CACHE) -> Iterator[slice]:
+    """Yield slices of rows whose blocks hold about ``entries`` entries, by default cache-sized."""
+    step = max(1, min(1024, entries // max(1, n_columns)))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def fill_pairs(
+    n_x: int, n_y: int | None, rule: Callable[[slice, slice], Block], dtype: Any
+) -> Block:
+    """Return K with ``K[r, c] = rule(r, c)``; with ``n_y=None`` the lower half is mirrored.
+
+    Parameters
+    ----------
+    n_x, n_y : int
+        Rows and columns; ``n_y=None`` states that rule is symmetric and K is square.
+    rule : callable
+        ``rule(rows, columns)`` returns the block of these two slices; it may be overwritten.
+    dtype : dtype
+        Type of K.
+
+    Returns
+    -------
+    ndarray of dtype, shape (n_x, n_y or n_x)
+        Exactly symmetric when ``n_y`` is None.
+    """
+    K = np.empty((n_x, n_x if n_y is None else n_y), dtype=dtype)
+    for rows in row_blocks(n_x, K.shape[1], _FOR_BLAS):
+        if n_y is not None:
+            K[rows] = rule(rows, slice(0, n_y))
+            continue
+        left = slice(0, rows.start)
+        if rows.start:
+            K[rows, left] = rule(rows, left)
+            K[left, rows] = K[rows, left].T
+        square = rule(rows, rows)
+        K[rows, rows] = np.tril(square) + np.tril(square, -1).T
+    return K
+
+
+def inner(X: Any, Y: Any | None) -> Block:
+    """Return X Yᵀ as a dense array, exactly symmetric for ``Y=None``.
+
+    Parameters
+    ----------
+    X, Y : ndarray or CSR, shapes (n_x, p) and (n_y, p)
+
+    Returns
+    -------
+    ndarray, shape (n_x, n_y), of the type of X
+    """
+    if hasattr(X, "tocsr"):
+        return np.ascontiguousarray((X @ (X if Y is None else Y).T).toarray())
+    if Y is not None:
+        return np.asarray(X @ Y.T)
+    # the same array twice: BLAS computes one triangle and mirrors it
+    return np.asarray(X @ X.T)
+
+
+def add_outer(K: Block, u: Block, v: Block) -> None:
+    """Add uᵢ + vⱼ to K in place; with ``u is v`` a symmetric K stays exactly symmetric."""
+    for rows in row_blocks(*K.shape):
+        K[rows] += (u[rows, None] + v[None, :]).astype(K.dtype, copy=False)
+
+
+def scale_outer(K: Block, u: Block, v: Block) -> None:
+    """Multiply K by uᵢ vⱼ in place; with ``u is v`` a symmetric K stays exactly symmetric."""
+    for rows in row_blocks(*K.shape):
+        K[rows] *= (u[rows, None] * v[None, :]).astype(K.dtype, copy=False)
+
+
+def add_scaled(out: Block, K: Block, weight: float) -> None:
+    """Add weight·K to ``out`` in place, a block of rows at a time."""
+    for rows in row_blocks(*out.shape):
+        out[rows] += K[rows] * out.dtype.type(weight)
+
+
+def squared_norms(X: Any) -> Block:
+    """Return ‖xᵢ‖² for every row, shape (n,), of the type of X."""
+    if hasattr(X, "tocsr"):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(X.dtype, copy=False)
+    return np.asarray(np.einsum("ij,ij->i", X, X))

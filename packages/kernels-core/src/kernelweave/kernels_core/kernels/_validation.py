@@ -1,0 +1,131 @@
+"""What a kernel may be given: samples, numbers, column lists."""
+
+from __future__ import annotations
+
+import sys
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def is_sparse(X: object) -> bool:
+    """Tell whether ``X`` is a scipy sparse array or matrix, without importing scipy."""
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and bool(module.issparse(X))
+
+
+def is_vector(X: Any) -> bool:
+    """Tell whether ``X`` is one dense sample: a 1-dimensional array or a flat sequence."""
+    if hasattr(X, "ndim"):
+        return bool(X.ndim == 1) and not is_sparse(X)
+    try:
+        return np.ndim(X) == 1
+    except ValueError:  # rows of different lengths: check_samples says so
+        return False
+
+
+def check_samples(X: Any, what: str = "X", *, dtype: Any = None) -> Any:
+    """Return samples as a finite C-contiguous float array, or as sorted CSR.
+
+    Parameters
+    ----------
+    X : array-like or sparse, shape (n_samples, n_features)
+        Real numbers. float32 stays float32, everything else becomes float64.
+    what : str
+        Name of the argument, for messages.
+    dtype : float32 or float64, optional
+        The type to convert to instead.
+
+    Returns
+    -------
+    ndarray or CSR, shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError
+        If ``X`` is not 2-dimensional, not real numbers, not finite, or without features.
+    """
+    sparse = is_sparse(X)
+    # tocsr returns a CSR input itself: sorting that one would reorder the caller's data
+    array: Any = (X.copy() if X.format == "csr" else X.tocsr()) if sparse else _as_array(X, what)
+    if array.ndim != 2:
+        raise ValueError(
+            f"{what} has shape {array.shape}: samples are rows of a 2-dimensional array, "
+            f"use {what}.reshape(1, -1) for one sample or {what}.reshape(-1, 1) for one feature"
+        )
+    if array.shape[1] == 0:
+        raise ValueError(f"{what} has shape {array.shape}: at least one feature is needed")
+    own = _float_type(array.dtype, what)
+    wanted = own if dtype is None else dtype
+    array = array.astype(wanted, copy=False) if sparse else np.ascontiguousarray(array, wanted)
+    if sparse:
+        array.sum_duplicates()
+    if not np.isfinite(array.data if sparse else array).all():
+        raise ValueError(f"{what} contains NaN or infinity: remove or impute those values")
+    return array
+
+
+def _as_array(X: Any, what: str) -> NDArray[Any]:
+    try:
+        array = np.asarray(X)
+        return array.astype(np.float64) if array.dtype == object else array
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must hold real numbers in rows of one length: {error}") from None
+
+
+def _float_type(dtype: np.dtype[Any], what: str) -> type[np.floating[Any]]:
+    if dtype.kind not in "fiub":
+        raise ValueError(f"{what} has dtype {dtype}: real numbers are needed")
+    return np.float32 if dtype == np.float32 else np.float64
+
+
+def check_pair(X: Any, Y: Any) -> tuple[Any, Any]:
+    """Return both sample sets checked, of one float type; ``Y`` is ``None`` where it is ``X``.
+
+    Raises
+    ------
+    ValueError
+        If either is invalid (see `check_samples`) or their numbers of features differ.
+    """
+    if Y is None or Y is X:
+        return check_samples(X), None
+    A, B = check_samples(X), check_samples(Y, "Y")
+    if A.shape[1] != B.shape[1]:
+        raise ValueError(
+            f"X has {A.shape[1]} features and Y has {B.shape[1]}: both need the same features"
+        )
+    if is_sparse(A) != is_sparse(B):
+        raise ValueError("X and Y must both be sparse or both dense: use .toarray() on one")
+    if A.dtype != B.dtype:
+        A, B = A.astype(np.float64, copy=False), B.astype(np.float64, copy=False)
+    return A, B
+
+
+def check_number(owner: str, name: str, value: Any, *, above: float | None = None) -> float:
+    """Return a finite real number, greater than ``above`` where given."""
+    good = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
+    if not good or (above is not None and float(value) <= above):
+        bound = "" if above is None else f" greater than {above:g}"
+        raise ValueError(f"{owner}: {name} must be a finite number{bound}, got {value!r}")
+    return float(value)
+
+
+def check_integer(owner: str, name: str, value: Any, *, least: int) -> int:
+    """Return an integer of at least ``least``."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
+        raise ValueError(f"{owner}: {name} must be an integer of at least {least}, got {value!r}")
+    return int(value)
+
+
+def check_weights(weights: Any, n_kernels: int) -> NDArray[np.float64]:
+    """Return kernel weights as a finite float64 array of shape (n_kernels,)."""
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape != (n_kernels,) or not np.isfinite(array).all():
+        raise ValueError(
+            f"weights must be {n_kernels} finite numbers, one per kernel, "
+            f"got an array of shape {array.shape}"
+            + ("" if array.shape != (n_kernels,) else " with NaN or infinity")
+        )
+    return array

@@ -1,0 +1,169 @@
+"""The base of every kernel: a value that is called on samples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._parameters import Parameters
+from ._validation import check_pair, check_samples, is_sparse, is_vector
+
+if TYPE_CHECKING:
+    from .compose import Columns, Product, Scaled, Sum
+
+
+class Kernel(Parameters, ABC):
+    """A kernel k(x, y) as a value: it is called, adds, multiplies, scales, prints and copies.
+
+    ``k(X)`` is the Gram matrix, ``k(X, Y)`` the cross-Gram matrix, ``k(x, y)`` of two vectors a
+    number, ``k.diag(X)`` the values k(xᵢ, xᵢ). ``k1 + k2``, ``k1 * k2`` and ``2.0 * k`` are
+    kernels, and ``k.on([0, 3])`` sees two columns only. Kernels are equal when their parameters
+    are, work with ``sklearn.base.clone`` and nested ``set_params``, and serve as
+    ``SVC(kernel=k)`` or ``KernelRidge(kernel=k)``.
+
+    A subclass stores its constructor's parameters under their own names, unchanged, and writes
+    `_gram`; it may also write `_diag`, `_validate`, `is_psd` and set ``name``.
+
+    Attributes
+    ----------
+    name : str
+        The kernel's name in the registry.
+    accepts_sparse : bool
+        Whether samples may be a scipy sparse array.
+    """
+
+    name: ClassVar[str] = "kernel"
+    accepts_sparse: ClassVar[bool] = False
+    # numpy numbers leave ``number * kernel`` to the kernel
+    __array_ufunc__ = None
+
+    @property
+    def is_psd(self) -> bool | None:
+        """Whether every Gram matrix is positive semidefinite: True is proved, False is refuted.
+
+        ``None``, the default, means that nobody knows. Where it is not True, the Gram matrix
+        itself is tested; a sum or product with a refuted kernel counts as refuted.
+        """
+        return None
+
+    @abstractmethod
+    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+        """Return k(X, Y), shape (n_x, n_y), for checked samples of one float type.
+
+        ``Y=None`` means X, and asks for an exactly symmetric matrix. The array is new: the caller
+        may overwrite it.
+        """
+
+    def _diag(self, X: Any) -> NDArray[Any]:
+        """Return k(xᵢ, xᵢ), shape (n,), for checked samples."""
+        values = [self._gram(X[i : i + 1], None)[0, 0] for i in range(X.shape[0])]
+        return np.array(values, dtype=X.dtype)
+
+    def _validate(self) -> None:
+        """Raise ValueError when a parameter has no meaning."""
+
+    def _sparse_refuser(self) -> Kernel | None:
+        """Return the kernel inside this one that cannot take sparse samples, if any."""
+        return None if self.accepts_sparse else self
+
+    def _check_ready(self, X: Any) -> None:
+        self._validate()
+        if not is_sparse(X):
+            return
+        refuser = self._sparse_refuser()
+        if refuser is not None:
+            raise TypeError(
+                f"{refuser!r} does not accept sparse samples: pass X.toarray(), or use Linear, "
+                "Polynomial or RBF, which do"
+            )
+
+    def __call__(self, X: Any, Y: Any = None) -> NDArray[Any]:
+        """Return the (cross-)Gram matrix Kᵢⱼ = k(xᵢ, yⱼ).
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_x, n_features), or one vector (n_features,)
+        Y : array-like or sparse, shape (n_y, n_features), or one vector; default X
+
+        Returns
+        -------
+        ndarray, shape (n_x, n_y), or a number for vectors
+            float32 where X and Y are float32, else float64; exactly symmetric for ``Y=None``.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the samples are invalid.
+        TypeError
+            If the samples are sparse and the kernel needs dense ones.
+        """
+        if is_vector(X):
+            number: NDArray[Any] = self._of_vectors(X, Y)
+            return number
+        A, B = check_pair(X, Y)
+        self._check_ready(A)
+        return self._gram(A, B).astype(A.dtype, copy=False)
+
+    def _of_vectors(self, x: Any, y: Any) -> Any:
+        if y is not None and not is_vector(y):
+            raise ValueError(
+                f"X is one vector and Y has shape {np.shape(y)}: "
+                "give two vectors or two 2-dimensional arrays"
+            )
+        row = np.asarray(x)[None, :]
+        return self(row, None if y is None or y is x else np.asarray(y)[None, :])[0, 0]
+
+    def diag(self, X: Any) -> NDArray[Any]:
+        """Return the diagonal k(xᵢ, xᵢ) without the matrix.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n, n_features)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        A = check_samples(X)
+        self._check_ready(A)
+        return self._diag(A).astype(A.dtype, copy=False)
+
+    def on(self, columns: int | Sequence[int] | NDArray[np.integer[Any]]) -> Columns:
+        """Return this kernel restricted to some columns of the samples.
+
+        Examples
+        --------
+        >>> from kernelweave.kernels_core.kernels import RBF
+        >>> RBF(gamma=0.5).on([0, 3])
+        RBF(gamma=0.5).on([0, 3])
+        """
+        from .compose import Columns
+
+        single = isinstance(columns, (int, np.integer)) and not isinstance(columns, bool)
+        return Columns(self, [columns] if single else columns)  # type: ignore[list-item, arg-type]
+
+    def __add__(self, other: object) -> Sum:
+        from .compose import Sum
+
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __radd__(self, other: object) -> Kernel:
+        # sum([k1, k2]) starts from 0
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __mul__(self, other: object) -> Product | Scaled:
+        from .compose import Product, Scaled
+
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
+
+    def __rmul__(self, other: object) -> Scaled:
+        from .compose import Scaled
+
+        return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented

@@ -1,0 +1,409 @@
+"""Dictionaries of kernels: named, normalised, and refused or repaired where indefinite."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exceptions import KernelWeaveWarning, NotPSDError
+from ._fill import add_scaled
+from ._parameters import Parameters
+from ._validation import check_pair, check_samples, check_weights
+from .base import Kernel
+from .compose import Combination, UnitDiagonal
+from .fitted import NORMALIZATIONS, Clipped, checked_training_points, fit_normalization
+from .fitted_dictionary import FittedDictionary, require_stack
+from .psd import REMEDY, Spectrum, describe, find_indefinite
+from .standard import RBF, Laplacian, Linear, Polynomial
+
+PSD_POLICIES = ("raise", "drop", "clip", "keep")
+
+
+class KernelDictionary(Parameters):
+    """The family K(β) = Σⱼ βⱼ Kⱼ of the kernels k₁ … k_q.
+
+    Kernels whose positive semidefiniteness is proved (`Kernel.is_psd`) are taken as they are;
+    of the others the Gram matrix of the training points is tested.
+
+    Parameters
+    ----------
+    kernels : list of Kernel, dict of str to Kernel, or KernelDictionary
+        The kernels. With ``columns`` also a list of lists of kernels, one per view. Of another
+        dictionary its kernels and names are taken, not its ``normalize`` and ``psd``.
+    columns : list of lists of int, optional
+        Views: view v sees ``columns[v]``. A flat ``kernels`` is used on every view (q = number
+        of kernels × number of views), a list of lists gives each view its own kernels.
+        ``None``: every kernel sees all columns, unless it restricts itself by ``k.on([0, 3])``.
+    normalize : None or str
+        With K the Gram matrix of the n training points, after clipping; x, y any points:
+
+        - ``"trace"``: k(x, y)·n / tr K, so that the diagonal is 1 on average;
+        - ``"unit-diagonal"``: k(x, y) / √(k(x, x) k(y, y)), the cosine; needs no statistics;
+        - ``"center"``: k(x, y) − m(x) − m(y) + g with m(x) = (1/n) Σᵢ k(x, xᵢ) and
+          g = (1/n) Σᵢ m(xᵢ) over the training points;
+        - ``"center-trace"``: ``"center"``, then ``"trace"`` of the centred matrix.
+
+        n, tr K, m and g are those of the training points, also for test points. A constant
+        kernel has nothing left after centring and is refused by ``"center-trace"``.
+    psd : "raise", "drop", "clip" or "keep"
+        What happens to a kernel with an eigenvalue below −10·n·ε·λ_max on the training points:
+        an error; left out; its negative eigenvalues set to zero with the matching map for test
+        points (`Clipped`); or nothing at all, which is for reproducing published numbers only,
+        because bounds and certificates do not hold then.
+
+    Attributes
+    ----------
+    names : tuple of str
+        A name per kernel: its key in a dict, else how it prints.
+
+    Notes
+    -----
+    Clipping and its map: Chen et al., "Similarity-based classification", JMLR 10 (2009). On the
+    data sets of the sparse multiple kernel learning paper its two sigmoid kernels have smallest
+    eigenvalues from −10 to −153, which the 1e-6 that the paper adds does not repair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core.kernels import KernelDictionary, Linear, RBF
+    >>> dictionary = KernelDictionary([Linear(), RBF(gamma=0.5)], normalize="trace")
+    >>> dictionary.names
+    ('Linear()', 'RBF(gamma=0.5)')
+    >>> fitted = dictionary.fit_grams(np.array([[0.0], [1.0], [3.0]]))
+    >>> fitted.gram([0.5, 0.5]).trace()
+    np.float64(3.0)
+    """
+
+    name: ClassVar[str] = "dictionary"
+
+    def __init__(
+        self,
+        kernels: Any,
+        columns: Sequence[Sequence[int]] | None = None,
+        normalize: Literal["trace", "unit-diagonal", "center", "center-trace"] | None = None,
+        psd: Literal["raise", "drop", "clip", "keep"] = "raise",
+    ) -> None:
+        self.kernels = kernels
+        self.columns = columns
+        self.normalize = normalize
+        self.psd = psd
+
+    @classmethod
+    def grid(
+        cls,
+        *,
+        linear: bool = True,
+        degrees: Sequence[int] = (2, 3),
+        gammas: Sequence[float] = (0.01, 0.1, 1.0),
+        laplacian_gammas: Sequence[float] = (),
+        polynomial_gamma: float = 1.0,
+        coef0: float = 1.0,
+        n_features: int | None = None,
+        joint: bool = True,
+        normalize: Literal["trace", "unit-diagonal", "center", "center-trace"] | None = None,
+        psd: Literal["raise", "drop", "clip", "keep"] = "raise",
+    ) -> KernelDictionary:
+        """Return a dictionary of standard kernels over grids of their parameters.
+
+        Parameters
+        ----------
+        linear : bool
+            Whether to include ⟨x, y⟩.
+        degrees : sequence of int
+            A polynomial kernel (polynomial_gamma·⟨x, y⟩ + coef0)^d for each d.
+        gammas : sequence of float
+            A Gaussian kernel for each γ.
+        laplacian_gammas : sequence of float
+            A Laplacian kernel for each γ.
+        polynomial_gamma, coef0 : float
+            Parameters of the polynomial kernels.
+        n_features : int, optional
+            Adds every kernel on every single column 0 … n_features − 1.
+        joint : bool
+            Whether to include the kernels on all columns together.
+        normalize, psd
+            As in the constructor.
+
+        Examples
+        --------
+        >>> from kernelweave.kernels_core.kernels import KernelDictionary
+        >>> len(KernelDictionary.grid(degrees=(2,), gammas=(0.1, 1.0), n_features=3))
+        16
+        """
+        if n_features is None and not joint:
+            raise ValueError("grid has no kernels: joint=False needs n_features")
+        basis: list[Kernel] = [Linear()] if linear else []
+        basis += [Polynomial(d, polynomial_gamma, coef0) for d in degrees]
+        basis += [RBF(g) for g in gammas]
+        basis += [Laplacian(g) for g in laplacian_gammas]
+        kernels: list[Kernel] = list(basis) if joint else []
+        for column in range(n_features or 0):
+            kernels += [k.on(column) for k in basis]
+        return cls(kernels, normalize=normalize, psd=psd)
+
+    @classmethod
+    def from_data(cls, X: Any) -> KernelDictionary:
+        """Return the default dictionary for standardised data, `default_kernels`.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features)
+            Not looked at: these kernels fit any number of features.
+        """
+        from .paper import default_kernels
+
+        return default_kernels()
+
+    def _entries(self) -> list[tuple[str, Kernel]]:
+        """Return names and kernels, views applied and names made unique."""
+        source = self.kernels
+        if isinstance(source, KernelDictionary):
+            named = source._entries()
+        elif isinstance(source, Mapping):
+            named = list(source.items())
+        else:
+            named = self._listed(source)
+        if self.columns is not None and not _is_nested(source):
+            views = [np.asarray(view).tolist() for view in self.columns]
+            named = [(f"{n}.on({v})", k.on(v)) for v in views for n, k in named]
+        if not named:
+            raise ValueError("kernels is empty: give at least one kernel")
+        return _unique(named)
+
+    def _listed(self, source: Any) -> list[tuple[str, Kernel]]:
+        if isinstance(source, (str, bytes)) or not isinstance(source, (Sequence, Iterator)):
+            raise ValueError(
+                f"kernels must be a list of kernels such as [Linear(), RBF(gamma=1.0)], "
+                f"got {source!r}"
+            )
+        if isinstance(source, Iterator):
+            raise ValueError("kernels must be a list: an iterator is used up by its first reader")
+        items: list[Any] = list(source)
+        if _is_nested(source):
+            if self.columns is None or len(self.columns) != len(items):
+                raise ValueError(
+                    f"kernels holds {len(items)} lists, one per view, so columns must hold "
+                    f"{len(items)} views, got "
+                    f"{None if self.columns is None else len(self.columns)}"
+                )
+            pairs = zip(items, self.columns, strict=True)
+            items = [_as_kernel(k).on(view) for group, view in pairs for k in group]
+        return [(repr(_as_kernel(k)), k) for k in items]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name per kernel, all different."""
+        return tuple(name for name, _ in self._entries())
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    def __iter__(self) -> Iterator[Kernel]:
+        return (kernel for _, kernel in self._entries())
+
+    @overload
+    def __getitem__(self, key: int | str) -> Kernel: ...
+    @overload
+    def __getitem__(self, key: slice) -> KernelDictionary: ...
+    def __getitem__(self, key: int | str | slice) -> Kernel | KernelDictionary:
+        entries = self._entries()
+        if isinstance(key, slice):
+            return KernelDictionary(dict(entries[key]), normalize=self.normalize, psd=self.psd)
+        if isinstance(key, str):
+            if key not in dict(entries):
+                raise KeyError(f"no kernel {key!r}: there are {', '.join(dict(entries))}")
+            return dict(entries)[key]
+        return entries[key][1]
+
+    def _check_options(self) -> None:
+        if self.normalize not in NORMALIZATIONS:
+            raise ValueError(f"normalize must be one of {NORMALIZATIONS}, got {self.normalize!r}")
+        if self.psd not in PSD_POLICIES:
+            raise ValueError(f"psd must be one of {PSD_POLICIES}, got {self.psd!r}")
+
+    def fit_grams(self, X: Any, dtype: Any = np.float64) -> FittedDictionary:
+        """Compute the Gram matrices of training points and learn what test points need.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n, n_features)
+            Training points.
+        dtype : float32 or float64
+            Type of the samples and the Gram matrices.
+
+        Returns
+        -------
+        FittedDictionary
+            With ``grams`` of shape (q, n, n).
+
+        Raises
+        ------
+        NotPSDError
+            With ``psd="raise"``: names each indefinite kernel and its smallest eigenvalue.
+        MemoryBudgetError
+            Before the work, if q Gram matrices do not fit.
+        ValueError
+            If a kernel, the samples or an option is invalid, or a Gram matrix is not finite.
+
+        Warns
+        -----
+        KernelWeaveWarning
+            With ``psd="drop"`` and ``psd="clip"``, naming the same.
+        """
+        self._check_options()
+        entries = self._entries()
+        train = checked_training_points(X, dtype)
+        n = train.shape[0]
+        require_stack(len(entries), n, n, train.dtype)
+        grams = np.empty((len(entries), n, n), dtype=train.dtype)
+        kept: list[int] = []
+        kernels: list[Kernel] = []
+        found: dict[str, Spectrum] = {}
+        for j, (label, kernel) in enumerate(entries):
+            K = grams[len(kept)]
+            usable = self._fit_one(label, kernel, train, K, found)
+            if usable is not None:
+                kernels.append(usable)
+                kept.append(j)
+        self._report(found, kept)
+        repaired = {label: s.lambda_min for label, s in found.items()}
+        return FittedDictionary(
+            names=tuple(entries[j][0] for j in kept),
+            kernels=tuple(kernels),
+            X=train,
+            grams=grams[: len(kept)],
+            dropped=repaired if self.psd == "drop" else {},
+            clipped=repaired if self.psd == "clip" else {},
+            kept=np.array(kept, dtype=np.intp),
+        )
+
+    def _fit_one(
+        self, label: str, kernel: Kernel, X: Any, K: NDArray[Any], found: dict[str, Spectrum]
+    ) -> Kernel | None:
+        """Write the Gram matrix into K and return the fitted kernel, ``None`` if unusable."""
+        K[...] = kernel(X)
+        if not np.isfinite(K).all():
+            raise ValueError(
+                f"{label} overflows on these samples: scale the features (StandardScaler) or "
+                "choose smaller parameters"
+            )
+        if kernel.is_psd is not True and self.psd != "keep":
+            spectrum = find_indefinite(K)
+            if spectrum is not None:
+                found[label] = spectrum
+                if self.psd != "clip":
+                    return None
+                kernel, _ = Clipped.fit(kernel, X, K)
+                K[...] = kernel(X)
+        return fit_normalization(kernel, X, K, self.normalize, label)
+
+    def _report(self, found: dict[str, Spectrum], kept: list[int]) -> None:
+        clauses = "; ".join(describe(label, s) for label, s in found.items())
+        if not found:
+            return
+        if self.psd == "raise":
+            raise NotPSDError(f"{clauses}: {REMEDY}")
+        if not kept:
+            raise NotPSDError(f"psd='drop' leaves no kernel: {clauses}")
+        done = "left out" if self.psd == "drop" else "negative eigenvalues set to zero"
+        warnings.warn(f"{clauses}: {done} (psd={self.psd!r})", KernelWeaveWarning, stacklevel=3)
+
+    def _plain_kernels(self) -> list[Kernel]:
+        """Return the kernels as functions of their two points alone, or say why they are not."""
+        self._check_options()
+        kernels = list(self)
+        if self.normalize not in (None, "unit-diagonal"):
+            raise ValueError(
+                f"normalize={self.normalize!r} needs training points: "
+                "use fit_grams(X_train), or its as_family() as the family of a Problem"
+            )
+        unknown = [n for n, k in self._entries() if k.is_psd is not True]
+        if unknown and self.psd in ("drop", "clip"):
+            raise ValueError(
+                f"psd={self.psd!r} of {', '.join(unknown)} needs training points: "
+                "use fit_grams(X_train), or its as_family() as the family of a Problem"
+            )
+        return [UnitDiagonal(k) for k in kernels] if self.normalize else kernels
+
+    def gram(self, X: Any, weights: Any, Y: Any = None) -> NDArray[Any]:
+        """Return Σⱼ βⱼ kⱼ(X, Y) without holding the q matrices.
+
+        Parameters
+        ----------
+        X, Y : array-like or sparse, shapes (n_x, n_features) and (n_y, n_features)
+        weights : array-like, shape (q,)
+            β.
+
+        Returns
+        -------
+        ndarray, shape (n_x, n_y)
+
+        Raises
+        ------
+        NotPSDError
+            With ``psd="raise"`` and ``Y=None``, if a kernel of nonzero weight is indefinite.
+        ValueError
+            If the normalisation or the policy needs training points.
+        """
+        kernels = self._plain_kernels()
+        beta = check_weights(weights, len(kernels))
+        A, B = check_pair(X, Y)
+        out = np.zeros((A.shape[0], (A if B is None else B).shape[0]), dtype=A.dtype)
+        found: dict[str, Spectrum] = {}
+        for label, kernel, w in zip(self.names, kernels, beta.tolist(), strict=True):
+            if w == 0.0:
+                continue
+            K = kernel(A, B)
+            if B is None and self.psd == "raise" and kernel.is_psd is not True:
+                spectrum = find_indefinite(K)
+                if spectrum is not None:
+                    found[label] = spectrum
+            add_scaled(out, K, w)
+        self._report(found, [])
+        return out
+
+    def kernel(self, weights: Any) -> Combination:
+        """Return Σⱼ βⱼ kⱼ as one kernel.
+
+        Raises
+        ------
+        ValueError
+            If the normalisation or the policy needs training points.
+        """
+        kernels = self._plain_kernels()
+        return Combination(kernels, check_weights(weights, len(kernels)))
+
+    def diag(self, X: Any) -> NDArray[Any]:
+        """Return kⱼ(xᵢ, xᵢ), shape (q, n), under the conditions of `kernel`."""
+        samples = check_samples(X)
+        return np.array([k.diag(samples) for k in self._plain_kernels()])
+
+
+def _as_kernel(value: Any) -> Kernel:
+    if not isinstance(value, Kernel):
+        raise ValueError(
+            f"kernels must hold kernels such as RBF(gamma=1.0), got {value!r}: "
+            "derive your own from Kernel"
+        )
+    return value
+
+
+def _is_nested(source: Any) -> bool:
+    plain = isinstance(source, (list, tuple))
+    return plain and any(isinstance(item, (list, tuple)) for item in source)
+
+
+def _unique(named: list[tuple[str, Any]]) -> list[tuple[str, Kernel]]:
+    counts = Counter(name for name, _ in named)
+    seen: Counter[str] = Counter()
+    out: list[tuple[str, Kernel]] = []
+    for name, kernel in named:
+        seen[name] += 1
+        label = name if counts[name] == 1 else f"{name} #{seen[name]}"
+        out.append((str(label), _as_kernel(kernel)))
+    return out

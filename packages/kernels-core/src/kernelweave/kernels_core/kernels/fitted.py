@@ -1,0 +1,223 @@
+"""Kernels that remember training points: eigenvalue clipping and centring."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._fill import add_outer
+from ._validation import check_samples
+from .base import Kernel
+from .compose import Scaled, UnitDiagonal, check_is_kernel
+from .psd import Spectrum, spectrum_of_values
+
+NORMALIZATIONS = (None, "trace", "unit-diagonal", "center", "center-trace")
+
+
+def is_same(X: Any, Y: Any) -> bool:
+    """Tell whether two checked sample sets hold the same numbers in the same form."""
+    if X is Y:
+        return True
+    if X.shape != Y.shape or hasattr(X, "tocsr") != hasattr(Y, "tocsr"):
+        return False
+    return (X != Y).nnz == 0 if hasattr(X, "tocsr") else np.array_equal(X, Y)
+
+
+class _OnTrainingPoints(Kernel):
+    """A kernel built from another one and the points it was fitted on."""
+
+    kernel: Kernel
+    X: Any
+
+    def _sparse_refuser(self) -> Kernel | None:
+        return self.kernel._sparse_refuser()
+
+    def _validate(self) -> None:
+        check_is_kernel(type(self).__name__, "kernel", self.kernel)._validate()
+
+    def _training(self, X: Any) -> Any:
+        """Return the training points, checked to have the features and the type of ``X``."""
+        if X.shape[1] != self.X.shape[1]:
+            raise ValueError(
+                f"{self.kernel!r} was fitted on {self.X.shape[1]} features, got {X.shape[1]}"
+            )
+        if hasattr(X, "tocsr") != hasattr(self.X, "tocsr"):
+            raise ValueError(
+                f"{self.kernel!r} was fitted on {_form(self.X)} samples, got {_form(X)} ones"
+            )
+        return self.X if self.X.dtype == X.dtype else self.X.astype(X.dtype)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.kernel!r}, n_train={self.X.shape[0]})"
+
+
+def _form(X: Any) -> str:
+    return "sparse" if hasattr(X, "tocsr") else "dense"
+
+
+class Clipped(_OnTrainingPoints):
+    """The positive part of an indefinite kernel on its training points, for any points.
+
+    With K = k(X, X) = U Λ Uᵀ and Λ₊, U₊ the eigenvalues above rounding and their vectors::
+
+        k₊(x, y) = k(x, X) U₊ Λ₊⁻¹ U₊ᵀ k(X, y)
+
+    On the training points this is U₊ Λ₊ U₊ᵀ, K with its negative eigenvalues set to zero, and
+    between a new point and the training points k(x, X) U₊ U₊ᵀ. It is positive semidefinite
+    everywhere, being the inner product of the features φ(x) = Λ₊^(−1/2) U₊ᵀ k(X, x).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        k.
+    X : ndarray or CSR, shape (n, n_features)
+        Training points.
+    vectors : ndarray of float64, shape (n, r)
+        U₊.
+    values : ndarray of float64, shape (r,)
+        The diagonal of Λ₊, positive.
+    """
+
+    name = "clipped"
+
+    def __init__(self, kernel: Kernel, X: Any, vectors: Any, values: Any) -> None:
+        self.kernel = kernel
+        self.X = X
+        self.vectors = vectors
+        self.values = values
+
+    @classmethod
+    def fit(cls, kernel: Kernel, X: Any, K: NDArray[Any]) -> tuple[Self, Spectrum]:
+        """Return the clipped kernel of ``kernel`` with Gram matrix K on X, and K's spectrum.
+
+        Parameters
+        ----------
+        kernel : Kernel
+        X : ndarray or CSR, shape (n, n_features)
+        K : ndarray, shape (n, n)
+            Symmetric. Cost: one eigendecomposition, about 9n³ operations.
+        """
+        values, vectors = np.linalg.eigh(K.astype(np.float64, copy=False))
+        found = spectrum_of_values(values, K.dtype)
+        keep = values > found.tolerance
+        return cls(kernel, X, np.ascontiguousarray(vectors[:, keep]), values[keep]), found
+
+    @property
+    def is_psd(self) -> bool | None:
+        """Proved: an inner product of features."""
+        return True
+
+    def _features(self, X: Any) -> NDArray[np.float64]:
+        train = self._training(X)
+        roots = np.sqrt(self.values)
+        # exact on the training points; elsewhere 1/√λ also scales the rounding of k(x, X)
+        if is_same(X, train):
+            return np.asarray(self.vectors * roots)
+        return np.asarray(self.kernel._gram(X, train) @ (self.vectors / roots))
+
+    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+        F = self._features(X)
+        K = F @ F.T if Y is None else F @ self._features(Y).T
+        return np.asarray(K, dtype=X.dtype)
+
+    def _diag(self, X: Any) -> NDArray[Any]:
+        F = self._features(X)
+        return np.asarray(np.einsum("ir,ir->i", F, F), dtype=X.dtype)
+
+
+class Centered(_OnTrainingPoints):
+    """The kernel whose features are centred at the mean of the training points.
+
+    With m(x) = (1/n) Σᵢ k(x, xᵢ) and g = (1/n) Σᵢ m(xᵢ) over the n training points::
+
+        k_c(x, y) = k(x, y) − m(x) − m(y) + g = ⟨φ(x) − φ̄, φ(y) − φ̄⟩
+
+    Parameters
+    ----------
+    kernel : Kernel
+        k.
+    X : ndarray or CSR, shape (n, n_features)
+        Training points.
+    means : ndarray of float64, shape (n,)
+        m(xᵢ).
+    """
+
+    name = "centered"
+
+    def __init__(self, kernel: Kernel, X: Any, means: Any) -> None:
+        self.kernel = kernel
+        self.X = X
+        self.means = means
+
+    @classmethod
+    def fit(cls, kernel: Kernel, X: Any, K: NDArray[Any]) -> Self:
+        """Return the centred kernel of ``kernel`` with Gram matrix K, shape (n, n), on X."""
+        return cls(kernel, X, K.mean(axis=1, dtype=np.float64))
+
+    @property
+    def is_psd(self) -> bool | None:
+        """Whether k is."""
+        return self.kernel.is_psd
+
+    def _means_at(self, X: Any) -> NDArray[np.float64]:
+        train = self._training(X)
+        if is_same(X, train):
+            return np.asarray(self.means)
+        return np.asarray(self.kernel._gram(X, train).mean(axis=1, dtype=np.float64))
+
+    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+        K = self.kernel._gram(X, Y)
+        self.shift(K, self._means_at(X), None if Y is None else self._means_at(Y))
+        return K
+
+    def shift(self, K: NDArray[Any], m_x: NDArray[Any], m_y: NDArray[Any] | None) -> None:
+        """Turn k(X, Y) into k_c(X, Y) in place, given m at X and Y (None: X)."""
+        half = 0.5 * float(np.mean(self.means))
+        u = half - m_x
+        add_outer(K, u, u if m_y is None else half - m_y)
+
+    def _diag(self, X: Any) -> NDArray[Any]:
+        out = self.kernel._diag(X) - 2.0 * self._means_at(X) + float(np.mean(self.means))
+        return np.asarray(out).astype(X.dtype, copy=False)
+
+
+def fit_normalization(
+    kernel: Kernel, X: Any, K: NDArray[Any], normalize: str | None, label: str
+) -> Kernel:
+    """Return the normalised kernel and change its Gram matrix K, shape (n, n), in place.
+
+    See `KernelDictionary` for the formulas.
+    """
+    if normalize in ("center", "center-trace"):
+        centered = Centered.fit(kernel, X, K)
+        centered.shift(K, centered.means, None)
+        kernel = centered
+    if normalize in ("trace", "center-trace"):
+        return _fit_trace(kernel, K, label)
+    if normalize == "unit-diagonal":
+        unit = UnitDiagonal(kernel)
+        unit.scale(K, K.diagonal().copy(), None)
+        return unit
+    return kernel
+
+
+def _fit_trace(kernel: Kernel, K: NDArray[Any], label: str) -> Kernel:
+    trace = float(K.trace(dtype=np.float64))
+    size = float(np.abs(K).max()) if K.size else 0.0
+    if trace <= 10.0 * len(K) * np.finfo(K.dtype).eps * size or size == 0.0:
+        raise ValueError(
+            f"{label} has trace {trace:.3g} on these samples, so it cannot be scaled to trace n: "
+            "leave this kernel out, or use normalize=None"
+        )
+    K *= K.dtype.type(len(K) / trace)
+    return Scaled(kernel, len(K) / trace)
+
+
+def checked_training_points(X: Any, dtype: Any) -> Any:
+    """Return training samples checked and converted to the type of the Gram matrices."""
+    kind = np.dtype(dtype)
+    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+    return check_samples(X, dtype=kind)

@@ -1,0 +1,175 @@
+"""Kernels given by a learned positive semidefinite matrix P."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exceptions import KernelWeaveWarning
+from ._validation import check_integer
+from .base import Kernel
+from .psd import find_indefinite
+
+
+def _check_matrix(owner: str, P: Any) -> NDArray[np.float64]:
+    array = np.asarray(P, dtype=np.float64)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or not np.isfinite(array).all():
+        raise ValueError(f"{owner}: P must be a finite square matrix, got shape {array.shape}")
+    if np.abs(array - array.T).max() > 1e-10 * max(1.0, np.abs(array).max()):
+        raise ValueError(f"{owner}: P must be symmetric, use (P + P.T) / 2")
+    return array
+
+
+class _MatrixKernel(Kernel):
+    """k(x, y) linear in a matrix P, computed by a family in float64."""
+
+    P: Any
+
+    def _family(self, n_features: int) -> Any:
+        raise NotImplementedError
+
+    @property
+    def is_psd(self) -> bool | None:
+        """Proved when P is positive semidefinite up to rounding."""
+        return True if find_indefinite(_check_matrix(type(self).__name__, self.P)) is None else None
+
+    def _family_and_matrix(self, X: Any) -> tuple[Any, NDArray[np.float64]]:
+        P = _check_matrix(type(self).__name__, self.P)
+        return self._family(X.shape[1]), P
+
+    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+        family, P = self._family_and_matrix(X)
+        other = None if Y is None else Y.astype(np.float64, copy=False)
+        K = family.gram(X.astype(np.float64, copy=False), P, other)
+        return np.asarray(K).astype(X.dtype, copy=False)
+
+    def _diag(self, X: Any) -> NDArray[Any]:
+        family, P = self._family_and_matrix(X)
+        d = np.asarray(family.diag(X.astype(np.float64, copy=False), P))
+        return d.astype(X.dtype, copy=False)
+
+
+class Tessellated(_MatrixKernel):
+    """k(x, y) = ∫ N(z, x)ᵀ P N(z, y) dz over a box, a tessellated kernel.
+
+    Parameters
+    ----------
+    P : ndarray of float64, shape (n_P, n_P)
+        Symmetric positive semidefinite, as a tessellated kernel learner finds it.
+    degree : int
+        Degree of the monomials in N.
+    lower, upper : array-like, shape (n_features,)
+        The box over which z is integrated; samples lie inside.
+    z_degree : int, optional
+        Degree in z alone, see ``TessellatedFamily``.
+    outside : "raise" or "clip"
+        What happens to samples outside the box: an error, or they are moved onto its surface
+        with one warning per call that counts them.
+    """
+
+    name = "tessellated"
+
+    def __init__(
+        self,
+        P: Any,
+        degree: int,
+        lower: Any,
+        upper: Any,
+        z_degree: int | None = None,
+        outside: Literal["raise", "clip"] = "raise",
+    ) -> None:
+        self.P = P
+        self.degree = degree
+        self.lower = lower
+        self.upper = upper
+        self.z_degree = z_degree
+        self.outside = outside
+
+    def _validate(self) -> None:
+        check_integer("Tessellated", "degree", self.degree, least=0)
+        if self.outside not in ("raise", "clip"):
+            raise ValueError(
+                f"Tessellated: outside must be 'raise' or 'clip', got {self.outside!r}"
+            )
+        lower, upper = self._box()
+        if lower.ndim != 1 or lower.shape != upper.shape or not (lower < upper).all():
+            raise ValueError(
+                "Tessellated: lower and upper must hold one number per feature with "
+                f"lower < upper, got shapes {lower.shape} and {upper.shape}"
+            )
+
+    def _box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
+
+    def _family(self, n_features: int) -> Any:
+        from ..families import TessellatedFamily
+
+        return TessellatedFamily(
+            self.degree, lower=self.lower, upper=self.upper, z_degree=self.z_degree
+        )
+
+    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+        inside, outside = self._into_box(X)
+        other, more = (None, 0) if Y is None else self._into_box(Y)
+        self._warn(outside + more)
+        return super()._gram(inside, other).astype(X.dtype, copy=False)
+
+    def _diag(self, X: Any) -> NDArray[Any]:
+        inside, outside = self._into_box(X)
+        self._warn(outside)
+        return super()._diag(inside).astype(X.dtype, copy=False)
+
+    def _into_box(self, X: Any) -> tuple[NDArray[np.float64], int]:
+        """Return the samples moved into the box, in float64, and how many had to be."""
+        lower, upper = self._box()
+        if X.shape[1] != len(lower):
+            raise ValueError(
+                f"Tessellated: the box has {len(lower)} features, the samples have {X.shape[1]}"
+            )
+        # a float32 sample on the surface may round to just outside it: not worth a warning
+        low, high = lower.astype(X.dtype, copy=False), upper.astype(X.dtype, copy=False)
+        count = int(((low > X) | (high < X)).any(axis=1).sum())
+        if count and self.outside == "raise":
+            raise ValueError(
+                f"Tessellated: {count} of {X.shape[0]} samples lie outside the box [lower, upper]: "
+                "widen it before learning, or use outside='clip'"
+            )
+        return np.clip(X.astype(np.float64, copy=False), lower, upper), count
+
+    def _warn(self, count: int) -> None:
+        if count:
+            warnings.warn(
+                f"{count} samples lie outside the box of the tessellated kernel and were moved "
+                "onto its surface (outside='clip'): widen the box (domain, delta) if that is many",
+                KernelWeaveWarning,
+                stacklevel=4,
+            )
+
+
+class GeneralizedPolynomial(_MatrixKernel):
+    """k(x, y) = z(x)ᵀ P z(y) with z the monomials of total degree at most d.
+
+    Parameters
+    ----------
+    P : ndarray of float64, shape (n_P, n_P)
+        Symmetric positive semidefinite, n_P = C(n_features + d, d).
+    degree : int
+        d.
+    """
+
+    name = "generalized-polynomial"
+
+    def __init__(self, P: Any, degree: int) -> None:
+        self.P = P
+        self.degree = degree
+
+    def _validate(self) -> None:
+        check_integer("GeneralizedPolynomial", "degree", self.degree, least=0)
+
+    def _family(self, n_features: int) -> Any:
+        from ..families import PolynomialFamily
+
+        return PolynomialFamily(self.degree)

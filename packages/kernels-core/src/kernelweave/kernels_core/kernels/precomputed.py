@@ -1,0 +1,178 @@
+"""Precomputed Gram matrices as samples: sliced on both sample axes, copied when read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import memory
+
+
+class PrecomputedGrams:
+    """A stack of Gram matrices that scikit-learn can slice as if it were one kernel matrix.
+
+    ``len`` is the number of samples and ``shape`` is (n, n_train): to ``KFold``,
+    ``GridSearchCV`` and ``cross_val_score`` it looks like one precomputed kernel, which they
+    slice on both axes for estimators with the ``pairwise`` tag. Slicing keeps indices only; the
+    stack is copied when `grams` (or ``np.asarray``) reads a slice, and never when unsliced.
+
+    Parameters
+    ----------
+    grams : ndarray, shape (n_kernels, n, n_train)
+        Gram matrices, or cross-Gram matrices with rows for new points.
+
+    Attributes
+    ----------
+    n_kernels : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core.kernels import PrecomputedGrams
+    >>> X = PrecomputedGrams(np.stack([np.eye(4), np.ones((4, 4))]))
+    >>> len(X), X.shape, X.n_kernels
+    (4, (4, 4), 2)
+    >>> X[np.ix_([0, 2], [1, 2, 3])].grams.shape
+    (2, 2, 3)
+    """
+
+    def __init__(self, grams: Any) -> None:
+        self._stack: NDArray[Any] = as_grams(grams, "grams")
+        self._rows: NDArray[np.intp] | None = None
+        self._columns: NDArray[np.intp] | None = None
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of kernels in the stack."""
+        return int(self._stack.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n_train), as of one kernel matrix."""
+        _, rows, columns = self._stack.shape
+        return (
+            rows if self._rows is None else len(self._rows),
+            columns if self._columns is None else len(self._columns),
+        )
+
+    @property
+    def ndim(self) -> int:
+        """2, as of one kernel matrix."""
+        return 2
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the entries."""
+        return self._stack.dtype
+
+    @property
+    def grams(self) -> NDArray[Any]:
+        """The matrices, shape (n_kernels, n, n_train): the stack itself, or a copied slice."""
+        if self._rows is None and self._columns is None:
+            return self._stack
+        shape = (self.n_kernels, *self.shape)
+        memory.require(
+            int(np.prod(shape)) * self.dtype.itemsize,
+            f"{shape[0]} precomputed Gram matrices of {shape[1]} x {shape[2]}",
+            alternative="use fewer kernels or samples, or float32 Gram matrices",
+        )
+        out = np.empty(shape, dtype=self.dtype)
+        rows = slice(None) if self._rows is None else self._rows
+        for j, K in enumerate(self._stack):
+            out[j] = K[rows] if self._columns is None else K[rows][:, self._columns]
+        return out
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.grams, dtype=dtype, copy=copy)
+
+    def __getitem__(self, key: Any) -> PrecomputedGrams:
+        """Return a slice: ``X[rows]``, ``X[rows, columns]`` or ``X[np.ix_(rows, columns)]``.
+
+        Both axes are always sliced independently, as ``np.ix_`` does.
+        """
+        parts = key if isinstance(key, tuple) else (key,)
+        parts = tuple(p for p in parts if p is not Ellipsis)
+        if len(parts) > 2:
+            raise IndexError(f"{len(parts)} indices: samples have two axes, rows and columns")
+        new = object.__new__(type(self))
+        new._stack, new._rows, new._columns = self._stack, self._rows, self._columns
+        if parts:
+            new._rows = _positions(parts[0], self.shape[0], self._rows)
+        if len(parts) == 2:
+            new._columns = _positions(parts[1], self.shape[1], self._columns)
+        return new
+
+    def __repr__(self) -> str:
+        return f"PrecomputedGrams(n_kernels={self.n_kernels}, shape={self.shape})"
+
+
+def _positions(key: Any, size: int, old: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
+    """Compose an index into an axis of ``size`` with the positions it already stands for."""
+    if isinstance(key, slice) and key == slice(None):
+        return old
+    axis = np.arange(size) if old is None else old
+    index = key if isinstance(key, slice) else np.asarray(key)
+    if isinstance(index, np.ndarray):
+        if index.ndim == 0:
+            raise IndexError(
+                f"PrecomputedGrams takes slices and lists of samples, got {key!r}: use [{key!r}]"
+            )
+        index = index.reshape(-1)
+        if index.size == 0:
+            index = index.astype(np.intp)
+    return np.asarray(axis[index], dtype=np.intp)
+
+
+def as_grams(X: Any, what: str = "X", *, square: bool = False) -> NDArray[Any]:
+    """Return precomputed Gram matrices as one float array, not copied where they are one.
+
+    Parameters
+    ----------
+    X : PrecomputedGrams, ndarray or list of ndarray, shape (n_kernels, n, n_train)
+    what : str
+        Name of the argument, for messages.
+    square : bool
+        Whether they must be square and symmetric: the Gram matrices of training points.
+
+    Returns
+    -------
+    ndarray of float32 or float64, shape (n_kernels, n, n_train)
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, an entry is not finite, or (``square``) a matrix is not symmetric.
+    """
+    grams = X.grams if isinstance(X, PrecomputedGrams) else np.asarray(X)
+    if grams.ndim != 3 or grams.shape[0] == 0:
+        raise ValueError(
+            f"{what} has shape {grams.shape}: kernels='precomputed' needs Gram matrices of shape "
+            "(n_kernels, n_samples, n_train)"
+        )
+    if grams.dtype not in (np.float32, np.float64):
+        if grams.dtype.kind not in "fiub":
+            raise ValueError(f"{what} has dtype {grams.dtype}: real numbers are needed")
+        grams = grams.astype(np.float64)
+    if square and grams.shape[1] != grams.shape[2]:
+        raise ValueError(f"{what} has shape {grams.shape}: training Gram matrices are square")
+    for j, K in enumerate(grams):
+        if not np.isfinite(K).all():
+            raise ValueError(f"{what}[{j}] contains NaN or infinity")
+        if square and K.size:
+            _check_symmetric(K, f"{what}[{j}]")
+    return grams
+
+
+def _check_symmetric(K: NDArray[Any], what: str) -> None:
+    scale = float(np.abs(K).max())
+    difference = float(np.abs(K - K.T).max())
+    if difference > 100.0 * np.finfo(K.dtype).eps * max(scale, np.finfo(K.dtype).tiny):
+        raise ValueError(
+            f"{what} is not symmetric (entries differ by up to {difference:.3g}): "
+            "training Gram matrices are, use (K + K.T) / 2"
+        )

@@ -1,0 +1,117 @@
+"""Learned kernels: values whose parameters are arrays, computed by their families."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core.exceptions import KernelWeaveWarning
+from kernelweave.kernels_core.families import PolynomialFamily, TessellatedFamily
+from kernelweave.kernels_core.kernels import (
+    RBF,
+    GeneralizedPolynomial,
+    Tessellated,
+    check_kernel,
+)
+from sklearn.base import clone
+from sklearn.svm import SVC
+
+LOWER, UPPER = np.full(3, -0.5), np.full(3, 1.5)
+
+
+def positive(n: int) -> np.ndarray:
+    A = np.random.default_rng(n).normal(size=(n, n))
+    return A @ A.T / n
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).uniform(size=(15, 3))
+
+
+@pytest.fixture(params=[0, 1])
+def tessellated(request):
+    family = TessellatedFamily(request.param, lower=LOWER, upper=UPPER)
+    P = positive(family.n_P)
+    return family, P, Tessellated(P, request.param, LOWER, UPPER)
+
+
+def test_tessellated_is_its_family(tessellated, X):
+    family, P, kernel = tessellated
+    np.testing.assert_array_equal(kernel(X), family.gram(X, P))
+    np.testing.assert_array_equal(kernel(X, X[:4]), family.gram(X, P, X[:4]))
+    np.testing.assert_array_equal(kernel.diag(X), family.diag(X, P))
+
+
+def test_polynomial_is_its_family(X):
+    P = positive(10)
+    kernel = GeneralizedPolynomial(P, 2)
+    np.testing.assert_array_equal(kernel(X), PolynomialFamily(2).gram(X, P))
+    np.testing.assert_array_equal(kernel(X, X[:4]), PolynomialFamily(2).gram(X, P, X[:4]))
+    np.testing.assert_array_equal(kernel.diag(X), PolynomialFamily(2).diag(X, P))
+
+
+def test_learned_kernels_keep_the_promises_of_kernels(tessellated, X):
+    check_kernel(tessellated[2], X)
+    check_kernel(0.5 * tessellated[2] + RBF(gamma=1.0), X)
+    check_kernel(GeneralizedPolynomial(positive(10), 2), X)
+
+
+def test_learned_kernels_copy_compare_and_serve_svc(tessellated, X):
+    kernel = tessellated[2]
+    for other in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
+        assert other == kernel
+        assert other.P is not kernel.P
+        assert other != Tessellated(2 * kernel.P, kernel.degree, LOWER, UPPER)
+    y = np.arange(15) % 2
+    by_kernel = SVC(kernel=kernel).fit(X, y).decision_function(X)
+    by_gram = SVC(kernel="precomputed").fit(kernel(X), y).decision_function(kernel(X))
+    np.testing.assert_allclose(by_kernel, by_gram, rtol=1e-8)
+
+
+def test_large_arrays_are_not_printed():
+    kernel = GeneralizedPolynomial(positive(10), 2)
+    assert repr(kernel) == "GeneralizedPolynomial(P=array(shape=(10, 10)), degree=2)"
+
+
+def test_proof_depends_on_the_matrix():
+    P = positive(10)
+    assert GeneralizedPolynomial(P, 2).is_psd is True
+    assert GeneralizedPolynomial(P - 0.5 * np.eye(10), 2).is_psd is None
+
+
+def test_points_outside_the_box(tessellated, X):
+    kernel = tessellated[2]
+    far = X.copy()
+    far[:3, 0] = 2.0
+    far[7, 1] = -1.0
+    with pytest.raises(ValueError, match=r"4 of 15 samples lie outside the box.*outside='clip'"):
+        kernel(far)
+    clip = kernel.set_params(outside="clip")
+    with pytest.warns(KernelWeaveWarning, match="^4 samples lie outside") as caught:
+        K = clip(far)
+    assert len(caught) == 1
+    np.testing.assert_array_equal(K, clip(np.clip(far, LOWER, UPPER)))
+    with pytest.warns(KernelWeaveWarning, match="^8 samples") as caught:
+        clip(far, far.copy())
+    assert len(caught) == 1
+    with pytest.warns(KernelWeaveWarning, match="^4 samples"):
+        clip.diag(far)
+
+
+def test_bad_parameters_are_refused(X):
+    P = positive(10)
+    for kernel, message in (
+        (Tessellated(P, 0, LOWER, UPPER, outside="keep"), "outside must be 'raise' or 'clip'"),
+        (Tessellated(P, 0, UPPER, LOWER), "lower < upper"),
+        (Tessellated(P, 0, LOWER[:2], UPPER[:2]), "the box has 2 features, the samples have 3"),
+        (Tessellated(P, -1, LOWER, UPPER), "degree must be an integer of at least 0"),
+        (GeneralizedPolynomial(P[:4], 2), "P must be a finite square matrix"),
+        (GeneralizedPolynomial(np.triu(P), 2), "P must be symmetric"),
+        (GeneralizedPolynomial(P, 2.0), "degree"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            kernel(X)
+    with pytest.raises(ValueError):
+        GeneralizedPolynomial(P[:4, :4], 2)(X)

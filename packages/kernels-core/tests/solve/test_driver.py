@@ -1,0 +1,204 @@
+"""The outer loop on an algorithm whose optimum is known: halve the interval around 1."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import (
+    AlgorithmSpec,
+    Problem,
+    SolveInterrupted,
+    Status,
+    UnsupportedProblemError,
+    solve,
+    watch,
+)
+from kernelweave.kernels_core.clock import remaining, time_limit
+from kernelweave.kernels_core.exceptions import convergence_warning
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+
+
+class Halving:
+    """Bounds 1 ± 2^-k after k steps; its value rises at step 3 to test that the best is kept."""
+
+    pause = 0.0
+
+    def init(self, problem: Problem, random_state: Any, *, shift: float = 0.0) -> dict[str, Any]:
+        self.random = random_state
+        return {"k": 0, "shift": shift}
+
+    def step(self, state: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(self.pause)
+        return {**state, "k": state["k"] + 1}
+
+    def gap(self, state: dict[str, Any]) -> tuple[float, float]:
+        k = state["k"]
+        width = 2.0**-k
+        return 1.0 - width, 5.0 if k == 3 else 1.0 + width
+
+    def best(self, state: dict[str, Any]) -> int:
+        return int(state["k"])
+
+    def counts(self, state: dict[str, Any]) -> dict[str, int]:
+        return {"n_halvings": state["k"]}
+
+
+class Slow(Halving):
+    pause = 0.02
+
+
+class Stuck(Halving):
+    def outcome(self, state: dict[str, Any]) -> Status | None:
+        return Status.STALLED if state["k"] == 2 else None
+
+
+def spec(cls: str = "Halving") -> AlgorithmSpec:
+    new = AlgorithmSpec(
+        name="halving",
+        target="builtins:object",
+        accepts=(("f", "l", "c"),),
+        tasks=("regression",),
+        summary="halves",
+    )
+    loaded = {"Halving": Halving, "Slow": Slow, "Stuck": Stuck}[cls]
+    object.__setattr__(new, "load", lambda: loaded)
+    return new
+
+
+@pytest.fixture
+def problem() -> Problem:
+    return Problem(Part("f"), Part("l"), Part("c"), np.zeros((3, 1)), np.arange(3.0))
+
+
+def test_stops_at_the_certified_gap(problem: Problem) -> None:
+    result = solve(problem, spec(), tol=1e-3)
+    assert result.status is Status.CONVERGED
+    assert result.gap <= 1e-3
+    assert result.lower_bound <= 1.0 <= result.upper_bound
+    assert result.value == result.upper_bound
+    assert len(result.history) == result.n_iter + 1
+    assert result.history.counts["n_halvings"] == list(range(result.n_iter + 1))
+
+
+def test_history_is_monotone_and_the_best_iterate_is_kept(problem: Problem) -> None:
+    with pytest.warns(convergence_warning(), match="max_iter was reached"):
+        result = solve(problem, spec(), tol=0.0, max_iter=3)
+    assert result.parameters == 2
+    assert result.upper_bound == 1.25
+    assert (np.diff(result.history.upper) <= 0).all()
+    assert result.history.value[-1] == 5.0
+    assert set(result.history.as_dict()) >= {"lower", "upper", "gap", "seconds", "n_halvings"}
+
+
+def test_max_time_is_kept(problem: Problem) -> None:
+    started = time.monotonic()
+    with pytest.warns(convergence_warning(), match="max_time was reached"):
+        result = solve(problem, spec("Slow"), tol=0.0, max_time=0.2)
+    assert result.status is Status.MAX_TIME
+    assert time.monotonic() - started < 5.0
+    assert result.n_iter >= 1
+
+
+def test_an_algorithm_can_say_that_it_is_stuck(problem: Problem) -> None:
+    with pytest.warns(convergence_warning(), match="no further progress"):
+        assert solve(problem, spec("Stuck"), tol=0.0).status is Status.STALLED
+
+
+def test_interruption_hands_over_the_best_iterate(problem: Problem) -> None:
+    def interrupt(progress: Any) -> None:
+        if progress.n_iter == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        solve(problem, spec(), tol=0.0, callback=interrupt)
+    assert isinstance(caught.value, SolveInterrupted)
+    assert caught.value.result.parameters == 2
+    assert caught.value.result.status is Status.INTERRUPTED
+    kept = solve(problem, spec(), tol=0.0, callback=interrupt, on_interrupt="return")
+    assert kept.upper_bound == 1.25
+
+
+def test_callbacks_and_watchers_see_progress_and_may_stop(problem: Problem) -> None:
+    seen: list[int] = []
+    with watch(lambda progress: seen.append(progress.n_iter)):
+        result = solve(problem, spec(), tol=0.0, callback=lambda p: p.n_iter == 4)
+    assert seen == [0, 1, 2, 3, 4]
+    assert result.status is Status.STOPPED
+
+
+def test_verbose_prints_a_line_per_iteration(
+    problem: Problem, capsys: pytest.CaptureFixture[str]
+) -> None:
+    solve(problem, spec(), tol=0.5, verbose=1)
+    assert capsys.readouterr().out.count("[halving]") == 3
+
+
+def test_a_problem_it_does_not_solve_is_refused_before_work(problem: Problem) -> None:
+    other = Problem(Part("other"), Part("l"), Part("c"), problem.X, problem.y)
+    with pytest.raises(UnsupportedProblemError, match=r"\(f, l, c\), got \(other, l, c\)"):
+        solve(other, spec())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("tol", v) for v in (-1.0, np.nan, np.inf, "a")),
+        *(("max_iter", v) for v in (-1, 1.5, True)),
+        *(("max_time", v) for v in (0, -1.0, np.nan, "x")),
+        ("on_interrupt", "ignore"),
+        ("random_state", "seed"),
+    ],
+)
+def test_senseless_limits_are_named(problem: Problem, name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=name):
+        solve(problem, spec(), **{name: value})
+
+
+def test_seeds_are_the_only_randomness(problem: Problem) -> None:
+    drawn = []
+    for seed in (3, 3, np.random.RandomState(3)):
+        algorithm = Halving()
+        own = spec()
+        object.__setattr__(own, "load", lambda algorithm=algorithm: lambda: algorithm)
+        solve(problem, own, tol=0.5, random_state=seed)
+        drawn.append(algorithm.random.rand())
+    assert drawn[0] == drawn[1] == drawn[2]
+
+
+def test_nested_time_limits_only_shorten() -> None:
+    assert remaining() == np.inf
+    with time_limit(1.0), time_limit(100.0):
+        assert remaining() <= 1.0
+    with time_limit(0.0):
+        assert remaining() == 0.0
+    assert remaining() == np.inf
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"X": np.zeros(3)}, "X must have shape"),
+        ({"y": np.zeros(4)}, "4 samples, X has 3"),
+        ({"X": np.full((3, 1), np.nan)}, "X must be finite"),
+        ({"y": np.array([0.0, np.inf, 1.0])}, "y must be finite"),
+        ({"sample_weight": np.ones(2)}, "sample_weight must have shape"),
+        ({"sample_weight": np.full(3, np.nan)}, "sample_weight must be finite"),
+    ],
+)
+def test_a_malformed_problem_is_refused(changes: dict[str, Any], message: str) -> None:
+    parts: dict[str, Any] = {"X": np.zeros((3, 1)), "y": np.arange(3.0), **changes}
+    with pytest.raises(ValueError, match=message):
+        Problem(Part("f"), Part("l"), Part("c"), **parts)
+
+
+def test_a_part_without_a_name_is_refused() -> None:
+    with pytest.raises(TypeError, match="learner must have a str attribute 'name'"):
+        Problem(Part("f"), object(), Part("c"), np.zeros((3, 1)), np.arange(3.0))

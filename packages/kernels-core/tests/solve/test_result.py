@@ -1,0 +1,39 @@
+"""Results, gaps and certificates."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from kernelweave.kernels_core import Certificate, Result, Status, relative_gap
+from kernelweave.kernels_core.result import History
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "gap"),
+    [
+        (9.0, 10.0, 0.1),
+        (0.0, 0.0, 0.0),
+        (-10.0, -9.0, 0.1),
+        (-1.0, 1.0, 2.0),
+        (1.0, math.inf, math.inf),
+    ],
+)
+def test_relative_gap(lower: float, upper: float, gap: float) -> None:
+    assert relative_gap(lower, upper) == pytest.approx(gap)
+
+
+def test_every_status_says_what_to_try_unless_it_succeeded() -> None:
+    for status in Status:
+        assert status.label == status.name.lower()
+        assert len(status.value) > 20
+    assert [s for s in Status if s.success] == [Status.CONVERGED, Status.STATIONARY]
+
+
+def test_result_and_certificate_agree() -> None:
+    result = Result(2.0, 1.5, 2.0, 0.25, Status.CONVERGED, 3, History(), algorithm="x")
+    certificate = Certificate(1.5, 2.0, "dual", "primal")
+    assert result.dual_gap == 0.5
+    assert certificate.gap == result.gap
+    assert "x: " in result.message
+    assert "[1.5, 2]" in str(certificate)
