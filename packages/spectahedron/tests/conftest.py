@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from kernelweave.kernels_core import Problem, TessellatedFamily
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.spectahedron import Spectahedron

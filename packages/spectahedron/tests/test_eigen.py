@@ -5,9 +5,8 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-
 from kernelweave.spectahedron.eigen import largest_eigenvalue_bound, top_eigenpair
+from numpy.testing import assert_allclose
 
 
 def moment_like(n: int, seed: int, decay: float) -> np.ndarray:

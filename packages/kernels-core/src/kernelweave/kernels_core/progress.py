@@ -54,6 +54,10 @@ def watch(callback: Callback) -> Iterator[None]:
     callback : callable
         Returning ``True`` stops the solve with `Status.STOPPED`.
 
+    Yields
+    ------
+    None
+
     Examples
     --------
     >>> from kernelweave.kernels_core import watch

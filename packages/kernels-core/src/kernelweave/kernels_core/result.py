@@ -58,6 +58,16 @@ class Status(enum.Enum):
 def relative_gap(lower: float, upper: float) -> float:
     """Return ``(upper − lower) / max(|upper|, |lower|)``, 0 where both are 0.
 
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds on one value.
+
+    Returns
+    -------
+    float
+        Infinity unless both are finite.
+
     Examples
     --------
     >>> relative_gap(9.0, 10.0)

@@ -17,6 +17,16 @@ _TRIPLES = tuple(
 def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -> None:
     register(
         AlgorithmSpec(
+            name="tkl-low-rank",
+            target="kernelweave.spectahedron.low_rank:LowRank",
+            accepts=_TRIPLES,
+            tasks=("classification", "regression"),
+            summary="low-rank factors, saddle-free Newton steps, columns added on demand",
+            scaling={"m": 2.3, "n_P": 2.0},
+        )
+    )
+    register(
+        AlgorithmSpec(
             name="tkl-frank-wolfe",
             target="kernelweave.spectahedron.frank_wolfe:FrankWolfe",
             accepts=_TRIPLES,

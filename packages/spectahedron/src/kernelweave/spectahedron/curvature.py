@@ -1,30 +1,33 @@
-"""The second-order model of OPT_A on the sphere of factors, P = n_P U Uᵀ, ‖U‖ = 1.
+"""Second-order models of OPT_A around P = c U Uᵀ (+ ηI), ‖U‖ = 1, c = (1 − η) n_P.
 
 For a step V tangent at U and the retraction (U + V)/‖U + V‖,
 
-    OPT_A ≈ OPT_A(U) − n_P ⟨DU, V⟩
-            + ½ [ (dK u)_Fᵀ M (dK u)_F − n_P (⟨V, DV⟩ − ‖V‖² ⟨U, DU⟩) ],
+    OPT_A ≈ OPT_A(U) − c ⟨DU, V⟩
+            + ½ [ (dK u)_Fᵀ M (dK u)_F − c (⟨V, DV⟩ − ‖V‖² ⟨U, DU⟩) ],
 
-dK the Gram of n_P (UVᵀ + VUᵀ), F the free samples, M the inverse of K_FF on Σ du = 0.
+dK the Gram of c (UVᵀ + VUᵀ), F the free samples, M the inverse of K_FF on Σ du = 0.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, qr
 
 from .saddle import FloatArray, SaddleOracle
 
+if TYPE_CHECKING:
+    from .low_rank import Point
+
 Matrix = npt.NDArray[np.float64]
 _FREE = 1e-9
-_RIDGE = 1e-12
+_ORDER = 1600
+_TINY = float(np.finfo(np.float64).tiny)
 
 
-def free_samples(oracle: SaddleOracle, task: int, u: Matrix) -> npt.NDArray[np.intp]:
+def free_samples(oracle: SaddleOracle, u: Matrix) -> npt.NDArray[np.intp]:
     """Return the samples whose dual coefficient is strictly inside its interval."""
     weight = oracle.problem.sample_weight
     caps = oracle.learner.C * (np.ones(len(u)) if weight is None else np.asarray(weight))
@@ -35,52 +38,82 @@ def free_samples(oracle: SaddleOracle, task: int, u: Matrix) -> npt.NDArray[np.i
 def reduced_inverse(K: FloatArray, rows: npt.NDArray[np.intp], B: Matrix) -> Matrix:
     """Return Bᵀ M B, M the inverse of K_FF on the subspace Σ du = 0.
 
-    One Cholesky factorisation (|F|³/3 flops) and |F|² N for N columns of B.
+    One Cholesky factorisation (|F|³/3 flops) and |F|² N for N columns of B; a multiple of the
+    identity is added where K_FF is singular to working precision.
     """
     K_FF = np.array(K[np.ix_(rows, rows)], dtype=np.float64)
-    K_FF.flat[:: len(rows) + 1] += _RIDGE * np.trace(K_FF)
-    factor = cho_factor(K_FF, lower=True, overwrite_a=True, check_finite=False)
+    ridge = max(1e-12, 4.0 * len(rows) * float(np.finfo(K.dtype).eps)) * np.trace(K_FF)
+    while True:
+        shifted = K_FF.copy()
+        shifted.flat[:: len(rows) + 1] += ridge / len(rows)
+        try:
+            factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+            break
+        except LinAlgError:
+            ridge = max(10.0 * ridge, _TINY)
     ones = cho_solve(factor, np.ones(len(rows)), check_finite=False)
     columns = cho_solve(factor, B, check_finite=False)
     sums = B.T @ ones
-    return B.T @ columns - np.outer(sums, sums) / ones.sum()
+    inverse: Matrix = B.T @ columns - np.outer(sums, sums) / ones.sum()
+    return inverse
 
 
-def hessian(oracle: SaddleOracle, U: Matrix, K: FloatArray, D: Matrix, solution: Any) -> Matrix:
-    """Return the Hessian form as a matrix of order n_P · r over vec(V), row-major.
+def step_basis(D: Matrix, U: Matrix) -> Matrix | None:
+    """Return orthonormal columns in which a step is sought, ``None`` for all of them.
 
-    Costs what r moment matrices cost per task, plus (n_P r)² |F| flops.
+    Where n_P · r is too large for a dense eigendecomposition: U, DU (which hold the gradient)
+    and the leading eigenvectors of D.
     """
     n_P, r = U.shape
-    H = np.kron(-n_P * D, np.eye(r))
-    H.flat[:: n_P * r + 1] += n_P * float(np.sum(U * (D @ U)))
-    for task, u in enumerate(solution.dual_coef):
-        rows = free_samples(oracle, task, u)
-        if len(rows) < 2:
-            continue
-        B = oracle.sample_products(u, U, rows).reshape(len(rows), n_P * r)
-        H += reduced_inverse(K, rows, n_P * B)
-    project_out(H, U.ravel())
-    return 0.5 * (H + H.T)
+    if n_P * r <= _ORDER:
+        return None
+    size = max(_ORDER // r, 2 * r + 1)
+    count = min(size - 2 * r, n_P)
+    _, vectors = eigh(D, subset_by_index=[n_P - count, n_P - 1], check_finite=False)
+    basis, _ = qr(np.column_stack([U, D @ U, vectors[:, ::-1]]), mode="economic")
+    return np.asarray(basis)
 
 
-def project_out(H: Matrix, direction: Matrix) -> None:
-    """Replace H by (I − ddᵀ) H (I − ddᵀ) in place, ‖d‖ = 1."""
-    H -= np.outer(direction, direction @ H)
-    H -= np.outer(H @ direction, direction)
-
-
-class SaddleFreeModel:
-    """The quadratic model with its eigenvalues replaced by their absolute values.
+class FactorModel:
+    """The model in V, its eigenvalues replaced by their absolute values.
 
     Its minimiser leaves saddle points instead of approaching them.
     """
 
-    def __init__(self, H: Matrix, gradient: Matrix) -> None:
+    def __init__(self, oracle: SaddleOracle, point: Point, K: FloatArray) -> None:
+        D, U, c = point.direction.moment, point.U, oracle.spread
+        self._shape = U.shape
+        self._basis = step_basis(D, U)
+        gradient = -c * (D @ U - point.stationarity * U)
+        H = self._hessian(oracle, point, K)
         values, self._vectors = eigh(H, check_finite=False)
-        self._values = np.maximum(np.abs(values), 1e-12 * np.abs(values).max())
+        floor = max(1e-12 * float(np.abs(values).max()), _TINY)
+        self._values = np.maximum(np.abs(values), floor)
         self._signed = values
-        self._coordinates = self._vectors.T @ gradient
+        self._coordinates = self._vectors.T @ self._reduced(gradient).ravel()
+
+    def _reduced(self, V: Matrix) -> Matrix:
+        return V if self._basis is None else self._basis.T @ V
+
+    def _hessian(self, oracle: SaddleOracle, point: Point, K: FloatArray) -> Matrix:
+        """Return the Hessian form over the entries of V, row by row, in the basis."""
+        D, U, c = point.direction.moment, point.U, oracle.spread
+        r = U.shape[1]
+        inner = D if self._basis is None else self._basis.T @ D @ self._basis
+        H = np.kron(-c * inner, np.eye(r))
+        H.flat[:: len(H) + 1] += c * point.stationarity
+        for u in point.solution.dual_coef:
+            rows = free_samples(oracle, u)
+            if len(rows) >= 2:
+                B = oracle.sample_products(u, U, rows)
+                if self._basis is not None:
+                    B = np.matmul(self._basis.T, B)
+                H += reduced_inverse(K, rows, c * B.reshape(len(rows), -1))
+        direction = self._reduced(U).ravel()
+        H -= np.outer(direction, direction @ H)
+        H -= np.outer(H @ direction, direction)
+        symmetric: Matrix = 0.5 * (H + H.T)
+        return symmetric
 
     def step(self, radius: float) -> tuple[Matrix, float]:
         """Return the minimiser within ``radius`` and the decrease that the true model expects."""
@@ -88,10 +121,11 @@ class SaddleFreeModel:
         if np.linalg.norm(step) > radius:
             step = -self._coordinates / (self._values + self._shift(radius))
         decrease = -float(self._coordinates @ step + 0.5 * np.sum(self._signed * step**2))
-        return self._vectors @ step, decrease
+        V = (self._vectors @ step).reshape(-1, self._shape[1])
+        return (V if self._basis is None else self._basis @ V), decrease
 
     def _shift(self, radius: float) -> float:
-        """Bisect for the multiplier of the ball (log scale, 60 halvings at most)."""
+        """Bisect for the multiplier of the ball."""
         low, high = 0.0, float(np.linalg.norm(self._coordinates)) / radius
         for _ in range(60):
             middle = 0.5 * (low + high)
@@ -102,28 +136,27 @@ class SaddleFreeModel:
         return high
 
 
-@dataclass(frozen=True)
 class AtomModel:
-    """OPT_A along P + t (n_P vvᵀ − P), to second order: − slope t + ½ curvature t²."""
+    """The model along P + t (atom − P), the atom that of the top eigenvector of D.
 
-    slope: float
-    curvature: float
+    OPT_A ≈ OPT_A(P) − slope t + ½ curvature t². Forms one rank-one Gram in ``buffer``.
+    """
+
+    def __init__(
+        self, oracle: SaddleOracle, point: Point, K: FloatArray, buffer: FloatArray
+    ) -> None:
+        slope = 0.5 * oracle.spread * (point.direction.value - point.stationarity)
+        self.slope = max(slope, 0.0)
+        self.curvature = 0.0
+        S = oracle.factor_gram(point.direction.vector[:, None], out=buffer)
+        for u in point.solution.dual_coef:
+            rows = free_samples(oracle, u)
+            if len(rows) >= 2:
+                support = np.flatnonzero(u)
+                change = (S[np.ix_(rows, support)] - K[np.ix_(rows, support)]) @ u[support]
+                self.curvature += float(reduced_inverse(K, rows, change[:, None])[0, 0])
 
     def step(self, limit: float) -> tuple[float, float]:
         """Return the best t in (0, limit] and the decrease expected there."""
         t = limit if self.curvature * limit <= self.slope else self.slope / self.curvature
         return t, t * self.slope - 0.5 * self.curvature * t * t
-
-
-def atom_model(oracle: SaddleOracle, point: Any, K: FloatArray, buffer: FloatArray) -> AtomModel:
-    """Return the model towards the top eigenvector of D; forms one rank-one Gram in ``buffer``."""
-    slope = 0.5 * oracle.n_P * (point.direction.value - point.stationarity)
-    S = oracle.rank_one(point.direction.vector, out=buffer)
-    curvature = 0.0
-    for task, u in enumerate(point.solution.dual_coef):
-        rows = free_samples(oracle, task, u)
-        if len(rows) >= 2:
-            support = np.flatnonzero(u)
-            change = (S[np.ix_(rows, support)] - K[np.ix_(rows, support)]) @ u[support]
-            curvature += float(reduced_inverse(K, rows, change[:, None])[0, 0])
-    return AtomModel(max(slope, 0.0), curvature)

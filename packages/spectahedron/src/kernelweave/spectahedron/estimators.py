@@ -112,7 +112,7 @@ class TessellatedKernelClassifier(_PositiveMatrixMachine, KernelMachineClassifie
         The box of integration is [−δ, 1 + δ] in each scaled feature.
     kernel : {"tessellated", "polynomial"}, default="tessellated"
         Family of kernels.
-    algorithm : str, default="tkl-frank-wolfe"
+    algorithm : str, default="tkl-low-rank"
         A registered algorithm for this family.
     tol : float, default=1e-3
         Relative certified gap to reach.
@@ -194,7 +194,7 @@ class TessellatedKernelClassifier(_PositiveMatrixMachine, KernelMachineClassifie
         degree: int = 1,
         delta: float = 0.5,
         kernel: str = "tessellated",
-        algorithm: str = "tkl-frank-wolfe",
+        algorithm: str = "tkl-low-rank",
         tol: float = 1e-3,
         max_iter: int = 1000,
         max_time: float | None = None,
@@ -240,13 +240,12 @@ class TessellatedKernelClassifier(_PositiveMatrixMachine, KernelMachineClassifie
         return SVC(C=float(self.C))
 
     def _fit_codes(self, X: FloatArray, codes: npt.NDArray[np.intp], weight: FloatArray) -> None:
-        if hasattr(self, "estimators_"):
-            del self.estimators_
+        self.__dict__.pop("estimators_", None)
         if self.multiclass == "shared" or len(self.classes_) == 2:
             super()._fit_codes(X, codes, weight)
             return
         template = clone(self).set_params(multiclass="shared", class_weight=None)
-        self.estimators_ = fit_parts(
+        self.estimators_: list[Any] = fit_parts(
             template, X, codes, weight, len(self.classes_), scheme=self.multiclass
         )
         for attribute in (
@@ -283,7 +282,7 @@ class TessellatedKernelRegressor(_PositiveMatrixMachine, KernelMachineRegressor)
         The box of integration is [−δ, 1 + δ] in each scaled feature.
     kernel : {"tessellated", "polynomial"}, default="tessellated"
         Family of kernels.
-    algorithm : str, default="tkl-frank-wolfe"
+    algorithm : str, default="tkl-low-rank"
         A registered algorithm for this family.
     tol : float, default=1e-3
         Relative certified gap to reach.
@@ -356,7 +355,7 @@ class TessellatedKernelRegressor(_PositiveMatrixMachine, KernelMachineRegressor)
         degree: int = 1,
         delta: float = 0.5,
         kernel: str = "tessellated",
-        algorithm: str = "tkl-frank-wolfe",
+        algorithm: str = "tkl-low-rank",
         tol: float = 1e-3,
         max_iter: int = 1000,
         max_time: float | None = None,

@@ -68,47 +68,37 @@ class FrankWolfe:
         """
         self.inner_fraction = inner_fraction
         self.oracle = oracle = SaddleOracle(problem, dtype)
-        m, n_P, eta = problem.n_samples, oracle.n_P, oracle.min_eig
-        base = oracle.gram(np.eye(n_P)) if eta > 0.0 else None
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
-        D = np.asarray(oracle.prepared.moment(u / np.sqrt(oracle.scale)), dtype=np.float64)
-        vector = top_eigenpair(D)[1]
-        K = oracle.rank_one(vector)
-        P = n_P * np.outer(vector, vector)
-        if base is not None:
-            K = eta * base + (1.0 - eta) * K
-            P = eta * np.eye(n_P) + (1.0 - eta) * P
-        self._base = base
+        vector = top_eigenpair(oracle.moment(u))[1][:, None]
+        K = oracle.factor_gram(vector)
         solution = oracle.solve(K, None, np.inf)
-        solution = oracle.solve(K, solution, self.inner_fraction * abs(solution.upper_bound))
-        direction = oracle.direction(solution, vector)
+        direction = oracle.direction(solution, vector[:, 0])
         upper = oracle.upper_bound(K, solution)
-        empty = np.empty((m, m), dtype=oracle.dtype)
+        empty = np.empty_like(K)
         return FrankWolfeState(
-            P, K, empty, np.empty_like(empty), solution, direction, upper, direction.lower_bound
+            oracle.matrix(vector),
+            K,
+            empty,
+            np.empty_like(empty),
+            solution,
+            direction,
+            upper,
+            direction.lower_bound,
         )
 
     def step(self, state: FrankWolfeState) -> FrankWolfeState:
         """Move to the best point of the segment towards the new atom."""
-        oracle, n_P, eta = self.oracle, self.oracle.n_P, self.oracle.min_eig
-        v = state.direction.vector
-        S = oracle.rank_one(v, out=state.atom)
-        atom = n_P * np.outer(v, v)
-        if self._base is not None:
-            S *= 1.0 - eta
-            S += eta * self._base
-            atom = eta * np.eye(n_P) + (1.0 - eta) * atom
+        oracle, v = self.oracle, state.direction.vector
+        S = oracle.factor_gram(v[:, None], out=state.atom)
         target = self.inner_fraction * max(state.upper - state.lower, 1e-14 * abs(state.upper))
         K, solution, step = self._line_search(state, S, target)
-        P = (1.0 - step) * state.P + step * atom
         upper = oracle.upper_bound(K, solution)
         direction = oracle.direction(solution, v)
-        spare = state.K if K is not state.K else state.trial
         return FrankWolfeState(
-            P,
+            (1.0 - step) * state.P + step * oracle.matrix(v[:, None]),
             K,
             state.atom,
-            spare,
+            state.trial if K is state.K else state.K,
             solution,
             direction,
             upper,

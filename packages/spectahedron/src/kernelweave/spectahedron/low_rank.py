@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 from kernelweave.kernels_core import Problem, Status
 
-from .curvature import AtomModel, SaddleFreeModel, atom_model, hessian
+from .curvature import AtomModel, FactorModel
 from .frank_wolfe import balanced_direction, public_solution
 from .saddle import Direction, FloatArray, SaddleOracle
 
 Matrix = npt.NDArray[np.float64]
-DEBUG = False
+_FLOOR = 1e-13
+_MOST_REJECTIONS = 12
 
 
 @dataclass
@@ -47,13 +47,18 @@ class LowRankState:
     radius: float
     share: float
     lower: float
-    model: SaddleFreeModel | None = None
-    atom: AtomModel | None = None
+    models: tuple[FactorModel, AtomModel] | None = None
     rejected: int = 0
 
 
 class LowRank:
-    """``tkl-low-rank``: see the module."""
+    """``tkl-low-rank``: a saddle-free Newton method on the factor, certified by λ_max(D(α)).
+
+    One iteration forms the Gram of r rank-one atoms, one moment matrix, the second-order model
+    (what r moment matrices cost, plus a Cholesky factorisation on the free samples and an
+    eigendecomposition of order ≤ 1600) and one warm-started learner solve. It holds three
+    Gram-sized arrays with the family's own.
+    """
 
     def init(
         self,
@@ -61,19 +66,29 @@ class LowRank:
         random_state: np.random.RandomState,
         *,
         dtype: str = "float64",
-        rank: int = 3,
-        inner_fraction: float = 0.1,
+        rank: int = 4,
+        inner_fraction: float = 0.3,
     ) -> LowRankState:
-        """Start at the leading eigenvectors of D for a balanced α."""
-        self.oracle = oracle = SaddleOracle(problem, dtype)
+        """Start at the leading eigenvectors of D for a balanced α.
+
+        Parameters
+        ----------
+        problem : Problem
+            With a positive-matrix family and a spectahedron.
+        random_state : RandomState
+            Unused: the method is deterministic.
+        dtype : {"float64", "float32"}, default="float64"
+            Precision of the Gram matrices.
+        rank : int, default=4
+            Columns of the first factor, 2 at least: a single column can stop at a point that is
+            not optimal.
+        inner_fraction : float, default=0.3
+            The learner is solved to this fraction of the decrease that a step promises.
+        """
+        self.oracle = oracle = SaddleOracle(problem, dtype, n_grams=2)
         self.inner_fraction = inner_fraction
-        self.rank = max(2, min(rank, oracle.n_P))
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
-        D = np.asarray(oracle.prepared.moment(u / np.sqrt(oracle.scale)), dtype=np.float64)
-        values, vectors = np.linalg.eigh(D)
-        top = slice(-1, -self.rank - 1, -1)
-        U = vectors[:, top] * np.sqrt(np.maximum(values[top], 1e-3 * values[-1]))
-        U /= np.linalg.norm(U)
+        U = leading_factor(oracle.moment(u), max(2, rank))
         self._buffer = np.empty((problem.n_samples,) * 2, dtype=oracle.dtype)
         K = np.empty_like(self._buffer)
         point = self._evaluate(U, K, None, np.inf)
@@ -81,63 +96,47 @@ class LowRank:
 
     def _evaluate(self, U: Matrix, K: FloatArray, warm: Any, target: float) -> Point:
         oracle = self.oracle
-        oracle.gram(oracle.n_P * (U @ U.T), out=K)
-        if warm is None:
-            warm = oracle.solve(K, None, np.inf)
-            target = self.inner_fraction * warm.upper_bound / oracle.scale
+        oracle.factor_gram(U, out=K)
         solution = oracle.solve(K, warm, target)
         direction = oracle.direction(solution)
         return Point(U, solution, direction, oracle.upper_bound(K, solution))
 
     def step(self, state: LowRankState) -> LowRankState:
         """Try the better of two model steps: Newton inside the factor, or a new column."""
-        point = state.point
-        gap = max(point.upper - state.lower, 1e-14 * abs(point.upper))
-        if state.model is None:
-            state.model = self._newton_model(state)
-            state.atom = atom_model(self.oracle, point, state.K, self._buffer)
-        step, decrease = state.model.step(state.radius)
-        share, growth = state.atom.step(state.share)
-        grow = growth > decrease
-        if grow:
-            U = np.column_stack(
-                [np.sqrt(1.0 - share) * point.U, np.sqrt(share) * point.direction.vector]
-            )
-        else:
-            U = point.U + step.reshape(point.U.shape)
-        U = U / np.linalg.norm(U)
-        expected = max(growth if grow else decrease, 1e-300) / self.oracle.scale
-        target = self.inner_fraction * min(gap, max(expected, 1e-13 * abs(point.upper)))
-        trial = self._evaluate(U, self._buffer, point.solution, target)
-        lower = max(state.lower, trial.direction.lower_bound)
-        ratio = (point.upper - trial.upper) / expected
-        if DEBUG:
-            print("grow" if grow else "newton", "share %.1e" % share, "exp %.3e" % expected, "ratio %.2f" % ratio, "radius %.1e" % state.radius, "len %.1e" % np.linalg.norm(step), trial.upper, lower, self.oracle.n_solves, U.shape[1])
-        return self._judge(state, trial, ratio, lower, share if grow else 0.0)
-
-    def _newton_model(self, state: LowRankState) -> SaddleFreeModel:
         point, oracle = state.point, self.oracle
-        D = point.direction.moment
-        gradient = -oracle.n_P * (D @ point.U - point.stationarity * point.U)
-        return SaddleFreeModel(
-            hessian(oracle, point.U, state.K, D, point.solution), gradient.ravel()
-        )
+        gap = max(point.upper - state.lower, _FLOOR * abs(point.upper))
+        if state.models is None:
+            atom = AtomModel(oracle, point, state.K, self._buffer)
+            state.models = FactorModel(oracle, point, state.K), atom
+        factor, atom = state.models
+        step, decrease = factor.step(state.radius)
+        share, growth = atom.step(state.share)
+        grows = growth > decrease
+        U = grown(point.U, point.direction.vector, share) if grows else point.U + step
+        U = U / np.linalg.norm(U)
+        expected = max(growth, decrease) / oracle.scale
+        noise = self.inner_fraction * max(expected, _FLOOR * abs(point.upper))
+        trial = self._evaluate(U, self._buffer, point.solution, min(noise, gap))
+        lower = max(state.lower, trial.direction.lower_bound)
+        ratio = (point.upper - trial.upper) / max(expected, np.finfo(float).tiny)
+        return self._judge(state, trial, ratio, lower, share if grows else 0.0)
 
     def _judge(
         self, state: LowRankState, trial: Point, ratio: float, lower: float, share: float
     ) -> LowRankState:
         """Accept or reject, and set the limit of the kind of step that was tried."""
-        length = float(np.linalg.norm(trial.U[:, : state.point.U.shape[1]] - state.point.U))
         radius, limit = state.radius, state.share
         if share > 0.0:
             limit = resized(limit, share, ratio, 0.5)
+            trial.U = compressed(trial.U)
         else:
+            length = float(np.linalg.norm(trial.U - state.point.U))
             radius = resized(radius, length, ratio, 1.0)
         if ratio > 1e-4:
             K, self._buffer = self._buffer, state.K
             return LowRankState(trial, K, radius, limit, lower)
         return LowRankState(
-            state.point, state.K, radius, limit, lower, state.model, state.atom, state.rejected + 1
+            state.point, state.K, radius, limit, lower, state.models, state.rejected + 1
         )
 
     def gap(self, state: LowRankState) -> tuple[float, float]:
@@ -146,7 +145,7 @@ class LowRank:
 
     def best(self, state: LowRankState) -> Matrix:
         """Return P."""
-        return self.oracle.n_P * (state.point.U @ state.point.U.T)
+        return self.oracle.matrix(state.point.U)
 
     def solution(self, state: LowRankState) -> Any:
         """Return the learner's solution in public units."""
@@ -158,7 +157,30 @@ class LowRank:
 
     def outcome(self, state: LowRankState) -> Status | None:
         """Stop where no step of any length succeeds."""
-        return Status.STALLED if state.rejected > 12 else None
+        return Status.STALLED if state.rejected > _MOST_REJECTIONS else None
+
+
+def leading_factor(D: Matrix, rank: int) -> Matrix:
+    """Return U of norm one from the ``rank`` leading eigenvectors of D, weighted by their roots."""
+    values, vectors = np.linalg.eigh(D)
+    top = slice(-1, -min(rank, len(D)) - 1, -1)
+    floor = 1e-3 * max(float(values[-1]), np.finfo(float).tiny)
+    U = vectors[:, top] * np.sqrt(np.maximum(values[top], floor))
+    factor: Matrix = U / np.linalg.norm(U)
+    return factor
+
+
+def grown(U: Matrix, v: Matrix, share: float) -> Matrix:
+    """Return a factor of (1 − share) UUᵀ + share vvᵀ."""
+    return np.column_stack([np.sqrt(1.0 - share) * U, np.sqrt(share) * v])
+
+
+def compressed(U: Matrix) -> Matrix:
+    """Return a factor of the same UUᵀ with as few columns as its rank, two at least."""
+    left, sizes, _ = np.linalg.svd(U, full_matrices=False)
+    kept = max(min(2, len(sizes)), int(np.sum(sizes > 1e-7 * sizes[0])))
+    factor: Matrix = left[:, :kept] * sizes[:kept]
+    return factor / np.linalg.norm(factor)
 
 
 def resized(limit: float, taken: float, ratio: float, largest: float) -> float:
@@ -167,4 +189,5 @@ def resized(limit: float, taken: float, ratio: float, largest: float) -> float:
         return float(np.clip(1.0 / (2.0 - ratio), 0.02, 0.5)) * min(limit, taken)
     if ratio < 0.2:
         return 0.5 * taken
-    return max(limit, min(largest, 2.5 * taken)) if ratio > 0.7 else limit
+    growth = 4.0 if abs(ratio - 1.0) < 0.1 else 2.0
+    return max(limit, min(largest, growth * taken)) if ratio > 0.7 else limit

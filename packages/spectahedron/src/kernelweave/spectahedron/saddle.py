@@ -14,10 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.clock import remaining
+from kernelweave.kernels_core.memory import require
 
 from .eigen import largest_eigenvalue_bound, top_eigenpair
 
 _EPS = float(np.finfo(np.float64).eps)
+_FIRST_TOL = 1e-2
+_LAST_TOL = 1e-11
 FloatArray = npt.NDArray[np.floating[Any]]
 
 
@@ -52,18 +55,29 @@ class SaddleOracle:
         With a positive-matrix family.
     dtype : str, default="float64"
         Precision of the Gram matrices.
+    n_grams : int, default=3
+        Gram-sized arrays that the algorithm will hold, for the memory budget.
 
     Attributes
     ----------
     n_P : int
         Size of P, and its trace.
+    min_eig, spread : float
+        η, and the trace (1 − η) n_P of P − ηI.
     n_solves, n_steps, n_grams : int
         Learner solves, their inner iterations, and Grams formed so far.
     """
 
-    def __init__(self, problem: Problem, dtype: str = "float64") -> None:
+    def __init__(self, problem: Problem, dtype: str = "float64", *, n_grams: int = 3) -> None:
         problem.constraint.validate()
         problem.learner.validate()
+        m, eta = problem.n_samples, float(problem.constraint.min_eig)
+        arrays = n_grams + 1 + (eta > 0.0)
+        require(
+            arrays * m * m * np.dtype(dtype).itemsize,
+            f"{arrays} Gram-sized arrays of {m} samples in {dtype}",
+            alternative="pass dtype='float32', fit fewer samples, or raise memory_limit",
+        )
         self.prepared = problem.family.prepare(
             np.asarray(problem.X, dtype=np.float64), dtype=np.dtype(dtype)
         )
@@ -74,11 +88,10 @@ class SaddleOracle:
         self.learner = replace(problem.learner, C=problem.learner.C * self.scale)
         self.targets = problem.targets
         self.n_solves = self.n_steps = self.n_grams = 0
-
-    @property
-    def min_eig(self) -> float:
-        """η: P − ηI must stay positive semidefinite."""
-        return float(self.problem.constraint.min_eig)
+        self.min_eig = eta
+        self.spread = (1.0 - eta) * self.n_P
+        self._tol = _FIRST_TOL
+        self._base = None if eta == 0.0 else eta * self._gram(np.eye(self.n_P))
 
     def counts(self) -> dict[str, int]:
         """Return the cumulative counts, independent of the machine."""
@@ -88,18 +101,33 @@ class SaddleOracle:
             "n_grams": self.n_grams,
         }
 
-    def rank_one(self, vector: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Return the scaled Gram matrix of P = n_P · vector vectorᵀ."""
-        self.n_grams += 1
-        factor = np.sqrt(self.n_P / self.scale)
-        gram: FloatArray = self.prepared.gram_rank_one(factor * vector, out=out)
-        return gram
-
-    def gram(self, P: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Return the scaled Gram matrix of P."""
+    def _gram(self, P: FloatArray, out: FloatArray | None = None) -> FloatArray:
         self.n_grams += 1
         gram: FloatArray = self.prepared.gram(P / self.scale, out=out)
         return gram
+
+    def factor_gram(self, U: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Return the scaled Gram matrix of `matrix` (U)."""
+        if U.shape[1] == 1:
+            self.n_grams += 1
+            factor = np.sqrt(self.spread / self.scale)
+            K: FloatArray = self.prepared.gram_rank_one(factor * U[:, 0], out=out)
+        else:
+            K = self._gram(self.spread * (U @ U.T), out=out)
+        if self._base is not None:
+            K += self._base
+        return K
+
+    def matrix(self, U: FloatArray) -> npt.NDArray[np.float64]:
+        """Return P = (1 − η) n_P U Uᵀ + η I, for ‖U‖ = 1."""
+        P: npt.NDArray[np.float64] = self.spread * (U @ U.T)
+        P.flat[:: self.n_P + 1] += self.min_eig
+        return P
+
+    def moment(self, dual_coef: FloatArray) -> npt.NDArray[np.float64]:
+        """Return the scaled moment matrix D."""
+        W = np.asarray(dual_coef) / np.sqrt(self.scale)
+        return np.asarray(self.prepared.moment(W), dtype=np.float64)
 
     def gram_error(self, K: FloatArray) -> float:
         """Return a bound on the error of any entry of a computed scaled Gram matrix.
@@ -113,10 +141,11 @@ class SaddleOracle:
     def solve(self, K: FloatArray, warm: Any, target_gap: float) -> Any:
         """Solve the learner at K until its own gap is below ``target_gap`` (public units).
 
-        The tolerance follows the gap asked for: it starts where the last solve left it and is
-        divided by ten until the interval closes or the precision of the numbers is reached.
+        The tolerance follows the gap asked for: it starts near where the last solve left it and
+        falls until the interval closes or the precision of the numbers is reached. Without a
+        warm start a tenth of the value found is good enough.
         """
-        tol, limit = 1e-2, 1e-11
+        tol, limit = self._tol, _LAST_TOL
         solution = warm
         while True:
             dual0 = None if solution is None else solution.dual_coef
@@ -130,10 +159,13 @@ class SaddleOracle:
             )
             self.n_steps += int(solution.n_iter)
             inner = (solution.upper_bound - solution.lower_bound) / self.scale
+            if warm is None:
+                target_gap = min(target_gap, 0.1 * abs(solution.upper_bound) / self.scale)
             if inner <= target_gap or tol <= limit or remaining() <= 0.0:
                 break
             tol = max(limit, tol * float(np.clip(0.5 * target_gap / inner, 1e-3, 0.1)))
         self.n_solves += 1
+        self._tol = min(_FIRST_TOL, 10.0 * tol)
         return solution
 
     def upper_bound(self, K: FloatArray, solution: Any) -> float:
@@ -144,14 +176,14 @@ class SaddleOracle:
         slack = self.gram_error(K) * float(np.sum(mass * (0.5 * mass + caps)))
         return float(solution.upper_bound + slack) / self.scale
 
-    def direction(self, solution: Any, start: FloatArray | None = None) -> Direction:
+    def direction(self, solution: Any, start: npt.NDArray[np.float64] | None = None) -> Direction:
         """Return the linear oracle at the solution's α, with its lower bound.
 
         OPT_P(α) = κ(α) − ½(η tr D + (1 − η) n_P λ_max(D)); the printed singular value and sign
         are corrected (largest eigenvalue, minus).
         """
         W = np.asarray(solution.dual_coef) / np.sqrt(self.scale)
-        D = np.asarray(self.prepared.moment(W), dtype=np.float64)
+        D = self.moment(solution.dual_coef)
         error = float(self.prepared.moment_error(W))
         ritz, vector = top_eigenpair(D, start)
         bound = largest_eigenvalue_bound(D, error, ritz)
@@ -160,6 +192,13 @@ class SaddleOracle:
         cost = 0.5 * (eta * trace + (1.0 - eta) * self.n_P * bound)
         lower = (solution.kappa - cost) - 8.0 * _EPS * (abs(solution.kappa) + abs(cost))
         return Direction(D, vector, ritz, float(lower) / self.scale)
+
+    def sample_products(
+        self, u: FloatArray, U: FloatArray, rows: npt.NDArray[np.intp]
+    ) -> npt.NDArray[np.float64]:
+        """Return the derivative of the scaled (K(UUᵀ) u)ₖ in U, k in ``rows``: (s, n_P, r)."""
+        products: npt.NDArray[np.float64] = self.prepared.sample_products(u, U, rows)
+        return products / self.scale
 
     def quadratic(self, K: FloatArray, dual_coef: FloatArray) -> float:
         """Return Σₜ uₜᵀ K uₜ over the support only (2 n_s² flops a task)."""

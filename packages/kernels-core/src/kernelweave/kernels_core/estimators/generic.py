@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,9 @@ class _ByName:
             family = get_component("families", family_name).load().from_data(samples.X)
         learner = self.learner  # type: ignore[attr-defined]
         if learner is None:
-            learner = get_component("learners", learner_name).load()(**self._learner_params())
+            kind = get_component("learners", learner_name).load()
+            known = inspect.signature(kind).parameters
+            learner = kind(**{k: v for k, v in self._learner_params().items() if k in known})
         constraint = self.constraint  # type: ignore[attr-defined]
         if constraint is None:
             constraint = get_component("constraints", constraint_name).load()()
@@ -81,7 +84,7 @@ class KernelLearningClassifier(_ByName, KernelMachineClassifier):
 
     Parameters
     ----------
-    algorithm : str, default="tkl-frank-wolfe"
+    algorithm : str, default="tkl-low-rank"
         A name from ``kernelweave.kernels_core.algorithms()``.
     C : float, default=1.0
         Penalty of the loss, for the default learner.
@@ -128,7 +131,7 @@ class KernelLearningClassifier(_ByName, KernelMachineClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from kernelweave.kernels_core import KernelLearningClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = KernelLearningClassifier(algorithm="tkl-frank-wolfe", tol=0.1).fit(X, y)
+    >>> model = KernelLearningClassifier(algorithm="tkl-low-rank", tol=0.1).fit(X, y)
     >>> bool(model.result_.gap <= 0.1)
     True
     """
@@ -137,7 +140,7 @@ class KernelLearningClassifier(_ByName, KernelMachineClassifier):
 
     def __init__(
         self,
-        algorithm: str = "tkl-frank-wolfe",
+        algorithm: str = "tkl-low-rank",
         *,
         C: float = 1.0,
         family: Any = None,
@@ -172,7 +175,7 @@ class KernelLearningRegressor(_ByName, KernelMachineRegressor):
 
     Parameters
     ----------
-    algorithm : str, default="tkl-frank-wolfe"
+    algorithm : str, default="tkl-low-rank"
         A name from ``kernelweave.kernels_core.algorithms()``.
     C : float, default=1.0
         Penalty of the loss, for the default learner.
@@ -217,7 +220,7 @@ class KernelLearningRegressor(_ByName, KernelMachineRegressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from kernelweave.kernels_core import KernelLearningRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = KernelLearningRegressor(algorithm="tkl-frank-wolfe", tol=0.1).fit(X, y)
+    >>> model = KernelLearningRegressor(algorithm="tkl-low-rank", tol=0.1).fit(X, y)
     >>> bool(model.result_.gap <= 0.1)
     True
     """
@@ -226,7 +229,7 @@ class KernelLearningRegressor(_ByName, KernelMachineRegressor):
 
     def __init__(
         self,
-        algorithm: str = "tkl-frank-wolfe",
+        algorithm: str = "tkl-low-rank",
         *,
         C: float = 1.0,
         epsilon: float = 0.1,

@@ -120,6 +120,14 @@ class Volumes(NamedTuple):
     root: float
 
 
+def _balance(e: Float, a: Float) -> float:
+    """Return the power of two that makes e·s and a/s about as large; a may carry a huge volume."""
+    sizes = float(np.abs(e).max()), float(np.abs(a).max())
+    if 0.0 in sizes:
+        return 1.0
+    return float(np.ldexp(1.0, round(0.5 * (np.log2(sizes[1]) - np.log2(sizes[0])))))
+
+
 def gram_symmetric(
     box: Box, X: Float, V: Volumes, v: Float, out: FloatArray, *, add: bool = False
 ) -> None:
@@ -130,6 +138,9 @@ def gram_symmetric(
     Z, sign = scaled_sides(box, c, X, out.dtype, V.root), signs(c, out.dtype)
     parts = outer_parts(box, c, X)
     parts[0] *= V.root
+    balance = _balance(parts[1], parts[2])
+    parts[1] *= balance
+    parts[2] /= balance
     parts = parts.astype(out.dtype)
 
     def work(start: int, stop: int) -> None:
@@ -151,9 +162,7 @@ def gram_rectangular(box: Box, X: Float, Y: Float, factors: Float, out: Float) -
     def one_chunk(first: int, stop: int) -> None:
         rows, target = X[first:stop], out[first:stop]
         V = np.empty(target.shape)
-        volume_rows(
-            np.ascontiguousarray((box.upper - rows).T), YT, V, 0, len(rows), False
-        )
+        volume_rows(np.ascontiguousarray((box.upper - rows).T), YT, V, 0, len(rows), False)
         for c, (Z, parts) in zip(kinds, right, strict=True):
             Zx, left = scaled_sides(box, c, rows, np.float64), outer_parts(box, c, rows)
             sign = signs(c, np.float64)

@@ -22,7 +22,7 @@ def interval_means(low: Float, high: Float, top: int) -> Float:
     for e in range(1, top + 1):
         power = power * high
         sums[e] = sums[e - 1] * low + power
-    return sums / np.arange(1.0, top + 2.0).reshape(-1, *[1] * low.ndim)
+    return np.asarray(sums / np.arange(1.0, top + 2.0).reshape(-1, *[1] * low.ndim))
 
 
 def box_moments(tables: TessellatedTables, low: Float, high: Float) -> Float:
@@ -98,7 +98,8 @@ def block(tables: TessellatedTables, x: Float, y: Float, a: Float, b: Float) -> 
         g = g * both
     fx = np.prod(x ** tables.monomials[:, : tables.n_features], axis=1)
     fy = np.prod(y ** tables.monomials[:, : tables.n_features], axis=1)
-    return np.block([[g, t], [s, h]]) * np.tile(fx, 2)[:, None] * np.tile(fy, 2)[None, :]
+    scaled = np.block([[g, t], [s, h]]) * np.tile(fx, 2)[:, None] * np.tile(fy, 2)[None, :]
+    return np.asarray(scaled)
 
 
 def split(P: Float) -> tuple[Float, Float, Float]:
@@ -113,9 +114,9 @@ def split(P: Float) -> tuple[Float, Float, Float]:
 
 
 def fold(tables: TessellatedTables, P: Float) -> Float:
-    """Return the matrix F (n_x, n_terms) with ``Σᵢⱼ Pᵢⱼ x^{δᵢ} T_{γᵢ+γⱼ} y^{δⱼ}`` = Σ (Φ(x)F)_c …
+    """Return F (n_x, n_terms) with ``Σᵢⱼ Pᵢⱼ x^{δᵢ} T_{γᵢ+γⱼ} y^{δⱼ} = Σ_c (Φ(x)F)_c term_c``.
 
-    where term c is ``T_{moment[c]} y^{power[c]}`` of ``tables.gram_terms``.
+    Term c is ``T_{moment[c]} y^{power[c]}`` of ``tables.gram_terms``.
     """
     terms = tables.gram_terms
     F = np.zeros((len(tables.x_powers), len(terms.moment)))

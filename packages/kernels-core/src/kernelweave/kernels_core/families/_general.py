@@ -31,6 +31,13 @@ class Box(NamedTuple):
         return box_moments(self.tables, X, np.broadcast_to(self.upper, X.shape))
 
 
+def workspace(tables: TessellatedTables) -> tuple[Float, Float, Float]:
+    """Return the work arrays of one thread in the compiled general loops."""
+    n, run = tables.n_features, 64
+    means = np.empty((n, 2 * tables.z_degree + 1, run))
+    return np.empty((n + 2, run)), means, np.empty((len(tables.moments), run))
+
+
 class _Folded(NamedTuple):
     """The three blocks of P as coefficients of terms, each (n_x, n_terms)."""
 
@@ -71,17 +78,15 @@ def gram_general(box: Box, X: Float, Y: Float | None, P: Float, out: FloatArray)
     F, edge = _edges(box, folded, X)
     Fy, edge_y = (F, edge) if Y is None else _edges(box, folded, Y)
     left, right = np.hstack([edge, F]), np.hstack([Fy, edge_y])
-    XT, e_max = np.ascontiguousarray(X.T), 2 * tables.z_degree
-    YT = XT if Y is None else np.ascontiguousarray(Y.T)
-    FT = np.ascontiguousarray(Fy.T)
+    YT, FT = np.ascontiguousarray((X if Y is None else Y).T), np.ascontiguousarray(Fy.T)
 
     def work(start: int, stop: int) -> None:
         for c in range(start, stop, _CHUNK):
             end = min(c + _CHUNK, stop)
             out[c:end] = left[c:end] @ right.T
             gram_rows(
-                XT, YT, box.upper, tables.recursion, e_max, F[c:end] @ folded.inner,
-                terms.moment, terms.power, FT, out, c, end, lower,
+                X, YT, box.upper, tables.recursion, F[c:end] @ folded.inner,
+                terms.moment, terms.power, FT, out, c, end, lower, *workspace(tables),
             )  # fmt: skip
 
     steps = float(len(X)) * YT.shape[1] * len(terms.moment)
@@ -145,8 +150,13 @@ def _second_degree(box: Box, v: Float) -> tuple[NDArray[np.float64], NDArray[np.
     return Q, 2.0 * Q * Q - 1.2 * np.diag(np.diag(Q) ** 2)
 
 
-def gram_quadratic(box: Box, X: Float, Y: Float | None, v: Float, out: FloatArray) -> None:
-    """Write ``vᵀ G(xₖ, yₗ) v`` into out, for families with `is_quadratic`; 4n² + 20n flops a pair."""
+def gram_quadratic(
+    box: Box, X: Float, Y: Float | None, v: Float, out: FloatArray, *, add: bool = False
+) -> None:
+    """Write (or add) ``vᵀ G(xₖ, yₗ) v`` into out, where `is_quadratic` holds.
+
+    Cost: 4n² + 20n flops a pair.
+    """
     from ._njit_general import mirror
     from ._njit_quadratic_gram import quadratic_rows
 
@@ -154,16 +164,16 @@ def gram_quadratic(box: Box, X: Float, Y: Float | None, v: Float, out: FloatArra
     px = _polynomials(box, v, X)
     py = px if Y is None else _polynomials(box, v, Y)
     left, right = np.hstack([px.edge, px.psi]), np.hstack([py.psi, py.edge])
-    XT = np.ascontiguousarray(X.T)
-    YT = XT if Y is None else np.ascontiguousarray(Y.T)
+    YT = np.ascontiguousarray((X if Y is None else Y).T)
     base_x, base_y = (np.ascontiguousarray(p.rho[:, 0]) for p in (px, py))
     slope_x, slope_y = (np.ascontiguousarray(p.rho[:, 1 : n + 1].T) for p in (px, py))
     Q, S = _second_degree(box, v)
 
     def work(start: int, stop: int) -> None:
-        out[start:stop] = left[start:stop] @ right.T
+        edge = left[start:stop] @ right.T
+        out[start:stop] = out[start:stop] + edge if add else edge
         quadratic_rows(
-            XT, YT, box.upper, base_x, base_y, slope_x, slope_y, Q, S, out, start, stop, lower
+            X, YT, box.upper, base_x, base_y, slope_x, slope_y, Q, S, out, start, stop, lower
         )
 
     steps = float(len(X)) * YT.shape[1] * (2 * n * n + 8 * n)

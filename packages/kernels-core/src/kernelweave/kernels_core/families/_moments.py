@@ -18,11 +18,12 @@ import numpy as np
 
 from ._affine import volumes
 from ._box import Float, moment_sizes
-from ._general import Box
+from ._general import Box, workspace
 from ._tables import power_products
 from ._threads import row_bounds, run_blocks
 
 _RUN = 64
+_GROUP = 32
 _CHUNK = 512
 _UNIT = 2.0**-53
 
@@ -55,20 +56,32 @@ def binary_units(sides: Float) -> tuple[Float, int]:
 
 def inner_affine(box: Box, X: Float, W: Float) -> Float:
     """Return E₁ at degree 1, shape (q, q), by the compiled half sum; m²/2·(n² + 12n) flops."""
-    from ._njit_affine_moment import moment_rows
+    from ._njit_affine_moment import moment_group
 
-    n = X.shape[1]
+    m, n = X.shape
+    n4 = -(-n // 4) * 4
     XT = np.ascontiguousarray(X.T)
-    F = np.vstack([np.ones((1, len(X))), XT])
+    F = np.vstack([np.ones((1, m)), XT])
     units, power = binary_units(box.upper[:, None] - XT)
 
-    def work(start: int, stop: int) -> tuple[Float, Float, Float]:
-        parts: tuple[Float, Float, Float] = moment_rows(XT, F, box.upper, units, W, start, stop)
-        return parts
+    def work(start: int, stop: int) -> list[Float]:
+        total = [np.zeros(shape) for shape in ((n + 1, n + 1), (n, n + 2), (n4, n4))]
+        s, mean, side = np.empty(_RUN), np.zeros((n4, _RUN)), np.empty((n, _RUN))
+        weighted, columns = np.zeros((n4, _RUN)), np.zeros((n, m))
+        fx, fz, row_zz = np.zeros(n + 1), np.zeros((2, n)), np.zeros((n4, n4))
+        for k in range(start, stop, _GROUP):
+            part = [np.zeros_like(sums) for sums in total]
+            moment_group(
+                XT, F, box.upper, units, W, k, min(k + _GROUP, stop),
+                s, mean, side, weighted, columns, fx, fz, row_zz, *part,
+            )  # fmt: skip
+            for sums, more in zip(total, part, strict=True):
+                sums += more
+        return total
 
     steps = float(len(X)) ** 2 * (0.5 * n * n + 4 * n + len(W))
     parts = run_blocks(work, row_bounds(len(X), lower=True), steps)
-    xx, zx, zz = (sum(part[i] for part in parts) for i in range(3))
+    xx, zx, zz = (np.sum([part[i] for part in parts], axis=0) for i in range(3))
     half = np.tril(zz[:n, :n], -1)
     E = np.empty((2 * n + 1, 2 * n + 1))
     E[: n + 1, : n + 1] = xx + xx.T
@@ -83,18 +96,21 @@ def inner_general(box: Box, X: Float, W: Float) -> Float:
     from ._njit_general import moment_rows
 
     tables, terms = box.tables, box.tables.moment_terms
-    XT, F = np.ascontiguousarray(X.T), power_products(X, tables.x_powers)
-    FT, e_max = np.ascontiguousarray(F.T), 2 * tables.z_degree
+    XT = np.ascontiguousarray(X.T)
+    FT = np.ascontiguousarray(power_products(X, tables.x_powers).T)
 
     def work(start: int, stop: int) -> Float:
-        A = moment_rows(
-            XT, box.upper, tables.recursion, e_max, W, terms.moment, terms.power, FT, start, stop
-        )
+        A = np.zeros((stop - start, len(terms.moment)))
+        moment_rows(
+            X, XT, box.upper, tables.recursion, W, terms.moment, terms.power, FT, A, start,
+            *workspace(tables),
+        )  # fmt: skip
         return by_runs(FT[:, start:stop], A)
 
     steps = float(len(X)) ** 2 * (len(tables.moments) + 2 * len(terms.moment))
-    B = sum(run_blocks(work, row_bounds(len(X), lower=False), steps))
-    return np.asarray(B[terms.row_power, terms.term])  # type: ignore[index]
+    parts = run_blocks(work, row_bounds(len(X), lower=False), steps)
+    B: Float = np.sum(parts, axis=0)
+    return np.asarray(B[terms.row_power, terms.term])
 
 
 def _outer(box: Box, X: Float, W: Float) -> tuple[Float, Float]:
@@ -129,12 +145,12 @@ def moment(box: Box, X: Float, W: Float) -> Float:
 
 
 class Roundings(NamedTuple):
-    """How many relative roundings meet in one entry of each block (1 + u)^k."""
+    """How many relative roundings k meet in one entry of a block, or γₖ of them."""
 
-    inner: int
-    cross: int
-    whole: int
-    sums: int
+    inner: float
+    cross: float
+    whole: float
+    sums: float
 
 
 def roundings(box: Box, m: int, t: int) -> Roundings:
@@ -143,11 +159,11 @@ def roundings(box: Box, m: int, t: int) -> Roundings:
     runs = ceil(m / _RUN)
     affine = has_affine_moment(box)
     blocks = row_bounds(m, lower=affine)
-    longest = ceil(max(stop - start for start, stop in blocks) / 32)
+    longest = ceil(max(stop - start for start, stop in blocks) / _GROUP)
     if affine:
         inner = (2 * n + t + 8) + (_RUN + 33 + runs + longest + len(blocks))
     else:
-        per_block = _RUN + ceil(longest * 32 / _RUN) + len(blocks)
+        per_block = _RUN + ceil(longest * _GROUP / _RUN) + len(blocks)
         inner = (2 * n + t + 12 * z + 2 * d + 6) + (_RUN + runs) + per_block
     box_terms = 2 * n + 12 * z + 4
     chunks = ceil(m / _CHUNK) + ceil(_CHUNK / _RUN)
@@ -199,4 +215,3 @@ def moment_error(box: Box, X: Float, W: Float) -> float:
     bound = np.block([[inner, side], [side.T, whole + cross + side.T]])
     norm = min(float(np.linalg.norm(bound)), float(bound.sum(axis=1).max()))
     return norm * (1.0 + 1e-6)
-

@@ -4,6 +4,7 @@ Both walk over tiles of 32 rows by 256 columns, two rows at a time, and mirror e
 symmetric result while it is in the cache.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from __future__ import annotations
 
 import numpy as np
@@ -32,13 +33,30 @@ def _mirror_tile(out, start, stop, c, width, tile):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _multiply_minima(XT, YT, i, c, width, product):
+    """Set ``product = Πⱼ min(XTⱼᵢ, YTⱼ)`` of a run of columns."""
+    n = XT.shape[0]
+    x, y = XT[0, i], YT[0, c : c + width]
+    for l in range(width):
+        product[l] = y[l] if y[l] < x else x
+    for j in range(1, n - 1, 2):
+        xa, xb = XT[j, i], XT[j + 1, i]
+        ya, yb = YT[j, c : c + width], YT[j + 1, c : c + width]
+        for l in range(width):
+            product[l] *= (ya[l] if ya[l] < xa else xa) * (yb[l] if yb[l] < xb else xb)
+    if n % 2 == 0:
+        x, y = XT[n - 1, i], YT[n - 1, c : c + width]
+        for l in range(width):
+            product[l] *= y[l] if y[l] < x else x
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def volume_rows(XT, YT, out, start, stop, lower):
     """Write ``V(x, y) = Πⱼ min(Xⱼ, Yⱼ)`` for rows start..stop.
 
     XT (n, m_x) and YT (n, m_y) hold the distances to the upper corner, in float64; with ``lower``
     only the lower triangle is computed, and mirrored. Cost: 2n flops a pair.
     """
-    n = XT.shape[0]
     product = np.empty(_WIDTH)
     tile = np.empty((_BAND, _BAND + 4), dtype=out.dtype)
     for band in range(start, stop, _BAND):
@@ -47,12 +65,7 @@ def volume_rows(XT, YT, out, start, stop, lower):
         for c in range(0, columns, _WIDTH):
             width = min(_WIDTH, columns - c)
             for i in range(band, end):
-                for l in range(width):
-                    product[l] = 1.0
-                for j in range(n):
-                    x, y = XT[j, i], YT[j, c : c + width]
-                    for l in range(width):
-                        product[l] *= y[l] if y[l] < x else x
+                _multiply_minima(XT, YT, i, c, width, product)
                 target = out[i, c : c + width]
                 for l in range(width):
                     target[l] = product[l]

@@ -4,6 +4,7 @@ Every sum is cut in the same short runs, so that its rounding error is that of a
 ``64 + m/64 + 32`` terms and not of ``m²/2``: 64 pairs, then the runs of a row, then 32 rows.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from __future__ import annotations
 
 import numpy as np
@@ -11,7 +12,6 @@ from numba import njit
 
 _FAST = {"reassoc", "contract", "nsz"}
 _RUN = 64
-_GROUP = 32
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
@@ -110,17 +110,21 @@ def _close_row(F, k, fx, fz, row_zz, xx, zx, zz):
             zx[j, i] += F[i, k] * fz[0, j]
     for j in range(n):
         zx[j, n + 1] += fz[1, j]
-    zz += row_zz
-    row_zz[:] = 0.0
-    fx[:] = 0.0
-    fz[:] = 0.0
+        fz[0, j] = 0.0
+        fz[1, j] = 0.0
+    for j in range(n + 1):
+        fx[j] = 0.0
+    for i in range(zz.shape[0]):
+        for j in range(zz.shape[0]):
+            zz[i, j] += row_zz[i, j]
+            row_zz[i, j] = 0.0
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _close_group(F, columns, stop, zx):
     """Add ``Σₗ columns[j, l]·F[i, l]`` to ``zx[j, i]`` by runs, and clear the columns."""
     for i in range(F.shape[0]):
-        for j in range(zx.shape[0]):
+        for j in range(columns.shape[0]):
             runs = 0.0
             for c in range(0, stop, _RUN):
                 width = min(_RUN, stop - c)
@@ -129,44 +133,34 @@ def _close_group(F, columns, stop, zx):
                     total += p[l] * f[l]
                 runs += total
             zx[j, i] += runs
-    columns[:, :stop] = 0.0
+    for j in range(columns.shape[0]):
+        for l in range(stop):
+            columns[j, l] = 0.0
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def moment_rows(X, F, b, unit, W, start, stop):
-    """Return the parts of ``Σ_{l ≤ k} sₖₗ E[…]`` of the rows start ≤ k < stop.
+def moment_group(
+    X, F, b, unit, W, start, stop, s, mean, side, weighted, columns, fx, fz, row_zz, xx, zx, zz
+):
+    """Add the sums ``Σ_{l ≤ k} sₖₗ E[…]`` of the rows start ≤ k < stop to xx, zx and zz.
 
     With ``sₖₗ = Σₜ Wₜₖ Wₜₗ V(xₖ, xₗ)`` (halved for l = k), z uniform on [max(xₖ, xₗ), b] with
-    means z̄ and sides D: xx (n + 1, n + 1) is Σ s Fₖ Fₗᵀ; the first n + 1 columns of zx (n, n + 2)
-    are Σ s z̄ (Fₖ + Fₗ)ᵀ and its last is Σ s D²; zz (n4, n4), n4 = 4⌈n/4⌉, is Σ s z̄ z̄ᵀ in its
-    entries [a, c] with c ≤ a < n. X (n, m), F = [1; X] (n + 1, m), W (t, m), b and unit (n,), all
-    float64. Cost: (n² + 12n + 2t) flops a pair, (stop² − start²)/2 pairs.
+    means z̄ and sides D: xx (n + 1, n + 1) gets Σ s Fₖ Fₗᵀ; the first n + 1 columns of zx
+    (n, n + 2) get Σ s z̄ (Fₖ + Fₗ)ᵀ and its last Σ s D²; zz (n4, n4), n4 = 4⌈n/4⌉, gets Σ s z̄ z̄ᵀ
+    in its entries [a, c] with c ≤ a < n. X (n, m), F = [1; X] (n + 1, m), W (t, m), b and unit
+    (n,). Work arrays, zero on entry and on exit: columns (n, m), fx (n + 1,), fz (2, n), row_zz
+    (n4, n4), and the rows past n of mean and weighted (n4, 64); of any content: s (64,), side
+    (n, 64). All float64. Cost: (n² + 12n + 2t) flops a pair, (stop² − start²)/2 pairs.
     """
-    n, m = X.shape
-    n4 = (n + 3) // 4 * 4
-    s, mean, side = np.empty(_RUN), np.zeros((n4, _RUN)), np.empty((n, _RUN))
-    weighted, columns = np.zeros((n4, _RUN)), np.zeros((n, m))
-    xx, zx, zz = np.zeros((n + 1, n + 1)), np.zeros((n, n + 2)), np.zeros((n4, n4))
-    gxx, gzx, gzz = np.zeros_like(xx), np.zeros_like(zx), np.zeros_like(zz)
-    fx, fz, row_zz = np.zeros(n + 1), np.zeros((2, n)), np.zeros_like(zz)
-    for group in range(start, stop, _GROUP):
-        end = min(group + _GROUP, stop)
-        for k in range(group, end):
-            for c in range(0, k + 1, _RUN):
-                width = min(_RUN, k + 1 - c)
-                _fill_weights(W, k, c, width, s)
-                _fill_sides(X, b, unit, k, c, width, s, mean, side)
-                _add_row(F, s, mean, side, weighted, columns, c, width, fx, fz)
-                _add_products(weighted, mean, width, row_zz)
-            _close_row(F, k, fx, fz, row_zz, gxx, gzx, gzz)
-        _close_group(F, columns, end, gzx)
-        xx += gxx
-        zx += gzx
-        zz += gzz
-        gxx[:] = 0.0
-        gzx[:] = 0.0
-        gzz[:] = 0.0
-    return xx, zx, zz
+    for k in range(start, stop):
+        for c in range(0, k + 1, _RUN):
+            width = min(_RUN, k + 1 - c)
+            _fill_weights(W, k, c, width, s)
+            _fill_sides(X, b, unit, k, c, width, s, mean, side)
+            _add_row(F, s, mean, side, weighted, columns, c, width, fx, fz)
+            _add_products(weighted, mean, width, row_zz)
+        _close_row(F, k, fx, fz, row_zz, xx, zx, zz)
+    _close_group(F, columns, stop, zx)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")

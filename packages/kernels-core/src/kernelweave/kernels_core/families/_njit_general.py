@@ -1,8 +1,8 @@
 """Compiled Gram rows and moment sums of a tessellated family of any degree."""
 
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 _FAST = {"reassoc", "contract", "nsz"}
@@ -29,7 +29,7 @@ def _fill_moments(b, high, width, recursion, means, T):
     """
     parent, variable, exponent = recursion
     top = means.shape[1] - 1
-    for j in range(high.shape[0]):
+    for j in range(b.shape[0]):
         highs = high[j]
         for l in range(width):
             means[j, 0, l] = 1.0
@@ -50,25 +50,24 @@ def _fill_moments(b, high, width, recursion, means, T):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def gram_rows(XT, YT, b, recursion, e_max, C, moment, power, FT, out, start, stop, lower):
+def gram_rows(X, YT, b, recursion, C, moment, power, FT, out, start, stop, lower, high, means, T):
     """Add ``Σ_c C[k, c]·T_{moment[c]}(xₖ, yₗ)·FT[power[c], l]`` to out[k, l].
 
-    XT (n, m_x), YT (n, m_y); C (stop − start, n_c) the coefficients of the rows start..stop;
-    power sorted; FT (n_x, m_y) the x-monomials of Y. With ``lower`` only l ≤ k. Cost:
-    n_g + 2n_c flops a pair.
+    X (m_x, n), YT (n, m_y); C (stop − start, n_c) the coefficients of the rows start..stop; power
+    sorted; FT (n_x, m_y) the x-monomials of Y. With ``lower`` only l ≤ k. Work arrays high
+    (n + 2, 64), means (n, e_max + 1, 64) and T (n_g, 64). Cost: n_g + 2n_c flops a pair.
     """
-    n, n_g, n_c = XT.shape[0], recursion[0].shape[0], moment.shape[0]
-    high, means = np.empty((n, _RUN)), np.empty((n, e_max + 1, _RUN))
-    T, total, part, x = np.empty((n_g, _RUN)), np.empty(_RUN), np.empty(_RUN), np.empty(n)
+    n, n_c = X.shape[1], moment.shape[0]
+    total, part, first = high[n], high[n + 1], T[0]
     for k in range(start, stop):
-        x[:] = XT[:, k]
         columns = k + 1 if lower else YT.shape[1]
         for c in range(0, columns, _RUN):
             width = min(_RUN, columns - c)
-            T[0] = 1.0
-            total[:] = 0.0
-            part[:] = 0.0
-            _fill_volume(x, YT, b, c, width, high, T[0])
+            for l in range(width):
+                first[l] = 1.0
+                total[l] = 0.0
+                part[l] = 0.0
+            _fill_volume(X[k], YT, b, c, width, high, first)
             _fill_moments(b, high, width, recursion, means, T)
             for i in range(n_c):
                 weight, values = C[k - start, i], T[moment[i]]
@@ -78,42 +77,36 @@ def gram_rows(XT, YT, b, recursion, e_max, C, moment, power, FT, out, start, sto
                     f = FT[power[i], c : c + width]
                     for l in range(width):
                         total[l] += part[l] * f[l]
-                    part[:] = 0.0
+                        part[l] = 0.0
             target = out[k, c : c + width]
             for l in range(width):
                 target[l] += total[l]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def moment_rows(XT, b, recursion, e_max, W, moment, power, FT, start, stop):
-    """Return ``A[k, c] = Σₗ (Σₜ Wₜₖ Wₜₗ)·T_{moment[c]}(xₖ, xₗ)·FT[power[c], l]`` by rows.
+def moment_rows(X, XT, b, recursion, W, moment, power, FT, A, start, high, means, T):
+    """Add ``Σₗ (Σₜ Wₜₖ Wₜₗ)·T_{moment[c]}(xₖ, xₗ)·FT[power[c], l]`` to A[k − start, c].
 
-    XT (n, m), W (t, m), FT (n_x, m); the result is (stop − start, n_c). The sum over l is cut in
-    runs of 64. Cost: n_g + 2n_c flops a pair.
+    X (m, n), XT its transpose, W (t, m), FT (n_x, m), A (rows, n_c). The sum over l is cut in runs
+    of 64. Work arrays as in `gram_rows`. Cost: n_g + 2n_c flops a pair.
     """
-    n, m = XT.shape
-    n_g, n_c = recursion[0].shape[0], moment.shape[0]
-    high, means = np.empty((n, _RUN)), np.empty((n, e_max + 1, _RUN))
-    T, x = np.empty((n_g, _RUN)), np.empty(n)
-    A = np.zeros((stop - start, n_c))
-    for k in range(start, stop):
-        x[:] = XT[:, k]
+    m, n_c, first = X.shape[0], moment.shape[0], T[0]
+    for k in range(start, start + A.shape[0]):
         for c in range(0, m, _RUN):
             width = min(_RUN, m - c)
-            first = T[0]
-            first[:] = 0.0
+            for l in range(width):
+                first[l] = 0.0
             for t in range(W.shape[0]):
                 weight, other = W[t, k], W[t, c : c + width]
                 for l in range(width):
                     first[l] += weight * other[l]
-            _fill_volume(x, XT, b, c, width, high, first)
+            _fill_volume(X[k], XT, b, c, width, high, first)
             _fill_moments(b, high, width, recursion, means, T)
             for i in range(n_c):
                 values, f, total = T[moment[i]], FT[power[i], c : c + width], 0.0
                 for l in range(width):
                     total += values[l] * f[l]
                 A[k - start, i] += total
-    return A
 
 
 @njit(cache=True, nogil=True)

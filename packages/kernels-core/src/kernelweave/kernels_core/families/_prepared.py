@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
-from . import _affine, _general, _moments
+from . import _affine, _general, _moments, _sample_products
 from ._arguments import matrix, output, rows, vector
 from ._box import Float
 from ._general import Box
@@ -32,8 +32,11 @@ def factors_of(P: Float) -> Float | None:
 
 
 def factors_are_cheaper(box: Box, rank: int) -> bool:
-    """Tell whether ``rank`` rank-one Grams cost less than one general one (degree 1)."""
+    """Tell whether ``rank`` rank-one Grams cost less than one general one."""
     n = box.tables.n_features
+    if not _affine.is_affine(box.tables):
+        general = len(box.tables.moments) + 2 * len(box.tables.gram_terms.moment)
+        return _general.is_quadratic(box.tables) and rank * (4 * n * n + 20 * n) <= general
     if box.tables.z_degree == 0:
         return rank <= 2 + len(box.tables.x_powers) // 8
     return rank * (3 * n + 10) <= 2 * (n + 1) * (n + 2) + 2 * n * n
@@ -109,7 +112,7 @@ class PreparedTessellated:
         return self._narrow(wide, out)
 
     def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
-        """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``.
+        """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, by rank-one Grams where the rank of P is low.
 
         Parameters
         ----------
@@ -122,16 +125,28 @@ class PreparedTessellated:
         ndarray of shape (m, m) and of the prepared dtype, exactly symmetric
         """
         P = matrix(P, self.n_P)
+        factors = factors_of(P)
         out = self._output(out)
+        if factors is not None and factors_are_cheaper(self._box, len(factors)):
+            self._add_factors(factors, out)
+        else:
+            wide = self._wide(out)
+            _general.gram_general(self._box, self._X, None, P, wide)
+            self._narrow(wide, out)
+        return out
+
+    def _add_factors(self, factors: Float, out: FloatArray) -> None:
         wide = self._wide(out)
-        _general.gram_general(self._box, self._X, None, P, wide)
-        return self._narrow(wide, out)
+        wide[:] = 0.0
+        for v in factors:
+            _general.gram_quadratic(self._box, self._X, None, v, wide, add=True)
+        self._narrow(wide, out)
 
     @staticmethod
     def _wide(out: FloatArray) -> Float:
         """Return a float64 array to work in: ``out`` itself where it is one."""
         if out.dtype == np.float64:
-            return out
+            return np.asarray(out, dtype=np.float64)
         memory.require(2 * out.nbytes, "float64 rows of a float32 Gram", alternative=_GIB_HINT)
         return np.empty(out.shape)
 
@@ -200,6 +215,33 @@ class PreparedTessellated:
         u = vector(u, self.n_P, "u")
         return np.asarray(self.moment(vector(w, self.n_samples, "w")) @ u)
 
+    def sample_products(
+        self, w: ArrayLike, U: ArrayLike, samples: ArrayLike
+    ) -> NDArray[np.float64]:
+        """Return the derivative of ``(K(UUᵀ) w)ₖ`` in U, ``Σₗ wₗ (G(xₖ, xₗ) + G(xₗ, xₖ)) U``.
+
+        Parameters
+        ----------
+        w : array-like of shape (m,)
+        U : array-like of shape (n_P, r)
+        samples : array-like of int, shape (s,)
+            Which k; each must have a weight other than 0.
+
+        Returns
+        -------
+        ndarray of shape (s, n_P, r), float64
+
+        Raises
+        ------
+        ValueError
+            If one of ``samples`` has weight 0.
+        """
+        w, factor = vector(w, self.n_samples, "w"), np.asarray(U, dtype=np.float64)
+        chosen = np.asarray(samples, dtype=np.intp)
+        if not w[chosen].all():
+            raise ValueError("samples must have weights other than 0")
+        return _sample_products.sample_products(self._box, self._X, w, factor, chosen)
+
 
 class PreparedAffine(PreparedTessellated):
     """Degree 0, degree 1 or ``z_degree=0``: Grams from stored volumes, see ``_affine``."""
@@ -251,29 +293,10 @@ class PreparedAffine(PreparedTessellated):
         _affine.gram_symmetric(self._box, self._X, self._volumes, v, out)
         return out
 
-    def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
-        """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, by rank-one Grams where the rank of P is low.
-
-        Parameters
-        ----------
-        P : array-like of shape (n_P, n_P), symmetric
-        out : ndarray of shape (m, m), optional
-            Written to and returned.
-
-        Returns
-        -------
-        ndarray of shape (m, m) and of the prepared dtype, exactly symmetric
-        """
-        P = matrix(P, self.n_P)
-        factors = factors_of(P)
-        if factors is None or not factors_are_cheaper(self._box, len(factors)):
-            return super().gram(P, out)
-        out = self._output(out)
-        if len(factors) == 0:
-            out[:] = 0.0
-        for i, v in enumerate(factors):
-            _affine.gram_symmetric(self._box, self._X, self._volumes, v, out, add=i > 0)
-        return out
+    def _add_factors(self, factors: Float, out: FloatArray) -> None:
+        out[:] = 0.0
+        for v in factors:
+            _affine.gram_symmetric(self._box, self._X, self._volumes, v, out, add=True)
 
     def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
         """Return ``D(w) u`` without forming D; m²/2·(12n + 12) flops, samples of weight 0 free.

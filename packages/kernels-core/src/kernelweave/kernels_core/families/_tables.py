@@ -49,9 +49,7 @@ def power_products(X: NDArray[np.float64], table: IntArray) -> NDArray[np.float6
 def count_tessellated(n_features: int, degree: int, z_degree: int) -> int:
     """Return q, the number of monomials ``x^δ z^γ``, ``|δ| + |γ| ≤ degree``, ``|γ| ≤ z_degree``."""
     n = n_features
-    return sum(
-        comb(n + k - 1, k) * comb(n + degree - k, degree - k) for k in range(z_degree + 1)
-    )
+    return sum(comb(n + k - 1, k) * comb(n + degree - k, degree - k) for k in range(z_degree + 1))
 
 
 class Terms(NamedTuple):
@@ -138,9 +136,7 @@ class TessellatedTables:
         n_g = len(self.moments)
         code = self.x_index[column] * n_g + self.entry_moment
         distinct, term = np.unique(code, return_inverse=True)
-        return Terms(
-            distinct % n_g, distinct // n_g, self.x_index[row], term.reshape(code.shape)
-        )
+        return Terms(distinct % n_g, distinct // n_g, self.x_index[row], term.reshape(code.shape))
 
     @cached_property
     def gram_terms(self) -> Terms:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ Part = TypeVar("Part")
 _BLOCKS = 16
 _BAND = 32
 # Starting a pool costs about 0.2 ms; below this many elementary steps one thread is faster.
-_MIN_STEPS = 4_000_000
+_MIN_STEPS = 8_000_000
 
 
 def row_bounds(n_rows: int, *, lower: bool) -> list[tuple[int, int]]:
@@ -35,7 +36,7 @@ def row_bounds(n_rows: int, *, lower: bool) -> list[tuple[int, int]]:
     share = np.linspace(0.0, 1.0, _BLOCKS + 1)
     cuts = n_rows * (np.sqrt(share) if lower else share)
     edges = np.unique(np.minimum(n_rows, np.ceil(cuts / _BAND).astype(np.int64) * _BAND))
-    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in pairwise(edges)]
 
 
 def run_blocks(

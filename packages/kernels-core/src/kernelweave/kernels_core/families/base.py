@@ -40,19 +40,29 @@ class PreparedFamily(Protocol):
     """
 
     @property
-    def n_P(self) -> int: ...
+    def n_P(self) -> int:
+        """Side of ``P``."""
+        ...
 
     @property
-    def n_samples(self) -> int: ...
+    def n_samples(self) -> int:
+        """Number of training samples."""
+        ...
 
     @property
-    def dtype(self) -> np.dtype[Any]: ...
+    def dtype(self) -> np.dtype[Any]:
+        """Precision of the Gram matrices."""
+        ...
 
     @property
-    def scale(self) -> float: ...
+    def scale(self) -> float:
+        """Natural unit of the kernel values."""
+        ...
 
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """Bytes held."""
+        ...
 
     def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
         """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``, shape (m, m)."""
@@ -92,10 +102,14 @@ class Family(Protocol):
     name: str
 
     @property
-    def n_P(self) -> int: ...
+    def n_P(self) -> int:
+        """Side of ``P``."""
+        ...
 
     @property
-    def trace(self) -> float: ...
+    def trace(self) -> float:
+        """The trace that ``P`` is normalised to."""
+        ...
 
     def block(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
         """Return ``G(x, y)``, shape (n_P, n_P); in general ``G(x, y) = G(y, x)ᵀ`` only."""

@@ -199,6 +199,21 @@ class PreparedCallable:
         relative = self._family.block_error + count / (1.0 - count)
         return float(relative * np.linalg.norm(half + half.T)) * (1.0 + 1e-6)
 
+    def sample_products(self, w: ArrayLike, U: ArrayLike, samples: ArrayLike) -> Float:
+        """Return the derivative of ``(K(UUᵀ) w)ₖ`` in U, ``Σₗ wₗ (G(xₖ, xₗ) + G(xₗ, xₖ)) U``.
+
+        w is (m,), U (n_P, r) and samples (s,) the k; the result is (s, n_P, r).
+        """
+        weights, factor = vector(w, self._m, "w"), np.asarray(U, dtype=np.float64)
+        chosen = np.asarray(samples, dtype=np.intp)
+        out = np.empty((len(chosen), *factor.shape))
+        for i, k in enumerate(chosen):
+            of_k = np.where(self._k == k, weights[self._l], 0.0)
+            of_k += np.where((self._l == k) & (self._k != k), weights[self._k], 0.0)
+            phi = np.tensordot(of_k, self._G, axes=1)
+            out[i] = (phi + phi.T) @ factor
+        return out
+
     def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> Float:
         """Return ``D(w) u``, shape (n_P,)."""
         return np.asarray(self.moment(w) @ vector(u, self.n_P, "u"))

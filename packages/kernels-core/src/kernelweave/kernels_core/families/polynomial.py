@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, comb
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -13,6 +13,9 @@ from .. import memory
 from ._arguments import matrix, output, real_dtype, rows, samples, vector
 from ._tables import exponents, power_products
 from .base import FloatArray
+
+if TYPE_CHECKING:
+    from ..kernels import GeneralizedPolynomial
 
 _RUN = 64
 _UNIT = 2.0**-53
@@ -57,7 +60,8 @@ class PreparedPolynomial:
         """Return ``(Φv)(Φv)ᵀ``, shape (m, m), for v of shape (n_P,); m² flops."""
         f = (self._F @ vector(v, self.n_P, "v")).astype(self._dtype)
         out = output(out, (self.n_samples, self.n_samples), self._dtype)
-        return np.multiply(f[:, None], f[None, :], out=out)
+        np.multiply(f[:, None], f[None, :], out=out)
+        return out
 
     def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
         """Return ``ΦPΦᵀ``, shape (m, m), for a symmetric P of shape (n_P, n_P)."""
@@ -96,6 +100,18 @@ class PreparedPolynomial:
         """Return ``D(w) u = s (s·u)``, shape (n_P,)."""
         s = vector(w, self.n_samples, "w") @ self._F
         return np.asarray(s * float(s @ vector(u, self.n_P, "u")))
+
+    def sample_products(
+        self, w: ArrayLike, U: ArrayLike, samples: ArrayLike
+    ) -> NDArray[np.float64]:
+        """Return the derivative of ``(K(UUᵀ) w)ₖ`` in U, shape (len(samples), n_P, r).
+
+        ``Φₖ (s·U) + s (Φₖ·U)`` with ``s = Φᵀw``.
+        """
+        s = vector(w, self.n_samples, "w") @ self._F
+        factor = np.asarray(U, dtype=np.float64)
+        F = self._F[np.asarray(samples, dtype=np.intp)]
+        return F[:, :, None] * (s @ factor) + s[None, :, None] * (F @ factor)[:, None, :]
 
 
 @dataclass(frozen=True)
@@ -180,7 +196,9 @@ class PolynomialFamily:
 
     def block(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
         """Return ``G(x, y) = Z_d(x) Z_d(y)ᵀ``, shape (n_P, n_P), for points of shape (n,)."""
-        return np.outer(self._features(np.atleast_2d(x), "x"), self._features([y], "y"))
+        return np.outer(
+            self._features(np.atleast_2d(x), "x"), self._features(np.atleast_2d(y), "y")
+        )
 
     def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
         """Return ``Z_d(X) P Z_d(Y)ᵀ``, shape (n_x, n_y), float64; Y is X if not given."""
@@ -205,3 +223,23 @@ class PolynomialFamily:
         """Return ``Z_d(xₖ)ᵀ P Z_d(xₖ)``, shape (n_x,), float64."""
         F = self._features(X)
         return np.asarray(np.sum((F @ matrix(P, F.shape[1])) * F, axis=1))
+
+    def kernel(self, P: ArrayLike) -> GeneralizedPolynomial:
+        """Return the kernel of one P as a value that can be called, copied and pickled.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_P, n_P), symmetric positive semidefinite
+
+        Returns
+        -------
+        GeneralizedPolynomial
+        """
+        from ..kernels import GeneralizedPolynomial
+
+        return GeneralizedPolynomial(np.asarray(P, dtype=np.float64), self.degree)
+
+    @classmethod
+    def from_data(cls, X: ArrayLike, *, degree: int = 2) -> PolynomialFamily:
+        """Return the family for as many features as X has."""
+        return cls(degree, n_features=samples(X, None).shape[1])

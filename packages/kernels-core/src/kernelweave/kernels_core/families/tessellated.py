@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -13,6 +13,9 @@ from ._arguments import in_box, matrix, real_dtype, samples, vector
 from ._prepared import PreparedAffine, PreparedTessellated, factors_are_cheaper, factors_of
 from ._tables import count_tessellated, tessellated_tables
 from .base import FloatArray
+
+if TYPE_CHECKING:
+    from ..kernels import Tessellated
 
 
 def _integer(name: str, value: Any) -> int:
@@ -160,7 +163,7 @@ class TessellatedFamily:
     @property
     def monomials(self) -> NDArray[np.int64]:
         """Exponents of (x, z) in the q monomials, shape (q, 2n)."""
-        return self._box.tables.monomials.copy()
+        return np.array(self._box.tables.monomials)
 
     def _points(self, X: ArrayLike, name: str) -> NDArray[np.float64]:
         array = samples(X, self.n_features, name)
@@ -262,12 +265,13 @@ class TessellatedFamily:
             f"a Gram matrix of {len(left)} x {len(right)} samples",
             alternative="pass fewer rows at a time",
         )
-        out = np.empty((len(left), len(right)))
-        affine = factors is not None and _affine.is_affine(box.tables)
-        if factors is not None and affine and (P is None or factors_are_cheaper(box, len(factors))):
+        out = np.zeros((len(left), len(right)))
+        few = factors is not None and factors_are_cheaper(box, len(factors))
+        if factors is not None and (few or P is None) and _affine.is_affine(box.tables):
             _affine.gram_rectangular(box, left, right, factors, out)
-        elif P is None and factors is not None and _general.is_quadratic(box.tables):
-            _general.gram_quadratic(box, left, right, factors[0], out)
+        elif factors is not None and (few or P is None) and _general.is_quadratic(box.tables):
+            for v in factors:
+                _general.gram_quadratic(box, left, right, v, out, add=True)
         else:
             whole = factors.T @ factors if P is None and factors is not None else P
             assert whole is not None
@@ -291,6 +295,49 @@ class TessellatedFamily:
     def diag(self, X: ArrayLike, P: ArrayLike) -> NDArray[np.float64]:
         """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,), float64."""
         return _general.diagonal(self._box, self._points(X, "X"), matrix(P, self.n_P))
+
+    def kernel(self, P: ArrayLike) -> Tessellated:
+        """Return the kernel of one P as a value that can be called, copied and pickled.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_P, n_P), symmetric positive semidefinite
+
+        Returns
+        -------
+        Tessellated
+            Points outside the box are moved to its border with a warning.
+        """
+        from ..kernels import Tessellated
+
+        return Tessellated(
+            matrix(P, self.n_P),
+            self.degree,
+            np.array(self.lower),
+            np.array(self.upper),
+            z_degree=self.z_degree,
+            outside="clip",
+        )
+
+    @classmethod
+    def from_data(cls, X: ArrayLike, *, degree: int = 1, delta: float = 0.5) -> TessellatedFamily:
+        """Return the family on the box of the data, widened by ``delta`` ranges on each side.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A constant feature gets a range of 1.
+        degree : int, default=1
+        delta : float, default=0.5
+
+        Returns
+        -------
+        TessellatedFamily
+        """
+        points = samples(X, None)
+        low, high = points.min(axis=0), points.max(axis=0)
+        width = np.where(high > low, high - low, 1.0)
+        return cls(degree, lower=low - delta * width, upper=high + delta * width)
 
 
 def _rebuild(

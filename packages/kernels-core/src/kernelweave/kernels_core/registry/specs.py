@@ -108,14 +108,26 @@ class AlgorithmSpec(ComponentSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetSpec(ComponentSpec):
-    """A named data set; the target is a function without arguments returning a `Bunch`."""
+    """A named data set; the target is a function without arguments returning a `Bunch`.
+
+    Parameters
+    ----------
+    task : str
+        ``"classification"`` or ``"regression"``.
+    """
 
     task: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableSpec(ComponentSpec):
-    """A reproduction of a published table or figure."""
+    """A reproduction of a published table or figure.
+
+    Parameters
+    ----------
+    paper : str
+        Which paper and which table or figure.
+    """
 
     paper: str = ""
 

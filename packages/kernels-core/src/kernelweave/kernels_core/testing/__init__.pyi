@@ -1,6 +1,6 @@
-from ..kernels.checks import check_kernel
 from .algorithm import check_algorithm
 from .estimator import check_estimator
+from .kernel import check_kernel
 from .problems import make_classification, make_regression, small_problems
 
 __all__ = [

@@ -1,0 +1,98 @@
+"""How the decision values of fixed dual coefficients change with the factor of P.
+
+With ``Φₖ = Σₗ wₗ G(xₖ, xₗ)`` the derivative of ``(K(UUᵀ) w)ₖ`` in U is ``(Φₖ + Φₖᵀ) U``. In the
+basis [Z·I; Z] of the moments' file, U is ρ = U₁ − U₂ on the first half and ψ = U₂ on the second.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._box import Float
+from ._general import Box, workspace
+from ._moments import by_runs
+from ._tables import power_products
+from ._threads import row_bounds, run_blocks
+
+_ENTRIES = 2**22
+
+
+class _Sums(NamedTuple):
+    """Sums over l: inner (rows, n_terms), above (n_g, rows), ends (n_x, n_g), mass (n_x,)."""
+
+    inner: Float
+    above: Float
+    ends: Float
+    mass: Float
+
+
+def _pair_sums(box: Box, X: Float, w: Float, n_rows: int) -> Float:
+    """Return ``Σₗ wₗ x_l^δ' T_g(max(xₖ, xₗ), b)`` for the first ``n_rows`` samples.
+
+    The compiled sum carries the product wₖwₗ, so its rows are divided by wₖ, which must not be 0.
+    """
+    from ._njit_general import moment_rows
+
+    tables, terms = box.tables, box.tables.gram_terms
+    XT = np.ascontiguousarray(X.T)
+    FT = np.ascontiguousarray(power_products(X, tables.x_powers).T)
+    out = np.zeros((n_rows, len(terms.moment)))
+
+    def work(start: int, stop: int) -> None:
+        moment_rows(
+            X, XT, box.upper, tables.recursion, w[None, :], terms.moment, terms.power, FT,
+            out[start:stop], start, *workspace(tables),
+        )  # fmt: skip
+
+    steps = float(n_rows) * len(X) * (len(tables.moments) + 2 * len(terms.moment))
+    run_blocks(work, row_bounds(n_rows, lower=False), steps)
+    out /= w[:n_rows, None]
+    return out
+
+
+def _sums(box: Box, X: Float, w: Float, n_rows: int) -> _Sums:
+    F = power_products(X, box.tables.x_powers)
+    ends = by_runs((w[:, None] * F).T, box.above(X).T)
+    return _Sums(_pair_sums(box, X, w, n_rows), box.above(X[:n_rows]), ends, w @ F)
+
+
+def _contract(box: Box, F: Float, sums: _Sums, rows: slice, U: Float) -> Float:
+    """Return ``(Φₖ + Φₖᵀ) U`` of a run of rows, shape (rows, 2q, r)."""
+    tables, q = box.tables, box.tables.q
+    i, g, term = tables.x_index, tables.entry_moment, tables.gram_terms.term
+    rho, psi = U[:q] - U[q:], U[q:]
+    own = F[:, i]
+    inner = sums.inner[rows][:, term]
+    above = sums.above[:, rows].T[:, g] * sums.mass[i]
+    ends = sums.ends[i[None, :], g]
+    whole = box.whole()[g] * sums.mass[i]
+    first = own[:, :, None] * (inner @ rho + above @ psi)
+    second = own[:, :, None] * (ends @ rho + whole @ psi)
+    own_rho, own_psi = own[:, :, None] * rho, own[:, :, None] * psi
+    first += inner.transpose(0, 2, 1) @ own_rho + ends.T @ own_psi
+    second += above.transpose(0, 2, 1) @ own_rho + whole.T @ own_psi
+    return np.concatenate([first, second - first], axis=1)
+
+
+def sample_products(
+    box: Box, X: Float, w: Float, U: Float, rows: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Return ``(Φₖ + Φₖᵀ) U`` for the samples k in ``rows``, shape (len(rows), n_P, r).
+
+    Every sample in ``rows`` has a weight other than 0. Cost: about 3n² flops a pair of a row and
+    a weighted sample at degree 1, and 4q²r a row.
+    """
+    rest = np.setdiff1d(np.flatnonzero(w), rows)
+    order = np.concatenate([rows, rest])
+    X, w = np.ascontiguousarray(X[order]), np.ascontiguousarray(w[order])
+    sums = _sums(box, X, w, len(rows))
+    F = power_products(X[: len(rows)], box.tables.x_powers)
+    out = np.empty((len(rows), 2 * box.tables.q, U.shape[1]))
+    step = max(1, _ENTRIES // box.tables.q**2)
+    for start in range(0, len(rows), step):
+        run = slice(start, start + step)
+        out[run] = _contract(box, F[run], sums, run, U)
+    return out

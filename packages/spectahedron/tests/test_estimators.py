@@ -1,0 +1,227 @@
+"""The estimators as scikit-learn's citizens."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from kernelweave.kernels_core import KernelWeaveWarning, SolveInterrupted, watch
+from kernelweave.kernels_core.testing import make_classification, make_regression
+from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC, SVR
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+
+@parametrize_with_checks([TessellatedKernelClassifier(), TessellatedKernelRegressor()])
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def iris() -> tuple[np.ndarray, np.ndarray]:
+    X, y = load_iris(return_X_y=True)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def fitted(iris: tuple[np.ndarray, np.ndarray]) -> TessellatedKernelClassifier:
+    return TessellatedKernelClassifier(tol=1e-4).fit(*iris)
+
+
+def test_one_certificate_for_all_classes(fitted: Any, iris: Any) -> None:
+    X, y = iris
+    assert fitted.certificate_.gap <= 1e-4
+    assert fitted.dual_gap_ == fitted.result_.upper_bound - fitted.result_.lower_bound
+    assert fitted.dual_coef_.shape == (3, 150)
+    assert fitted.intercept_.shape == (3,)
+    assert fitted.decision_function(X).shape == (150, 3)
+    assert fitted.score(X, y) > 0.95
+    assert_allclose(np.trace(fitted.P_), len(fitted.P_), rtol=1e-12)
+
+
+def test_decision_values_are_those_of_the_kernel_and_coefficients(fitted: Any, iris: Any) -> None:
+    X, _ = iris
+    K = fitted.kernel_(X[:7], X)
+    expected = K @ fitted.dual_coef_.T + fitted.intercept_
+    assert_allclose(fitted.decision_function(X[:7]), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_the_learned_kernel_works_elsewhere(fitted: Any, iris: Any) -> None:
+    X, y = iris
+    again = pickle.loads(pickle.dumps(fitted.kernel_))
+    assert SVC(kernel=again).fit(X, y).score(X, y) > 0.95
+    assert_allclose(again(X[:3], X[:4]), fitted.kernel_(X[:3], X[:4]))
+    model = TessellatedKernelRegressor(tol=0.1).fit(*make_regression())
+    Z, t = make_regression()
+    assert SVR(kernel=model.kernel_).fit(Z, t).score(Z, t) > 0.3
+    assert KernelRidge(kernel=model.kernel_, alpha=0.1).fit(Z, t).score(Z, t) > 0.3
+
+
+def test_with_a_fixed_kernel_the_machine_is_scikit_learns() -> None:
+    """At the learned kernel and the same C our decision values are SVC's."""
+    X, y = make_classification(60)
+    model = TessellatedKernelClassifier(C=2.0, tol=1e-8).fit(X, y)
+    twin = SVC(kernel=model.kernel_, C=2.0, tol=1e-8).fit(X, y)
+    assert_allclose(model.decision_function(X), twin.decision_function(X), atol=2e-3)
+
+
+def test_string_labels_frames_and_weights(iris: Any) -> None:
+    X, y = iris
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    weight = np.where(y == 2, 2.0, 1.0)
+    model = TessellatedKernelClassifier(tol=0.01).fit(frame, names, sample_weight=weight)
+    assert set(model.predict(frame)) <= set(names)
+    assert_array_equal(model.feature_names_in_, list("abcd"))
+    other = TessellatedKernelClassifier(tol=0.01).fit(
+        pl.DataFrame(X, schema=list("abcd")), names, sample_weight=weight
+    )
+    assert_allclose(other.decision_function(X[:5]), model.decision_function(frame[:5]))
+
+
+def test_class_weights_are_sample_weights(iris: Any) -> None:
+    X, y = iris
+    a = TessellatedKernelClassifier(tol=0.01, class_weight={0: 1.0, 1: 3.0, 2: 1.0}).fit(X, y)
+    b = TessellatedKernelClassifier(tol=0.01).fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
+    assert_allclose(a.decision_function(X), b.decision_function(X))
+    balanced = TessellatedKernelClassifier(tol=0.01, class_weight="balanced").fit(X, y)
+    plain = TessellatedKernelClassifier(tol=0.01).fit(X, y)
+    assert_allclose(balanced.decision_function(X), plain.decision_function(X))
+
+
+@pytest.mark.parametrize(("scheme", "parts"), [("ovr", 3), ("ovo", 3)])
+def test_a_kernel_per_subproblem(iris: Any, scheme: str, parts: int) -> None:
+    X, y = iris
+    model = TessellatedKernelClassifier(multiclass=scheme, tol=0.01).fit(X, y)
+    assert len(model.P_) == len(model.certificate_) == len(model.kernel_) == parts
+    assert all(certificate.gap <= 0.01 for certificate in model.certificate_)
+    assert model.decision_function(X).shape == (150, 3)
+    assert model.score(X, y) > 0.95
+
+
+def test_points_outside_the_box_are_clipped_with_a_count_or_refused() -> None:
+    X, y = make_classification(60)
+    far = np.array([[0.5, 0.5], [9.0, 0.5], [0.5, -9.0]])
+    model = TessellatedKernelClassifier(delta=0.1, tol=0.05).fit(X, y)
+    with pytest.warns(KernelWeaveWarning, match="2 "):
+        clipped = model.decision_function(far)
+    width = X.max(axis=0) - X.min(axis=0)
+    border = np.clip(far, X.min(axis=0) - 0.1 * width, X.max(axis=0) + 0.1 * width)
+    border = X.min(axis=0) + (border - X.min(axis=0)) * (1 - 1e-12)
+    assert_allclose(clipped, model.decision_function(border), rtol=1e-6)
+    strict = TessellatedKernelClassifier(delta=0.1, tol=0.05, outside="raise").fit(X, y)
+    with pytest.raises(ValueError, match="outside"):
+        strict.decision_function(far)
+
+
+def test_polynomial_kernel_without_scaling_and_with_a_domain() -> None:
+    X, y = make_regression(50)
+    poly = TessellatedKernelRegressor(kernel="polynomial", degree=2, scale=False, tol=0.01)
+    assert poly.fit(X, y).certificate_.gap <= 0.01
+    boxed = TessellatedKernelRegressor(domain=(-1.0, 2.0), tol=0.01).fit(X, y)
+    assert_allclose(boxed.kernel_.kernel.lower, [-1.0, -1.0])
+    with pytest.raises(ValueError, match="domain must contain"):
+        TessellatedKernelRegressor(domain=(0.2, 0.8)).fit(X, y)
+    raw = TessellatedKernelRegressor(scale=False, tol=0.01).fit(100 * X, y)
+    assert raw.score(100 * X, y) > 0.5
+
+
+def test_search_and_calibration_accept_it(iris: Any) -> None:
+    X, y = iris
+    search = GridSearchCV(TessellatedKernelClassifier(tol=0.05), {"C": [0.1, 1.0]}, cv=2)
+    assert search.fit(X, y).best_score_ > 0.9
+    calibrated = CalibratedClassifierCV(TessellatedKernelClassifier(tol=0.05), cv=2).fit(X, y)
+    assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_interrupted_fits_keep_the_best_iterate() -> None:
+    X, y = make_classification(60)
+
+    def interrupt(progress: Any) -> None:
+        if progress.n_iter == 1:
+            raise KeyboardInterrupt
+
+    model = TessellatedKernelClassifier(tol=1e-9)
+    with watch(interrupt), pytest.raises(SolveInterrupted):
+        model.fit(X, y)
+    assert model.predict(X).shape == (60,)
+    assert model.result_.status.label == "interrupted"
+    kept = TessellatedKernelClassifier(tol=1e-9, on_interrupt="return")
+    with watch(interrupt):
+        assert kept.fit(X, y).score(X, y) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("C", v) for v in (0, -1.0, np.nan, np.inf, "1", True)),
+        *(("degree", v) for v in (-1, 1.5)),
+        *(("delta", v) for v in (-0.1, np.nan)),
+        ("kernel", "rbf"),
+        ("outside", "ignore"),
+        ("dtype", "float16"),
+        ("min_eig", 1.0),
+        ("z_degree", -1),
+        ("tol", -1.0),
+        ("max_iter", -1),
+        ("max_time", 0),
+        ("multiclass", "all"),
+        ("class_weight", "heavy"),
+        ("algorithm", "tkl-frank-wolf"),
+    ],
+)
+def test_senseless_parameters_are_named(iris: Any, name: str, value: Any) -> None:
+    model = TessellatedKernelClassifier().set_params(**{name: value})
+    with pytest.raises((ValueError, LookupError), match=name if name != "algorithm" else "did you"):
+        model.fit(*iris)
+    assert not hasattr(model, "P_")
+
+
+def test_memory_is_refused_before_work() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    model = TessellatedKernelRegressor(memory_limit=2**20)
+    with pytest.raises(MemoryError, match="GiB, more than the memory limit"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("value", [1e-200, 1e200])
+def test_extreme_scales(value: float) -> None:
+    X, y = make_classification(40)
+    a = TessellatedKernelClassifier(tol=0.01).fit(X, y)
+    b = TessellatedKernelClassifier(tol=0.01).fit(X * value, y)
+    assert_allclose(a.decision_function(X), b.decision_function(X * value), rtol=1e-6, atol=1e-8)
+
+
+def test_constant_features_and_duplicates_do_no_harm() -> None:
+    X, y = make_classification(40)
+    constant = np.column_stack([X, np.full(40, 3.0)])
+    assert TessellatedKernelClassifier(tol=0.01).fit(constant, y).score(constant, y) > 0.6
+    twice = TessellatedKernelClassifier(tol=1e-6).fit(np.vstack([X, X]), np.hstack([y, y]))
+    double = TessellatedKernelClassifier(C=2.0, tol=1e-6).fit(X, y)
+    assert_allclose(twice.decision_function(X), double.decision_function(X), atol=1e-6)
+
+
+def test_one_class_is_refused_with_the_count() -> None:
+    X, y = make_classification(20)
+    with pytest.raises(ValueError, match="1 class"):
+        TessellatedKernelClassifier().fit(X, np.ones(20))
+    weight = (y > 0).astype(float)
+    with pytest.raises(ValueError, match="1 class"):
+        TessellatedKernelClassifier().fit(X, y, sample_weight=weight)
+
+
+def test_clones_are_equal_and_repeat() -> None:
+    X, y = make_classification(40)
+    model = TessellatedKernelClassifier(C=3.0, tol=0.01)
+    a, b = clone(model).fit(X, y), clone(model).fit(X, y)
+    assert_array_equal(a.decision_function(X), b.decision_function(X))

@@ -1,0 +1,203 @@
+"""The low-rank Newton method: tight certificates in few learner solves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import PolynomialFamily, Problem, Status, TessellatedFamily, solve
+from kernelweave.kernels_core.exceptions import convergence_warning
+from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
+from kernelweave.qp_smo import SVC, SVR
+from kernelweave.spectahedron import Spectahedron, curvature
+from kernelweave.spectahedron.curvature import FactorModel
+from kernelweave.spectahedron.low_rank import LowRank, compressed, leading_factor
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_diabetes
+
+MOST_SOLVES = 40
+
+
+def scaled(X: np.ndarray) -> np.ndarray:
+    low, high = X.min(axis=0), X.max(axis=0)
+    return (X - low) / np.where(high > low, high - low, 1.0)
+
+
+def wide_box(n: int, delta: float = 0.1) -> TessellatedFamily:
+    return TessellatedFamily(1, lower=np.full(n, -delta), upper=np.full(n, 1.0 + delta))
+
+
+def test_certified_optima(certified: dict[str, tuple[dict[str, Any], Problem]]) -> None:
+    for name, (case, problem) in certified.items():
+        result = solve(problem, "tkl-low-rank", tol=1e-6)
+        assert result.status is Status.CONVERGED, name
+        assert result.gap <= 1e-6, name
+        assert result.lower_bound <= case["opt_upper_primal"] * (1 + 1e-7), name
+        assert result.upper_bound >= case["opt_lower"] * (1 - 1e-7), name
+        assert result.history.counts["n_solves"][-1] <= MOST_SOLVES, name
+        assert_allclose(np.trace(result.parameters), problem.family.n_P, rtol=1e-12)
+
+
+def test_conformance() -> None:
+    check_algorithm("tkl-low-rank", tol=1e-5)
+
+
+def test_diabetes_to_1e_6_within_forty_solves() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    y = (y - y.mean()) / y.std()
+    problem = Problem(wide_box(10), SVR(C=1.0, epsilon=0.1), Spectahedron(), scaled(X), y)
+    result = solve(problem, "tkl-low-rank", tol=1e-6)
+    assert result.gap <= 1e-6
+    assert result.history.counts["n_solves"][-1] <= MOST_SOLVES
+    assert result.lower_bound <= 70.4723746 * (1 + 1e-7)
+    assert result.upper_bound >= 70.4723739 * (1 - 1e-7)
+
+
+def synthetic(name: str) -> Problem:
+    rng = np.random.default_rng(5)
+    if name == "syn8":
+        x = rng.random((600, 8))
+        noise = 0.02 * rng.normal(size=600)
+        y = np.sign((x[:, 0] - 0.5) * (x[:, 1] - 0.5) + 0.1 * (x[:, 2] - 0.5) + noise)
+        return Problem(wide_box(8), SVC(C=10.0), Spectahedron(), scaled(x), y)
+    x = rng.random((600, 5))
+    y = np.sin(5 * x[:, 0]) + 2 * np.abs(x[:, 1] - 0.5) + x[:, 2] * x[:, 3]
+    y += 0.5 * np.sign(x[:, 4] - 0.5) + 0.05 * rng.normal(size=600)
+    y = (y - y.mean()) / y.std()
+    return Problem(wide_box(5), SVR(C=10.0, epsilon=0.1), Spectahedron(), scaled(x), y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "optimum"), [("syn8", 270.9999), ("synr5", 12.49427)])
+def test_synthetic_sets_within_forty_solves(name: str, optimum: float) -> None:
+    result = solve(synthetic(name), "tkl-low-rank", tol=1e-6)
+    assert result.gap <= 1e-6
+    assert result.history.counts["n_solves"][-1] <= MOST_SOLVES
+    assert_allclose(result.upper_bound, optimum, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_heart_within_forty_solves(shared: Any) -> None:
+    table = np.loadtxt(shared / "data" / "heart_cleveland.csv", delimiter=",", skiprows=1)
+    table = np.delete(table, [87, 166, 192, 266, 287, 302], axis=0)
+    problem = Problem(
+        wide_box(13), SVC(C=10.0), Spectahedron(), scaled(table[:, :-1]), table[:, -1]
+    )
+    result = solve(problem, "tkl-low-rank", tol=1e-6)
+    assert result.gap <= 1e-6
+    assert result.history.counts["n_solves"][-1] <= MOST_SOLVES
+    assert result.lower_bound <= 412.430151 * (1 + 1e-7)
+    assert result.upper_bound >= 412.429984 * (1 - 1e-7)
+
+
+def test_far_fewer_solves_than_frank_wolfe(
+    certified: dict[str, tuple[dict[str, Any], Problem]],
+) -> None:
+    _, problem = certified["reg_n3_d1_rank2"]
+    slow = solve(problem, "tkl-frank-wolfe", tol=1e-3).history.counts["n_solves"][-1]
+    fast = solve(problem, "tkl-low-rank", tol=1e-3).history.counts["n_solves"][-1]
+    assert 10 * fast <= slow
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_the_model_equals_finite_differences(task: str) -> None:
+    """Slope and curvature of OPT_A along the retraction, at a point with free samples."""
+    if task == "classification":
+        X, y = make_classification(30)
+        problem = Problem(wide_box(2), SVC(C=5.0), Spectahedron(), X, y)
+    else:
+        X, y = make_regression(30)
+        problem = Problem(wide_box(2), SVR(C=5.0, epsilon=0.05), Spectahedron(), X, y)
+    method = LowRank()
+    state = method.init(problem, np.random.RandomState(0))
+    oracle = method.oracle
+    state.K[:] = oracle.factor_gram(state.point.U)
+    state.point.solution = oracle.solve(state.K, state.point.solution, 1e-13)
+    state.point.direction = oracle.direction(state.point.solution)
+    U = state.point.U
+    rng = np.random.default_rng(0)
+    V = rng.standard_normal(U.shape)
+    V -= np.sum(U * V) * U
+    V /= np.linalg.norm(V)
+    model = FactorModel(oracle, state.point, state.K)
+    H = model._vectors @ (model._signed[:, None] * model._vectors.T)
+    gradient = (model._vectors @ model._coordinates).reshape(U.shape)
+
+    def along(t: float) -> float:
+        W = U + t * V
+        K = oracle.factor_gram(W / np.linalg.norm(W))
+        solution = oracle.solve(K, state.point.solution, 1e-14)
+        return 0.5 * (solution.lower_bound + solution.upper_bound)
+
+    t = 2e-4
+    minus, here, plus = along(-t), along(0.0), along(t)
+    scale = abs(here)
+    assert_allclose((plus - minus) / (2 * t), np.sum(gradient * V), atol=1e-4 * scale)
+    second = float(V.ravel() @ H @ V.ravel())
+    assert_allclose((plus - 2 * here + minus) / t**2, second, rtol=0.05, atol=1e-2 * scale)
+
+
+def test_a_basis_of_few_directions_still_certifies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curvature, "_ORDER", 40)
+    X, y = make_classification(60)
+    problem = Problem(
+        TessellatedFamily(2, lower=[-0.1] * 2, upper=[1.1] * 2), SVC(C=5.0), Spectahedron(), X, y
+    )
+    assert problem.family.n_P * 4 > 40
+    assert solve(problem, "tkl-low-rank", tol=1e-5).gap <= 1e-5
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2])
+@pytest.mark.parametrize("family", ["tessellated", "polynomial"])
+def test_degrees(degree: int, family: str) -> None:
+    X, y = make_regression(40)
+    chosen = (
+        TessellatedFamily(degree, lower=[-0.1] * 2, upper=[1.1] * 2)
+        if family == "tessellated"
+        else PolynomialFamily(degree, n_features=2)
+    )
+    problem = Problem(chosen, SVR(C=2.0, epsilon=0.1), Spectahedron(), X, y)
+    assert solve(problem, "tkl-low-rank", tol=1e-5).gap <= 1e-5
+
+
+def test_min_eig_agrees_with_frank_wolfe() -> None:
+    X, y = make_classification(40)
+    problem = Problem(wide_box(2), SVC(), Spectahedron(min_eig=0.2), X, y)
+    newton = solve(problem, "tkl-low-rank", tol=1e-6)
+    other = solve(problem, "tkl-frank-wolfe", tol=1e-4)
+    assert np.linalg.eigvalsh(newton.parameters).min() >= 0.2 - 1e-10
+    assert newton.lower_bound <= other.upper_bound
+    assert newton.upper_bound >= other.lower_bound
+
+
+def test_single_precision_is_honest() -> None:
+    X, y = make_classification(60)
+    problem = Problem(wide_box(2), SVC(), Spectahedron(), X, y)
+    double = solve(problem, "tkl-low-rank", tol=1e-7)
+    single = solve(problem, "tkl-low-rank", tol=2e-2, dtype="float32")
+    assert single.lower_bound <= double.upper_bound
+    assert single.upper_bound >= double.lower_bound
+
+
+def test_limits_keep_the_bounds() -> None:
+    X, y = make_classification(60)
+    problem = Problem(wide_box(2), SVC(C=10.0), Spectahedron(), X, y)
+    best = solve(problem, "tkl-low-rank", tol=1e-6)
+    with pytest.warns(convergence_warning(), match="max_iter"):
+        early = solve(problem, "tkl-low-rank", tol=1e-9, max_iter=1)
+    assert early.lower_bound <= best.upper_bound
+    assert early.upper_bound >= best.lower_bound
+
+
+def test_factors() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((6, 6))
+    U = leading_factor(A @ A.T, 3)
+    assert U.shape == (6, 3)
+    assert_allclose(np.linalg.norm(U), 1.0)
+    doubled = np.column_stack([U, U[:, :1]]) / np.linalg.norm(np.column_stack([U, U[:, :1]]))
+    small = compressed(doubled)
+    assert small.shape == (6, 3)
+    assert_allclose(small @ small.T, doubled @ doubled.T, atol=1e-13)
+    assert leading_factor(np.zeros((1, 1)), 4).shape == (1, 1)
