@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from kernelweave.kernels_core import KernelWeaveWarning, SolveInterrupted, watch
+from kernelweave.kernels_core import KernelWeaveWarning, SolveInterrupted, Status, watch
 from kernelweave.kernels_core.testing import make_classification, make_regression
 from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
 from numpy.testing import assert_allclose, assert_array_equal
@@ -83,10 +83,9 @@ def test_string_labels_frames_and_weights(iris: Any) -> None:
     model = TessellatedKernelClassifier(tol=0.01).fit(frame, names, sample_weight=weight)
     assert set(model.predict(frame)) <= set(names)
     assert_array_equal(model.feature_names_in_, list("abcd"))
-    other = TessellatedKernelClassifier(tol=0.01).fit(
-        pl.DataFrame(X, schema=list("abcd")), names, sample_weight=weight
-    )
-    assert_allclose(other.decision_function(X[:5]), model.decision_function(frame[:5]))
+    table = pl.DataFrame(X, schema=list("abcd"))
+    other = TessellatedKernelClassifier(tol=0.01).fit(table, names, sample_weight=weight)
+    assert_allclose(other.decision_function(table[:5]), model.decision_function(frame[:5]))
 
 
 def test_class_weights_are_sample_weights(iris: Any) -> None:
@@ -104,7 +103,8 @@ def test_a_kernel_per_subproblem(iris: Any, scheme: str, parts: int) -> None:
     X, y = iris
     model = TessellatedKernelClassifier(multiclass=scheme, tol=0.01).fit(X, y)
     assert len(model.P_) == len(model.certificate_) == len(model.kernel_) == parts
-    assert all(certificate.gap <= 0.01 for certificate in model.certificate_)
+    for result in model.result_:
+        assert result.gap <= 0.01 or result.status is Status.NEGLIGIBLE
     assert model.decision_function(X).shape == (150, 3)
     assert model.score(X, y) > 0.95
 
@@ -194,12 +194,13 @@ def test_memory_is_refused_before_work() -> None:
         model.fit(X, y)
 
 
-@pytest.mark.parametrize("value", [1e-200, 1e200])
+@pytest.mark.parametrize("value", [2.0**-600, 2.0**600])
 def test_extreme_scales(value: float) -> None:
+    """Scaling by a power of two rounds nothing, so not a bit of the answer may change."""
     X, y = make_classification(40)
     a = TessellatedKernelClassifier(tol=0.01).fit(X, y)
     b = TessellatedKernelClassifier(tol=0.01).fit(X * value, y)
-    assert_allclose(a.decision_function(X), b.decision_function(X * value), rtol=1e-6, atol=1e-8)
+    assert_array_equal(a.decision_function(X), b.decision_function(X * value))
 
 
 def test_constant_features_and_duplicates_do_no_harm() -> None:

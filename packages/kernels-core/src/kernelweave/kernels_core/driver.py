@@ -25,9 +25,10 @@ class Algorithm(Protocol):
     """What an algorithm's target is: a class with these methods.
 
     ``gap`` returns *proved* bounds on the optimum of the problem: the upper one belongs to the
-    current iterate. Optional methods: ``solution(state)`` (the learner's solution at
-    ``best(state)``), ``counts(state)`` (a mapping of cumulative counts), ``outcome(state)``
-    (a `Status` to stop with, or ``None`` to go on).
+    current iterate. Optional methods: ``scale(state)`` (what a constant prediction costs: where
+    the absolute gap is below ``tol / 1000`` of it, the solve ends as negligible),
+    ``solution(state)`` (the learner's solution at ``best(state)``), ``counts(state)`` (a mapping
+    of cumulative counts), ``outcome(state)`` (a `Status` to stop with, or ``None`` to go on).
     """
 
     def init(self, problem: Problem, random_state: np.random.RandomState, **params: Any) -> Any:
@@ -112,6 +113,12 @@ class _Run:
         )
 
     def outcome(self, state: Any) -> Status | None:
+        """Return why the solve ends here, if it does."""
+        if relative_gap(self.lower, self.upper) <= self.tol:
+            return Status.CONVERGED
+        scale = getattr(self.algorithm, "scale", None)
+        if scale is not None and self.upper - self.lower <= 1e-3 * self.tol * scale(state):
+            return Status.NEGLIGIBLE
         own = getattr(self.algorithm, "outcome", None)
         return None if own is None else own(state)
 
@@ -151,8 +158,9 @@ def solve(
 ) -> Result:
     """Solve ``problem`` to a relative certified gap of ``tol``.
 
-    Stops when ``(upper − lower) / max(|upper|, |lower|) ≤ tol``, where both bounds are proofs,
-    or at a limit. The parameters returned are those of the best upper bound.
+    Stops when ``(upper − lower) / max(|upper|, |lower|) ≤ tol``, where both bounds are proofs, or
+    when the absolute gap is negligible beside what a constant prediction costs, or at a limit.
+    The parameters returned are those of the best upper bound.
 
     Parameters
     ----------
@@ -236,8 +244,6 @@ def _loop(
         progress = run.progress()
         if tell(progress):
             return Status.STOPPED
-        if progress.gap <= run.tol:
-            return Status.CONVERGED
         outcome = run.outcome(state)
         if outcome is not None:
             return outcome

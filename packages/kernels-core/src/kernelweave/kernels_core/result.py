@@ -16,6 +16,10 @@ class Status(enum.Enum):
     """How a solve ended. The value is the sentence that a user reads."""
 
     CONVERGED = "the certified relative gap is within tol"
+    NEGLIGIBLE = (
+        "the absolute gap is below tol/1000 of what a constant prediction costs, so the optimum is "
+        "zero for all purposes and a relative gap means little: lower C for a softer margin"
+    )
     STATIONARY = (
         "a stationary point was reached; the problem is not jointly convex, so no lower bound "
         "is claimed: try other starts"
@@ -43,7 +47,7 @@ class Status(enum.Enum):
     @property
     def success(self) -> bool:
         """Whether the solve reached what it promised."""
-        return self in (Status.CONVERGED, Status.STATIONARY)
+        return self in (Status.CONVERGED, Status.NEGLIGIBLE, Status.STATIONARY)
 
     @classmethod
     def _missing_(cls, value: object) -> Status | None:

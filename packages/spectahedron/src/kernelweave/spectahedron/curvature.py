@@ -86,7 +86,7 @@ class FactorModel:
         self._basis = step_basis(D, U)
         gradient = -c * (D @ U - point.stationarity * U)
         H = self._hessian(oracle, point, K)
-        values, self._vectors = eigh(H, check_finite=False)
+        values, self._vectors = eigh(H, driver="evd", check_finite=False)
         floor = max(1e-12 * float(np.abs(values).max()), _TINY)
         self._values = np.maximum(np.abs(values), floor)
         self._signed = values

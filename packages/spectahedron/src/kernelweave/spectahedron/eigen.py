@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.linalg import ArpackError, eigsh
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -41,8 +41,8 @@ def top_eigenpair(D: Matrix, start: Matrix | None = None) -> tuple[float, Matrix
             return float(values[0]), vectors[:, 0]
         except ArpackError:
             pass
-    values, vectors = eigh(D, subset_by_index=[n - 1, n - 1])
-    return float(values[0]), vectors[:, 0]
+    values, vectors = np.linalg.eigh(D)
+    return float(values[-1]), vectors[:, -1]
 
 
 def largest_eigenvalue_bound(D: Matrix, error: float, ritz: float) -> float:

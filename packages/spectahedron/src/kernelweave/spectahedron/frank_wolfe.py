@@ -71,6 +71,7 @@ class FrankWolfe:
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
         vector = top_eigenpair(oracle.moment(u))[1][:, None]
         K = oracle.factor_gram(vector)
+        self._scale = oracle.constant_cost(K)
         solution = oracle.solve(K, None, np.inf)
         direction = oracle.direction(solution, vector[:, 0])
         upper = oracle.upper_bound(K, solution)
@@ -149,6 +150,10 @@ class FrankWolfe:
     def counts(self, state: FrankWolfeState) -> dict[str, int]:
         """Return learner solves, inner iterations and Grams so far."""
         return self.oracle.counts()
+
+    def scale(self, state: FrankWolfeState) -> float:
+        """Return what the best constant prediction costs."""
+        return self._scale
 
     def outcome(self, state: FrankWolfeState) -> Status | None:
         """Stop where rounding forbids any step."""

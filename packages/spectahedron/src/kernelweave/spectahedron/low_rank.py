@@ -21,6 +21,9 @@ from .saddle import Direction, FloatArray, SaddleOracle
 Matrix = npt.NDArray[np.float64]
 _FLOOR = 1e-13
 _MOST_REJECTIONS = 12
+_SHORTEST = 1e-14
+_MOST_RESTARTS = 4
+_WORTH = 0.5
 
 
 @dataclass
@@ -91,8 +94,20 @@ class LowRank:
         U = leading_factor(oracle.moment(u), max(2, rank))
         self._buffer = np.empty((problem.n_samples,) * 2, dtype=oracle.dtype)
         K = np.empty_like(self._buffer)
-        point = self._evaluate(U, K, None, np.inf)
-        return LowRankState(point, K, 0.3, 0.5, point.direction.lower_bound)
+        self._scale = oracle.constant_cost(K)
+        return self._restarted(self._evaluate(U, K, None, np.inf), K, max(2, rank))
+
+    def _restarted(self, point: Point, K: FloatArray, rank: int) -> LowRankState:
+        """Replace the factor by the leading eigenvectors of D(α) while that pays well."""
+        lower = point.direction.lower_bound
+        for _ in range(_MOST_RESTARTS):
+            U = leading_factor(point.direction.moment, rank)
+            trial = self._evaluate(U, self._buffer, point.solution, 0.1 * point.upper)
+            lower = max(lower, trial.direction.lower_bound)
+            if trial.upper > _WORTH * point.upper:
+                break
+            point, K, self._buffer = trial, self._buffer, K
+        return LowRankState(point, K, 0.3, 0.5, lower)
 
     def _evaluate(self, U: Matrix, K: FloatArray, warm: Any, target: float) -> Point:
         oracle = self.oracle
@@ -155,9 +170,14 @@ class LowRank:
         """Return learner solves, inner iterations, Grams and the rank."""
         return {**self.oracle.counts(), "rank": state.point.U.shape[1]}
 
+    def scale(self, state: LowRankState) -> float:
+        """Return what the best constant prediction costs."""
+        return self._scale
+
     def outcome(self, state: LowRankState) -> Status | None:
         """Stop where no step of any length succeeds."""
-        return Status.STALLED if state.rejected > _MOST_REJECTIONS else None
+        exhausted = state.rejected > _MOST_REJECTIONS or state.radius < _SHORTEST
+        return Status.STALLED if exhausted else None
 
 
 def leading_factor(D: Matrix, rank: int) -> Matrix:

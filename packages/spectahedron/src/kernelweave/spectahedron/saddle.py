@@ -101,6 +101,18 @@ class SaddleOracle:
             "n_grams": self.n_grams,
         }
 
+    def constant_cost(self, K: FloatArray) -> float:
+        """Return the primal objective of the best constant predictor; K is not read."""
+        problem = self.problem
+        return float(
+            problem.learner.primal_upper_bound(
+                K,
+                self.targets,
+                np.zeros(self.targets.shape),
+                sample_weight=problem.sample_weight,
+            )
+        )
+
     def _gram(self, P: FloatArray, out: FloatArray | None = None) -> FloatArray:
         self.n_grams += 1
         gram: FloatArray = self.prepared.gram(P / self.scale, out=out)
@@ -180,7 +192,9 @@ class SaddleOracle:
         """Return the linear oracle at the solution's α, with its lower bound.
 
         OPT_P(α) = κ(α) − ½(η tr D + (1 − η) n_P λ_max(D)); the printed singular value and sign
-        are corrected (largest eigenvalue, minus).
+        are corrected (largest eigenvalue, minus). Every tα with 0 ≤ t ≤ 1 is feasible too, and
+        the best of them is taken: far from the optimum it is the better bound by orders of
+        magnitude, and never negative.
         """
         W = np.asarray(solution.dual_coef) / np.sqrt(self.scale)
         D = self.moment(solution.dual_coef)
@@ -190,8 +204,8 @@ class SaddleOracle:
         eta = self.min_eig
         trace = float(np.trace(D)) + self.n_P * error
         cost = 0.5 * (eta * trace + (1.0 - eta) * self.n_P * bound)
-        lower = (solution.kappa - cost) - 8.0 * _EPS * (abs(solution.kappa) + abs(cost))
-        return Direction(D, vector, ritz, float(lower) / self.scale)
+        lower = best_multiple(float(solution.kappa), cost)
+        return Direction(D, vector, ritz, lower / self.scale)
 
     def sample_products(
         self, u: FloatArray, U: FloatArray, rows: npt.NDArray[np.intp]
@@ -207,3 +221,12 @@ class SaddleOracle:
             support = np.flatnonzero(u)
             total += float(u[support] @ (K[np.ix_(support, support)] @ u[support]))
         return total
+
+
+def best_multiple(kappa: float, cost: float) -> float:
+    """Return max over 0 ≤ t ≤ 1 of t κ − t² cost, rounded down; cost ≥ 0."""
+    if kappa <= 0.0:
+        return 0.0
+    t = 1.0 if cost <= 0.5 * kappa else 0.5 * kappa / cost
+    value = t * kappa - t * t * cost
+    return max(0.0, value - 8.0 * _EPS * (t * kappa + t * t * abs(cost)))

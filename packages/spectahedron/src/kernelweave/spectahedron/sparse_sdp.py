@@ -13,6 +13,7 @@ from .checks import check_number, check_whole
 from .eigen import top_eigenpair
 
 Matrix = npt.NDArray[np.float64]
+_DENSE_UP_TO = 96
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def sparse_sdp(
     gap = np.inf
     for k in range(max_iter + 1):
         G = gradient(L)
-        value, vector = top_eigenpair(-G, vector)
+        value, vector = _steepest(G, vector)
         atom = trace * np.outer(vector, vector) if value > 0.0 else np.zeros_like(L)
         direction = atom - L
         gap = -float(np.vdot(G, direction))
@@ -107,6 +108,14 @@ def sparse_sdp(
         step = min(1.0, 2.0 / (k + 1)) if line_search is None else line_search(L, direction)
         L = L + float(np.clip(step, 0.0, 1.0)) * direction
     raise AssertionError("unreachable: the last pass returns")
+
+
+def _steepest(G: Matrix, start: Matrix | None) -> tuple[float, Matrix]:
+    """Return the largest eigenvalue of −G and its eigenvector."""
+    if len(G) > _DENSE_UP_TO:
+        return top_eigenpair(-G, start)
+    values, vectors = np.linalg.eigh(-G)
+    return float(values[-1]), vectors[:, -1]
 
 
 def _checked_start(start: npt.ArrayLike, trace: float) -> Matrix:

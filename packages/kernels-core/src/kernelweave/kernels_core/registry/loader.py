@@ -52,13 +52,7 @@ def _load_one(
 
 
 def load_plugins(registry: Registry) -> list[PluginRecord]:
-    """Load every installed plugin into ``registry`` and report on each.
-
-    Warns
-    -----
-    KernelWeaveWarning
-        Once, naming every plugin that did not load.
-    """
+    """Load every installed plugin into ``registry`` and report on each."""
     blocked = blocked_names()
     records = []
     for dist, version, point in _entry_points():
@@ -67,8 +61,18 @@ def load_plugins(registry: Registry) -> list[PluginRecord]:
             records.append(PluginRecord(point.name, dist, version, "blocked", cause))
         else:
             records.append(_load_one(registry, dist, version, point))
+    return records
+
+
+def warn_of_failures(records: list[PluginRecord]) -> None:
+    """Name every plugin that did not load, in one warning.
+
+    Warns
+    -----
+    KernelWeaveWarning
+        If there is any.
+    """
     bad = [row for row in records if row.status not in ("loaded", "blocked")]
     if bad:
         details = "; ".join(f"{row.name} ({row.distribution}): {row.cause}" for row in bad)
-        warnings.warn(f"plugins not loaded: {details}", KernelWeaveWarning, stacklevel=3)
-    return records
+        warnings.warn(f"plugins not loaded: {details}", KernelWeaveWarning, stacklevel=4)

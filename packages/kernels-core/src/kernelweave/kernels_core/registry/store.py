@@ -132,7 +132,7 @@ class Registry:
         hint = (
             f"did you mean {', '.join(map(repr, close))}?" if close else f"known: {sorted(items)}"
         )
-        raise UnknownNameError(f"no {kind} named {name!r} is installed; {hint}")
+        raise UnknownNameError(f"{name!r} is not among the installed {kind}; {hint}")
 
 
 class HooklessPluginError(TypeError):

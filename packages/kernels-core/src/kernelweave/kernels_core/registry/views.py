@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any, cast
 
-from .loader import load_plugins
+from .loader import load_plugins, warn_of_failures
 from .specs import AlgorithmSpec, CommandSpec, ComponentSpec, DatasetSpec, TableSpec
 from .store import PluginRecord, Registry
 
@@ -17,9 +17,9 @@ def registry() -> Registry:
     """Return the registry of this process, loading the plugins once."""
     with _lock:
         if "registry" not in _state:
-            new = Registry()
-            _state["records"] = load_plugins(new)
-            _state["registry"] = new
+            new = _state["registry"] = Registry()
+            _state["records"] = records = load_plugins(new)
+            warn_of_failures(records)
         return cast(Registry, _state["registry"])
 
 

@@ -1,0 +1,151 @@
+"""Learned tessellated kernels: iterations and solves to a gap, cost of an iteration, memory."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ._measure import checkered, exponent
+
+M, C = 150, 10.0
+TASKS = ("classes", "numbers")
+LOOSE, TIGHT = (1e-2, 1e-3), (1e-4, 1e-6)
+# what is never reached counts as so many: higher is worse
+LIMIT = 400
+
+
+def problem(task: str, n_samples: int = M, n_features: int = 5) -> Any:
+    from kernelweave.kernels_core import Problem, TessellatedFamily
+    from kernelweave.qp_smo import SVC, SVR
+    from kernelweave.spectahedron import Spectahedron
+
+    X, y = checkered(n_samples, n_features)
+    corner = np.full(n_features, 0.1)
+    family = TessellatedFamily(1, lower=-corner, upper=1.0 + corner)
+    if task == "classes":
+        return Problem(family, SVC(C=C), Spectahedron(), X, y)
+    z = np.sin(5.0 * X[:, 0]) + 2.0 * np.abs(X[:, 1] - 0.5) + X[:, 2] * X[:, 3]
+    z = (z - z.mean()) / z.std()
+    return Problem(family, SVR(C=C, epsilon=0.1), Spectahedron(), X, z)
+
+
+def run(algorithm: str, case: Any, tol: float, max_iter: int = LIMIT) -> Any:
+    from kernelweave.kernels_core import solve
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return solve(case, algorithm, tol=tol, max_iter=max_iter, max_time=30.0)
+
+
+def reached(result: Any, tol: float, what: str | None = None) -> int:
+    """Return iterations, or another count, until the gap was first within ``tol``."""
+    at = np.flatnonzero(result.history.gap <= tol)
+    if len(at) == 0:
+        return 10 * LIMIT
+    return int(at[0] if what is None else result.history.counts[what][at[0]])
+
+
+class FrankWolfe:
+    """Counts of ``tkl-frank-wolfe``."""
+
+    params = (TASKS, LOOSE)
+    param_names = ("task", "gap")
+    timeout = 120
+
+    def setup_cache(self) -> dict[Any, int]:
+        found = {}
+        for task in TASKS:
+            result = run("tkl-frank-wolfe", problem(task), min(LOOSE))
+            for gap in LOOSE:
+                found[task, gap, "iterations"] = reached(result, gap)
+                found[task, gap, "solves"] = reached(result, gap, "n_solves")
+        return found
+
+    def track_iterations(self, found: Any, task: str, gap: float) -> int:
+        return found[task, gap, "iterations"]
+
+    def track_solves(self, found: Any, task: str, gap: float) -> int:
+        return found[task, gap, "solves"]
+
+
+class LowRank:
+    """Counts of ``tkl-low-rank``."""
+
+    params = (TASKS, TIGHT)
+    param_names = ("task", "gap")
+    timeout = 120
+
+    def setup_cache(self) -> dict[Any, int]:
+        found = {}
+        for task in TASKS:
+            result = run("tkl-low-rank", problem(task), min(TIGHT))
+            for gap in TIGHT:
+                found[task, gap] = reached(result, gap, "n_solves")
+        return found
+
+    def track_solves(self, found: Any, task: str, gap: float) -> int:
+        return found[task, gap]
+
+
+def per_iteration(n_samples: int, n_features: int) -> float:
+    """Return seconds per Frank-Wolfe iteration: the smallest median of three runs of eight."""
+    case = problem("classes", n_samples, n_features)
+    medians = []
+    for _ in range(3):
+        result = run("tkl-frank-wolfe", case, 0.0, max_iter=8)
+        medians.append(float(np.median(np.diff(result.history.seconds))))
+    return min(medians)
+
+
+class Iteration:
+    """Seconds per Frank-Wolfe iteration at 200 samples and 8 features, and how they grow."""
+
+    timeout = 120
+
+    def setup_cache(self) -> dict[str, float]:
+        from kernelweave.kernels_core import config_context
+
+        sizes, features = (200, 400, 800), (8, 16, 32)
+        with config_context(n_threads=1):
+            per_iteration(50, 4)
+            by_m = [per_iteration(m, 8) for m in sizes]
+            by_n = [per_iteration(300, n) for n in features]
+        n_P = [2 * (2 * n + 1) for n in features]
+        return {
+            "seconds": by_m[0],
+            "m": exponent(sizes, by_m),
+            "n_P": exponent(n_P, by_n),
+        }
+
+    def track_seconds(self, found: dict[str, float]) -> float:
+        return found["seconds"]
+
+    track_seconds.unit = "seconds"
+
+    def track_exponent_in_m(self, found: dict[str, float]) -> float:
+        return found["m"]
+
+    def track_exponent_in_n_P(self, found: dict[str, float]) -> float:
+        return found["n_P"]
+
+
+class Fit:
+    """A whole fit of the classifier."""
+
+    timeout = 120
+
+    def setup(self) -> None:
+        self.X, self.y = checkered(400, 5)
+
+    def _fit(self) -> None:
+        from kernelweave.spectahedron import TessellatedKernelClassifier
+
+        TessellatedKernelClassifier(C=C, tol=0.1).fit(self.X, self.y)
+
+    def time_fit(self) -> None:
+        self._fit()
+
+    def peakmem_fit(self) -> None:
+        self._fit()

@@ -1,0 +1,75 @@
+"""Write the pages of the API reference from what each package exports."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from pathlib import Path
+from typing import Any
+
+PACKAGES = {
+    "kernelweave.kernels_core": "Kernels, problems, results, the registry and the driver.",
+    "kernelweave.kernels_core.families": "What a family of kernels must offer, and three.",
+    "kernelweave.kernels_core.testing": "The conformance kit: algorithms, kernels, estimators.",
+    "kernelweave.qp_smo": "Support vector machine duals on a Gram matrix.",
+    "kernelweave.qp_smo.saddle": "The saddle over kernel weights on the simplex.",
+    "kernelweave.spectahedron": "Kernels learned over positive semidefinite matrices.",
+    "kernelweave.workbench": "Tables, saved models and pictures behind the command line.",
+}
+# values, which have no docstring of their own at the place where they are exported
+VALUES = {
+    "PAPER_TEN": "The ten kernels of the sparse multiple kernel learning paper, in a "
+    "`KernelDictionary`. Two are sigmoids: fitting raises unless ``psd`` says what to do.",
+    "PAPER_FIFTY": "Fifty kernels: 1 linear, 18 polynomial, 12 Gaussian, 12 sigmoid (clipped), "
+    "7 Laplacian, in a `KernelDictionary`.",
+    "hookimpl": "Marks a function of a plugin as the implementation of a hook.",
+    "hookspec": "Marks the declaration of a hook; plugins need `hookimpl` only.",
+}
+
+
+def write(folder: Path) -> None:
+    """Write one page per package and an index below ``folder``; unchanged pages are left alone."""
+    folder.mkdir(exist_ok=True)
+    pages = {name.removeprefix("kernelweave."): name for name in PACKAGES}
+    for page, name in pages.items():
+        save(folder / f"{page}.rst", package_page(name, PACKAGES[name], existing=listed(name)))
+    entries = "\n".join(f"   {page}" for page in pages)
+    rows = "\n".join(f"- :doc:`{name} <{page}>`: {PACKAGES[name]}" for page, name in pages.items())
+    save(
+        folder / "index.rst",
+        f"{titled('API reference')}\n{rows}\n\n.. toctree::\n   :hidden:\n\n{entries}\n",
+    )
+
+
+def save(path: Path, text: str) -> None:
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def titled(title: str) -> str:
+    return f"{title}\n{'=' * len(title)}\n"
+
+
+def listed(name: str) -> dict[str, Any]:
+    """Return the public names that are shown on the package's page, with what they are."""
+    package = importlib.import_module(name)
+    return {each: getattr(package, each) for each in package.__all__ if not each.startswith("__")}
+
+
+def package_page(name: str, summary: str, existing: dict[str, Any]) -> str:
+    """Return the page: a table of classes, one of functions, and the values."""
+    # what the parent package exports too has its page there
+    parent = {} if name.count(".") < 2 else listed(name.rpartition(".")[0])
+    own = {each: it for each, it in existing.items() if each not in parent}
+    classes = [each for each, it in own.items() if inspect.isclass(it)]
+    functions = [each for each, it in own.items() if inspect.isroutine(it)]
+    values = [each for each in own if each not in {*classes, *functions}]
+    parts = [titled(name), f"{summary}\n", f".. currentmodule:: {name}\n"]
+    for title, names in (("Classes", classes), ("Functions", functions)):
+        if names:
+            rows = "\n".join(f"   {each}" for each in sorted(names, key=str.lower))
+            head = f".. rubric:: {title}\n\n.. autosummary::\n   :toctree: generated\n\n"
+            parts.append(f"{head}{rows}\n")
+    for each in values:
+        parts.append(f".. py:data:: {each}\n\n   {VALUES[each]}\n")
+    return "\n".join(parts)

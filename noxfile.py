@@ -1,0 +1,203 @@
+"""Every task of the repository by name; ``nox -l`` lists them, plain ``nox`` runs the checks.
+
+Needs ``pip install "nox[uv]"`` and nothing else on the machine but Python 3.11 or newer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / ".ci"))
+
+import workspace  # noqa: E402
+
+MEMBERS = workspace.members()
+ROOT_PROJECT = workspace.load_toml(ROOT / "pyproject.toml")
+# the versions of its time: later ones warn about what 1.6 does
+OLDEST_SCIKIT_LEARN = ("scikit-learn==1.6.*", "scipy<1.16", "pandas<3", "pytest<9")
+
+nox.needs_version = ">=2024.10.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.sessions = ["lint", "types", "docs", "tests(all)"]
+nox.options.error_on_missing_interpreters = True
+
+# the interpreter that runs nox is the one to test; uv must not fetch another
+os.environ.setdefault("UV_PYTHON_DOWNLOADS", "never")
+
+
+def settings(session: nox.Session) -> None:
+    """Share compiled code between sessions, keep idle threads quiet, draw without a screen."""
+    session.env["NUMBA_CACHE_DIR"] = str(ROOT / ".numba_cache" / workspace.njit_hash())
+    session.env["OMP_WAIT_POLICY"] = "PASSIVE"
+    session.env["MPLBACKEND"] = "Agg"
+
+
+def group(name: str, project: dict[str, object] = ROOT_PROJECT) -> list[str]:
+    """Return the requirements of a dependency group."""
+    return list(nox.project.dependency_groups(project, name))
+
+
+def install(
+    session: nox.Session, chosen: list[workspace.Member], requirements: list[str], *extra: str
+) -> None:
+    """Install members from their folders in one call, so that their pins find each other."""
+    editable = [part for member in chosen for part in ("-e", str(member.folder))]
+    session.install(*editable, *requirements, *extra)
+    settings(session)
+
+
+def install_all(session: nox.Session, *groups: str, extra: tuple[str, ...] = ()) -> None:
+    """Install every member and the root's dependency groups."""
+    requirements = [line for name in groups for line in group(name)]
+    install(session, list(MEMBERS.values()), [*requirements, *extra])
+
+
+def assert_installed(session: nox.Session, expected: list[workspace.Member]) -> None:
+    """Fail unless the environment holds exactly these members: no undeclared sibling."""
+    code = (
+        "import importlib.metadata as m, json;"
+        "print(json.dumps(sorted({d.name for d in m.distributions()"
+        " if d.name.startswith('kernelweave')})))"
+    )
+    output = session.run("python", "-c", code, silent=True)
+    found = set(json.loads(str(output).strip().splitlines()[-1]))
+    wanted = {member.distribution for member in expected}
+    if found != wanted:
+        session.error(f"installed members are {sorted(found)}, declared are {sorted(wanted)}")
+    session.log(f"members here: {', '.join(sorted(found))}")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff: rules and formatting."""
+    session.install(*group("lint"))
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session(name="format")
+def format_(session: nox.Session) -> None:
+    """Ruff: repair what can be repaired, and format."""
+    session.install(*group("lint"))
+    session.run("ruff", "check", "--fix", ".")
+    session.run("ruff", "format", ".")
+
+
+@nox.session(venv_backend="none")
+def dev(session: nox.Session) -> None:
+    """Install every member, editable, and every tool beside nox itself: a place to work in."""
+    editable = [part for member in MEMBERS.values() for part in ("-e", str(member.folder))]
+    needed = [line for name in ("dev", "docs", "bench") for line in group(name)]
+    target = ("uv", "pip", "install", "--python", sys.executable)
+    session.run(sys.executable, "-m", *target, *editable, *needed)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Mypy in strict mode, one -p per import name."""
+    install_all(session, "types")
+    names = [part for member in MEMBERS.values() for part in ("-p", member.import_name)]
+    session.run("mypy", *names)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Sphinx with warnings as errors, into docs/_build/html."""
+    if not (ROOT / "docs" / "conf.py").is_file():
+        session.skip("there is no docs/conf.py yet")
+    install_all(session, "docs")
+    session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", "docs/_build/html")
+
+
+@nox.session
+@nox.parametrize("member", [nox.param(name, id=name) for name in ("all", *MEMBERS)])
+def tests(session: nox.Session, member: str) -> None:
+    """Light tests: of everything, or of one member among its declared dependencies alone."""
+    if member == "all":
+        install_all(session, "test")
+        session.run("pytest", "-n", "2", "-m", "not slow", *session.posargs)
+        return
+    chosen = MEMBERS[member]
+    siblings, others = workspace.split_local(group("test", chosen.pyproject))
+    needed = workspace.closure([chosen, *siblings])
+    install(session, needed, others)
+    assert_installed(session, needed)
+    session.run("pytest", os.path.relpath(chosen.folder, ROOT), "-m", "not slow", *session.posargs)
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """The tests that take more than about ten seconds: paper tables, scaling, long proofs."""
+    install_all(session, "test")
+    session.run("pytest", "-n", "2", "-m", "slow", *session.posargs)
+
+
+@nox.session
+def oldest(session: nox.Session) -> None:
+    """Every test about estimators, with the oldest scikit-learn that is supported."""
+    install_all(session, "test", extra=OLDEST_SCIKIT_LEARN)
+    session.run("pytest", "-n", "2", "-m", "not slow", "-k", "estimator", *session.posargs)
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Build every wheel, then install each alone in an empty environment and import it."""
+    session.install("uv")
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    session.run("uv", "build", "--all-packages", "--out-dir", str(dist))
+    for member in MEMBERS.values():
+        wheel_name = f"{member.distribution.replace('-', '_')}-{member.project['version']}"
+        home = Path(session.create_tmp()).resolve() / member.name
+        session.run("uv", "venv", "--clear", "--quiet", "-p", sys.executable, str(home))
+        python = str(home / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+        refresh = [f"--refresh-package={other.distribution}" for other in MEMBERS.values()]
+        links = ["--find-links", str(dist), *refresh]
+        wheel = str(dist / f"{wheel_name}-py3-none-any.whl")
+        session.run("uv", "pip", "install", "--quiet", "--python", python, *links, wheel)
+        session.run("uv", "pip", "check", "--quiet", "--python", python)
+        with session.chdir(home):
+            smoke = str(ROOT / ".ci" / "smoke.py")
+            session.run(python, smoke, member.import_name, external=True)
+
+
+def asv(session: nox.Session, *arguments: str) -> None:
+    """Run asv with its home folder inside the checkout: it writes there."""
+    settings(session)
+    if not list((ROOT / "asv_bench" / "benchmarks").glob("[!_]*.py")):
+        session.skip("there are no benchmarks yet")
+    home = ROOT / ".asv-home"
+    home.mkdir(exist_ok=True)
+    session.env["HOME"] = str(home)
+    config = ("--config", str(ROOT / "asv_bench" / "asv.conf.json"))
+    session.run("asv", "machine", "--yes", "--machine", "ci", *config)
+    session.run("asv", "run", "--machine", "ci", "--show-stderr", *config, *arguments)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure every benchmark in environments of asv's own; results in asv_bench/.asv."""
+    session.install(*group("bench"), "virtualenv")
+    asv(session, *session.posargs)
+
+
+@nox.session(name="bench-smoke")
+def bench_smoke(session: nox.Session) -> None:
+    """Execute every benchmark once: do they still run?"""
+    install_all(session, "bench")
+    asv(session, "--quick", "--python=same", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def full(session: nox.Session) -> None:
+    """Everything: the default checks, each member alone, slow tests, oldest versions, wheels."""
+    names = ["lint", "types", "docs", "tests(all)", *(f"tests({name})" for name in MEMBERS)]
+    for name in [*names, "slow", "oldest", "build", "bench-smoke"]:
+        session.notify(name)

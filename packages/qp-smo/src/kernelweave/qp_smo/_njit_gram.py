@@ -1,0 +1,54 @@
+"""Compiled passes over a Gram matrix: checks and sub-matrices."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def scan_gram(K):
+    """Return ``(max |Kᵢⱼ|, max |Kᵢⱼ − Kⱼᵢ|, finite)`` in one tiled pass: n² loads."""
+    n = K.shape[0]
+    tile = 64
+    largest = np.zeros(tile)
+    skew = np.zeros(tile)
+    poison = np.zeros(tile)
+    other = np.empty((tile, tile))
+    for i0 in range(0, n, tile):
+        i1 = min(i0 + tile, n)
+        for j0 in range(i0, n, tile):
+            j1 = min(j0 + tile, n)
+            for j in range(j0, j1):
+                source = K[j, i0:i1]
+                for i in range(source.size):
+                    other[i, j - j0] = source[i]
+            for i in range(i0, i1):
+                source = K[i, j0:j1]
+                mirror = other[i - i0]
+                for j in range(source.size):
+                    x = np.float64(source[j])
+                    d = abs(x - mirror[j])
+                    poison[j] += (x - x) + (d - d)
+                    x = abs(x)
+                    skew[j] = d if d > skew[j] else skew[j]
+                    largest[j] = x if x > largest[j] else largest[j]
+    most = 0.0
+    uneven = 0.0
+    total = 0.0
+    for j in range(tile):
+        most = max(most, largest[j])
+        uneven = max(uneven, skew[j])
+        total += poison[j]
+    return most, uneven, total == 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sub_gram(K, index, out):
+    """Copy ``K[index][:, index]`` into ``out``: m² loads."""
+    m = index.size
+    for r in range(m):
+        row = K[index[r]]
+        for c in range(m):
+            out[r, c] = row[index[c]]

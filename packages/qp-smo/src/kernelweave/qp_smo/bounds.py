@@ -1,0 +1,213 @@
+"""Both ends of the certified interval, with every rounding error accounted for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import _njit_point
+from .feasible import GridPoint
+from .problem import BoxProblem
+from .solution import FloatArray
+
+_UNIT = 2.0**-53
+
+
+def gamma(n: float) -> float:
+    """Return a bound of the relative error of n roundings, itself rounded up."""
+    return 1.01 * n * _UNIT
+
+
+@dataclass(frozen=True)
+class FunctionValues:
+    """``f = Ku`` in float64 and a bound of the error of each entry.
+
+    Attributes
+    ----------
+    f, error : ndarray of shape (n,)
+    n_rows : int
+        Rows of K that were read.
+    """
+
+    f: FloatArray
+    error: FloatArray
+    n_rows: int
+
+
+def function_values(problem: BoxProblem, u: FloatArray) -> FunctionValues:
+    """Compute ``f = Ku`` and ``|error| ≤ γ |K||u| + ½ asymmetry ‖u‖₁`` from the rows with u ≠ 0."""
+    f = np.empty(u.size)
+    error = np.empty(u.size)
+    n_rows = _njit_point.values_with_error(problem.K, u, problem.asymmetry, f, error)
+    return FunctionValues(f, error, n_rows)
+
+
+def best_intercept(problem: BoxProblem, f: FloatArray) -> float:
+    """Minimise the primal objective over b exactly: a sort of its breakpoints.
+
+    ``Σ upperᵢ(pᵢ − fᵢ − b − ε)₊ − Σ lowerᵢ(fᵢ + b − pᵢ − ε)₊`` is convex and piecewise linear in
+    b. Where a whole interval is optimal, its middle is returned.
+    """
+    residual = problem.p - f
+    if problem.epsilon == 0.0:
+        points, jumps = residual, problem.upper - problem.lower
+    else:
+        points = np.concatenate([residual - problem.epsilon, residual + problem.epsilon])
+        jumps = np.concatenate([problem.upper, -problem.lower])
+    order = np.argsort(points)
+    slopes = np.cumsum(jumps[order])
+    total = float(problem.upper.sum())
+    slack = 1e-12 * float(slopes[-1])
+    left = int(np.searchsorted(slopes, total - slack))
+    right = int(np.searchsorted(slopes, total + slack, side="right"))
+    last = points.size - 1
+    return float(0.5 * (points[order[min(left, last)]] + points[order[min(right, last)]]))
+
+
+def _loss_upper(problem: BoxProblem, values: FunctionValues, b: float) -> float:
+    """Return a proven upper bound of the loss terms of the primal at b."""
+    loss = _njit_point.loss_above(
+        problem.p, values.f, values.error, problem.lower, problem.upper, problem.epsilon, b
+    )
+    return float(loss * (1.0 + gamma(2 * problem.n_samples + 8)))
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The interval that holds the dual optimum, and what it was made from.
+
+    Attributes
+    ----------
+    kappa : float
+        ``pᵀu − ε‖u‖₁``, rounded down.
+    objective : float
+        The dual value in plain floating point.
+    lower, upper : float
+    intercept : float
+    kkt_violation : float
+    """
+
+    kappa: float
+    objective: float
+    lower: float
+    upper: float
+    intercept: float
+    kkt_violation: float
+
+
+@dataclass(frozen=True)
+class DualValue:
+    """The two parts of the dual value at u.
+
+    Attributes
+    ----------
+    kappa, quadratic : float
+        ``pᵀu − ε‖u‖₁`` and ``uᵀKu`` in plain floating point.
+    kappa_down, quadratic_up : float
+        The first rounded down, the second rounded up.
+    """
+
+    kappa: float
+    quadratic: float
+    kappa_down: float
+    quadratic_up: float
+
+
+def _rounded(problem: BoxProblem, sums: tuple[float, ...]) -> DualValue:
+    """Add the margins to the sums of `_njit_point.dual_sums`."""
+    kappa, size, quadratic, quadratic_size, margin = sums
+    rounding = gamma(problem.n_samples + 6)
+    down = kappa if problem.exact_kappa else kappa - rounding * size
+    return DualValue(kappa, quadratic, down, quadratic + 1.001 * margin + rounding * quadratic_size)
+
+
+def dual_value(problem: BoxProblem, u: FloatArray, values: FunctionValues) -> DualValue:
+    """Evaluate the dual at u. κ is exact when ``p`` is ±1, ``ε`` is 0 and u lies on a grid."""
+    sums = _njit_point.dual_sums(problem.p, values.f, values.error, u, problem.epsilon)
+    return _rounded(problem, sums)
+
+
+@dataclass(frozen=True)
+class Landing:
+    """An exactly feasible point with what proves its value.
+
+    Attributes
+    ----------
+    point : GridPoint
+    values : FunctionValues
+    violation : float
+        From the gradient at this point, computed afresh.
+    dual : DualValue
+    """
+
+    point: GridPoint
+    values: FunctionValues
+    violation: float
+    dual: DualValue
+
+
+def land(problem: BoxProblem, u: FloatArray) -> Landing:
+    """Make a nearly feasible u exactly feasible and evaluate it: `to_grid`, ``Ku``, the sums."""
+    point, low, high, f, error = np.empty((5, u.size))
+    n_rows, left, sums = _njit_point.land(
+        problem.K,
+        problem.p,
+        u,
+        problem.lower,
+        problem.upper,
+        problem.epsilon,
+        problem.asymmetry,
+        point,
+        low,
+        high,
+        f,
+        error,
+    )
+    values = FunctionValues(f, error, n_rows)
+    return Landing(GridPoint(point, low, high), values, left, _rounded(problem, sums))
+
+
+def kkt_violation(problem: BoxProblem, point: GridPoint, f: FloatArray) -> float:
+    """Return ``max over up-moves − min over down-moves`` of the gradient, at least 0."""
+    return float(
+        _njit_point.violation(problem.p, f, point.u, point.lower, point.upper, problem.epsilon)
+    )
+
+
+def primal_bound(
+    problem: BoxProblem, values: FunctionValues, dual: DualValue
+) -> tuple[float, float]:
+    """Return a proven upper bound of the dual optimum and the intercept that gives it.
+
+    The primal value ``½uᵀKu + loss(Ku + b)`` at the best b, rounded up, or the one at ``u = 0``
+    where that is smaller. Any u serves, feasible or not; K must be positive semidefinite.
+    """
+    intercept = best_intercept(problem, values.f)
+    upper = 0.5 * dual.quadratic_up + _loss_upper(problem, values, intercept)
+    upper += gamma(4) * (abs(upper) + abs(dual.quadratic_up))
+    if not upper <= 2.0 * abs(dual.quadratic):
+        zero = FunctionValues(np.zeros_like(values.f), np.zeros_like(values.f), 0)
+        trivial = _loss_upper(problem, zero, best_intercept(problem, zero.f))
+        upper = upper if upper < trivial else trivial
+    return upper, intercept
+
+
+def certify(problem: BoxProblem, landing: Landing) -> Certificate:
+    """Prove an interval around the dual optimum from one exactly feasible point.
+
+    Lower end: ``κ(u) − ½uᵀKu`` with ``uᵀKu`` rounded up; it holds for any symmetric K. Upper end:
+    `primal_bound`, which needs K positive semidefinite.
+    """
+    dual = landing.dual
+    lower = dual.kappa_down - 0.5 * dual.quadratic_up
+    lower -= gamma(4) * (abs(dual.kappa_down) + abs(dual.quadratic_up))
+    upper, intercept = primal_bound(problem, landing.values, dual)
+    return Certificate(
+        dual.kappa_down,
+        dual.kappa - 0.5 * dual.quadratic,
+        lower if lower > 0.0 else 0.0,
+        upper,
+        intercept,
+        landing.violation,
+    )

@@ -1,0 +1,224 @@
+"""From a box problem to a certified point: the loop around the solvers."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from kernelweave.kernels_core import memory
+
+from . import _njit_newton, _njit_point
+from .bounds import Landing, land
+from .feasible import starting_point
+from .interior_point import interior_point, required_bytes
+from .libsvm_backend import libsvm
+from .problem import BoxProblem, Budget
+from .smo import smo
+from .solution import FloatArray, SolveStatus
+
+_MAX_ROUNDS = 8
+_MAX_INTERIOR = 4000
+_POLISH_STEPS = 40
+# LIBSVM's carried gradient is not ours from scratch.
+_LIBSVM_SLACK = 1.01
+# A cautious rate of a Cholesky factor, for the decision whether there is time for one.
+_FLOPS = 5e9
+_MAX_FREE = 400
+# Steps of a phase, in units of n; a first tolerance looser than the one asked.
+_FIRST_STEPS = 6
+_LATER_STEPS = 2
+# Fewer steps than these cost less than the call that makes them.
+_LEAST_STEPS = 500
+# The last attempt of "auto", in units of the first.
+_LAST_ATTEMPT = 10
+_FIRST_TOL = 1e-3
+_MOST_WORK = 5e7
+Backend = Literal["auto", "smo", "interior-point", "libsvm"]
+
+
+@dataclass
+class Outcome:
+    """An exactly feasible point and how it was found."""
+
+    landing: Landing
+    status: SolveStatus
+    n_iter: int
+    rows: float
+    backend: str
+    log: tuple[str, ...] = ()
+
+    @property
+    def violation(self) -> float:
+        """Return the maximal violating pair at the point."""
+        return self.landing.violation
+
+
+@dataclass
+class _Progress:
+    """The running point of `solve_by_smo` and what it has cost."""
+
+    u: FloatArray
+    f: FloatArray
+    n_iter: int = 0
+    rows: float = 0.0
+    steps_newton: int = 0
+    status: SolveStatus = SolveStatus.CONVERGED
+
+
+def _start(problem: BoxProblem, start: FloatArray | None, tol: float) -> _Progress:
+    """Return the progress at 0, or at a repaired start after a cheap Newton step."""
+    n = problem.n_samples
+    if start is None:
+        return _Progress(np.zeros(n), np.zeros(n))
+    p, u, f = problem, start.copy(), np.empty(n)
+    n_rows, left = _njit_point.start(p.K, p.p, u, p.lower, p.upper, p.epsilon, f, np.empty(n))
+    at = _Progress(u, f, rows=float(n_rows))
+    if left > tol:
+        # From a good start one cheap Newton step replaces many pairs.
+        _newton(problem, at, 1.0, min(_MAX_FREE, round((1.5 * n * n) ** (1 / 3))))
+    return at
+
+
+def _smo_phase(
+    problem: BoxProblem, at: _Progress, budget: Budget, tol: float, n_steps: int
+) -> None:
+    """Run SMO for at most ``n_steps`` steps; the status is MAX_ITER when they did not suffice."""
+    limit = min(n_steps, budget.max_iter - at.n_iter)
+    run = smo(problem, at.u, at.f, Budget(max(tol, budget.tol), limit, budget.deadline))
+    at.u, at.f, at.status = run.u, run.f, run.status
+    at.n_iter += run.n_iter
+    at.rows += run.rows
+
+
+def _newton(problem: BoxProblem, at: _Progress, work: float, max_free: int = _MAX_FREE) -> None:
+    """Take Newton steps on the free variables, as far as ``work`` multiply-adds go."""
+    p = problem
+    steps, m = _njit_newton.newton_steps(
+        p.K, p.p, at.u, at.f, p.lower, p.upper, p.epsilon, max_free, work
+    )
+    at.steps_newton += steps
+    at.n_iter += steps
+    at.rows += m + m * m / p.n_samples
+
+
+def _why(at: _Progress, violation: float, budget: Budget) -> SolveStatus:
+    if violation <= budget.tol:
+        return SolveStatus.CONVERGED
+    if at.n_iter >= budget.max_iter:
+        return SolveStatus.MAX_ITER
+    return SolveStatus.MAX_TIME if budget.expired else SolveStatus.STALLED
+
+
+def solve_by_smo(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
+    """Run SMO, helped by Newton steps, until the violation at the exact point is within tol.
+
+    Pairs identify the free variables; where they then crawl (rank-deficient Grams, large C, tight
+    tolerances), Newton steps on the free variables and short runs of pairs alternate. The
+    violation that decides is that of the exactly feasible point, from a fresh gradient.
+    """
+    n = problem.n_samples
+    at = _start(problem, start, budget.tol)
+    work = min(float(_FIRST_STEPS * n * n), _MOST_WORK)
+    _smo_phase(problem, at, budget, _FIRST_TOL, _FIRST_STEPS * n + 500)
+    rounds = 0
+    while True:
+        over = at.n_iter >= budget.max_iter or budget.expired
+        if at.status is SolveStatus.MAX_ITER and not over:
+            _newton(problem, at, work)
+            _smo_phase(problem, at, budget, budget.tol, _LATER_STEPS * n + _LEAST_STEPS)
+            continue
+        landing = land(problem, at.u)
+        at.rows += landing.values.n_rows
+        rounds += 1
+        if landing.violation <= budget.tol or over or rounds > _MAX_ROUNDS:
+            break
+        at.u = starting_point(landing.point.u, problem.lower, problem.upper)
+        at.f = landing.values.f
+        _newton(problem, at, work)
+        _smo_phase(problem, at, budget, budget.tol, _LATER_STEPS * n + _LEAST_STEPS)
+    status = _why(at, landing.violation, budget)
+    log = (f"smo: {at.n_iter} steps, {at.steps_newton} of them Newton, {status.value}",)
+    return Outcome(landing, status, at.n_iter, at.rows, "smo", log)
+
+
+def solve_by_interior_point(problem: BoxProblem, budget: Budget) -> Outcome:
+    """Run the interior point, then put its point on the grid and let SMO finish if it must."""
+    run = interior_point(problem, budget)
+    limit = min(_POLISH_STEPS * problem.n_samples, budget.max_iter)
+    finish = solve_by_smo(problem, run.u, Budget(budget.tol, limit, budget.deadline))
+    report = f"interior-point: {run.n_iter} iterations, violation {run.violation:.2g}"
+    if finish.status is SolveStatus.MAX_ITER:
+        finish.status = SolveStatus.STALLED
+    finish.log = (report, *finish.log)
+    finish.backend = "interior-point"
+    finish.n_iter += run.n_iter
+    finish.rows += (run.n_iter + 1) * problem.n_samples
+    return finish
+
+
+def solve_by_libsvm(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
+    """Run LIBSVM and check its answer with our own gradient; nothing is polished."""
+    u = starting_point(libsvm(problem, start, budget), problem.lower, problem.upper)
+    landing = land(problem, u)
+    close = landing.violation <= _LIBSVM_SLACK * budget.tol
+    status = SolveStatus.CONVERGED if close else SolveStatus.STALLED
+    report = f"libsvm: violation {landing.violation:.2g}, {status.value}"
+    return Outcome(landing, status, 0, landing.values.n_rows, "libsvm", (report,))
+
+
+def _smo_budget(n_samples: int) -> int:
+    """Return the SMO steps that cost about as much as the interior point."""
+    return int(0.3 * n_samples**2 + 50 * n_samples + 20_000)
+
+
+def _interior_pays(n_samples: int, budget: Budget) -> bool:
+    """Return whether the interior point fits in the memory and the time that are left."""
+    seconds = 25 * n_samples**3 / 3 / _FLOPS
+    if n_samples > _MAX_INTERIOR or time.monotonic() + seconds > budget.deadline:
+        return False
+    return required_bytes(n_samples) <= memory.limit_bytes()
+
+
+def _solve_auto(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
+    """Run SMO for a while; where it is slow, the interior point; the smallest violation wins."""
+    limit = min(_smo_budget(problem.n_samples), budget.max_iter)
+    first = solve_by_smo(problem, start, Budget(budget.tol, limit, budget.deadline))
+    if first.status is not SolveStatus.MAX_ITER or limit == budget.max_iter:
+        return first
+    tried = [first]
+    if _interior_pays(problem.n_samples, budget):
+        tried.append(solve_by_interior_point(problem, budget))
+    best = min(tried, key=lambda outcome: outcome.violation)
+    if best.status is not SolveStatus.CONVERGED:
+        steps = min(budget.max_iter - first.n_iter, _LAST_ATTEMPT * limit)
+        left = Budget(budget.tol, steps, budget.deadline)
+        tried.append(solve_by_smo(problem, best.landing.point.u, left))
+        best = min(tried, key=lambda outcome: outcome.violation)
+        best.status = tried[-1].status
+    best.log = tuple(line for outcome in tried for line in outcome.log)
+    best.rows = sum(outcome.rows for outcome in tried)
+    return best
+
+
+def solve_box(
+    problem: BoxProblem, start: FloatArray | None, budget: Budget, backend: Backend
+) -> Outcome:
+    """Solve by the named backend.
+
+    Raises
+    ------
+    ValueError
+        If there is no backend of that name.
+    """
+    if backend == "auto":
+        return _solve_auto(problem, start, budget)
+    if backend == "smo":
+        return solve_by_smo(problem, start, budget)
+    if backend == "interior-point":
+        return solve_by_interior_point(problem, budget)
+    if backend == "libsvm":
+        return solve_by_libsvm(problem, start, budget)
+    names = ", ".join(repr(name) for name in get_args(Backend))
+    raise ValueError(f"backend must be one of {names}, got {backend!r}")

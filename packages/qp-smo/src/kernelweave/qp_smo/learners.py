@@ -1,0 +1,286 @@
+"""Learners as values: what a kernel-learning algorithm asks of a support vector machine."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import validation
+from .bounds import dual_value, function_values, primal_bound
+from .engine import Backend, solve_box
+from .problem import BoxProblem, Budget, KernelArray, classification, regression
+from .solution import DualSolution, FloatArray, SolveStatus
+from .svm import DEFAULT_MAX_ITER, solution_from
+
+
+@dataclass(frozen=True)
+class LearnerSolution:
+    """The duals of t tasks that share one Gram matrix.
+
+    For any other Gram matrix K(θ) the exactly feasible ``dual_coef`` gives the cut
+    ``Σₜ OPTₜ(θ) ≥ kappa − ½ Σₜ uₜᵀK(θ)uₜ``.
+
+    Attributes
+    ----------
+    dual_coef : ndarray of shape (t, n)
+        Signed u of each task, exactly feasible.
+    intercept : ndarray of shape (t,)
+    kappa : float
+        ``Σₜ κ(uₜ)``, rounded down.
+    lower_bound, upper_bound : float
+        Sums over the tasks, rounded outwards; ``upper_bound`` is the primal value.
+    n_iter, n_kernel_rows : int
+        Sums over the tasks.
+    status : SolveStatus
+        That of the first task that did not converge, if any.
+    tasks : tuple of DualSolution
+    """
+
+    dual_coef: FloatArray
+    intercept: FloatArray
+    kappa: float
+    lower_bound: float
+    upper_bound: float
+    n_iter: int
+    n_kernel_rows: int
+    status: SolveStatus
+    tasks: tuple[DualSolution, ...] = ()
+
+    @property
+    def primal_upper_bound(self) -> float:
+        """Return ``upper_bound`` under the name that says where it comes from."""
+        return self.upper_bound
+
+    @property
+    def function_values(self) -> FloatArray:
+        """Return ``Kuₜ`` of each task, of shape (t, n), without intercepts."""
+        return np.stack([task.function_values for task in self.tasks])
+
+
+def sum_rounded(values: list[float], towards: float) -> float:
+    """Return the sum of floats, rounded towards ``-inf`` or ``inf``; one term is itself."""
+    if len(values) == 1:
+        return values[0]
+    total = math.fsum(values)
+    return float(np.nextafter(total, towards))
+
+
+def _collect(tasks: list[DualSolution]) -> LearnerSolution:
+    failed = [s.status for s in tasks if s.status is not SolveStatus.CONVERGED]
+    return LearnerSolution(
+        dual_coef=np.stack([s.dual_coef for s in tasks]),
+        intercept=np.array([s.intercept for s in tasks]),
+        kappa=sum_rounded([s.kappa for s in tasks], -np.inf),
+        lower_bound=sum_rounded([s.lower_bound for s in tasks], -np.inf),
+        upper_bound=sum_rounded([s.upper_bound for s in tasks], np.inf),
+        n_iter=sum(s.n_iter for s in tasks),
+        n_kernel_rows=sum(s.n_kernel_rows for s in tasks),
+        status=failed[0] if failed else SolveStatus.CONVERGED,
+        tasks=tuple(tasks),
+    )
+
+
+class _Learner(ABC):
+    """What both learners share; the problem of one task is all they add."""
+
+    name: ClassVar[str]
+    task: ClassVar[str]
+
+    @abstractmethod
+    def validate(self) -> None:
+        """Raise ValueError if a parameter is out of range."""
+
+    @abstractmethod
+    def problem(
+        self,
+        K: KernelArray,
+        target: FloatArray,
+        sample_weight: ArrayLike | None = None,
+        *,
+        asymmetry: float = 0.0,
+    ) -> BoxProblem:
+        """Return the box problem of one task; ``target`` has shape (n,)."""
+
+    def solve(
+        self,
+        K: ArrayLike,
+        targets: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        dual0: ArrayLike | None = None,
+        tol: float = 1e-3,
+        max_time: float | None = None,
+        backend: Backend = "auto",
+        check: bool = True,
+        max_iter: int = DEFAULT_MAX_ITER,
+    ) -> LearnerSolution:
+        """Solve ``Σₜ max κₜ(uₜ) − ½uₜᵀKuₜ``, one task after the other.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n, n), float64 or float32
+        targets : ndarray of shape (t, n) or (n,)
+            Rows of ±1 (one-vs-rest) for classification, of real numbers for regression.
+        sample_weight : ndarray of shape (n,), optional
+        dual0 : ndarray of shape (t, n) or (n,), optional
+            Warm starts, signed, feasible or not.
+        tol : float
+        max_time : float, optional
+            Seconds for all tasks together.
+        backend : {"auto", "smo", "interior-point", "libsvm"}
+        check : bool
+            Whether to check that K is finite and symmetric.
+        max_iter : int
+            Of each task.
+
+        Returns
+        -------
+        LearnerSolution
+            No warning is raised when a task stops early: the status says so, and the bounds
+            hold.
+
+        Raises
+        ------
+        ValueError
+            If a parameter, a shape or a value is out of range.
+        """
+        self.validate()
+        kernel = validation.as_kernel(K)
+        validation.check_limits(tol, max_iter, max_time)
+        rows = np.atleast_2d(np.asarray(targets, dtype=np.float64))
+        starts = None if dual0 is None else np.atleast_2d(np.asarray(dual0, dtype=np.float64))
+        if starts is not None and starts.shape != rows.shape:
+            raise ValueError(
+                f"dual0 must have the shape of targets, {rows.shape}, got {starts.shape}"
+            )
+        asymmetry = validation.check_kernel(kernel) if check else 0.0
+        budget = Budget.starting_now(tol, max_iter, max_time)
+        solutions = []
+        for t, target in enumerate(rows):
+            problem = self.problem(kernel, target, sample_weight, asymmetry=asymmetry)
+            start = None if starts is None else validation.check_start(starts[t], target.size)
+            outcome = solve_box(problem, start, budget, backend)
+            signed = self.task == "regression"
+            solutions.append(solution_from(problem, outcome, signed=signed))
+        return _collect(solutions)
+
+    def primal_upper_bound(
+        self,
+        K: ArrayLike,
+        targets: ArrayLike,
+        dual_coef: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return a proven upper bound of ``Σₜ max κₜ(uₜ) − ½uₜᵀKuₜ`` without solving.
+
+        The primal value at ``f = Ku`` with the best intercept, for any u.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n, n), float64 or float32
+            Symmetric positive semidefinite; not checked.
+        targets, dual_coef : ndarray of shape (t, n) or (n,)
+        sample_weight : ndarray of shape (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        self.validate()
+        kernel = validation.as_kernel(K)
+        rows = np.atleast_2d(np.asarray(targets, dtype=np.float64))
+        duals = np.atleast_2d(np.asarray(dual_coef, dtype=np.float64))
+        ends = []
+        for target, u in zip(rows, duals, strict=True):
+            problem = self.problem(kernel, target, sample_weight)
+            values = function_values(problem, u)
+            ends.append(primal_bound(problem, values, dual_value(problem, u, values))[0])
+        return sum_rounded(ends, np.inf)
+
+
+@dataclass(frozen=True)
+class SVC(_Learner):
+    """``max 1ᵀα − ½(y∘α)ᵀK(y∘α)`` over ``0 ≤ αᵢ ≤ C·wᵢ``, ``yᵀα = 0``: a value.
+
+    Parameters
+    ----------
+    C : float
+        Checked by `validate`, and so by `solve`, not here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.qp_smo.learners import SVC
+    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> SVC(C=10.0).solve(np.outer(x, x), np.sign(x)).dual_coef
+    array([[ 0. , -0.5,  0.5,  0. ]])
+    """
+
+    C: float = 1.0
+    name: ClassVar[str] = "svc"
+    task: ClassVar[str] = "classification"
+
+    def validate(self) -> None:
+        """Raise ValueError unless C is finite and positive."""
+        validation.check_positive("C", self.C)
+
+    def problem(
+        self,
+        K: KernelArray,
+        target: FloatArray,
+        sample_weight: ArrayLike | None = None,
+        *,
+        asymmetry: float = 0.0,
+    ) -> BoxProblem:
+        """Return the box problem of one task; ``target`` has shape (n,)."""
+        bound = validation.check_bounds(self.C, sample_weight, K.shape[0])
+        labels = validation.check_labels(target, bound)
+        return classification(K, labels, bound, asymmetry)
+
+
+@dataclass(frozen=True)
+class SVR(_Learner):
+    """``max yᵀα − ε‖α‖₁ − ½αᵀKα`` over ``|αᵢ| ≤ C·wᵢ``, ``Σα = 0``: a value.
+
+    Parameters
+    ----------
+    C, epsilon : float
+        Checked by `validate`, and so by `solve`, not here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.qp_smo.learners import SVR
+    >>> x = np.array([-1.0, 0.0, 1.0])
+    >>> SVR(C=10.0, epsilon=0.5).solve(np.outer(x, x), x).dual_coef
+    array([[-0.25,  0.  ,  0.25]])
+    """
+
+    C: float = 1.0
+    epsilon: float = 0.1
+    name: ClassVar[str] = "svr"
+    task: ClassVar[str] = "regression"
+
+    def validate(self) -> None:
+        """Raise ValueError unless C is positive and epsilon at least 0, both finite."""
+        validation.check_positive("C", self.C)
+        validation.check_positive("epsilon", self.epsilon, allow_zero=True)
+
+    def problem(
+        self,
+        K: KernelArray,
+        target: FloatArray,
+        sample_weight: ArrayLike | None = None,
+        *,
+        asymmetry: float = 0.0,
+    ) -> BoxProblem:
+        """Return the box problem of one task; ``target`` has shape (n,)."""
+        bound = validation.check_bounds(self.C, sample_weight, K.shape[0])
+        values = validation.check_targets(target, bound)
+        return regression(K, values, bound, float(self.epsilon), asymmetry)

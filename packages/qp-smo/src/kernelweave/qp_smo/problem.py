@@ -1,0 +1,99 @@
+"""The one quadratic program behind every learner, in signed variables."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from kernelweave.kernels_core import clock
+from numpy.typing import NDArray
+
+from .solution import FloatArray
+
+KernelArray = NDArray[np.float64] | NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class BoxProblem:
+    """``max pᵀu − ε‖u‖₁ − ½uᵀKu`` over ``lower ≤ u ≤ upper``, ``Σu = 0``.
+
+    Classification: ``u = y∘α``, ``p = y``, ``ε = 0``, ``u`` between 0 and ``yᵢCᵢ``. Regression:
+    ``u = α``, ``p`` the targets, ``|uᵢ| ≤ Cᵢ``. The Fenchel dual, for ``f = Ku`` and any b, is
+    ``½uᵀKu + Σ upperᵢ(pᵢ − fᵢ − b − ε)₊ − Σ lowerᵢ(fᵢ + b − pᵢ − ε)₊``.
+
+    Attributes
+    ----------
+    K : ndarray of shape (n, n), float64 or float32
+        C-contiguous and flagged read only, so that compiled code has one specialisation.
+    p, lower, upper : ndarray of shape (n,)
+    epsilon : float
+    asymmetry : float
+        A bound of ``max |Kᵢⱼ − Kⱼᵢ|``; the problem is that of the symmetric part of K.
+    exact_kappa : bool
+        Whether ``p`` is ±1 and ``ε`` is 0, so that κ has no rounding error on a grid.
+    """
+
+    K: KernelArray
+    p: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    epsilon: float = 0.0
+    asymmetry: float = 0.0
+    exact_kappa: bool = False
+
+    @property
+    def n_samples(self) -> int:
+        """Return n."""
+        return self.p.size
+
+    @cached_property
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of K in float64."""
+        return np.ascontiguousarray(np.diagonal(self.K), dtype=np.float64)
+
+    def restricted(self, samples: NDArray[np.intp]) -> BoxProblem:
+        """Return the problem of some samples, with a copy of their part of K."""
+        K = cast(KernelArray, np.ascontiguousarray(self.K[np.ix_(samples, samples)]))
+        K.flags.writeable = False
+        return replace(
+            self, K=K, p=self.p[samples], lower=self.lower[samples], upper=self.upper[samples]
+        )
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a solve may go on: a violation to reach, steps, and a moment in time."""
+
+    tol: float
+    max_iter: int
+    deadline: float
+
+    @classmethod
+    def starting_now(cls, tol: float, max_iter: int, max_time: float | None) -> Budget:
+        """Return a budget whose deadline is the earlier of ``max_time`` and the running solve's."""
+        seconds = min(np.inf if max_time is None else max_time, clock.remaining())
+        return cls(tol, max_iter, time.monotonic() + seconds)
+
+    @property
+    def expired(self) -> bool:
+        """Return whether the deadline has passed."""
+        return time.monotonic() >= self.deadline
+
+
+def classification(
+    K: KernelArray, y: FloatArray, bound: FloatArray, asymmetry: float = 0.0
+) -> BoxProblem:
+    """Return the C-SVC dual; ``bound`` (n,) holds the Cᵢ."""
+    signed = y * bound
+    lower, upper = np.minimum(signed, 0.0), np.maximum(signed, 0.0)
+    return BoxProblem(K, y, lower, upper, 0.0, asymmetry, exact_kappa=True)
+
+
+def regression(
+    K: KernelArray, y: FloatArray, bound: FloatArray, epsilon: float, asymmetry: float = 0.0
+) -> BoxProblem:
+    """Return the ε-SVR dual in n signed variables; ``bound`` (n,) holds the Cᵢ."""
+    return BoxProblem(K, y, -bound, bound, epsilon, asymmetry)

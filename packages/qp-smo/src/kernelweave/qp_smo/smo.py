@@ -1,0 +1,193 @@
+"""Sequential minimal optimisation: chunks of compiled steps, shrinking by compaction."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from kernelweave.kernels_core import memory
+
+from . import _njit_gram, _njit_smo
+from .bounds import function_values
+from .problem import BoxProblem, Budget, KernelArray
+from .solution import FloatArray, SolveStatus
+
+_CHUNK_SECONDS = 0.03
+_SMALLEST_COMPACTED = 200
+_COMPACT_BELOW = 0.7
+# Sub-matrices larger than this many samples ask the memory budget first.
+_SMALL_SUBGRAM = 2000
+_TINY = 1e-300
+
+
+@dataclass
+class Workspace:
+    """The arrays that the compiled steps change, for all samples or for the active ones.
+
+    Attributes
+    ----------
+    index : ndarray of shape (m,) or None
+        The samples of the whole problem; None means all of them.
+    """
+
+    K: KernelArray
+    diag: FloatArray
+    u: FloatArray
+    g: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    epsilon: float
+    index: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        self.up = np.empty_like(self.u)
+        self.down = np.empty_like(self.u)
+        self.score = np.empty_like(self.u)
+        _njit_smo.set_offsets(self.u, self.lower, self.upper, self.up, self.down, self.epsilon)
+
+    def step(self, tol: float, tau: float, n_steps: int) -> tuple[int, float, float, bool]:
+        """Take compiled steps."""
+        return _njit_smo.smo_steps(  # type: ignore[no-any-return]
+            self.K,
+            self.diag,
+            self.u,
+            self.g,
+            self.lower,
+            self.upper,
+            self.up,
+            self.down,
+            self.score,
+            self.epsilon,
+            tol,
+            tau,
+            n_steps,
+        )
+
+    def compacted(self, top: float, bottom: float) -> Workspace | None:
+        """Return a workspace without the samples that no violating pair contains, if it pays."""
+        m = self.u.size
+        keep = (self.g + self.up >= bottom) | (self.g + self.down <= top)
+        n_keep = int(np.count_nonzero(keep))
+        if n_keep > _COMPACT_BELOW * m or n_keep < 2:
+            return None
+        nbytes = n_keep * n_keep * self.K.itemsize
+        if n_keep > _SMALL_SUBGRAM and nbytes > memory.limit_bytes() // 2:
+            return None
+        local = np.flatnonzero(keep)
+        sub = np.empty((n_keep, n_keep), dtype=self.K.dtype)
+        _njit_gram.sub_gram(self.K, local, sub)
+        sub.flags.writeable = False
+        return Workspace(
+            sub,
+            self.diag[local],
+            self.u[local],
+            self.g[local],
+            self.lower[local],
+            self.upper[local],
+            self.epsilon,
+            local if self.index is None else self.index[local],
+        )
+
+
+@dataclass
+class SmoRun:
+    """Where a run of SMO stopped.
+
+    Attributes
+    ----------
+    u : ndarray of shape (n,)
+        In the box, ``Σu = 0`` up to rounding.
+    f : ndarray of shape (n,)
+        ``Ku`` as the steps have carried it.
+    n_iter : int
+    rows : float
+        Rows of K read, in units of n entries.
+    status : SolveStatus
+    """
+
+    u: FloatArray
+    f: FloatArray
+    n_iter: int
+    rows: float
+    status: SolveStatus
+
+
+class _Chunks:
+    """The number of steps that take about `_CHUNK_SECONDS`, learned on the way."""
+
+    def __init__(self, n_samples: int) -> None:
+        self.n_steps = max(32, 3_000_000 // (n_samples + 100))
+
+    def learn(self, n_steps: int, seconds: float) -> None:
+        if n_steps > 0 and seconds > 0.0:
+            fit = int(_CHUNK_SECONDS * n_steps / seconds)
+            self.n_steps = max(16, min(fit, 2 * self.n_steps))
+
+
+def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> SmoRun:
+    """Maximise the dual by second-order SMO from a feasible point.
+
+    Fan, Chen, Lin, JMLR 2005, on n signed variables; samples at a bound that no violating pair
+    contains are dropped by copying the active part of K. The run returns to Python about every
+    30 ms, where the deadline and Ctrl-C are seen.
+
+    Parameters
+    ----------
+    problem : BoxProblem
+    u, f : ndarray of shape (n,)
+        A point of the box with ``Σu = 0``, and ``Ku``; u is changed in place.
+    budget : Budget
+
+    Returns
+    -------
+    SmoRun
+    """
+    n = u.size
+    diag = problem.diagonal
+    tau = max(1e-12 * abs(float(diag.sum())) / n, _TINY)
+    full = Workspace(
+        problem.K, diag, u, problem.p - f, problem.lower, problem.upper, problem.epsilon
+    )
+    run = SmoRun(u, f, 0, 0.0, SolveStatus.CONVERGED)
+    work, chunks = full, _Chunks(n)
+    until_shrink = max(n, 500)
+    while True:
+        limit = min(chunks.n_steps, until_shrink, budget.max_iter - run.n_iter)
+        start = time.perf_counter()
+        done, top, bottom, stalled = work.step(budget.tol, tau, limit)
+        chunks.learn(done, time.perf_counter() - start)
+        run.n_iter += done
+        run.rows += 2.0 * done * work.u.size / n
+        until_shrink -= done
+        finished = stalled or top - bottom <= budget.tol
+        over = run.n_iter >= budget.max_iter or budget.expired
+        if (finished or over) and work is not full:
+            run.rows += _restore(problem, full, work)
+            work, until_shrink = full, max(n, 500)
+        elif finished:
+            run.status = SolveStatus.STALLED if stalled else SolveStatus.CONVERGED
+            break
+        if over:
+            late = run.n_iter < budget.max_iter
+            run.status = SolveStatus.MAX_TIME if late else SolveStatus.MAX_ITER
+            break
+        if until_shrink <= 0:
+            until_shrink = max(work.u.size, 500)
+            smaller = work.compacted(top, bottom) if work.u.size > _SMALLEST_COMPACTED else None
+            if smaller is not None:
+                if work is not full:
+                    full.u[work.index] = work.u
+                run.rows += smaller.u.size * smaller.u.size / n
+                work = smaller
+    run.f = problem.p - full.g
+    return run
+
+
+def _restore(problem: BoxProblem, full: Workspace, active: Workspace) -> int:
+    """Write the active part back and compute the gradient of all samples afresh."""
+    full.u[active.index] = active.u
+    values = function_values(problem, full.u)
+    np.subtract(problem.p, values.f, out=full.g)
+    _njit_smo.set_offsets(full.u, full.lower, full.upper, full.up, full.down, full.epsilon)
+    return values.n_rows

@@ -1,0 +1,187 @@
+"""C-SVC and ε-SVR on a Gram matrix, with both ends of the interval certified."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import validation
+from .bounds import certify
+from .engine import Backend, Outcome, solve_box
+from .problem import BoxProblem, Budget, classification, regression
+from .solution import DualSolution, warn_unless_converged
+
+DEFAULT_MAX_ITER = 10_000_000
+
+
+def solution_from(problem: BoxProblem, outcome: Outcome, *, signed: bool) -> DualSolution:
+    """Certify an outcome; ``signed`` says whether α is u itself (regression) or ``|u|``."""
+    proof = certify(problem, outcome.landing)
+    u = outcome.landing.point.u
+    return DualSolution(
+        alpha=u if signed else np.abs(u),
+        intercept=proof.intercept,
+        lower_bound=proof.lower,
+        upper_bound=proof.upper,
+        objective=proof.objective,
+        kkt_violation=proof.kkt_violation,
+        n_iter=outcome.n_iter,
+        status=outcome.status,
+        dual_coef=u,
+        kappa=proof.kappa,
+        function_values=outcome.landing.values.f,
+        n_kernel_rows=math.ceil(outcome.rows),
+        backend=outcome.backend,
+        log=outcome.log,
+    )
+
+
+def solve_svc(
+    K: ArrayLike,
+    y: ArrayLike,
+    *,
+    C: float,
+    alpha0: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-3,
+    max_iter: int = DEFAULT_MAX_ITER,
+    max_time: float | None = None,
+    backend: Backend = "auto",
+    check: bool = True,
+) -> DualSolution:
+    """Solve ``max 1ᵀα − ½(y∘α)ᵀK(y∘α)`` over ``0 ≤ αᵢ ≤ Cᵢ``, ``yᵀα = 0``.
+
+    It is the dual of ``min ½‖f‖² + Σ Cᵢ max(0, 1 − yᵢ(f(xᵢ) + b))`` with ``Cᵢ = C·wᵢ``: the C of
+    scikit-learn's SVC.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n), float64 or float32
+        Symmetric; never copied when it is contiguous. Bounds are computed in float64 either way.
+        The upper bound needs K positive semidefinite.
+    y : ndarray of shape (n,)
+        Labels -1 and +1, both present.
+    C : float
+    alpha0 : ndarray of shape (n,), optional
+        A warm start; an infeasible one is clipped and balanced.
+    sample_weight : ndarray of shape (n,), optional
+        At least 0. A sample of weight 0 has ``α = 0`` and changes nothing.
+    tol : float
+        The maximal violating pair that is left, in units of y.
+    max_iter : int
+    max_time : float, optional
+        Seconds; the deadline of the running solve (`kernelweave.kernels_core.clock`) holds too.
+    backend : {"auto", "smo", "interior-point", "libsvm"}
+        ``auto``: SMO, and the interior point where SMO is slow.
+    check : bool
+        Whether to check that K is finite and symmetric, which costs n² loads. With False the
+        caller vouches for it: the bounds then take K as exactly symmetric.
+
+    Returns
+    -------
+    DualSolution
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, a class is missing, or K is not finite and symmetric.
+
+    Notes
+    -----
+    Fan, Chen, Lin, *Working set selection using second order information for training support
+    vector machines*, JMLR 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.qp_smo import solve_svc
+    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> s = solve_svc(np.outer(x, x), np.sign(x), C=10.0)
+    >>> s.alpha
+    array([0. , 0.5, 0.5, 0. ])
+    >>> s.lower_bound <= 0.5 <= s.upper_bound
+    True
+    """
+    kernel = validation.as_kernel(K)
+    validation.check_limits(tol, max_iter, max_time)
+    bound = validation.check_bounds(C, sample_weight, kernel.shape[0])
+    labels = validation.check_labels(y, bound)
+    start = validation.check_start(alpha0, labels.size)
+    asymmetry = validation.check_kernel(kernel) if check else 0.0
+    problem = classification(kernel, labels, bound, asymmetry)
+    budget = Budget.starting_now(tol, max_iter, max_time)
+    outcome = solve_box(problem, None if start is None else labels * start, budget, backend)
+    solution = solution_from(problem, outcome, signed=False)
+    warn_unless_converged(solution, tol=tol)
+    return solution
+
+
+def solve_svr(
+    K: ArrayLike,
+    y: ArrayLike,
+    *,
+    C: float,
+    epsilon: float,
+    alpha0: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-3,
+    max_iter: int = DEFAULT_MAX_ITER,
+    max_time: float | None = None,
+    backend: Backend = "auto",
+    check: bool = True,
+) -> DualSolution:
+    """Solve ``max yᵀα − ε‖α‖₁ − ½αᵀKα`` over ``|αᵢ| ≤ Cᵢ``, ``Σα = 0``.
+
+    It is the dual of ``min ½‖f‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ) − b| − ε)`` with ``Cᵢ = C·wᵢ``: C and
+    ε of scikit-learn's SVR. There are n signed variables, not 2n.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n), float64 or float32
+        As in `solve_svc`.
+    y : ndarray of shape (n,)
+        Targets.
+    C : float
+    epsilon : float
+        At least 0: the half-width of the tube.
+    alpha0, sample_weight, tol, max_iter, max_time, backend, check
+        As in `solve_svc`; ``alpha0`` is signed.
+
+    Returns
+    -------
+    DualSolution
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or K is not finite and symmetric.
+
+    Notes
+    -----
+    The same second-order working set as `solve_svc`; a step follows the pair over the kinks of
+    ``‖α‖₁`` instead of stopping at them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.qp_smo import solve_svr
+    >>> x = np.array([-1.0, 0.0, 1.0])
+    >>> s = solve_svr(np.outer(x, x), x, C=10.0, epsilon=0.5)
+    >>> s.alpha
+    array([-0.25,  0.  ,  0.25])
+    """
+    kernel = validation.as_kernel(K)
+    validation.check_limits(tol, max_iter, max_time)
+    bound = validation.check_bounds(C, sample_weight, kernel.shape[0])
+    targets = validation.check_targets(y, bound)
+    width = validation.check_positive("epsilon", epsilon, allow_zero=True)
+    start = validation.check_start(alpha0, targets.size)
+    asymmetry = validation.check_kernel(kernel) if check else 0.0
+    problem = regression(kernel, targets, bound, width, asymmetry)
+    budget = Budget.starting_now(tol, max_iter, max_time)
+    outcome = solve_box(problem, start, budget, backend)
+    solution = solution_from(problem, outcome, signed=True)
+    warn_unless_converged(solution, tol=tol)
+    return solution

@@ -1,0 +1,140 @@
+"""Checks of what a caller passes, before any work."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _njit_gram
+from .problem import KernelArray
+from .solution import FloatArray
+
+_ASYMMETRY_LIMIT = 1e-6
+
+
+def as_kernel(K: ArrayLike) -> KernelArray:
+    """Return K as a read-only C-contiguous view in float64 or float32; copy only if it must be.
+
+    A Fortran-ordered K is transposed instead of copied: it is symmetric.
+    """
+    array: NDArray[Any] = np.asarray(K)
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise ValueError(f"K must be a square matrix (n, n), got shape {array.shape}")
+    if array.shape[0] == 0:
+        raise ValueError("K has no samples (shape (0, 0)); at least 2 are needed")
+    if array.dtype not in (np.float64, np.float32):
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"K must hold real numbers, got dtype {array.dtype}")
+        array = array.astype(np.float64)
+    if array.flags.f_contiguous and not array.flags.c_contiguous:
+        array = array.T
+    view: KernelArray = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def check_kernel(K: KernelArray) -> float:
+    """Return ``max |Kᵢⱼ − Kⱼᵢ|`` after checking that K is finite and symmetric: n² loads.
+
+    Raises
+    ------
+    ValueError
+        If an entry is NaN or infinite (the message gives its place), or if the asymmetry is more
+        than 1e-6 times the largest entry.
+    """
+    largest, asymmetry, finite = _njit_gram.scan_gram(K)
+    if not finite:
+        row, column = np.argwhere(~np.isfinite(K))[0]
+        raise ValueError(
+            f"K must be finite, got {K[row, column]} at position ({row}, {column}): check the "
+            "features for missing values or overflow"
+        )
+    if asymmetry > _ASYMMETRY_LIMIT * largest:
+        raise ValueError(
+            f"K must be symmetric, got max |K - K.T| = {asymmetry:.3g} with entries up to "
+            f"{largest:.3g}: pass (K + K.T) / 2 if that is what you mean"
+        )
+    return float(asymmetry)
+
+
+def _vector(name: str, values: ArrayLike, n: int) -> FloatArray:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold real numbers: {error}") from None
+    if array.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},), one entry a sample, got {array.shape}")
+    if not np.isfinite(array).all():
+        bad = np.flatnonzero(~np.isfinite(array))[0]
+        raise ValueError(f"{name} must be finite, got {array[bad]} at position {bad}")
+    return np.ascontiguousarray(array)
+
+
+def check_positive(name: str, value: float, *, allow_zero: bool = False) -> float:
+    """Return the value as a float, or raise if it is not finite and positive."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {value!r}") from None
+    if not math.isfinite(number) or number < 0.0 or (number == 0.0 and not allow_zero):
+        sign = "at least 0" if allow_zero else "positive"
+        raise ValueError(f"{name} must be finite and {sign}, got {value!r}")
+    return number
+
+
+def check_limits(tol: float, max_iter: int, max_time: float | None) -> None:
+    """Raise unless the stopping rules make sense."""
+    check_positive("tol", tol)
+    if isinstance(max_iter, bool) or int(max_iter) != max_iter or max_iter < 1:
+        raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}")
+    if max_time is not None and not max_time >= 0.0:
+        raise ValueError(f"max_time must be a number of seconds or None, got {max_time!r}")
+
+
+def check_bounds(C: float, sample_weight: ArrayLike | None, n: int) -> FloatArray:
+    """Return ``Cᵢ = C · sample_weightᵢ`` of shape (n,)."""
+    bound = check_positive("C", C)
+    if sample_weight is None:
+        return np.full(n, bound)
+    weight = _vector("sample_weight", sample_weight, n)
+    if weight.min() < 0.0:
+        at = int(np.argmin(weight))
+        raise ValueError(f"sample_weight must be at least 0, got {weight[at]} at position {at}")
+    with np.errstate(over="ignore"):
+        product = bound * weight
+    if not np.all(np.isfinite(product)):
+        raise ValueError(f"C * sample_weight overflows (C={C!r}): lower C or the weights")
+    return product
+
+
+def check_labels(y: ArrayLike, bound: FloatArray) -> FloatArray:
+    """Return labels of ±1 after checking that both have a sample of positive weight."""
+    labels = _vector("y", y, bound.size)
+    if not (np.abs(labels) == 1.0).all():
+        odd = np.flatnonzero(np.abs(labels) != 1.0)[0]
+        raise ValueError(
+            f"y must hold -1 and +1 only, got {labels[odd]} at position {odd}: encode the two "
+            "classes first"
+        )
+    signed = labels * bound
+    if signed.min() < 0.0 < signed.max():
+        return labels
+    missing = -1 if signed.min() >= 0.0 else 1
+    cause = "all its samples have weight 0" if missing in labels else "there is no such sample"
+    raise ValueError(f"y must hold both classes, but class {missing:+d} is missing ({cause})")
+
+
+def check_targets(y: ArrayLike, bound: FloatArray) -> FloatArray:
+    """Return finite targets of shape (n,)."""
+    targets = _vector("y", y, bound.size)
+    if not np.any(bound > 0.0):
+        raise ValueError("sample_weight must be positive somewhere, got zeros only")
+    return targets
+
+
+def check_start(alpha0: ArrayLike | None, n: int) -> FloatArray | None:
+    """Return the warm start as a fresh array of shape (n,), or None."""
+    return None if alpha0 is None else _vector("alpha0", alpha0, n).copy()

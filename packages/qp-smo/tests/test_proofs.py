@@ -1,0 +1,165 @@
+"""Both ends of the interval, and exact feasibility, in rational arithmetic."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from kernelweave.qp_smo import SVC, SVR, solve_svc, solve_svr
+from kernelweave.qp_smo.bounds import best_intercept
+from kernelweave.qp_smo.feasible import starting_point, to_grid
+from kernelweave.qp_smo.problem import classification, regression
+from svm_problems import exact, exact_dual, exact_primal, rbf, real_targets, two_classes
+
+
+def assert_exactly_feasible(u, lower, upper):
+    values = exact(u)
+    assert sum(values) == 0
+    assert float(u.sum()) == 0.0
+    assert float(u[::-1].sum()) == 0.0
+    assert math.fsum(u) == 0.0
+    assert all(a <= x <= b for a, x, b in zip(exact(lower), values, exact(upper), strict=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("C", [0.1, 1 / 3, 100.0, 1e8])
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-8])
+def test_svc_ends_hold_in_exact_arithmetic(C, tol, dtype):
+    X, y = two_classes(n=24, seed=7)
+    K = rbf(X, 0.7).astype(dtype)
+    weight = np.random.default_rng(0).uniform(0.1, 1.9, size=24)
+    s = solve_svc(K, y, C=C, sample_weight=weight, tol=tol)
+    bound = C * weight
+    lower, upper = np.minimum(y * bound, 0.0), np.maximum(y * bound, 0.0)
+    assert_exactly_feasible(s.dual_coef, lower, upper)
+    value = exact_dual(K, y, 0, s.dual_coef)
+    primal = exact_primal(K, y, 0, lower, upper, s.dual_coef, s.intercept)
+    assert Fraction(s.lower_bound) <= value
+    assert value <= primal <= Fraction(s.upper_bound)
+    assert Fraction(s.kappa) == sum(exact(s.alpha))
+    size = float(np.abs(s.dual_coef) @ np.abs(K) @ np.abs(s.dual_coef)) + abs(s.kappa)
+    assert float(value) - s.lower_bound <= 1e-13 * size
+    assert s.upper_bound - float(primal) <= 1e-13 * (size + float(bound.sum()))
+
+
+@pytest.mark.parametrize("C", [0.1, 100.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7])
+@pytest.mark.parametrize("tol", [1e-1, 1e-8])
+def test_svr_ends_hold_in_exact_arithmetic(C, epsilon, tol):
+    X, y = real_targets(n=24, seed=7)
+    K = rbf(X, 0.7)
+    s = solve_svr(K, y, C=C, epsilon=epsilon, tol=tol)
+    upper = np.full(24, C)
+    assert_exactly_feasible(s.alpha, -upper, upper)
+    value = exact_dual(K, y, epsilon, s.alpha)
+    primal = exact_primal(K, y, epsilon, -upper, upper, s.alpha, s.intercept)
+    assert Fraction(s.lower_bound) <= value <= primal <= Fraction(s.upper_bound)
+    linear = exact_dual(np.zeros((24, 24)), y, epsilon, s.alpha)
+    assert Fraction(s.kappa) <= linear
+    assert s.kappa == pytest.approx(float(linear), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 5, 20])
+def test_ends_hold_when_stopped_early(max_iter):
+    X, y = two_classes(n=24, seed=11)
+    K = X @ X.T
+    with pytest.warns(match="max_iter"):
+        s = solve_svc(K, y, C=50.0, tol=1e-9, max_iter=max_iter)
+    reference = solve_svc(K, y, C=50.0, tol=1e-9)
+    assert s.lower_bound <= reference.upper_bound
+    assert s.upper_bound >= reference.lower_bound
+    assert Fraction(s.lower_bound) <= exact_dual(K, y, 0, s.dual_coef)
+
+
+def test_asymmetry_widens_the_interval_as_it_must():
+    X, y = two_classes(n=20, seed=2)
+    K = rbf(X, 0.5)
+    skew = K + 1e-9 * np.triu(np.random.default_rng(0).normal(size=K.shape), 1)
+    s = solve_svc(skew, y, C=1.0, tol=1e-9)
+    symmetric = 0.5 * (skew + skew.T)
+    upper = np.maximum(y, 0.0)
+    primal = exact_primal(symmetric, y, 0, np.minimum(y, 0.0), upper, s.dual_coef, s.intercept)
+    value = exact_dual(symmetric, y, 0, s.dual_coef)
+    assert Fraction(s.lower_bound) <= value <= primal <= Fraction(s.upper_bound)
+    assert s.gap < 1e-6
+
+
+reals = st.floats(-1.0, 1.0, allow_nan=False)
+
+
+@settings(max_examples=150, deadline=None)
+@example(u=[2.0937218611755596e-07, 2.220446049250313e-16, -1.0], scale=1e-200, signed=False)
+@example(u=[0.0, 1.0], scale=1e-200, signed=False)
+@given(
+    u=st.lists(reals, min_size=2, max_size=40),
+    scale=st.sampled_from([1e-200, 1e-9, 0.1, 1.0, 7.3, 1e9, 1e200]),
+    signed=st.booleans(),
+)
+def test_grid_points_are_feasible_whatever_comes_in(u, scale, signed):
+    u = np.array(u) * scale * 1.7
+    bound = np.full(u.size, scale)
+    bound[::3] *= 0.37
+    lower = -bound
+    if not signed:
+        lower, bound = np.where(u > 0, 0.0, -bound), np.where(u > 0, bound, 0.0)
+    point = to_grid(starting_point(u, lower, bound), lower, bound)
+    assert_exactly_feasible(point.u, lower, bound)
+    assert np.all(point.lower >= lower)
+    assert np.all(point.upper <= bound)
+    balanced = starting_point(u, lower, bound)
+    finest = 2.0**-1000
+    allowed = 1e-12 * np.abs(balanced).sum() + abs(math.fsum(balanced)) + u.size * finest
+    assert np.abs(point.u - balanced).max() <= allowed
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3])
+def test_intercept_minimises_the_primal(epsilon):
+    rng = np.random.default_rng(3)
+    y = np.where(rng.random(31) > 0.4, 1.0, -1.0)
+    f, bound = rng.normal(size=31), rng.uniform(0.1, 2.0, size=31)
+    K = np.eye(31)
+    problem = (
+        classification(K, y, bound) if epsilon == 0.0 else regression(K, y + f, bound, epsilon)
+    )
+
+    def loss(b):
+        r = problem.p - f - b
+        above, below = np.maximum(r - epsilon, 0), np.maximum(-r - epsilon, 0)
+        return problem.upper @ above - problem.lower @ below
+
+    best = loss(best_intercept(problem, f))
+    assert best <= min(loss(b) for b in np.linspace(-4, 4, 4001)) + 1e-12
+
+
+def test_a_flat_intercept_is_the_middle():
+    problem = classification(np.eye(2), np.array([1.0, -1.0]), np.ones(2))
+    assert best_intercept(problem, np.array([3.0, -2.0])) == pytest.approx(-0.5)
+
+
+def test_cut_is_valid_for_another_gram():
+    X, y = two_classes(n=30, seed=1)
+    learner = SVC(C=2.0)
+    solution = learner.solve(rbf(X, 0.5), y)
+    u = solution.dual_coef[0]
+    for gamma in (0.1, 1.0, 3.0):
+        other = rbf(X, gamma)
+        cut = solution.kappa - 0.5 * float(u @ other @ u)
+        assert cut <= learner.solve(other, y).upper_bound
+        assert learner.primal_upper_bound(other, y, u) >= learner.solve(other, y).lower_bound
+
+
+def test_multi_task_sums_are_rounded_outwards():
+    X, y = real_targets(n=30)
+    targets = np.stack([y, -2.0 * y, y**2])
+    learner = SVR(C=2.0, epsilon=0.05)
+    together = learner.solve(rbf(X, 0.5), targets, tol=1e-6)
+    assert together.dual_coef.shape == (3, 30)
+    parts = [learner.solve(rbf(X, 0.5), t, tol=1e-6) for t in targets]
+    assert Fraction(together.kappa) <= sum(exact([p.kappa for p in parts]))
+    assert Fraction(together.lower_bound) <= sum(exact([p.lower_bound for p in parts]))
+    assert Fraction(together.upper_bound) >= sum(exact([p.upper_bound for p in parts]))
+    assert together.upper_bound == pytest.approx(sum(p.upper_bound for p in parts), rel=1e-12)

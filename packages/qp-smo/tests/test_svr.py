@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from kernelweave.qp_smo import SolveStatus, solve_svr
+from sklearn.datasets import load_diabetes
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+from svm_problems import rbf, real_targets, violation
+
+
+def clarabel_svr(K, y, bound, epsilon):
+    values, vectors = np.linalg.eigh(K)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    u = cp.Variable(y.size)
+    value = y @ u - epsilon * cp.norm1(u) - 0.5 * cp.sum_squares(root.T @ u)
+    problem = cp.Problem(cp.Maximize(value), [u <= bound, u >= -bound, cp.sum(u) == 0])
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    return problem.value
+
+
+@pytest.mark.parametrize("backend", ["smo", "interior-point"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize(("kernel", "C"), [("rbf", 1.0), ("rbf", 100.0), ("linear", 10.0)])
+def test_brackets_and_matches_clarabel(kernel, C, epsilon, backend):
+    X, y = real_targets(n=80, seed=4)
+    K = rbf(X, 0.3) if kernel == "rbf" else X @ X.T
+    solution = solve_svr(K, y, C=C, epsilon=epsilon, tol=1e-8, backend=backend)
+    reference = clarabel_svr(K, y, C, epsilon)
+    assert solution.status is SolveStatus.CONVERGED
+    assert solution.objective == pytest.approx(reference, rel=1e-8)
+    assert solution.lower_bound <= reference * (1 + 1e-9)
+    assert solution.upper_bound >= reference * (1 - 1e-9)
+    lower = np.full(y.size, -C)
+    left = violation(K, y, epsilon, lower, -lower, solution.alpha, 1e-12 * C)
+    assert left <= 1e-8 + 1e-10
+
+
+def test_agrees_with_scikit_learn():
+    X, y = load_diabetes(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    y = (y - y.mean()) / y.std()
+    K = rbf(X, 0.03)
+    ours = solve_svr(K, y, C=2.0, epsilon=0.2, tol=1e-7)
+    theirs = SVR(C=2.0, epsilon=0.2, kernel="precomputed", tol=1e-7).fit(K, y)
+    dense = np.zeros(y.size)
+    dense[theirs.support_] = theirs.dual_coef_[0]
+    # Its solver keeps K in float32: 6e-8 of C times the diagonal in the gradient.
+    np.testing.assert_allclose(ours.alpha, dense, atol=1e-4)
+    assert ours.intercept == pytest.approx(theirs.intercept_[0], abs=1e-5)
+    exact = float(dense @ y) - 0.2 * np.abs(dense).sum() - 0.5 * float(dense @ K @ dense)
+    assert exact <= ours.objective * (1 + 1e-9)
+
+
+def test_a_wide_tube_needs_no_samples():
+    X, y = real_targets()
+    solution = solve_svr(rbf(X, 0.5), y, C=1.0, epsilon=10.0)
+    assert not solution.alpha.any()
+    assert solution.upper_bound == 0.0 == solution.lower_bound
+    assert np.all(np.abs(y - solution.intercept) <= 10.0)
+
+
+def test_weights_match_clarabel_and_zero_equals_removal():
+    X, y = real_targets(n=70, seed=9)
+    K = rbf(X, 0.5)
+    weight = np.random.default_rng(2).uniform(0.0, 2.0, size=y.size)
+    weight[10:20] = 0.0
+    solution = solve_svr(K, y, C=2.0, epsilon=0.1, sample_weight=weight, tol=1e-8)
+    assert solution.objective == pytest.approx(clarabel_svr(K, y, 2.0 * weight, 0.1), rel=1e-8)
+    keep = weight > 0.0
+    removed = solve_svr(
+        K[np.ix_(keep, keep)], y[keep], C=2.0, epsilon=0.1, sample_weight=weight[keep], tol=1e-8
+    )
+    np.testing.assert_allclose(solution.alpha[keep], removed.alpha, atol=1e-6)
+
+
+def test_warm_start_from_the_optimum():
+    X, y = real_targets(n=120, seed=1)
+    K = rbf(X, 0.5)
+    cold = solve_svr(K, y, C=0.7, epsilon=0.05, tol=1e-6)
+    warm = solve_svr(K, y, C=0.7, epsilon=0.05, tol=1e-6, alpha0=cold.alpha)
+    assert warm.n_iter <= 2 < cold.n_iter
+
+
+def test_translation_of_the_targets_moves_the_intercept_only():
+    X, y = real_targets(seed=8)
+    K = rbf(X, 0.5)
+    one = solve_svr(K, y, C=1.0, epsilon=0.1, tol=1e-9)
+    moved = solve_svr(K, y + 1000.0, C=1.0, epsilon=0.1, tol=1e-9)
+    assert moved.intercept - one.intercept == pytest.approx(1000.0, abs=1e-6)
+    assert moved.objective == pytest.approx(one.objective, rel=1e-8)

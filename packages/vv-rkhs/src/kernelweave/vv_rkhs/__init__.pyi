@@ -1,0 +1,53 @@
+from .classifier import MatrixValuedKernelClassifier
+from .constraint import FrobeniusOutputKernels, SeparableKernels
+from .family import PrecomputedFamily
+from .learner import VectorLeastSquares
+from .output import OutputSubproblem, closed_form_output_kernel
+from .parameters import SeparableKernel, VectorSolution
+from .penalties import ElasticNet, GroupNorm, Penalty, SquaredLpNorm, update_weights
+from .rademacher import rademacher_average, rademacher_bound
+from .regressor import MatrixValuedKernelRegressor
+from .sylvester import (
+    EigenFactors,
+    FactoredGram,
+    SylvesterSolution,
+    choose_method,
+    solve_sylvester,
+    solve_sylvester_cg,
+    solve_sylvester_cholesky,
+    solve_sylvester_columns,
+    solve_sylvester_eigen,
+    solve_sylvester_low_rank,
+)
+
+__all__ = [
+    "EigenFactors",
+    "ElasticNet",
+    "FactoredGram",
+    "FrobeniusOutputKernels",
+    "GroupNorm",
+    "MatrixValuedKernelClassifier",
+    "MatrixValuedKernelRegressor",
+    "OutputSubproblem",
+    "Penalty",
+    "PrecomputedFamily",
+    "SeparableKernel",
+    "SeparableKernels",
+    "SquaredLpNorm",
+    "SylvesterSolution",
+    "VectorLeastSquares",
+    "VectorSolution",
+    "__version__",
+    "choose_method",
+    "closed_form_output_kernel",
+    "rademacher_average",
+    "rademacher_bound",
+    "solve_sylvester",
+    "solve_sylvester_cg",
+    "solve_sylvester_cholesky",
+    "solve_sylvester_columns",
+    "solve_sylvester_eigen",
+    "solve_sylvester_low_rank",
+    "update_weights",
+]
+__version__: str

@@ -1,0 +1,78 @@
+"""What this package registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
+
+_JOINT = (("dictionary", "vector-least-squares", "separable-kernels"),)
+_FROBENIUS = (("dictionary", "vector-least-squares", "frobenius-output-kernels"),)
+_TASKS = ("classification", "regression")
+_SCALING = {"m": 1.0, "l": 3.0, "n": 1.0}
+
+
+@hookimpl
+def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -> None:
+    register(
+        AlgorithmSpec(
+            name="vv-spg",
+            target="kernelweave.vv_rkhs.spg:SpectralProjectedGradient",
+            accepts=_JOINT,
+            tasks=_TASKS,
+            paper="Sindhwani, Minh and Lozano 2013, problem (9); Birgin, Martínez and Raydan 2000",
+            summary="spectral projected gradient over kernel weights and output kernel",
+            scaling=_SCALING,
+        )
+    )
+    register(
+        AlgorithmSpec(
+            name="vv-block-descent",
+            target="kernelweave.vv_rkhs.block_descent:BlockDescent",
+            accepts=_JOINT,
+            tasks=_TASKS,
+            paper="Sindhwani, Minh and Lozano 2013, section 3.1, corrected",
+            summary="conjugate gradients for C, closed form for the weights, Hazan's steps for L",
+            scaling={"m": 1.0, "l": 2.0, "n": 1.0},
+        )
+    )
+    register(
+        AlgorithmSpec(
+            name="vv-dinuzzo",
+            target="kernelweave.vv_rkhs.dinuzzo:OutputKernelLearning",
+            accepts=_FROBENIUS,
+            tasks=_TASKS,
+            paper="Dinuzzo, Ong, Gehler and Pillonetto 2011",
+            summary="output kernel learning with a squared Frobenius norm, exact solves",
+            scaling={"m": 1.0, "l": 3.0, "n": 3.0},
+        )
+    )
+
+
+@hookimpl
+def kernelweave_register_learners(register: Callable[[ComponentSpec], None]) -> None:
+    register(
+        ComponentSpec(
+            name="vector-least-squares",
+            target="kernelweave.vv_rkhs.learner:VectorLeastSquares",
+            summary="(1/l) Σ ‖f(xᵢ) − yᵢ‖² + λ‖f‖²",
+        )
+    )
+
+
+@hookimpl
+def kernelweave_register_constraints(register: Callable[[ComponentSpec], None]) -> None:
+    register(
+        ComponentSpec(
+            name="separable-kernels",
+            target="kernelweave.vv_rkhs.constraint:SeparableKernels",
+            summary="weights with a regulariser, L ⪰ 0 with tr L ≤ τ",
+        )
+    )
+    register(
+        ComponentSpec(
+            name="frobenius-output-kernels",
+            target="kernelweave.vv_rkhs.constraint:FrobeniusOutputKernels",
+            summary="fixed weights, L ⪰ 0 with ρ‖L‖² in the objective",
+        )
+    )

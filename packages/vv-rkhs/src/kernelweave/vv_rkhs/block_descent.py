@@ -1,0 +1,148 @@
+"""Block coordinate descent over C, weights and output kernel (V, section 3.1), corrected.
+
+As printed, L is updated with a C that belongs to the previous weights, which can raise the
+objective; the update of the weights oscillates for p > 1; Hazan's line search leaves the cone.
+Here C is solved again before every L step, and the formulas are those of ERRATA.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import Problem, Status
+
+from .objective import Evaluation
+from .output import OutputSubproblem, closed_form_output_kernel
+from .parameters import SeparableKernel, VectorSolution
+from .setting import Setting, setting_of
+
+Matrix = npt.NDArray[np.float64]
+OUTPUT_STEPS = ("hazan", "open-loop", "closed-form")
+_PATIENCE = 5
+
+
+@dataclass
+class BlockState:
+    """An iterate.
+
+    Attributes
+    ----------
+    point : Evaluation
+        J and C at the iterate.
+    idle : int
+        Steps in a row that changed the value by rounding only.
+    """
+
+    point: Evaluation
+    idle: int = 0
+
+
+class BlockDescent:
+    """``vv-block-descent``: C by conjugate gradients, η in closed form, L by Hazan's algorithm.
+
+    Parameters reach it through ``solve``: see `init`.
+    """
+
+    setting: Setting
+
+    def init(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        *,
+        cg_tol: float = 1e-6,
+        sdp_iter: int = 100,
+        output_step: str = "hazan",
+        method: str = "cg",
+        dtype: str = "float64",
+        stationarity_tol: float = 1e-5,
+    ) -> BlockState:
+        """Evaluate the start: even weights, L = (τ/n) I.
+
+        Parameters
+        ----------
+        problem : Problem
+            With a dictionary, vector-valued least squares and `SeparableKernels`.
+        random_state : RandomState
+            Unused: the method is deterministic.
+        cg_tol : float, default=1e-6
+            Relative residual of the C solves, V's cg_ε.
+        sdp_iter : int, default=100
+            Hazan steps per update of L, V's sdp_iter.
+        output_step : {"hazan", "open-loop", "closed-form"}, default="hazan"
+            Exact line search, step 2/k, or L = τ G½/tr G½.
+        method : str, default="cg"
+            C solver, see `solve_sylvester`.
+        dtype : {"float64", "float32"}, default="float64"
+            Precision of the stack of Gram matrices.
+        stationarity_tol : float, default=1e-5
+            Where joint learning, which has no certificate, stops.
+
+        Returns
+        -------
+        BlockState
+            The start.
+        """
+        if output_step not in OUTPUT_STEPS:
+            raise ValueError(
+                f"output_step must be one of {', '.join(map(repr, OUTPUT_STEPS))}, "
+                f"got {output_step!r}"
+            )
+        self.cg_tol, self.sdp_iter, self.output_step = cg_tol, sdp_iter, output_step
+        self.stationarity_tol = stationarity_tol
+        self.setting = setting_of(problem, dtype=dtype, method=method)
+        return BlockState(self.setting.start(cg_tol))
+
+    def step(self, state: BlockState) -> BlockState:
+        """Update the weights, solve for C, update L, solve for C."""
+        bounds = self.setting.bounds
+        point = state.point
+        if bounds.learn_input:
+            alpha = point.weights * np.sqrt(np.maximum(point.w, 0.0))
+            point = self._evaluate(point, bounds.penalty.update(alpha), point.L)
+        if bounds.learn_output:
+            point = self._evaluate(point, point.weights, self._output_step(point))
+        change = abs(bounds.value(state.point) - bounds.value(point))
+        idle = state.idle + 1 if change <= 1e-14 * bounds.value(point) else 0
+        return BlockState(point, idle)
+
+    def _evaluate(
+        self, point: Evaluation, weights: npt.NDArray[np.float64], L: Matrix
+    ) -> Evaluation:
+        return self.setting.objective.evaluate(weights, L, C0=point.C, tol=self.cg_tol)
+
+    def _output_step(self, point: Evaluation) -> Matrix:
+        objective, tau = self.setting.objective, self.setting.bounds.tau
+        if self.output_step == "closed-form":
+            return closed_form_output_kernel(point.L, point.B, tau)
+        part = OutputSubproblem(
+            point.A, point.B, objective.Y, objective.lam, tau, objective.total_weight
+        )
+        exact = self.output_step == "hazan"
+        return part.hazan(point.L, n_iter=self.sdp_iter, line_search=exact).L
+
+    def gap(self, state: BlockState) -> tuple[float, float]:
+        """Return the proved bounds; of a relaxation for joint learning, where it ends."""
+        return self.setting.bounds.interval(state.point, self.stationarity_tol)
+
+    def best(self, state: BlockState) -> SeparableKernel:
+        """Return weights and output kernel."""
+        return state.point.kernel
+
+    def solution(self, state: BlockState) -> VectorSolution:
+        """Return the function at the iterate."""
+        return self.setting.objective.solution(state.point)
+
+    def counts(self, state: BlockState) -> dict[str, int]:
+        """Return C solves and their cost so far."""
+        return self.setting.objective.counts()
+
+    def outcome(self, state: BlockState) -> Status | None:
+        """Stop where joint learning is stationary, or where nothing moves."""
+        bounds = self.setting.bounds
+        joint = bounds.learn_input and bounds.learn_output
+        if joint and bounds.stationarity(state.point) <= self.stationarity_tol:
+            return Status.STATIONARY
+        return Status.STALLED if state.idle >= _PATIENCE else None

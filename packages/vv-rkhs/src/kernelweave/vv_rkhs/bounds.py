@@ -1,0 +1,147 @@
+"""Certificates: proved bounds where the problem is convex, stationarity where it is not.
+
+For any C, exact or not, and all (η, L): J(η, L) ≥ λ(2⟨C, Y⟩ − λl‖C‖² − ⟨C, K_η C L⟩). The last
+term is linear in η and in L, so that its worst case over their sets is a conjugate or an
+eigenvalue, and the bound needs no convergence of anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from kernelweave.spectahedron.eigen import largest_eigenvalue_bound
+
+from .objective import Evaluation, Objective
+from .penalties import Penalty
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Upper and lower bounds of min J + λω over the sets, from one evaluation.
+
+    Parameters
+    ----------
+    objective : Objective
+        J.
+    penalty : Penalty
+        ω, counted where the weights are learned.
+    tau : float
+        Bound on the trace of L.
+    learn_input, learn_output : bool
+        What is learned. With both the problem is not jointly convex: see `lower`.
+    """
+
+    objective: Objective
+    penalty: Penalty
+    tau: float
+    learn_input: bool
+    learn_output: bool
+
+    def omega(self, point: Evaluation) -> float:
+        """Return λω(η), 0 for fixed weights."""
+        if not self.learn_input:
+            return 0.0
+        return self.objective.lam * self.penalty.value(point.weights)
+
+    def value(self, point: Evaluation) -> float:
+        """Return the primal value with λω(η), as computed."""
+        return point.value + self.omega(point)
+
+    def upper(self, point: Evaluation) -> float:
+        """Return a proved upper bound.
+
+        J shrinks by no more than it is scaled up: J(η/s, L) ≤ s J(η, L) for s ≥ 1, which pays for
+        a trace or a norm that rounding left a little above its limit.
+        """
+        excess = 1e-12
+        if self.learn_output:
+            excess += max(0.0, float(np.trace(point.L)) / self.tau - 1.0)
+        omega = self.omega(point)
+        return (point.upper + omega * (1.0 + 1e-12)) * (1.0 + excess)
+
+    def lower(self, point: Evaluation) -> float:
+        """Return a proved lower bound; for joint learning 0, which is cheap: J ≥ 0."""
+        if self.learn_input and self.learn_output:
+            return 0.0
+        return self._best_multiple(point, lambda s: self._worst(point, s * s))
+
+    def _best_multiple(self, point: Evaluation, worst: Callable[[float], float]) -> float:
+        """Return the largest λ(2sa − s²b − worst(s)) found over multiples sC, s near 1.
+
+        Where ``worst`` is quadratic the best is s = a/(b + worst); it lifts the bounds of early
+        iterates, and that of the relaxation above 0.
+        """
+        a, b = self.objective.dual_parts(point)
+        lam, s, best = self.objective.lam, 1.0, -math.inf
+        for _ in range(3):
+            charge = worst(s) + s * s * b
+            best = max(best, lam * (2.0 * s * a - charge) - 1e-14 * lam * (2.0 * s * a + charge))
+            if not (a > 0.0 and charge > 0.0 and math.isfinite(charge)):
+                break
+            s = a / (charge / (s * s))
+        return best
+
+    def relaxation(self, point: Evaluation) -> float:
+        """Return a proved lower bound for joint learning: each kernel has an L of its own.
+
+        max over η and L of Σ ηⱼ⟨Bⱼ, L⟩ − ω(η) ≤ ω*(τ λ_max(Bⱼ)), Bⱼ = Cᵀ Kⱼ C. Not tight; costs
+        2 l²n flops per kernel, n times a gradient.
+        """
+        objective, sizes = self.objective, point.sizes
+        tops = np.empty(objective.grams.n_kernels)
+        unit = np.zeros_like(tops)
+        for j in range(len(tops)):
+            unit[:] = 0.0
+            unit[j] = 1.0
+            B = point.C.T @ (objective.grams.combine(unit) @ point.C)
+            B = 0.5 * (B + B.T)
+            error = 2.0 * sizes.gram_error_of(float(objective.grams.norms[j]))
+            tops[j] = largest_eigenvalue_bound(B, error, float(np.linalg.eigvalsh(B)[-1]))
+        tops = self.tau * np.maximum(tops, 0.0)
+        bound = self._best_multiple(
+            point, lambda s: self.penalty.conjugate(s * s * tops) * (1.0 + 1e-12)
+        )
+        return max(0.0, bound)
+
+    def interval(self, point: Evaluation, stationarity_tol: float) -> tuple[float, float]:
+        """Return proved bounds; of the relaxation once joint learning has become stationary."""
+        upper = self.upper(point)
+        if not (self.learn_input and self.learn_output):
+            return self.lower(point), upper
+        settled = self.stationarity(point) <= stationarity_tol
+        return (self.relaxation(point) if settled else 0.0), upper
+
+    def _worst(self, point: Evaluation, factor: float) -> float:
+        """Return a proved bound on factor · ⟨C, K_η C L⟩ − ω(η) over what is learned."""
+        sizes = point.sizes
+        if self.learn_input:
+            w = np.maximum(point.w + sizes.weight_error * self.objective.grams.norms, 0.0)
+            return self.penalty.conjugate(factor * w) * (1.0 + 1e-12)
+        if self.learn_output:
+            ritz = float(np.linalg.eigvalsh(point.B)[-1])
+            top = largest_eigenvalue_bound(point.B, sizes.gram_error, ritz)
+            return factor * self.tau * max(0.0, top)
+        fit = float(np.vdot(point.C, point.A @ point.L))
+        error = sizes.C * (sizes.fit_error + sizes.dot_error * sizes.K * sizes.C * sizes.L)
+        return factor * (fit + error)
+
+    def stationarity(self, point: Evaluation) -> float:
+        """Return by how much a linearisation of J could fall, relative to the value.
+
+        The sum of λ(ω(η) + ω*(w) − ηᵀw) and λ(τ λ_max(B) − ⟨B, L⟩), each only where it is learned,
+        and of the residual of C. It is 0 exactly at stationary points; for one block alone it is
+        the certified gap, without rounding.
+        """
+        lam = self.objective.lam
+        total = point.residual**2 / self.objective.total_weight
+        if self.learn_input:
+            inner = float(point.weights @ point.w)
+            total += self.omega(point) + lam * (self.penalty.conjugate(point.w) - inner)
+        if self.learn_output:
+            top = max(0.0, float(np.linalg.eigvalsh(point.B)[-1]))
+            total += lam * (self.tau * top - float(np.vdot(point.B, point.L)))
+        value = self.value(point)
+        return max(0.0, total) / value if value > 0 else 0.0

@@ -1,0 +1,165 @@
+"""The sets that weights and output kernels may come from."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .parameters import SeparableKernel
+from .penalties import Penalty, SquaredLpNorm
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a finite real number > 0.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter and the value seen.
+    """
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not real or not math.isfinite(value) or not value > 0:
+        raise ValueError(f"{name} must be a finite number > 0, got {value!r}")
+
+
+def given_weights(weights: Any, n_kernels: int) -> npt.NDArray[np.float64]:
+    """Return fixed weights as an array, 1/m each by default.
+
+    Raises
+    ------
+    ValueError
+        If their number is wrong or one is negative or not finite.
+    """
+    if weights is None:
+        return np.full(n_kernels, 1.0 / n_kernels)
+    eta = np.asarray(weights, dtype=np.float64)
+    if eta.shape != (n_kernels,) or not np.isfinite(eta).all() or (eta < 0).any():
+        raise ValueError(f"weights must be {n_kernels} finite numbers >= 0, got {weights!r}")
+    return eta
+
+
+def given_output_kernel(L: Any, n_outputs: int, tau: float) -> npt.NDArray[np.float64]:
+    """Return a fixed output kernel as an array, (τ/n)I by default.
+
+    Raises
+    ------
+    ValueError
+        If it is not symmetric positive semidefinite of the right size.
+    """
+    if L is None:
+        return tau / n_outputs * np.eye(n_outputs)
+    matrix = np.asarray(L, dtype=np.float64)
+    if matrix.shape != (n_outputs, n_outputs) or not np.isfinite(matrix).all():
+        raise ValueError(f"output_kernel must have shape {(n_outputs,) * 2}, got {matrix.shape}")
+    scale = float(np.abs(matrix).max())
+    if np.abs(matrix - matrix.T).max() > 1e-10 * scale:
+        raise ValueError("output_kernel must be symmetric, use (L + L.T) / 2")
+    matrix = 0.5 * (matrix + matrix.T)
+    smallest = float(np.linalg.eigvalsh(matrix)[0])
+    if smallest < -1e-10 * scale:
+        raise ValueError(
+            "output_kernel must be positive semidefinite, its smallest eigenvalue is "
+            f"{smallest:.3g}"
+        )
+    return matrix
+
+
+@dataclass(frozen=True)
+class SeparableKernels:
+    """{k_η L}: weights η with a regulariser ω, L ⪰ 0 with tr L ≤ τ (V, (6) and (8)).
+
+    Parameters
+    ----------
+    regulariser : Penalty, default=SquaredLpNorm(1.0)
+        What ω is; the objective holds λω(η).
+    tau : float, optional
+        Bound on the trace of L; the number of outputs by default. Only λ/τ matters.
+    learn_input, learn_output : bool, default=True
+        Whether η and L are learned. With one of them fixed the problem is convex, and certified.
+    weights : array-like of shape (n_kernels,), optional
+        η where it is not learned; 1/m each by default.
+    output_kernel : array-like of shape (n_outputs, n_outputs), optional
+        L where it is not learned; (τ/n) I by default.
+
+    Examples
+    --------
+    >>> from kernelweave.vv_rkhs import SeparableKernels
+    >>> SeparableKernels(learn_output=False).regulariser
+    SquaredLpNorm(p=1.0)
+    """
+
+    name: ClassVar[str] = "separable-kernels"
+    regulariser: Penalty = field(default_factory=SquaredLpNorm)
+    tau: float | None = None
+    learn_input: bool = True
+    learn_output: bool = True
+    weights: Any = None
+    output_kernel: Any = None
+
+    def validate(self) -> None:
+        """Raise unless τ is positive.
+
+        Raises
+        ------
+        ValueError
+            Naming the value seen.
+        """
+        if self.tau is not None:
+            check_positive("tau", self.tau)
+
+    def trace_bound(self, n_outputs: int) -> float:
+        """Return τ."""
+        return float(n_outputs) if self.tau is None else float(self.tau)
+
+
+@dataclass(frozen=True)
+class FrobeniusOutputKernels:
+    """{k L : L ⪰ 0} with ρ‖L‖_F² in the objective, k a fixed combination (V, section 2).
+
+    Parameters
+    ----------
+    rho : float, default=1.0
+        ρ > 0.
+    weights : array-like of shape (n_kernels,), optional
+        Weights of the fixed combination; 1/m each by default.
+
+    Examples
+    --------
+    >>> from kernelweave.vv_rkhs import FrobeniusOutputKernels
+    >>> FrobeniusOutputKernels(rho=0.1).rho
+    0.1
+    """
+
+    name: ClassVar[str] = "frobenius-output-kernels"
+    rho: float = 1.0
+    weights: Any = None
+
+    def validate(self) -> None:
+        """Raise unless ρ is positive.
+
+        Raises
+        ------
+        ValueError
+            Naming the value seen.
+        """
+        check_positive("rho", self.rho)
+
+    def penalty(self, parameters: SeparableKernel) -> float:
+        """Return ρ‖L‖², what the objective charges for a kernel.
+
+        Parameters
+        ----------
+        parameters : SeparableKernel
+            The kernel.
+
+        Returns
+        -------
+        float
+            The charge.
+        """
+        return self.rho * float(np.vdot(parameters.output_kernel, parameters.output_kernel))

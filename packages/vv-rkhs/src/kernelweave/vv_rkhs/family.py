@@ -1,0 +1,100 @@
+"""A dictionary whose Gram matrices, or factors of them, are already there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .grams import FactoredGrams, Grams, GramStack
+
+
+@dataclass(frozen=True, eq=False)
+class PrecomputedFamily:
+    """K(η) = Σ ηⱼ Kⱼ for given matrices; a sample is its position in them.
+
+    X of the `Problem` is a column of positions, e.g. ``np.arange(l)[:, None]``.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (n_kernels, n, n), optional
+        Gram matrices, float64 or float32, never copied when every sample is used in order.
+    factors : sequence of ndarray of shape (n, d_j), optional
+        Or Zⱼ with Kⱼ = Zⱼ Zⱼᵀ, never multiplied out.
+
+    Raises
+    ------
+    ValueError
+        Unless exactly one of the two is given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.vv_rkhs import PrecomputedFamily
+    >>> family = PrecomputedFamily(np.stack([np.eye(3), np.ones((3, 3))]))
+    >>> family.gram(np.array([[0], [2]]), [1.0, 2.0])
+    array([[3., 2.],
+           [2., 3.]])
+    """
+
+    name: ClassVar[str] = "dictionary"
+    grams: npt.NDArray[Any] | None = None
+    factors: Sequence[npt.NDArray[Any]] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.grams is None) == (self.factors is None):
+            raise ValueError("give grams or factors, one of the two")
+
+    def fit_grams(self, X: npt.ArrayLike, dtype: Any = np.float64) -> PrecomputedFamily:
+        """Return the family of the samples at positions X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, 1)
+            Positions.
+        dtype : dtype, default=float64
+            Ignored: the matrices keep theirs.
+
+        Returns
+        -------
+        PrecomputedFamily
+            Itself where X is 0, 1, …, n − 1.
+        """
+        rows = np.asarray(X).reshape(-1).astype(np.intp)
+        whole = len(self.factors[0]) if self.grams is None else self.grams.shape[1]  # type: ignore[index]
+        if np.array_equal(rows, np.arange(whole)):
+            return self
+        if self.grams is None:
+            assert self.factors is not None
+            return PrecomputedFamily(factors=[np.asarray(Z)[rows] for Z in self.factors])
+        return PrecomputedFamily(np.stack([K[np.ix_(rows, rows)] for K in self.grams]))
+
+    def gram(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return Σ ηⱼ Kⱼ at positions X, shape (n_samples, n_samples)."""
+        K = grams_of(self.fit_grams(X), None).combine(np.asarray(weights, dtype=np.float64))
+        matrix: npt.NDArray[np.float64] = K if isinstance(K, np.ndarray) else K.Z @ K.Z.T
+        return matrix
+
+
+def grams_of(fitted: Any, root_weight: npt.NDArray[np.float64] | None) -> Grams:
+    """Return what the solvers use of a fitted dictionary or a `PrecomputedFamily`.
+
+    Parameters
+    ----------
+    fitted : object with ``grams`` or ``factors``
+        E.g. what ``KernelDictionary.fit_grams`` returns.
+    root_weight : ndarray of shape (n_samples,), optional
+        Roots of the sample weights.
+
+    Returns
+    -------
+    Grams
+        Scaled by the weights.
+    """
+    factors = getattr(fitted, "factors", None)
+    if factors is not None:
+        return FactoredGrams(factors, root_weight)
+    return GramStack(fitted.grams, root_weight)

@@ -1,0 +1,165 @@
+"""The Gram matrices of a dictionary as the solvers use them: weighted sums and inner products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg.blas import daxpy
+
+from .sylvester.low_rank import FactoredGram
+
+Matrix = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.float64]
+_BLOCK_BYTES = 1 << 21
+
+
+class Grams(Protocol):
+    """K₁ … K_m of one set of samples, each scaled to S½ Kⱼ S½ for sample weights S."""
+
+    @property
+    def n_kernels(self) -> int:
+        """m."""
+
+    @property
+    def n_samples(self) -> int:
+        """l."""
+
+    @property
+    def norms(self) -> Vector:
+        """At least the Frobenius norm of each matrix, shape (m,)."""
+
+    def combine(self, weights: Vector) -> Any:
+        """Return Σ ηⱼ Kⱼ, a matrix or a `FactoredGram`."""
+
+    def inner(self, C: Matrix, L: Matrix) -> Vector:
+        """Return wⱼ = ⟨Kⱼ, C L Cᵀ⟩, shape (m,)."""
+
+
+class GramStack:
+    """Dense Gram matrices, float64 or float32; sums and inner products are float64 always.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (n_kernels, n_samples, n_samples), float64 or float32
+        Never copied. float32 halves the memory; values and bounds are then those of the rounded
+        matrices.
+    root_weight : ndarray of shape (n_samples,), optional
+        Roots of the sample weights.
+    """
+
+    def __init__(self, grams: npt.NDArray[Any], root_weight: Vector | None = None) -> None:
+        self.grams = grams
+        self.root_weight = root_weight
+        self._norms: Vector | None = None
+
+    @property
+    def n_kernels(self) -> int:
+        """m."""
+        return int(self.grams.shape[0])
+
+    @property
+    def n_samples(self) -> int:
+        """l."""
+        return int(self.grams.shape[1])
+
+    @property
+    def norms(self) -> Vector:
+        """Frobenius norm of each scaled matrix, shape (m,), not below it by rounding."""
+        if self._norms is None:
+            s = None if self.root_weight is None else self.root_weight**2
+            squares = np.empty(self.n_kernels)
+            for j, K in enumerate(self.grams):
+                squares[j] = sum(
+                    float((B**2).sum() if s is None else s[rows] @ (B**2) @ s)
+                    for rows, B in self._blocks(K)
+                )
+            self._norms = np.sqrt(squares) * (1.0 + 1e-9)
+        return self._norms
+
+    def _blocks(self, K: npt.NDArray[Any]) -> Any:
+        step = max(1, _BLOCK_BYTES // (8 * K.shape[1]))
+        for start in range(0, K.shape[0], step):
+            rows = slice(start, start + step)
+            yield rows, K[rows].astype(np.float64, copy=False)
+
+    def combine(self, weights: Vector) -> Matrix:
+        """Return Σ ηⱼ S½ Kⱼ S½ (2 l² flops per weight that is not 0)."""
+        n = self.n_samples
+        used = np.flatnonzero(weights)
+        out: Matrix
+        plain = self.grams.dtype == np.float64 and self.grams.flags.c_contiguous
+        if plain and 2 * len(used) > self.n_kernels:
+            out = (weights @ self.grams.reshape(self.n_kernels, -1)).reshape(n, n)
+        else:
+            out = np.zeros((n, n))
+            for j in used:
+                if plain:
+                    daxpy(self.grams[j].reshape(-1), out.reshape(-1), a=float(weights[j]))
+                    continue
+                for rows, block in self._blocks(self.grams[j]):
+                    out[rows] += weights[j] * block
+        if self.root_weight is not None:
+            out *= self.root_weight[:, None]
+            out *= self.root_weight
+        return out
+
+    def inner(self, C: Matrix, L: Matrix) -> Vector:
+        """Return wⱼ = ⟨S½ Kⱼ S½, C L Cᵀ⟩ (2 l² flops per kernel, and 2 l²n once).
+
+        Rows are summed first: the rounding error then grows with l, not with l².
+        """
+        scaled = C if self.root_weight is None else C * self.root_weight[:, None]
+        M = (scaled @ L) @ scaled.T
+        w = np.zeros(self.n_kernels)
+        for j, K in enumerate(self.grams):
+            for rows, block in self._blocks(K):
+                w[j] += np.einsum("ij,ij->i", block, M[rows]).sum()
+        return w
+
+
+class FactoredGrams:
+    """Gram matrices Kⱼ = Zⱼ Zⱼᵀ that are never formed.
+
+    Parameters
+    ----------
+    factors : sequence of ndarray of shape (n_samples, d_j)
+        Zⱼ: features of linear kernels, random Fourier features, or low-rank factors.
+    root_weight : ndarray of shape (n_samples,), optional
+        Roots of the sample weights.
+    """
+
+    def __init__(self, factors: Sequence[npt.ArrayLike], root_weight: Vector | None = None) -> None:
+        self.factors = [np.asarray(Z, dtype=np.float64) for Z in factors]
+        shapes = [Z.shape for Z in self.factors]
+        if not shapes or any(len(s) != 2 or s[0] != shapes[0][0] for s in shapes):
+            raise ValueError(f"factors must be matrices with equal numbers of rows, got {shapes}")
+        if root_weight is not None:
+            self.factors = [Z * root_weight[:, None] for Z in self.factors]
+
+    @property
+    def n_kernels(self) -> int:
+        """m."""
+        return len(self.factors)
+
+    @property
+    def n_samples(self) -> int:
+        """l."""
+        return int(self.factors[0].shape[0])
+
+    @property
+    def norms(self) -> Vector:
+        """‖Zⱼ‖² ≥ ‖Kⱼ‖, shape (m,)."""
+        return np.array([float(np.vdot(Z, Z)) for Z in self.factors]) * (1.0 + 1e-9)
+
+    def combine(self, weights: Vector) -> FactoredGram:
+        """Return Z with Z Zᵀ = Σ ηⱼ Kⱼ: the factors of nonzero weight side by side."""
+        parts = [np.sqrt(w) * Z for w, Z in zip(weights, self.factors, strict=True) if w > 0]
+        return FactoredGram(np.hstack(parts) if parts else np.zeros((self.n_samples, 1)))
+
+    def inner(self, C: Matrix, L: Matrix) -> Vector:
+        """Return wⱼ = tr((Zⱼᵀ C) L (Zⱼᵀ C)ᵀ) (2 l dⱼ n flops per kernel)."""
+        projected = [Z.T @ C for Z in self.factors]
+        return np.array([float(np.vdot(U @ L, U)) for U in projected])

@@ -1,0 +1,253 @@
+"""J(η, L): its value, its gradients and the proofs that go with them.
+
+With C solving K_η C L + λ l C = Y,
+
+    J(η, L) = (1/l)‖K_η C L − Y‖² + λ tr(Cᵀ K_η C L) = λ tr(CᵀY)
+    ∂J/∂ηⱼ = −λ wⱼ,  wⱼ = ⟨Kⱼ, C L Cᵀ⟩        ∂J/∂L = −λ B,  B = Cᵀ K_η C
+
+Sample weights S enter by K ← S½ K S½, Y ← S½ Y, l ← Σ sᵢ: nothing else changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import memory
+
+from .grams import Grams
+from .parameters import SeparableKernel, VectorSolution
+from .rounding import Sizes
+from .sylvester import (
+    EigenFactors,
+    FactoredGram,
+    SylvesterSolution,
+    solve_sylvester,
+    solve_sylvester_eigen,
+)
+
+Matrix = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """J at one (η, L) by way of one C, exact or not.
+
+    Attributes
+    ----------
+    weights, L : ndarray of shape (m,), (n, n)
+        The point.
+    C, A : ndarray of shape (l, n)
+        C and K_η C.
+    B : ndarray of shape (n, n)
+        Cᵀ K_η C.
+    w : ndarray of shape (m,)
+        ⟨Kⱼ, C L Cᵀ⟩.
+    value : float
+        Primal value (1/l)‖A L − Y‖² + λ⟨C, A L⟩ ≥ J, without ω.
+    upper : float
+        The same with its rounding error added: a proved bound.
+    residual : float
+        ‖Y − A L − λ l C‖: the primal value is at most its square over l above J.
+    sizes : Sizes
+        Norms, for error bounds.
+    """
+
+    weights: Vector
+    L: Matrix
+    C: Matrix
+    A: Matrix
+    B: Matrix
+    w: Vector
+    value: float
+    upper: float
+    residual: float
+    sizes: Sizes
+
+    @property
+    def kernel(self) -> SeparableKernel:
+        """The point as a kernel."""
+        return SeparableKernel(self.weights, self.L)
+
+
+class Objective:
+    """J of one problem; counts what it spends.
+
+    Parameters
+    ----------
+    grams : Grams
+        Kernel matrices, scaled by the sample weights.
+    Y : ndarray of shape (n_samples, n_outputs), float64
+        Targets, scaled likewise.
+    lam : float
+        λ.
+    root_weight : ndarray of shape (n_samples,), optional
+        Roots of the sample weights.
+    method : str, default="auto"
+        C solver, see `solve_sylvester`.
+    fixed_input : bool, default=False
+        Whether η never changes: K_η is then formed and decomposed once.
+    """
+
+    def __init__(
+        self,
+        grams: Grams,
+        Y: Matrix,
+        lam: float,
+        root_weight: Vector | None = None,
+        method: str = "auto",
+        fixed_input: bool = False,
+    ) -> None:
+        self.grams, self.Y, self.lam = grams, Y, lam
+        self.root_weight, self.method = root_weight, method
+        self.fixed_input = fixed_input
+        self._K: Any = None
+        l = float(Y.shape[0]) if root_weight is None else float((root_weight**2).sum())
+        self.total_weight, self.ridge = l, lam * l
+        self.Y_norm = float(np.linalg.norm(Y))
+        self.factors: EigenFactors | None = None
+        self._counts = {"n_solves": 0, "n_inner_iter": 0, "n_columns": 0}
+        memory.require(
+            5 * 8 * grams.n_samples**2 if hasattr(grams, "grams") else 8 * grams.n_samples,
+            f"work matrices of {grams.n_samples} x {grams.n_samples} samples",
+            alternative="fit fewer samples, use low-rank kernels, or raise memory_limit",
+        )
+
+    @classmethod
+    def of_arrays(
+        cls,
+        make_grams: Callable[[Vector | None], Grams],
+        Y: Matrix,
+        lam: float,
+        sample_weight: npt.ArrayLike | None = None,
+        method: str = "auto",
+        fixed_input: bool = False,
+    ) -> Objective:
+        """Return the objective of weighted data.
+
+        Raises
+        ------
+        ValueError
+            If a sample weight is not positive.
+        """
+        if sample_weight is None:
+            return cls(make_grams(None), np.ascontiguousarray(Y), lam, None, method, fixed_input)
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        if not (weight > 0).all():
+            raise ValueError("sample_weight must be > 0 here: leave samples of weight 0 out")
+        root = np.sqrt(weight)
+        return cls(make_grams(root), Y * root[:, None], lam, root, method, fixed_input)
+
+    @property
+    def n_outputs(self) -> int:
+        """n."""
+        return int(self.Y.shape[1])
+
+    def evaluate(
+        self,
+        weights: Vector,
+        L: Matrix,
+        *,
+        C0: Matrix | None = None,
+        tol: float = 1e-8,
+    ) -> Evaluation:
+        """Solve for C at (η, L) and return value, gradients and norms.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_kernels,)
+            η.
+        L : ndarray of shape (n_outputs, n_outputs)
+            Output kernel.
+        C0 : ndarray of shape (n_samples, n_outputs), optional
+            Warm start of an iterative C solver.
+        tol : float, default=1e-8
+            Relative residual of an iterative C solver.
+
+        Returns
+        -------
+        Evaluation
+            Everything at this point.
+        """
+        K = self._gram(weights)
+        solved = self._solve(K, L, C0, tol)
+        C = solved.C
+        A = K @ C
+        B = C.T @ A
+        B = 0.5 * (B + B.T)
+        sizes = Sizes(
+            n_samples=self.Y.shape[0],
+            n_outputs=self.n_outputs,
+            n_kernels=self.grams.n_kernels,
+            K=float(weights @ self.grams.norms),
+            C=float(np.linalg.norm(C)),
+            L=float(np.linalg.norm(L)),
+            Y=self.Y_norm,
+        )
+        value, upper = self._primal(A @ L, C, sizes)
+        w = self.grams.inner(C, L)
+        return Evaluation(weights, L, C, A, B, w, value, upper, solved.residual_norm, sizes)
+
+    def _gram(self, weights: Vector) -> Any:
+        if not self.fixed_input:
+            return self.grams.combine(weights)
+        if self._K is None:
+            self._K = self.grams.combine(weights)
+        return self._K
+
+    def _solve(self, K: Any, L: Matrix, C0: Matrix | None, tol: float) -> SylvesterSolution:
+        if self.fixed_input and self.method == "auto" and not isinstance(K, FactoredGram):
+            if self.factors is None:
+                self.factors = EigenFactors.of(K, L)
+            known = self.factors.with_output(L)
+            solved = solve_sylvester_eigen(K, L, self.Y, self.ridge, factors=known)
+        else:
+            solved = solve_sylvester(
+                K, L, self.Y, self.ridge, method=self.method, C0=C0, tol=tol, factors=self.factors
+            )
+        if solved.factors is not None:
+            self.factors = solved.factors
+        self._counts["n_solves"] += 1
+        self._counts["n_inner_iter"] += solved.n_iter
+        self._counts["n_columns"] += solved.n_columns
+        return solved
+
+    def _primal(self, fit: Matrix, C: Matrix, sizes: Sizes) -> tuple[float, float]:
+        """Return (1/l)‖fit − Y‖² + λ⟨C, fit⟩ and a proved bound on it."""
+        error = float(np.linalg.norm(fit - self.Y))
+        dot = float(np.vdot(C, fit))
+        value = error**2 / self.total_weight + self.lam * dot
+        fit_norm = float(np.linalg.norm(fit))
+        slack = sizes.fit_error + sizes.dot_error * (fit_norm + sizes.Y)
+        dot_slack = sizes.C * (sizes.fit_error + sizes.dot_error * fit_norm)
+        upper = (error + slack) ** 2 / self.total_weight + self.lam * (dot + dot_slack)
+        return value, upper * (1.0 + 1e-14)
+
+    def dual_parts(self, point: Evaluation) -> tuple[float, float]:
+        """Return a ≤ ⟨C, Y⟩ and b ≥ λl‖C‖², proved.
+
+        For every (η, L) and every s ≥ 0: J(η, L) ≥ λ(2sa − s²b − s²⟨C, K_η C L⟩).
+        """
+        sizes = point.sizes
+        dot = float(np.vdot(point.C, self.Y)) - 2.0 * sizes.dot_error * sizes.C * sizes.Y
+        return dot, self.ridge * sizes.C**2 * (1.0 + 2.0 * sizes.dot_error)
+
+    def solution(self, point: Evaluation) -> VectorSolution:
+        """Return the function at a point, in the units of the data as given."""
+        C = point.C if self.root_weight is None else point.C * self.root_weight[:, None]
+        fit = self.lam * float(np.vdot(point.C, point.A @ point.L))
+        slack = self.lam * point.sizes.C * point.sizes.fit_error
+        a, b = self.dual_parts(point)
+        lower = self.lam * (2.0 * a - b) - fit * (1.0 + 2.0 * point.sizes.dot_error) - slack
+        zeros = np.zeros(self.n_outputs)
+        scale = point.kernel.scale
+        coef = (C @ point.L).T / scale if scale > 0 else np.zeros_like(C.T)
+        return VectorSolution(C, coef, zeros, lower, point.upper)
+
+    def counts(self) -> dict[str, int]:
+        """Return C solves, their inner iterations and products with one column so far."""
+        return dict(self._counts)

@@ -1,0 +1,212 @@
+"""The output kernel L: its set, and the step that minimises over it at fixed C and η."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.spectahedron.projection import project_simplex
+from kernelweave.spectahedron.sparse_sdp import SparseSDPSolution, sparse_sdp
+from scipy.linalg import eigh
+
+Matrix = npt.NDArray[np.float64]
+
+
+def project_output_kernel(L: Matrix, tau: float) -> Matrix:
+    """Return the nearest matrix of {L ⪰ 0, tr L ≤ τ} in the Frobenius norm.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n_outputs, n_outputs), float64
+        Its symmetric part is projected.
+    tau : float
+        Bound on the trace, > 0.
+
+    Returns
+    -------
+    ndarray of shape (n_outputs, n_outputs), float64
+        The projection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.vv_rkhs.output import project_output_kernel
+    >>> project_output_kernel(np.diag([3.0, -1.0]), 2.0)
+    array([[2., 0.],
+           [0., 0.]])
+    """
+    values, vectors = eigh(0.5 * (L + L.T), check_finite=False)
+    kept = np.maximum(values, 0.0)
+    if kept.sum() > tau:
+        kept = project_simplex(values, tau)
+    used = kept > 0
+    root = vectors[:, used] * np.sqrt(kept[used])
+    projected: Matrix = root @ root.T
+    return projected
+
+
+def closed_form_output_kernel(L: Matrix, B: Matrix, tau: float) -> Matrix:
+    """Return τ G½ / tr G½ with G = Fᵀ K F, F = C L: the minimiser of tr(L⁻¹ G).
+
+    G = L B L with B = Cᵀ K C. For fixed function values the squared norm is tr(L⁻¹ G), so the
+    objective never rises; a singular L stays singular in the same directions.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n_outputs, n_outputs), float64
+        The output kernel that C belongs to.
+    B : ndarray of shape (n_outputs, n_outputs), float64
+        Cᵀ K C.
+    tau : float
+        Trace of the result.
+
+    Returns
+    -------
+    ndarray of shape (n_outputs, n_outputs), float64
+        The next output kernel; L itself where G = 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.vv_rkhs import closed_form_output_kernel
+    >>> closed_form_output_kernel(np.eye(2), np.diag([9.0, 1.0]), 2.0)
+    array([[1.5, 0. ],
+           [0. , 0.5]])
+    """
+    G = L @ B @ L
+    values, vectors = eigh(0.5 * (G + G.T), check_finite=False)
+    roots = np.sqrt(np.maximum(values, 0.0))
+    total = float(roots.sum())
+    if total == 0.0:
+        return L
+    step: Matrix = (vectors * (tau * roots / total)) @ vectors.T
+    return step
+
+
+@dataclass(frozen=True)
+class OutputSubproblem:
+    """g(L) = (1/l)‖A L − Y‖² + λ tr(B L) over {L ⪰ 0, tr L ≤ τ}, A = K C, B = Cᵀ A (V, (11)).
+
+    Parameters
+    ----------
+    A : ndarray of shape (n_samples, n_outputs), float64
+        K_η C.
+    B : ndarray of shape (n_outputs, n_outputs), float64
+        Cᵀ K_η C.
+    Y : ndarray of shape (n_samples, n_outputs), float64
+        Targets.
+    lam : float
+        λ.
+    tau : float
+        Bound on the trace.
+    n_samples : float, optional
+        l; the number of rows of Y by default, the sum of the sample weights otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.vv_rkhs import OutputSubproblem
+    >>> part = OutputSubproblem(np.eye(2), np.eye(2), np.eye(2), lam=1.0, tau=2.0)
+    >>> part.value(0.5 * np.eye(2))
+    1.25
+    """
+
+    A: Matrix
+    B: Matrix
+    Y: Matrix
+    lam: float
+    tau: float
+    n_samples: float | None = None
+
+    def __post_init__(self) -> None:
+        l = float(self.Y.shape[0]) if self.n_samples is None else float(self.n_samples)
+        object.__setattr__(self, "n_samples", l)
+        object.__setattr__(self, "_AA", self.A.T @ self.A / l)
+        object.__setattr__(self, "_AY", self.A.T @ self.Y / l)
+
+    def value(self, L: Matrix) -> float:
+        """Return g(L)."""
+        residual = self.A @ L - self.Y
+        assert self.n_samples is not None
+        return float(np.vdot(residual, residual)) / self.n_samples + self.lam * float(
+            np.vdot(self.B, L)
+        )
+
+    def gradient(self, L: Matrix) -> Matrix:
+        """Return sym(λB + (2/l)Aᵀ(AL − Y)); V prints no 1/l and G + Gᵀ − diag G."""
+        G = self.lam * self.B + 2.0 * (self._AA @ L - self._AY)  # type: ignore[attr-defined]
+        symmetric: Matrix = 0.5 * (G + G.T)
+        return symmetric
+
+    def line_search(self, L: Matrix, direction: Matrix) -> float:
+        """Return the minimiser of g(L + s · direction) over all s; V misplaces the 1/l."""
+        image = self.A @ direction
+        assert self.n_samples is not None
+        curvature = 2.0 * float(np.vdot(image, image)) / self.n_samples
+        slope = float(np.vdot(self.gradient(L), direction))
+        if curvature <= 0.0:
+            return 1.0 if slope < 0.0 else 0.0
+        return -slope / curvature
+
+    def hazan(
+        self, L: Matrix, *, n_iter: int = 100, tol: float = 0.0, line_search: bool = True
+    ) -> SparseSDPSolution:
+        """Run Hazan's algorithm from L.
+
+        Parameters
+        ----------
+        L : ndarray of shape (n_outputs, n_outputs), float64
+            Where to start.
+        n_iter : int, default=100
+            Steps at most.
+        tol : float, default=0.0
+            Frank-Wolfe gap to stop at.
+        line_search : bool, default=True
+            Exact line search; else the step 2/k.
+
+        Returns
+        -------
+        SparseSDPSolution
+            The matrix and its Frank-Wolfe gap.
+        """
+        search = self.line_search if line_search else None
+        return sparse_sdp(self.gradient, L, self.tau, line_search=search, tol=tol, max_iter=n_iter)
+
+    def solve(self, L: Matrix, *, tol: float = 1e-10, max_iter: int = 5000) -> Matrix:
+        """Return the minimiser by accelerated projected gradients with restarts.
+
+        Parameters
+        ----------
+        L : ndarray of shape (n_outputs, n_outputs), float64
+            Where to start.
+        tol : float, default=1e-10
+            Frank-Wolfe gap, relative to g, to stop at.
+        max_iter : int, default=5000
+            Steps at most.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs, n_outputs), float64
+            A matrix whose g is within the gap of the minimum.
+        """
+        lipschitz = 2.0 * float(np.linalg.eigvalsh(self._AA)[-1])  # type: ignore[attr-defined]
+        if lipschitz <= 0.0:
+            return np.zeros_like(L)
+        ahead, t = L, 1.0
+        for _ in range(max_iter):
+            new = project_output_kernel(ahead - self.gradient(ahead) / lipschitz, self.tau)
+            if float(np.vdot(ahead - new, new - L)) > 0.0:
+                t = 1.0
+            after = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+            ahead = new + ((t - 1.0) / after) * (new - L)
+            L, t = new, after
+            if self.gap(L) <= tol * abs(self.value(L)):
+                break
+        return L
+
+    def gap(self, L: Matrix) -> float:
+        """Return max over S of ⟨∇g(L), L − S⟩ ≥ g(L) − min g."""
+        G = self.gradient(L)
+        smallest = float(np.linalg.eigvalsh(G)[0])
+        return float(np.vdot(G, L)) - self.tau * min(0.0, smallest)

@@ -1,0 +1,59 @@
+"""From an estimator's ``penalty`` parameter to a regulariser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .base import Penalty
+from .elastic_net import ElasticNet
+from .group import GroupNorm
+from .squared_lp import SquaredLpNorm
+
+PENALTIES = ("lp", "elastic-net", "group")
+
+
+def as_penalty(
+    penalty: Any, *, p: float = 1.0, mu: float = 0.5, groups: Sequence[int] | None = None
+) -> Penalty:
+    """Return the regulariser that a name stands for, or the object given.
+
+    Parameters
+    ----------
+    penalty : str or Penalty
+        ``"lp"``, ``"elastic-net"``, ``"group"``, or an object with ``start``, ``value``,
+        ``update`` and ``conjugate``.
+    p : float, default=1.0
+        Exponent of ``"lp"`` and ``"group"``.
+    mu : float, default=0.5
+        Share of the squared norm in ``"elastic-net"``.
+    groups : sequence of int, optional
+        Group of each kernel, for ``"group"``.
+
+    Returns
+    -------
+    Penalty
+        The regulariser.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or a parameter does not fit it.
+    """
+    if penalty == "lp":
+        return SquaredLpNorm(p)
+    if penalty == "elastic-net":
+        return ElasticNet(mu)
+    if penalty == "group":
+        if groups is None:
+            raise ValueError("penalty='group' needs groups, the group of each kernel; got None")
+        return GroupNorm(tuple(groups), p)
+    wanted = ("start", "value", "update", "conjugate")
+    missing = [name for name in wanted if not hasattr(penalty, name)]
+    if isinstance(penalty, str) or missing:
+        raise ValueError(
+            f"penalty must be one of {', '.join(map(repr, PENALTIES))} or an object with "
+            f"{', '.join(wanted)}, got {penalty!r}"
+        )
+    chosen: Penalty = penalty
+    return chosen

@@ -1,0 +1,99 @@
+"""The elastic net of the norms."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .base import smooth
+
+Vector = npt.NDArray[np.float64]
+_NEWTON_STEPS = 100
+
+
+@dataclass(frozen=True)
+class ElasticNet:
+    """Ω(f) = (1 − μ) Σ ‖fⱼ‖ + μ Σ ‖fⱼ‖²: ω(η) = Σ (1 − μ)² ηⱼ / (4(1 − μηⱼ)), 0 ≤ ηⱼ < 1/μ.
+
+    V prints the update α/(1 − μ + μα); the minimiser is 2α/(1 − μ + 2μα). The conjugate is
+    ω*(w) = Σ max(0, √wⱼ − (1 − μ)/2)² / μ.
+
+    Parameters
+    ----------
+    mu : float, default=0.5
+        Share of the squared norm, in (0, 1]; 1 gives every kernel the weight 1.
+
+    Raises
+    ------
+    ValueError
+        If mu is outside (0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.vv_rkhs import ElasticNet
+    >>> ElasticNet(0.5).update(np.array([0.5, 1.5]))
+    array([1. , 1.5])
+    """
+
+    mu: float = 0.5
+
+    def __post_init__(self) -> None:
+        mu = self.mu
+        if isinstance(mu, bool) or not isinstance(mu, numbers.Real) or not 0.0 < float(mu) <= 1.0:
+            raise ValueError(f"mu must be a number in (0, 1], got {mu!r}")
+
+    def start(self, n_kernels: int) -> Vector:
+        """Return equal weights 1/m, shape (n_kernels,)."""
+        return np.full(n_kernels, 1.0 / n_kernels)
+
+    def value(self, weights: Vector) -> float:
+        """Return ω(η), infinite where a weight is negative or reaches 1/μ."""
+        room = 1.0 - self.mu * weights
+        if self.mu == 1.0:
+            return 0.0 if (weights >= 0).all() and (room >= -1e-12).all() else math.inf
+        if (weights < 0).any() or (room <= 0).any():
+            return math.inf
+        return 0.25 * (1.0 - self.mu) ** 2 * float((weights / room).sum())
+
+    def update(self, alpha: Vector) -> Vector:
+        """Return 2αⱼ/(1 − μ + 2μαⱼ), with α smoothed."""
+        norms = smooth(alpha)
+        if self.mu == 1.0:
+            return np.ones_like(norms)
+        result: Vector = 2.0 * norms / (1.0 - self.mu + 2.0 * self.mu * norms)
+        return result
+
+    def conjugate(self, w: Vector) -> float:
+        """Return Σ max(0, √wⱼ − (1 − μ)/2)²/μ."""
+        roots = np.sqrt(np.maximum(w, 0.0))
+        return float((np.maximum(roots - 0.5 * (1.0 - self.mu), 0.0) ** 2).sum()) / self.mu
+
+    def prox(self, weights: Vector, step: float) -> Vector:
+        """Return the minimiser of ½‖η − v‖² + step · ω(η), a root of a cubic per kernel.
+
+        Newton from the right of the convex increasing η − v + t/(1 − μη)², t = step(1 − μ)²/4.
+        """
+        v, mu = weights, self.mu
+        t = 0.25 * step * (1.0 - mu) ** 2
+        if t == 0.0:
+            return np.clip(v, 0.0, 1.0 / mu)
+        result = np.zeros_like(v)
+        inside = v > t
+        if not inside.any():
+            return result
+        v = v[inside]
+        right = (1.0 - np.sqrt(t / v)) / mu
+        x = np.where(v < right, v, right)
+        for _ in range(_NEWTON_STEPS):
+            room = 1.0 - mu * x
+            move = (x - v + t / room**2) / (1.0 + 2.0 * mu * t / room**3)
+            x = x - np.maximum(move, 0.0)
+            if not (move > 1e-16 * np.abs(x)).any():
+                break
+        result[inside] = np.maximum(x, 0.0)
+        return result

@@ -1,0 +1,72 @@
+"""Bounds on what rounding can do to the quantities that certificates are made of.
+
+Standard model of floating point: |fl(x ∘ y) − x ∘ y| ≤ u |x ∘ y|, so that a sum of k products is
+wrong by γ_k = k u / (1 − k u) times the sum of absolute values (Higham 2002, chapter 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_EPS = float(np.finfo(np.float64).eps)  # twice the unit roundoff: a factor in hand
+
+
+def gamma(count: float) -> float:
+    """Return γ for ``count`` operations."""
+    return count * _EPS / (1.0 - count * _EPS)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Norms of one evaluation: everything the error bounds need.
+
+    Attributes
+    ----------
+    n_samples, n_outputs, n_kernels : int
+        l, n, m.
+    K : float
+        Σ ηⱼ ‖Kⱼ‖, at least the Frobenius norm of K.
+    C, L, Y : float
+        Frobenius norms.
+    """
+
+    n_samples: int
+    n_outputs: int
+    n_kernels: int
+    K: float
+    C: float
+    L: float
+    Y: float
+
+    @property
+    def product_error(self) -> float:
+        """Bound on the Frobenius error of the computed K C, K itself being a rounded sum."""
+        return gamma(2 * self.n_samples + self.n_kernels + 16) * self.K * self.C
+
+    @property
+    def fit_error(self) -> float:
+        """Bound on the Frobenius error of the computed K C L."""
+        depth = 2 * self.n_samples + self.n_outputs + self.n_kernels + 24
+        return gamma(depth) * self.K * self.C * self.L
+
+    @property
+    def dot_error(self) -> float:
+        """Relative error of an inner product of two l × n matrices."""
+        return gamma(self.n_samples * self.n_outputs + 4)
+
+    @property
+    def weight_error(self) -> float:
+        """Bound on the error of ⟨Kⱼ, C L Cᵀ⟩ over ‖Kⱼ‖."""
+        depth = 3 * self.n_samples + 2 * self.n_outputs + 16
+        return gamma(depth) * self.C**2 * self.L
+
+    @property
+    def gram_error(self) -> float:
+        """Bound on the Frobenius error of the computed Cᵀ K C."""
+        return self.gram_error_of(self.K)
+
+    def gram_error_of(self, norm: float) -> float:
+        """Return the same for another matrix in the place of K, of at most this norm."""
+        return gamma(3 * self.n_samples + self.n_kernels + 24) * norm * self.C**2

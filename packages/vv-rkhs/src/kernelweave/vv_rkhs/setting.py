@@ -1,0 +1,112 @@
+"""From a `Problem` to the objective, the start and the bounds that every algorithm shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import Problem
+
+from .bounds import Bounds
+from .constraint import given_output_kernel, given_weights
+from .family import grams_of
+from .objective import Evaluation, Objective
+
+Matrix = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A problem over `SeparableKernels`, ready to be worked on.
+
+    Attributes
+    ----------
+    objective : Objective
+        J.
+    bounds : Bounds
+        Certificates; hold the regulariser, τ and what is learned.
+    weights, L : ndarray of shape (m,), (n, n)
+        The start: even weights, L = (τ/n) I.
+    """
+
+    objective: Objective
+    bounds: Bounds
+    weights: Vector
+    L: Matrix
+
+    def start(self, tol: float = 1e-8) -> Evaluation:
+        """Return the evaluation of the start."""
+        return self.objective.evaluate(self.weights, self.L, tol=tol)
+
+
+def objective_of(
+    problem: Problem, *, dtype: str, method: str, fixed_input: bool = False
+) -> Objective:
+    """Return J of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a dictionary and vector-valued least squares.
+    dtype : {"float64", "float32"}
+        Precision of the stack of Gram matrices.
+    method : str
+        C solver, see `solve_sylvester`.
+    fixed_input : bool, default=False
+        Whether the weights never change.
+
+    Returns
+    -------
+    Objective
+        J.
+    """
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+    problem.learner.validate()
+    fitted: Any = problem.family.fit_grams(problem.X, dtype=np.dtype(dtype))
+    return Objective.of_arrays(
+        lambda root: grams_of(fitted, root),
+        np.asarray(problem.targets.T, dtype=np.float64),
+        problem.learner.lam,
+        problem.sample_weight,
+        method,
+        fixed_input,
+    )
+
+
+def setting_of(problem: Problem, *, dtype: str = "float64", method: str = "auto") -> Setting:
+    """Return objective, bounds and start of a problem over `SeparableKernels`.
+
+    With one output L is a number and L = τ is optimal, J being decreasing in it: it is fixed
+    there, and the problem is convex.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a dictionary, vector-valued least squares and `SeparableKernels`.
+    dtype : {"float64", "float32"}, default="float64"
+        Precision of the stack of Gram matrices.
+    method : str, default="auto"
+        C solver, see `solve_sylvester`.
+
+    Returns
+    -------
+    Setting
+        What the algorithms work on.
+    """
+    constraint = problem.constraint
+    constraint.validate()
+    learn_input = constraint.learn_input
+    objective = objective_of(problem, dtype=dtype, method=method, fixed_input=not learn_input)
+    m, n = objective.grams.n_kernels, objective.n_outputs
+    tau = constraint.trace_bound(n)
+    learn_output = constraint.learn_output and n > 1
+    weights = (
+        constraint.regulariser.start(m) if learn_input else given_weights(constraint.weights, m)
+    )
+    fixed = None if constraint.learn_output else constraint.output_kernel
+    bounds = Bounds(objective, constraint.regulariser, tau, learn_input, learn_output)
+    return Setting(objective, bounds, weights, given_output_kernel(fixed, n, tau))

@@ -1,0 +1,260 @@
+"""Spectral projected gradient on J over weights and output kernel (Birgin, Martínez, Raydan 2000).
+
+The output kernel is L = R Rᵀ with ‖R‖² ≤ τ. Where an eigenvalue ρ of L is interior, J behaves like
+c/ρ with c = νρ² for one multiplier ν: the curvature is 2ν/ρ in ρ but 6ν in √ρ, the same for all,
+and the projection is a scaling. What R cannot see, a direction that L has lost, the certificate
+does: where R is stationary and the gap is open, one projected step on L itself follows.
+
+Each block has its own Barzilai–Borwein length: weights and output kernel live on scales of their
+own. The regulariser ω enters by its proximal map, a projection for norms.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import Problem, Status
+
+from .objective import Evaluation
+from .output import project_output_kernel
+from .parameters import SeparableKernel, VectorSolution
+from .setting import Setting, setting_of
+
+Matrix = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.float64]
+
+_ARMIJO = 1e-4
+_MAX_BACKTRACKS = 30
+_ROUNDING = 1e-13  # values that differ by less are equal: gradients go on where values cannot
+_NO_SLOPE = 1e-19
+_MAX_FAILURES = 3
+_LONGEST, _SHORTEST = 1e12, 1e-12
+
+
+@dataclass
+class SPGState:
+    """An iterate.
+
+    Attributes
+    ----------
+    point : Evaluation
+        J, C and the gradients at the iterate.
+    R : ndarray of shape (n, n)
+        L = R Rᵀ.
+    lengths : tuple of float
+        Step lengths of weights and R.
+    recent : deque of float
+        Last values, for the non-monotone line search.
+    n_iter : int
+        Steps made.
+    failures : int
+        Line searches that failed in a row.
+    """
+
+    point: Evaluation
+    R: Matrix
+    lengths: tuple[float, float]
+    recent: deque[float]
+    n_iter: int = 0
+    failures: int = 0
+
+
+class SpectralProjectedGradient:
+    """``vv-spg``: one C solve and one pass over the Gram matrices per step.
+
+    Parameters reach it through ``solve``: see `init`.
+    """
+
+    setting: Setting
+
+    def init(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        *,
+        method: str = "auto",
+        dtype: str = "float64",
+        inner_tol: float = 1e-9,
+        memory: int = 8,
+        stationarity_tol: float = 1e-6,
+    ) -> SPGState:
+        """Evaluate the start.
+
+        Parameters
+        ----------
+        problem : Problem
+            With a dictionary, vector-valued least squares and `SeparableKernels`.
+        random_state : RandomState
+            Unused: the method is deterministic.
+        method : str, default="auto"
+            C solver, see `solve_sylvester`.
+        dtype : {"float64", "float32"}, default="float64"
+            Precision of the stack of Gram matrices.
+        inner_tol : float, default=1e-9
+            Relative residual of iterative C solvers.
+        memory : int, default=8
+            A step must improve on the worst of so many last values.
+        stationarity_tol : float, default=1e-6
+            Where joint learning, which has no certificate, stops.
+
+        Returns
+        -------
+        SPGState
+            The start.
+        """
+        self.inner_tol, self.stationarity_tol = inner_tol, stationarity_tol
+        self.setting = setting_of(problem, dtype=dtype, method=method)
+        if self.setting.bounds.learn_input and not hasattr(self.setting.bounds.penalty, "prox"):
+            raise ValueError(
+                f"vv-spg needs a penalty with prox, {self.setting.bounds.penalty!r} has none: "
+                "choose algorithm='vv-block-descent'"
+            )
+        point = self.setting.start(inner_tol)
+        R = square_root(point.L)
+        recent = deque([self.setting.bounds.value(point)], maxlen=memory)
+        return SPGState(point, R, self._first_lengths(point, R), recent)
+
+    def _first_lengths(self, point: Evaluation, R: Matrix) -> tuple[float, float]:
+        """Lengths at which a gradient step is as long as the iterate."""
+        lam = self.setting.objective.lam
+        top_w, top_R = np.linalg.norm(point.w), 2.0 * np.linalg.norm(point.B @ R)
+        return (
+            float(np.linalg.norm(point.weights) / (lam * top_w)) if top_w > 0 else 1.0,
+            float(np.linalg.norm(R) / (lam * top_R)) if top_R > 0 else 1.0,
+        )
+
+    def step(self, state: SPGState) -> SPGState:
+        """Move to the first acceptable point of the projected direction."""
+        bounds, lam = self.setting.bounds, self.setting.objective.lam
+        point, R = state.point, state.R
+        d_eta, d_R = self._direction(state)
+        slope = -lam * float(d_eta @ point.w + 2.0 * np.vdot(d_R, point.B @ R))
+        if bounds.learn_input:
+            shift = bounds.penalty.value(np.maximum(point.weights + d_eta, 0.0))
+            slope += lam * (shift - bounds.penalty.value(point.weights))
+        if slope > -_NO_SLOPE * bounds.value(point):
+            return self._escape(state)
+        found = self._search(
+            state, slope, lambda s: (point.weights + s * d_eta, self._output(point, R + s * d_R))
+        )
+        if found is None:
+            return self._escape(state)
+        new, step = found
+        R_new = R + step * d_R
+        state.recent.append(bounds.value(new))
+        lengths = self._lengths(state, new, R_new)
+        return SPGState(new, R_new, lengths, state.recent, state.n_iter + 1)
+
+    def _output(self, point: Evaluation, R: Matrix) -> Matrix:
+        return R @ R.T if self.setting.bounds.learn_output else point.L
+
+    def _search(
+        self, state: SPGState, slope: float, path: Callable[[float], tuple[Vector, Matrix]]
+    ) -> tuple[Evaluation, float] | None:
+        """Return the first acceptable evaluation along a path, and its step."""
+        bounds = self.setting.bounds
+        reference, current, step = max(state.recent), bounds.value(state.point), 1.0
+        for _ in range(_MAX_BACKTRACKS):
+            weights, L = path(step)
+            new = self.setting.objective.evaluate(
+                np.maximum(weights, 0.0), L, C0=state.point.C, tol=self.inner_tol
+            )
+            value = bounds.value(new)
+            if value <= reference + _ARMIJO * step * slope + _ROUNDING * abs(reference):
+                return new, step
+            step *= _shrink(value - current, slope, step)
+        return None
+
+    def _escape(self, state: SPGState) -> SPGState:
+        """Step along ∂J/∂L itself, which sees directions that R has lost."""
+        bounds, lam = self.setting.bounds, self.setting.objective.lam
+        point, failed = state.point, state.failures + 1
+        new, R = point, state.R
+        if bounds.learn_output:
+            size = max(float(np.linalg.norm(point.B)), 1e-300)
+            length = float(np.linalg.norm(point.L)) / (lam * size)
+            towards = project_output_kernel(point.L + length * lam * point.B, bounds.tau)
+            d_L = towards - point.L
+            slope = -lam * float(np.vdot(d_L, point.B))
+            found = self._search(state, slope, lambda s: (point.weights, point.L + s * d_L))
+            if slope < 0.0 and found is not None:
+                new, R = found[0], square_root(found[0].L)
+                state.recent.append(bounds.value(new))
+        lengths = self._first_lengths(new, R)
+        return SPGState(new, R, lengths, state.recent, state.n_iter + 1, failed)
+
+    def _direction(self, state: SPGState) -> tuple[Vector, Matrix]:
+        bounds, lam = self.setting.bounds, self.setting.objective.lam
+        point, R = state.point, state.R
+        d_eta, d_R = np.zeros_like(point.weights), np.zeros_like(R)
+        if bounds.learn_input:
+            length = state.lengths[0] * lam
+            target = point.weights + length * point.w
+            d_eta = bounds.penalty.prox(target, length) - point.weights
+        if bounds.learn_output:
+            moved = R + (2.0 * state.lengths[1] * lam) * (point.B @ R)
+            d_R = moved * min(1.0, np.sqrt(bounds.tau) / np.linalg.norm(moved)) - R
+        return d_eta, d_R
+
+    def _lengths(self, state: SPGState, new: Evaluation, R: Matrix) -> tuple[float, float]:
+        """Barzilai–Borwein lengths of both blocks, long and short in turn."""
+        lam, old = self.setting.objective.lam, state.point
+        long = state.n_iter % 2 == 0
+        gradients = -2.0 * lam * (new.B @ R - old.B @ state.R)
+        return (
+            _spectral(new.weights - old.weights, -lam * (new.w - old.w), state.lengths[0], long),
+            _spectral(R - state.R, gradients, state.lengths[1], long),
+        )
+
+    def gap(self, state: SPGState) -> tuple[float, float]:
+        """Return the proved bounds; of a relaxation for joint learning, where it ends."""
+        return self.setting.bounds.interval(state.point, self.stationarity_tol)
+
+    def best(self, state: SPGState) -> SeparableKernel:
+        """Return weights and output kernel."""
+        return state.point.kernel
+
+    def solution(self, state: SPGState) -> VectorSolution:
+        """Return the function at the iterate."""
+        return self.setting.objective.solution(state.point)
+
+    def counts(self, state: SPGState) -> dict[str, int]:
+        """Return C solves and their cost so far."""
+        return self.setting.objective.counts()
+
+    def outcome(self, state: SPGState) -> Status | None:
+        """Stop where joint learning is stationary, or where rounding forbids any step."""
+        bounds = self.setting.bounds
+        joint = bounds.learn_input and bounds.learn_output
+        if joint and bounds.stationarity(state.point) <= self.stationarity_tol:
+            return Status.STATIONARY
+        return Status.STALLED if state.failures >= _MAX_FAILURES else None
+
+
+def square_root(L: Matrix) -> Matrix:
+    """Return a matrix R with R Rᵀ = L, for L positive semidefinite up to rounding."""
+    values, vectors = np.linalg.eigh(L)
+    root: Matrix = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
+
+
+def _shrink(rise: float, slope: float, step: float) -> float:
+    """Return by how much to shorten a step: the minimum of a parabola, within [0.1, 0.5]."""
+    curvature = rise - step * slope
+    best = -0.5 * step * slope / curvature if curvature > 0 else 0.5
+    return float(np.clip(best, 0.1, 0.5))
+
+
+def _spectral(s: Any, y: Any, length: float, long: bool) -> float:
+    """Return ⟨s, s⟩/⟨s, y⟩ or ⟨s, y⟩/⟨y, y⟩, a longer length where the curvature is negative."""
+    ss, sy, yy = float(np.vdot(s, s)), float(np.vdot(s, y)), float(np.vdot(y, y))
+    if ss == 0.0:
+        return length
+    if sy <= 0.0:
+        return min(_LONGEST, 10.0 * length)
+    return float(np.clip(ss / sy if long else sy / yy, _SHORTEST, _LONGEST))

@@ -1,0 +1,90 @@
+"""K C L + r C = Y by conjugate gradients on the whole matrix C (V, algorithm A)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core.clock import remaining
+
+from .eigen import EigenFactors
+from .solution import Matrix, SylvesterSolution, check_system, finish
+
+
+def solve_sylvester_cg(
+    K: Any,
+    L: Matrix,
+    Y: Matrix,
+    ridge: float,
+    *,
+    C0: Matrix | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+    preconditioner: EigenFactors | None = None,
+) -> SylvesterSolution:
+    """Solve K C L + r C = Y by conjugate gradients on C ↦ K C L + r C.
+
+    The nl × nl matrix is never formed; an iteration costs 2l²n + 2ln² flops. The condition
+    number is at most 1 + σ₁ τ / r for tr L ≤ τ and σ₁ the largest eigenvalue of K (V,
+    Proposition 2, which holds for p = 1).
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples) or FactoredGram
+        Symmetric positive semidefinite; anything with ``K @ C``.
+    L : ndarray of shape (n_outputs, n_outputs), float64
+        Likewise.
+    Y : ndarray of shape (n_samples, n_outputs), float64
+        Right-hand side.
+    ridge : float
+        r > 0; λl for vector-valued least squares.
+    C0 : ndarray of shape (n_samples, n_outputs), optional
+        Warm start; zero by default.
+    tol : float, default=1e-8
+        Relative residual ‖Y − KCL − rC‖ / ‖Y‖ to reach.
+    max_iter : int, default=1000
+        Iterations at most.
+    preconditioner : EigenFactors, optional
+        Of an earlier K and L: the closer they are, the fewer iterations.
+
+    Returns
+    -------
+    SylvesterSolution
+        ``converged`` tells whether ``tol`` was reached.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or r is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.vv_rkhs import solve_sylvester_cg
+    >>> solve_sylvester_cg(np.eye(2), np.eye(1), np.array([[2.0], [4.0]]), 1.0).C
+    array([[1.],
+           [2.]])
+    """
+    L, Y = check_system(K, L, Y, ridge)
+    target = tol * float(np.linalg.norm(Y))
+    C = np.zeros_like(Y) if C0 is None else np.array(C0, dtype=np.float64)
+    R = Y.copy() if C0 is None else Y - (K @ C) @ L - ridge * C
+    P = np.zeros_like(Y)
+    old, n_iter = 1.0, 0
+    while float(np.linalg.norm(R)) > target and n_iter < max_iter and remaining() > 0.0:
+        Z = R if preconditioner is None else preconditioner.solve(R, ridge)
+        new = float(np.vdot(R, Z))
+        P *= new / old
+        P += Z
+        Q = (K @ P) @ L
+        Q += ridge * P
+        step = new / float(np.vdot(P, Q))
+        C += step * P
+        R -= step * Q
+        old = new
+        n_iter += 1
+    n_columns = (n_iter + (C0 is not None)) * Y.shape[1]
+    # the updated residual drifts from the true one by rounding, hence the slack of 1 %
+    return finish(
+        K, L, Y, ridge, C, target=1.01 * target, method="cg", n_iter=n_iter, n_columns=n_columns
+    )

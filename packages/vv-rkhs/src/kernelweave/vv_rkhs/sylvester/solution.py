@@ -1,0 +1,86 @@
+"""What every C solver returns, and the checks that they share."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SylvesterSolution:
+    """C with K C L + r C ≈ Y, and what it cost.
+
+    Attributes
+    ----------
+    C : ndarray of shape (n_samples, n_outputs)
+        The solution.
+    residual_norm : float
+        Frobenius norm of Y − K C L − r C, computed afresh from C.
+    converged : bool
+        Whether the residual is within what was asked (always, for a direct method that is not
+        limited by rounding).
+    n_iter : int
+        Iterations; 0 for a direct method.
+    n_columns : int
+        Products of K with one column: the unit in which iterative methods compare.
+    method : str
+        Which solver made it.
+    factors : object or None
+        The `EigenFactors`, where the method made them: a preconditioner for later solves.
+    """
+
+    C: Matrix
+    residual_norm: float
+    converged: bool
+    n_iter: int
+    n_columns: int
+    method: str
+    factors: Any = None
+
+
+def check_system(K: Any, L: Any, Y: Any, ridge: float) -> tuple[Matrix, Matrix]:
+    """Return L and Y as float64 matrices after checking that the four parts fit.
+
+    Raises
+    ------
+    ValueError
+        Naming the part, what was seen and what would be right.
+    """
+    L, Y = np.asarray(L, dtype=np.float64), np.asarray(Y, dtype=np.float64)
+    if Y.ndim != 2:
+        raise ValueError(f"Y must have shape (n_samples, n_outputs), got {Y.shape}")
+    if K.shape != (Y.shape[0], Y.shape[0]):
+        raise ValueError(f"K must have shape {(Y.shape[0],) * 2} as Y has rows, got {K.shape}")
+    if L.shape != (Y.shape[1], Y.shape[1]):
+        raise ValueError(f"L must have shape {(Y.shape[1],) * 2} as Y has columns, got {L.shape}")
+    if not isinstance(ridge, numbers.Real) or not ridge > 0 or not math.isfinite(ridge):
+        raise ValueError(f"ridge must be a finite number > 0, got {ridge!r}")
+    return L, Y
+
+
+def finish(
+    K: Any,
+    L: Matrix,
+    Y: Matrix,
+    ridge: float,
+    C: Matrix,
+    *,
+    target: float,
+    method: str,
+    n_iter: int = 0,
+    n_columns: int = 0,
+    factors: Any = None,
+) -> SylvesterSolution:
+    """Return the solution with its residual computed from C itself (2l²n + 2ln² flops)."""
+    residual = Y - (K @ C) @ L - ridge * C
+    norm = float(np.linalg.norm(residual))
+    return SylvesterSolution(
+        C, norm, norm <= target, n_iter, n_columns + Y.shape[1], method, factors
+    )

@@ -1,0 +1,179 @@
+"""Training data of the estimators, from points or from precomputed Gram matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core.estimators.samples import merge_samples
+from kernelweave.kernels_core.kernels import (
+    FittedDictionary,
+    KernelDictionary,
+    as_grams,
+    default_kernels,
+)
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    validate_data,
+)
+
+from .family import PrecomputedFamily
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What a fit works on.
+
+    Attributes
+    ----------
+    family : PrecomputedFamily
+        Gram matrices of the samples that count.
+    targets : ndarray of shape (n_outputs, n_used)
+        Their targets.
+    weight : ndarray of shape (n_used,) or None
+        Their weights; ``None`` where all are one.
+    dictionary : FittedDictionary or None
+        The kernels; ``None`` for precomputed ones.
+    X : ndarray of shape (n_used, n_features) or None
+        The points; ``None`` for precomputed kernels.
+    owner : ndarray of shape (n_samples,)
+        Used sample of each sample given, −1 where its weight is zero.
+    share : ndarray of shape (n_samples,)
+        Part of the used sample's weight that each sample given holds.
+    """
+
+    family: PrecomputedFamily
+    targets: FloatArray
+    weight: FloatArray | None
+    dictionary: FittedDictionary | None
+    X: FloatArray | None
+    owner: npt.NDArray[np.intp]
+    share: FloatArray
+
+    def centred(self) -> tuple[FloatArray, FloatArray]:
+        """Return the weighted mean of the targets, shape (n_outputs,), and targets minus it."""
+        mean = np.average(self.targets, axis=1, weights=self.weight)
+        return mean, self.targets - mean[:, None]
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Return values (n_used, n_outputs) as shares of the samples given."""
+        out = np.zeros((len(self.owner), values.shape[1]))
+        kept = self.owner >= 0
+        out[kept] = values[self.owner[kept]] * self.share[kept, None]
+        return out
+
+
+def from_points(
+    kernels: Any, X: FloatArray, targets: FloatArray, weight: FloatArray, dtype: str
+) -> Training:
+    """Return merged samples and the Gram matrices of a dictionary on them.
+
+    Parameters
+    ----------
+    kernels : None, KernelDictionary, or what makes one
+        ``None``: the default dictionary, each kernel scaled to mean diagonal 1.
+    X : ndarray of shape (n_samples, n_features)
+        Points.
+    targets : ndarray of shape (n_outputs, n_samples)
+        Targets.
+    weight : ndarray of shape (n_samples,)
+        Sample weights.
+    dtype : str
+        Precision of the Gram matrices.
+
+    Returns
+    -------
+    Training
+        Equal rows with equal targets merged, zero weights dropped, rows sorted.
+    """
+    samples = merge_samples(X, targets, weight)
+    if kernels is None:
+        kernels = KernelDictionary(default_kernels(), normalize="trace")
+    dictionary = kernels if isinstance(kernels, KernelDictionary) else KernelDictionary(kernels)
+    fitted = dictionary.fit_grams(samples.X, dtype=np.dtype(dtype))
+    return Training(
+        PrecomputedFamily(fitted.grams),
+        samples.targets,
+        samples.weight,
+        fitted,
+        samples.X,
+        samples.owner,
+        samples.share,
+    )
+
+
+def from_grams(X: Any, targets: FloatArray, weight: FloatArray) -> Training:
+    """Return precomputed Gram matrices, not copied unless a weight is zero.
+
+    Parameters
+    ----------
+    X : PrecomputedGrams or array-like of shape (n_kernels, n_samples, n_samples)
+        Gram matrices of the training samples.
+    targets : ndarray of shape (n_outputs, n_samples)
+        Targets.
+    weight : ndarray of shape (n_samples,)
+        Sample weights.
+
+    Returns
+    -------
+    Training
+        Samples of weight 0 dropped.
+    """
+    grams = as_grams(X, square=True)
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ValueError("sample_weight must be finite and >= 0, with a positive one among them")
+    used = np.flatnonzero(weight > 0)
+    family = PrecomputedFamily(grams).fit_grams(used[:, None])
+    owner = np.full(len(weight), -1, dtype=np.intp)
+    owner[used] = np.arange(len(used))
+    kept = weight[used]
+    return Training(
+        family,
+        np.ascontiguousarray(targets[:, used]),
+        None if (kept == 1.0).all() else kept,
+        None,
+        None,
+        owner,
+        (weight > 0).astype(np.float64),
+    )
+
+
+def checked_regression(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Any, FloatArray, FloatArray, bool]:
+    """Return X, targets (n_samples, n_outputs), weights, and whether y was one column.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose ``n_features_in_`` is set.
+    X : array-like or PrecomputedGrams
+        Points or Gram matrices.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Targets.
+    sample_weight : array-like of shape (n_samples,) or None
+        Weights.
+
+    Returns
+    -------
+    tuple
+        Checked arrays.
+    """
+    if estimator.kernels is None or not isinstance(estimator.kernels, str):
+        X, y = validate_data(estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        n = X.shape[0]
+    else:
+        y = check_array(y, dtype=np.float64, ensure_2d=False)
+        n = as_grams(X).shape[1]
+        check_consistent_length(np.empty(n), y)
+        estimator.n_features_in_ = n
+    y = np.asarray(y, dtype=np.float64)
+    weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
+    single = y.ndim == 1
+    return X, y[:, None] if single else y, weight, single

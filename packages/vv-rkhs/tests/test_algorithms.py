@@ -1,0 +1,110 @@
+"""The algorithms: conformance, descent, agreement, and joint learning at size."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from kernelweave.kernels_core import KernelLearningRegressor, solve
+from kernelweave.kernels_core.testing import check_algorithm, check_estimator
+from kernelweave.kernels_core.testing.problems import make_regression
+from kernelweave.vv_rkhs import (
+    FrobeniusOutputKernels,
+    MatrixValuedKernelClassifier,
+    MatrixValuedKernelRegressor,
+    SeparableKernels,
+)
+from kernelweave.vv_rkhs.setting import setting_of
+
+ALGORITHMS = ["vv-spg", "vv-block-descent", "vv-dinuzzo"]
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_conformance(name: str) -> None:
+    check_algorithm(name)
+
+
+@pytest.mark.slow  # scikit-learn's checks again, which test_sklearn.py runs one by one
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize(
+    "estimator", [MatrixValuedKernelRegressor(), MatrixValuedKernelClassifier()], ids=repr
+)
+def test_estimator_conformance(estimator: Any) -> None:
+    check_estimator(estimator)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_generic_estimator(name: str) -> None:
+    X, y = make_regression()
+    generic = KernelLearningRegressor(algorithm=name).fit(X, y)
+    assert generic.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("step", ["hazan", "open-loop", "closed-form"])
+def test_block_descent_and_spectral_gradient_agree(make_problem: Any, step: str) -> None:
+    problem = make_problem(lam=0.1)
+    reference = solve(problem, "vv-spg", stationarity_tol=1e-7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = solve(problem, "vv-block-descent", output_step=step, max_iter=40, sdp_iter=100)
+    assert found.value <= reference.value * (1 + 2e-2)
+    if step != "open-loop":
+        values = np.array(found.history.value)
+        assert (np.diff(values) <= 1e-9 * values[:-1]).all(), "block descent must descend"
+
+
+@pytest.mark.parametrize("lam", [1e-1, 1e-2, 1e-3, 1e-4])
+@pytest.mark.slow
+def test_joint_learning_is_stationary_within_200_steps(make_problem: Any, lam: float) -> None:
+    problem = make_problem(150, 30, 30, lam=lam)
+    result = solve(problem, "vv-spg", stationarity_tol=1e-5, max_iter=200)
+    assert result.status.label == "stationary"
+    setting = setting_of(problem)
+    at = setting.objective.evaluate(result.parameters.weights, result.parameters.output_kernel)
+    assert setting.bounds.stationarity(at) <= 1.1e-5
+
+
+@pytest.mark.parametrize("rho", [0.01, 1.0])
+@pytest.mark.parametrize("lam", [1e-1, 1e-3])
+def test_dinuzzo_against_cvxpy(make_problem: Any, lam: float, rho: float) -> None:
+    problem = make_problem(25, 3, 3, lam=lam, constraint=FrobeniusOutputKernels(rho))
+    result = solve(problem, "vv-dinuzzo", tol=1e-8, max_iter=3000)
+    K, Y = problem.family.grams.mean(axis=0), problem.y.T
+    values, T = np.linalg.eigh(K)
+    root = (T * np.sqrt(np.maximum(values, 0.0))) @ T.T
+    L, U = cp.Variable((3, 3), PSD=True), cp.Variable((25, 3))
+    norm = sum(cp.matrix_frac(U[i], L) for i in range(25))
+    fit = cp.sum_squares(root @ U - Y) / 25
+    convex = cp.Problem(cp.Minimize(fit + lam * norm + rho * cp.sum_squares(L)))
+    convex.solve(solver=cp.CLARABEL, tol_gap_rel=1e-11, tol_gap_abs=1e-11)
+    np.testing.assert_allclose(result.value, convex.value, rtol=1e-6)
+    assert result.gap <= 1e-8
+    assert result.lower_bound <= convex.value * (1 + 1e-7)
+
+
+def test_penalty_without_prox_is_refused_by_name(make_problem: Any) -> None:
+    class Plain:
+        def start(self, n_kernels: int) -> np.ndarray:
+            return np.full(n_kernels, 1.0 / n_kernels)
+
+        def value(self, weights: np.ndarray) -> float:
+            return 0.0
+
+        def update(self, alpha: np.ndarray) -> np.ndarray:
+            return (alpha + 1e-12) / (alpha + 1e-12).sum()
+
+        def conjugate(self, w: np.ndarray) -> float:
+            return float(w.max())
+
+    problem = make_problem(constraint=SeparableKernels(Plain(), learn_output=False))
+    with pytest.raises(ValueError, match="vv-block-descent"):
+        solve(problem, "vv-spg")
+    assert solve(problem, "vv-block-descent", tol=1e-4).gap <= 1e-4
+
+
+def test_bad_output_step_is_named(make_problem: Any) -> None:
+    with pytest.raises(ValueError, match="output_step must be one of"):
+        solve(make_problem(), "vv-block-descent", output_step="newton")

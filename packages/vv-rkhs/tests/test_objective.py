@@ -1,0 +1,211 @@
+"""J: gradients by finite differences, sample weights, kinds of Gram matrices, bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import Problem, config_context, solve
+from kernelweave.kernels_core.exceptions import MemoryBudgetError
+from kernelweave.vv_rkhs import (
+    ElasticNet,
+    GroupNorm,
+    PrecomputedFamily,
+    SeparableKernels,
+    SquaredLpNorm,
+    VectorLeastSquares,
+)
+from kernelweave.vv_rkhs.setting import setting_of
+
+
+def point(setting: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    m, n = setting.objective.grams.n_kernels, setting.objective.n_outputs
+    R = rng.standard_normal((n, n))
+    return rng.random(m) / m, R @ R.T / n
+
+
+def J(setting: Any, eta: np.ndarray, L: np.ndarray) -> float:
+    """The value by the Kronecker system."""
+    objective = setting.objective
+    K = np.asarray(objective.grams.combine(eta))
+    A = np.kron(K, L) + objective.ridge * np.eye(objective.Y.size)
+    y = objective.Y.reshape(-1)
+    return objective.lam * float(y @ np.linalg.solve(A, y))
+
+
+def test_value_and_gradients(make_problem: Any) -> None:
+    setting = setting_of(make_problem(l=15, n=3, m=4))
+    eta, L = point(setting)
+    at = setting.objective.evaluate(eta, L)
+    np.testing.assert_allclose(at.value, J(setting, eta, L), rtol=1e-10)
+    h = 1e-6
+    for j in range(4):
+        d = h * np.eye(4)[j]
+        slope = (J(setting, eta + d, L) - J(setting, eta - d, L)) / (2 * h)
+        np.testing.assert_allclose(-setting.objective.lam * at.w[j], slope, rtol=1e-5)
+    D = np.random.default_rng(1).standard_normal((3, 3))
+    D = h * (D + D.T)
+    slope = (J(setting, eta, L + D) - J(setting, eta, L - D)) / 2
+    np.testing.assert_allclose(-setting.objective.lam * np.vdot(at.B, D), slope, rtol=1e-5)
+
+
+def test_sample_weight_is_repetition(make_problem: Any) -> None:
+    problem = make_problem(l=12, n=3, m=4)
+    weight = np.ones(12)
+    weight[[1, 4]] = 2.0, 3.0
+    rows = np.repeat(np.arange(12), weight.astype(int))
+    weighted = Problem(
+        problem.family, problem.learner, problem.constraint, problem.X, problem.y, weight
+    )
+    grams = problem.family.grams[:, rows][:, :, rows]
+    repeated = Problem(
+        PrecomputedFamily(grams),
+        problem.learner,
+        problem.constraint,
+        np.arange(float(len(rows)))[:, None],
+        problem.y[:, rows],
+    )
+    a, b = setting_of(weighted), setting_of(repeated)
+    eta, L = point(a)
+    np.testing.assert_allclose(
+        a.objective.evaluate(eta, L).value, b.objective.evaluate(eta, L).value, rtol=1e-10
+    )
+    np.testing.assert_allclose(
+        a.objective.evaluate(eta, L).w, b.objective.evaluate(eta, L).w, rtol=1e-8
+    )
+
+
+def test_factors_equal_their_matrices() -> None:
+    rng = np.random.default_rng(2)
+    factors = [rng.standard_normal((20, d)) for d in (1, 3, 5)]
+    grams = np.stack([Z @ Z.T for Z in factors])
+    Y = rng.standard_normal((20, 4))
+    weight = rng.random(20) + 0.5
+    X = np.arange(20.0)[:, None]
+    results = [
+        solve(
+            Problem(family, VectorLeastSquares(0.1), SeparableKernels(), X, Y.T, weight),
+            "vv-spg",
+            stationarity_tol=1e-7,
+        )
+        for family in (PrecomputedFamily(grams), PrecomputedFamily(factors=factors))
+    ]
+    np.testing.assert_allclose(results[0].value, results[1].value, rtol=1e-6)
+
+
+def test_float32_stack(make_problem: Any) -> None:
+    problem = make_problem()
+    single = Problem(
+        PrecomputedFamily(problem.family.grams.astype(np.float32)),
+        problem.learner,
+        problem.constraint,
+        problem.X,
+        problem.y,
+    )
+    a, b = setting_of(problem), setting_of(single)
+    eta, L = point(a)
+    exact, rounded = a.objective.evaluate(eta, L), b.objective.evaluate(eta, L)
+    np.testing.assert_allclose(rounded.value, exact.value, rtol=1e-6)
+    np.testing.assert_allclose(rounded.w, exact.w, rtol=1e-4)
+
+
+SETS = [
+    SeparableKernels(SquaredLpNorm(1.0), learn_output=False),
+    SeparableKernels(SquaredLpNorm(1.5), learn_output=False),
+    SeparableKernels(SquaredLpNorm(2.0), learn_output=False),
+    SeparableKernels(ElasticNet(0.4), learn_output=False),
+    SeparableKernels(GroupNorm((0, 0, 1, 1, 2, 2, 3, 3)), learn_output=False),
+    SeparableKernels(tau=2.0, learn_input=False),
+    SeparableKernels(learn_input=False, learn_output=False),
+]
+
+
+@pytest.mark.parametrize("constraint", SETS, ids=repr)
+@pytest.mark.parametrize("lam", [1e-1, 1e-4])
+def test_certified_to_one_millionth(make_problem: Any, constraint: Any, lam: float) -> None:
+    problem = make_problem(lam=lam, constraint=constraint)
+    result = solve(problem, "vv-spg", tol=1e-6, max_iter=2000)
+    assert result.status.label == "converged"
+    assert result.gap <= 1e-6
+    assert result.lower_bound <= result.upper_bound
+
+
+@pytest.mark.parametrize("constraint", SETS, ids=repr)
+def test_bounds_hold_at_any_inexact_point(make_problem: Any, constraint: Any) -> None:
+    """A C that is wrong by 10 % still gives bounds on either side of the optimum."""
+    problem = make_problem(constraint=constraint)
+    best = solve(problem, "vv-spg", tol=1e-7, max_iter=2000)
+    setting = setting_of(problem, method="cg")
+    rough = setting.objective.evaluate(setting.weights, setting.L, tol=0.1)
+    assert rough.residual > 1e-4
+    assert setting.bounds.lower(rough) <= best.upper_bound
+    assert setting.bounds.upper(rough) >= best.lower_bound
+    assert setting.bounds.stationarity(rough) >= 0.0
+
+
+def test_relaxation_is_below_every_feasible_value(make_problem: Any) -> None:
+    setting = setting_of(make_problem())
+    result = solve(make_problem(), "vv-spg", stationarity_tol=1e-5)
+    assert result.status.label == "stationary"
+    assert result.lower_bound > 0.0
+    for seed in range(20):
+        eta, L = point(setting, seed)
+        eta, L = eta / eta.sum(), L * setting.bounds.tau / np.trace(L)
+        value = setting.objective.evaluate(eta, L).value
+        assert result.lower_bound < value
+        assert result.upper_bound <= value
+
+
+def test_one_output_is_convex(make_problem: Any) -> None:
+    result = solve(make_problem(n=1), "vv-spg", tol=1e-8)
+    assert result.status.label == "converged"
+    np.testing.assert_array_equal(result.parameters.output_kernel, [[1.0]])
+
+
+def test_only_lam_over_tau_matters(make_problem: Any) -> None:
+    a = solve(
+        make_problem(lam=1e-2, constraint=SeparableKernels(tau=5.0, learn_input=False)),
+        "vv-spg",
+        tol=1e-7,
+    )
+    b = solve(
+        make_problem(lam=2e-2, constraint=SeparableKernels(tau=10.0, learn_input=False)),
+        "vv-spg",
+        tol=1e-7,
+    )
+    np.testing.assert_allclose(a.value, b.value, rtol=1e-6)
+
+
+def test_memory_is_refused_before_the_work(make_problem: Any) -> None:
+    with config_context(memory_limit=1000), pytest.raises(MemoryBudgetError, match="40 samples"):
+        solve(make_problem(), "vv-spg")
+
+
+def test_zero_targets() -> None:
+    problem = Problem(
+        PrecomputedFamily(np.eye(4)[None]),
+        VectorLeastSquares(),
+        SeparableKernels(),
+        np.arange(4.0)[:, None],
+        np.zeros((2, 4)),
+    )
+    result = solve(problem, "vv-spg")
+    assert result.value == 0.0
+    assert math.isfinite(result.gap)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "said"),
+    [
+        (SeparableKernels(tau=0.0), "tau must be"),
+        (SeparableKernels(learn_input=False, weights=[1.0]), "weights must be"),
+        (SeparableKernels(learn_output=False, output_kernel=np.eye(3)), "output_kernel must have"),
+        (SeparableKernels(learn_output=False, output_kernel=-np.eye(5)), "semidefinite"),
+    ],
+)
+def test_bad_sets_are_named(make_problem: Any, constraint: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        solve(make_problem(constraint=constraint), "vv-spg")

@@ -1,0 +1,74 @@
+"""Steps over the output kernel: gradient, line search, closed form, projection."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernelweave.vv_rkhs import OutputSubproblem, closed_form_output_kernel
+from kernelweave.vv_rkhs.output import project_output_kernel
+from kernelweave.vv_rkhs.spg import square_root
+from scipy.optimize import minimize_scalar
+
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture
+def part() -> OutputSubproblem:
+    C = RNG.standard_normal((12, 4))
+    R = RNG.standard_normal((12, 12))
+    A = R @ R.T @ C / 12
+    return OutputSubproblem(A, C.T @ A, RNG.standard_normal((12, 4)), 0.05, 3.0)
+
+
+def spectahedral(n: int, trace: float) -> np.ndarray:
+    R = RNG.standard_normal((n, n))
+    return trace * R @ R.T / np.trace(R @ R.T)
+
+
+def test_gradient_by_finite_differences(part: OutputSubproblem) -> None:
+    L, D = spectahedral(4, 3.0), spectahedral(4, 1e-6)
+    slope = (part.value(L + D) - part.value(L - D)) / 2
+    np.testing.assert_allclose(np.vdot(part.gradient(L), D), slope, rtol=1e-6)
+
+
+def test_line_search_is_exact(part: OutputSubproblem) -> None:
+    L, D = spectahedral(4, 3.0), spectahedral(4, 3.0) - spectahedral(4, 1.0)
+    best = minimize_scalar(lambda s: part.value(L + s * D), options={"xtol": 1e-12})
+    np.testing.assert_allclose(part.line_search(L, D), best.x, rtol=1e-5)
+
+
+def test_hazan_shrinks_the_trace_where_zero_is_best() -> None:
+    """Without the step towards 0 the trace could never fall below τ."""
+    part = OutputSubproblem(np.eye(3), 10.0 * np.eye(3), 0.1 * np.eye(3), 1.0, 3.0)
+    found = part.hazan(np.eye(3), n_iter=50, tol=1e-9)
+    np.testing.assert_allclose(found.L, 0.0, atol=1e-6)
+
+
+def test_closed_form_minimises_the_norm() -> None:
+    L, tau = spectahedral(4, 2.0), 2.0
+    B = spectahedral(4, 7.0)
+    best = closed_form_output_kernel(L, B, tau)
+    G = L @ B @ L
+    np.testing.assert_allclose(np.trace(best), tau)
+    for _ in range(50):
+        other = spectahedral(4, tau)
+        assert np.trace(np.linalg.solve(best, G)) <= np.trace(np.linalg.solve(other, G)) + 1e-9
+    np.testing.assert_array_equal(closed_form_output_kernel(L, np.zeros((4, 4)), tau), L)
+
+
+def test_projection() -> None:
+    inside = spectahedral(4, 1.0)
+    np.testing.assert_allclose(project_output_kernel(inside, 2.0), inside, atol=1e-14)
+    far = RNG.standard_normal((4, 4)) * 5
+    P = project_output_kernel(far, 2.0)
+    assert np.trace(P) <= 2.0 * (1 + 1e-14)
+    assert np.linalg.eigvalsh(P)[0] >= -1e-14
+    for _ in range(50):
+        other = spectahedral(4, 2.0 * RNG.random())
+        assert np.vdot(0.5 * (far + far.T) - P, other - P) <= 1e-9
+
+
+def test_square_root() -> None:
+    L = spectahedral(4, 2.0)
+    R = square_root(L)
+    np.testing.assert_allclose(R @ R.T, L, atol=1e-14)

@@ -1,0 +1,130 @@
+"""Every C solver against the Kronecker system, and the chooser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.vv_rkhs import (
+    EigenFactors,
+    FactoredGram,
+    choose_method,
+    solve_sylvester,
+    solve_sylvester_cg,
+    solve_sylvester_cholesky,
+    solve_sylvester_columns,
+    solve_sylvester_eigen,
+    solve_sylvester_low_rank,
+)
+
+
+def system(
+    l: int = 25, n: int = 4, rank: int | None = None, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((l, l if rank is None else rank))
+    R = rng.standard_normal((n, n - 1))  # L singular
+    return Z, Z @ Z.T, R @ R.T, rng.standard_normal((l, n))
+
+
+def kronecker(K: np.ndarray, L: np.ndarray, Y: np.ndarray, ridge: float) -> np.ndarray:
+    A = np.kron(K, L) + ridge * np.eye(Y.size)
+    return np.linalg.solve(A, Y.reshape(-1)).reshape(Y.shape)
+
+
+@pytest.mark.parametrize("method", ["auto", "eigen", "cholesky", "cg", "columns"])
+@pytest.mark.parametrize("ridge", [1e-3, 1.0, 100.0])
+def test_equals_the_kronecker_system(method: str, ridge: float) -> None:
+    _, K, L, Y = system()
+    found = solve_sylvester(K, L, Y, ridge, method=method, tol=1e-12)
+    np.testing.assert_allclose(found.C, kronecker(K, L, Y, ridge), rtol=1e-6, atol=1e-9)
+    true = np.linalg.norm(Y - K @ found.C @ L - ridge * found.C)
+    np.testing.assert_allclose(found.residual_norm, true, rtol=1e-2, atol=1e-10)
+
+
+@pytest.mark.parametrize("rank", [3, 25, 40])
+@pytest.mark.parametrize("method", ["auto", "low-rank", "columns", "cg"])
+def test_low_rank_factors(rank: int, method: str) -> None:
+    Z, K, L, Y = system(rank=rank)
+    found = solve_sylvester(FactoredGram(Z), L, Y, 0.5, method=method, tol=1e-12)
+    np.testing.assert_allclose(found.C, kronecker(K, L, Y, 0.5), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(FactoredGram(Z).trace(), np.trace(K))
+
+
+def test_zero_output_kernel() -> None:
+    Z, K, _, Y = system()
+    zero = np.zeros((4, 4))
+    for found in (
+        solve_sylvester_eigen(K, zero, Y, 2.0),
+        solve_sylvester_cholesky(K, zero, Y, 2.0),
+        solve_sylvester_columns(K, zero, Y, 2.0),
+        solve_sylvester_cg(K, zero, Y, 2.0),
+        solve_sylvester_low_rank(Z, zero, Y, 2.0),
+    ):
+        np.testing.assert_allclose(found.C, Y / 2.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("solver", [solve_sylvester_cg, solve_sylvester_columns])
+def test_warm_start_and_old_factors_save_iterations(solver: Any) -> None:
+    _, K, L, Y = system(l=60, n=5)
+    cold = solver(K, L, Y, 0.1)
+    warm = solver(K * 1.001, L, Y, 0.1, C0=cold.C)
+    assert warm.converged
+    assert warm.n_iter < cold.n_iter
+    old = EigenFactors.of(K, L)
+    helped = solver(K * 1.01, L, Y, 0.1, preconditioner=old)
+    assert helped.converged
+    assert helped.n_iter <= 8 < cold.n_iter
+    np.testing.assert_allclose(helped.C, kronecker(K * 1.01, L, Y, 0.1), rtol=1e-4, atol=1e-6)
+
+
+def test_columns_do_less_work_than_the_whole() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((80, 2))
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    L = np.diag(np.geomspace(1e-4, 1.0, 12))
+    Y = rng.standard_normal((80, 12))
+    whole = solve_sylvester_cg(K, L, Y, 0.01)
+    columns = solve_sylvester_columns(K, L, Y, 0.01)
+    assert columns.converged
+    assert columns.n_columns * 2 < whole.n_columns
+
+
+def test_unconverged_says_so_and_auto_falls_back() -> None:
+    _, K, L, Y = system()
+    assert not solve_sylvester_cg(K, L, Y, 1e-6, max_iter=2).converged
+    found = solve_sylvester(K, L, Y, 1e-6, method="columns", tol=1e-11)
+    assert found.residual_norm <= 1e-6 * np.linalg.norm(Y)
+
+
+def test_equal_eigenvalues_share_one_factorisation() -> None:
+    _, K, _, Y = system()
+    found = solve_sylvester_cholesky(K, 2.0 * np.eye(4), Y, 0.3)
+    np.testing.assert_allclose(found.C, kronecker(K, 2.0 * np.eye(4), Y, 0.3), rtol=1e-8)
+    assert choose_method(1000, np.ones(50), 1000.0, 1e-3) == "cholesky"
+
+
+def test_chooser_follows_conditioning() -> None:
+    rho = np.linspace(0.1, 1.0, 100)
+    assert choose_method(1500, rho, 100.0, 1500 * 1e-1) == "columns"
+    assert choose_method(1500, rho, 1500.0, 1500 * 1e-5) == "eigen"
+    assert choose_method(1500, rho, 1500.0, 1500 * 1e-5, stale=True) in ("eigen", "stale")
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"Y": np.ones(3)}, "Y must have shape"),
+        ({"L": np.eye(3)}, "L must have shape"),
+        ({"K": np.eye(4)}, "K must have shape"),
+        ({"ridge": 0.0}, "ridge must be"),
+        ({"method": "magic"}, "method must be one of"),
+        ({"method": "low-rank"}, "FactoredGram"),
+        ({"method": "stale"}, "factors"),
+    ],
+)
+def test_bad_input_is_named(part: dict[str, Any], said: str) -> None:
+    given = {"K": np.eye(5), "L": np.eye(2), "Y": np.ones((5, 2)), "ridge": 1.0} | part
+    with pytest.raises(ValueError, match=said):
+        solve_sylvester(**given)

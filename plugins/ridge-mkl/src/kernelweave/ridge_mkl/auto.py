@@ -1,0 +1,87 @@
+"""The measured choice among the algorithms of this package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core import Problem, Status
+
+from .descent import Descent, State
+from .inner import LearnerSolution
+from .projected_newton import ProjectedNewton
+from .rounding import FloatArray
+from .spectral_gradient import SpectralProjectedGradient
+from .trust_region import TrustRegion
+
+_MANY_KERNELS = 1000
+
+
+def choose(problem: Problem, n_kernels: int) -> type[Descent]:
+    """Return the algorithm to run.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to solve.
+    n_kernels : int
+        p.
+
+    Returns
+    -------
+    type
+        Projected Newton at degree 1 with at most 1000 kernels (from 30 to 600 kernels it took 4 to
+        10 evaluations; at q = 1 the spectral gradient took 100 and more). Above degree 1 the trust
+        region where its sphere lies in the orthant. The spectral gradient otherwise.
+    """
+    if int(getattr(problem.family, "degree", 1)) == 1:
+        return ProjectedNewton if n_kernels <= _MANY_KERNELS else SpectralProjectedGradient
+    ball: Any = problem.constraint
+    on_sphere = ball.name == "lq-ball" and ball.q == 2.0
+    if on_sphere and n_kernels <= _MANY_KERNELS and ball.radius <= np.min(ball.center):
+        return TrustRegion
+    return SpectralProjectedGradient
+
+
+class Automatic:
+    """``krr-auto``: runs what `choose` returns."""
+
+    def init(self, problem: Problem, random_state: np.random.RandomState, **params: Any) -> State:
+        """Return the first state of the chosen algorithm.
+
+        Parameters
+        ----------
+        problem : Problem
+            As in `Descent.init`.
+        random_state : RandomState
+            As in `Descent.init`.
+        **params
+            As in `Descent.init`.
+        """
+        size = len(problem.family) if hasattr(problem.family, "__len__") else 1
+        self.chosen = choose(problem, size)()
+        return self.chosen.init(problem, random_state, **params)
+
+    def step(self, state: State) -> State:
+        """Return the next state from ``state``."""
+        return self.chosen.step(state)
+
+    def gap(self, state: State) -> tuple[float, float]:
+        """Return proved bounds at ``state``."""
+        return self.chosen.gap(state)
+
+    def best(self, state: State) -> FloatArray:
+        """Return the weights of ``state``."""
+        return self.chosen.best(state)
+
+    def solution(self, state: State) -> LearnerSolution:
+        """Return the learner's solution at ``state``."""
+        return self.chosen.solution(state)
+
+    def counts(self, state: State) -> dict[str, int]:
+        """Return the cumulative counts at ``state``."""
+        return self.chosen.counts(state)
+
+    def outcome(self, state: State) -> Status | None:
+        """Return why to stop at ``state``, or ``None``."""
+        return self.chosen.outcome(state)

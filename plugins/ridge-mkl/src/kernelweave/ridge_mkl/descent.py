@@ -1,0 +1,239 @@
+"""What the algorithms share: starts, stopping at stationary points, and the driver's protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import Problem, Status
+
+from .inner import LearnerSolution
+from .oracle import Evaluation, Oracle
+from .rounding import FloatArray
+
+_MAX_TRIALS = 60
+
+
+@dataclass(frozen=True)
+class State:
+    """An iterate of a descent method.
+
+    Attributes
+    ----------
+    at : Evaluation
+        The objective there.
+    step_size : float
+        Step length, radius or damping that the method carries along.
+    memory : dict
+        Whatever else it carries.
+    n_left : int
+        Starting points not used yet.
+    stalled : bool
+        Whether no progress is possible from here.
+    """
+
+    at: Evaluation
+    step_size: float = 1.0
+    memory: dict[str, Any] = field(default_factory=dict)
+    n_left: int = 0
+    stalled: bool = False
+
+
+class Descent:
+    """Base of the algorithms over kernel weights, for the driver of `kernels_core.solve`.
+
+    A subclass writes `advance`; `first_step` and `check` where it has needs of its own.
+    """
+
+    def init(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        *,
+        mu_init: npt.ArrayLike | None = None,
+        n_starts: int | None = None,
+        stationary_tol: float = 1e-6,
+        step: float | None = None,
+    ) -> State:
+        """Return the first state.
+
+        Parameters
+        ----------
+        problem : Problem
+            A dictionary or a power of one, a learner and a set of this package.
+        random_state : RandomState
+            Where the starts after the first come from.
+        mu_init : array-like of shape (p,), optional
+            The first start; equal weights by default. Zero is refused above degree 1, where it
+            is a stationary maximum.
+        n_starts : int, optional
+            Starting points; 1 where the problem is convex, else 5.
+        stationary_tol : float, default=1e-6
+            Where the problem is not convex: relative size of the projected gradient to stop at.
+        step : float, optional
+            The first step length (the paper's η) of methods that have one.
+
+        Returns
+        -------
+        State
+            At the first start.
+
+        Raises
+        ------
+        ValueError
+            If the start is not acceptable or the method cannot solve the problem.
+        """
+        self.oracle = Oracle(problem)
+        self.constraint = problem.constraint
+        self.check()
+        self.random_state = random_state
+        self.stationary_tol = float(stationary_tol)
+        if step is not None and not step > 0.0:
+            raise ValueError(f"step must be > 0, got {step!r}")
+        self.given_step = step
+        count = (1 if self.oracle.convex else 5) if n_starts is None else int(n_starts)
+        if count < 1:
+            raise ValueError(f"n_starts must be at least 1, got {n_starts!r}")
+        return self.enter(self._first_start(mu_init), count - 1)
+
+    def _first_start(self, mu_init: npt.ArrayLike | None) -> FloatArray:
+        p = self.oracle.n_kernels
+        if mu_init is None:
+            return np.asarray(self.constraint.start(p))
+        mu = np.asarray(mu_init, dtype=np.float64)
+        if mu.shape != (p,) or not np.isfinite(mu).all() or (mu < 0).any():
+            raise ValueError(f"mu_init must be {p} finite numbers >= 0, got {mu_init!r}")
+        if not self.oracle.convex and not mu.any():
+            raise ValueError(
+                "mu_init is zero, a stationary maximum above degree 1: start anywhere else"
+            )
+        return np.asarray(self.constraint.project(mu))
+
+    def check(self) -> None:
+        """Raise where the method cannot solve the problem."""
+
+    def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
+        """Return the first step length and memory at a starting point.
+
+        Parameters
+        ----------
+        at : Evaluation
+            The starting point.
+
+        Returns
+        -------
+        step_size : float
+            What `State.step_size` starts with.
+        memory : dict
+            What `State.memory` starts with.
+        """
+        return 1.0 if self.given_step is None else float(self.given_step), {}
+
+    def enter(self, mu: FloatArray, n_left: int) -> State:
+        """Return the state at a starting point μ, shape (p,), with ``n_left`` starts after it."""
+        at = self.oracle.evaluate(mu)
+        size, memory = self.first_step(at)
+        return State(at, size, memory, n_left)
+
+    def step(self, state: State) -> State:
+        """Return the next state from ``state``: another start where this one is done."""
+        if state.n_left > 0 and self._done(state):
+            mu = self.constraint.random_start(self.oracle.n_kernels, self.random_state)
+            return self.enter(mu, state.n_left - 1)
+        return self.advance(state)
+
+    def advance(self, state: State) -> State:
+        """Return the next state of the method."""
+        raise NotImplementedError
+
+    def gap(self, state: State) -> tuple[float, float]:
+        """Return proved bounds on the optimum at ``state``."""
+        return state.at.lower, state.at.upper
+
+    def best(self, state: State) -> FloatArray:
+        """Return μ of ``state``, shape (p,)."""
+        return state.at.mu.copy()
+
+    def solution(self, state: State) -> LearnerSolution:
+        """Return the learner's solution at ``state``, without its factors and images."""
+        solution = state.at.solution
+        products = replace(solution.products, images=None)
+        return replace(solution, factors=[], products=products)
+
+    def counts(self, state: State) -> dict[str, int]:
+        """Return the cumulative counts; ``state`` is not read."""
+        return self.oracle.counts()
+
+    def outcome(self, state: State) -> Status | None:
+        """Return why to stop at ``state``, or ``None``."""
+        if state.n_left > 0 and self._done(state):
+            return None
+        if not self.oracle.convex and self.residual(state.at) <= self.stationary_tol:
+            return Status.STATIONARY
+        return Status.STALLED if state.stalled else None
+
+    def _done(self, state: State) -> bool:
+        if self.oracle.convex:
+            return False
+        return state.stalled or self.residual(state.at) <= self.stationary_tol
+
+    def residual(self, at: Evaluation) -> float:
+        """Return how far a point is from stationary, relative to the weights.
+
+        Parameters
+        ----------
+        at : Evaluation
+            The point.
+
+        Returns
+        -------
+        float
+            max |P(μ − ηg) − μ| / max μ, with η such that the longest entry of ηg is max μ.
+        """
+        size, steepest = float(at.mu.max(initial=0.0)), float(np.abs(at.gradient).max(initial=0.0))
+        if size == 0.0 or steepest == 0.0:
+            return 0.0
+        if self.constraint.curvature > 0.0:
+            eta = 1.0 / self.constraint.curvature
+        else:
+            eta = size / steepest
+        moved = np.asarray(self.constraint.project(at.mu - eta * at.gradient))
+        return float(np.abs(moved - at.mu).max()) / size
+
+    def backtrack(
+        self, state: State, trial: Any, *, shrink: float, step_size: float
+    ) -> tuple[Evaluation | None, float]:
+        """Shrink the step until the objective falls, at most 60 times.
+
+        Parameters
+        ----------
+        state : State
+            Where to start.
+        trial : callable
+            Step length to μ.
+        shrink : float
+            Factor per failure.
+        step_size : float
+            First length.
+
+        Returns
+        -------
+        at : Evaluation or None
+            The point reached; ``None`` where no length lowers the objective.
+        step_size : float
+            Its length.
+        """
+        for _ in range(_MAX_TRIALS):
+            mu = trial(step_size)
+            if np.array_equal(mu, state.at.mu):
+                return None, step_size
+            at = self.oracle.evaluate(mu)
+            old = state.at
+            # below the rounding of the objective only the bounds still tell which is better
+            equal = at.value <= old.value + old.noise
+            if at.value < old.value or (equal and at.upper - at.lower < old.upper - old.lower):
+                return at, step_size
+            step_size *= shrink
+        return None, step_size

@@ -1,0 +1,218 @@
+"""Kernel families of this plugin: Hadamard powers of a dictionary, and dictionaries once fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core.kernels import Kernel, KernelDictionary
+
+FloatArray = npt.NDArray[Any]
+
+
+class HadamardPower(Kernel):
+    """k(x, y) = k₁(x, y)^d, positive semidefinite by Schur.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        k₁.
+    degree : int, default=2
+        d ≥ 1.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core import Linear
+    >>> from kernelweave.ridge_mkl import HadamardPower
+    >>> HadamardPower(Linear(), degree=3)([[2.0]])
+    array([[64.]])
+    """
+
+    name = "hadamard-power"
+
+    def __init__(self, kernel: Kernel, degree: int = 2) -> None:
+        self.kernel = kernel
+        self.degree = degree
+
+    @property
+    def is_psd(self) -> bool | None:
+        """Proved when k₁ is."""
+        return True if self.kernel.is_psd else None
+
+    def _validate(self) -> None:
+        if not isinstance(self.degree, int) or self.degree < 1:
+            raise ValueError(f"HadamardPower: degree must be an integer >= 1, got {self.degree!r}")
+
+    def _gram(self, X: Any, Y: Any | None) -> FloatArray:
+        K: FloatArray = self.kernel(X, Y)
+        return np.asarray(K**self.degree)
+
+    def _diag(self, X: Any) -> FloatArray:
+        return np.asarray(self.kernel.diag(X) ** self.degree)
+
+
+@dataclass(frozen=True, eq=False)
+class PowerDictionary:
+    """The family K(μ) = (Σ μₖKₖ)^{∘d}: all products of d kernels of a dictionary.
+
+    Parameters
+    ----------
+    dictionary : KernelDictionary
+        The kernels.
+    degree : int, default=2
+        d ≥ 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core import KernelDictionary, Linear
+    >>> from kernelweave.ridge_mkl import PowerDictionary
+    >>> PowerDictionary(KernelDictionary([Linear()])).gram(np.array([[2.0]]), [1.0])
+    array([[16.]])
+    """
+
+    name: ClassVar[str] = "dictionary-power"
+    dictionary: Any
+    degree: int = 2
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.degree, int) or self.degree < 2:
+            raise ValueError(f"degree must be an integer >= 2, got {self.degree!r}")
+
+    @classmethod
+    def from_data(cls, X: Any) -> PowerDictionary:
+        """Return the default kernels with degree 2.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training points.
+        """
+        return cls(KernelDictionary.from_data(X))
+
+    def __len__(self) -> int:
+        return len(self.dictionary)
+
+    def fit_grams(self, X: Any) -> Any:
+        """Return the fitted dictionary, whose ``grams`` are those of degree 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training points.
+        """
+        return self.dictionary.fit_grams(X)
+
+    def gram(self, X: Any, weights: Any, Y: Any = None) -> FloatArray:
+        """Return (Σ μₖ kₖ(X, Y))^{∘d}.
+
+        Parameters
+        ----------
+        X, Y : array-like of shapes (n_x, n_features) and (n_y, n_features)
+            Points; Y defaults to X.
+        weights : array-like of shape (p,)
+            μ.
+
+        Returns
+        -------
+        ndarray of shape (n_x, n_y)
+            The Gram matrix.
+        """
+        return np.asarray(self.dictionary.gram(X, weights, Y) ** self.degree)
+
+    def kernel(self, weights: Any) -> HadamardPower:
+        """Return the learned kernel for weights μ of shape (p,)."""
+        return HadamardPower(self.dictionary.kernel(weights), self.degree)
+
+
+@dataclass(frozen=True, eq=False)
+class PrecomputedKernel:
+    """(Σ μₖ Xₖ)^{∘d} of a stack X of cross-Gram matrices, the learned kernel on precomputed ones.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (p,)
+        μ.
+    degree : int
+        d.
+    """
+
+    weights: FloatArray
+    degree: int = 1
+
+    def __call__(self, X: Any, Y: Any = None) -> FloatArray:
+        """Return the combined matrix.
+
+        Parameters
+        ----------
+        X : array-like of shape (p, n_x, n_train)
+            Cross-Gram matrices.
+        Y : None
+            The training points are fixed.
+
+        Returns
+        -------
+        ndarray of shape (n_x, n_train)
+            The Gram matrix.
+        """
+        stack = getattr(X, "grams", X)
+        return np.asarray(np.tensordot(self.weights, np.asarray(stack), axes=1) ** self.degree)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFamily:
+    """A dictionary that was fitted to the training points already, as the family of a problem.
+
+    Parameters
+    ----------
+    fitted : object with ``grams`` of shape (p, n, n)
+        A `FittedDictionary` or a `PrecomputedStack`.
+    degree : int
+        d.
+    """
+
+    fitted: Any
+    degree: int = 1
+
+    @property
+    def name(self) -> str:
+        """``"dictionary"``, or ``"dictionary-power"`` above degree 1."""
+        return "dictionary" if self.degree == 1 else "dictionary-power"
+
+    def __len__(self) -> int:
+        return len(self.fitted.grams)
+
+    def fit_grams(self, X: Any) -> Any:
+        """Return what was fitted; X are the training points, shape (n, n_features)."""
+        return self.fitted
+
+    def gram(self, X: Any, weights: Any) -> FloatArray:
+        """Return the Gram matrix of the training points, shape (n, n), for μ of shape (p,)."""
+        return np.asarray(np.tensordot(weights, self.fitted.grams, axes=1) ** self.degree)
+
+    def kernel(self, weights: Any) -> Any:
+        """Return the learned kernel for weights μ of shape (p,)."""
+        if isinstance(self.fitted, PrecomputedStack):
+            return PrecomputedKernel(np.asarray(weights), self.degree)
+        kernel = self.fitted.kernel(weights)
+        return kernel if self.degree == 1 else HadamardPower(kernel, self.degree)
+
+
+@dataclass(frozen=True, eq=False)
+class PrecomputedStack:
+    """Given Gram matrices in the place of a fitted dictionary.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (p, n, n)
+        Gram matrices of the training points.
+    """
+
+    grams: FloatArray
+
+    @property
+    def kept(self) -> npt.NDArray[np.intp]:
+        """Position of each kernel, shape (p,): none is left out."""
+        return np.arange(len(self.grams))

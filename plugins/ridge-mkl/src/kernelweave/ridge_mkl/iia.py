@@ -1,0 +1,80 @@
+"""Interpolated iterative algorithms IIA and rIIA (Algorithms 3 and 4).
+
+Corrected: Theorem 2.1, on which Algorithm 3 rests, holds for q = 2 only; in general μ − μ₀ is
+proportional to v^{1/(q−1)}. The damping η grows when the objective rises, which as printed can
+cycle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .descent import Descent, State
+from .oracle import Evaluation
+from .rounding import FloatArray
+
+_MAX_DAMPING = 1.0 - 1e-6
+
+
+def interpolate(old: FloatArray, new: FloatArray, eta: float) -> FloatArray:
+    """Return ηα + (1 − η)α′ (Algorithm 3, line 7).
+
+    Parameters
+    ----------
+    old, new : ndarray of shape (T, n)
+        α and (K_μ + λI)⁻¹y.
+    eta : float
+        η in [0, 1).
+
+    Returns
+    -------
+    ndarray of shape (T, n)
+        The interpolation.
+    """
+    return eta * old + (1.0 - eta) * new
+
+
+class IIA(Descent):
+    """``krr-iia``: μ = μ₀ + Λ t(v), t ∝ v^{1/(q−1)}, vₖ = αᵀKₖα, α interpolated with η = ½."""
+
+    def check(self) -> None:
+        """Raise at q = 1, where μ jumps between single kernels.
+
+        Raises
+        ------
+        ValueError
+            Naming an algorithm that solves q = 1.
+        """
+        if getattr(self.constraint, "q", 2.0) == 1.0:
+            raise ValueError("krr-iia needs q > 1, got q=1: use krr-newton, which solves q = 1")
+
+    def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
+        """Return η = ½ unless one was given, and α."""
+        eta = 0.5 if self.given_step is None else float(self.given_step)
+        if not eta < 1.0:
+            raise ValueError(f"step is the damping η of krr-iia, in (0, 1), got {eta!r}")
+        return eta, {"alpha": at.solution.dual_coef, "v": at.v}
+
+    def advance(self, state: State) -> State:
+        """Return the next state: weights from the interpolated α, then α there."""
+        memory = state.memory
+        at = self.oracle.evaluate(np.asarray(self.constraint.maximizer(memory["v"])))
+        eta = state.step_size
+        if at.value > state.at.value:
+            eta = min(0.5 * (1.0 + eta), _MAX_DAMPING)
+        alpha = interpolate(memory["alpha"], at.solution.dual_coef, eta)
+        settled = eta >= _MAX_DAMPING or np.array_equal(at.mu, state.at.mu)
+        return replace(
+            state,
+            at=at,
+            step_size=eta,
+            memory={"alpha": alpha, "v": self.oracle.forms(alpha)},
+            stalled=bool(settled),
+        )
+
+
+class RegularizedIIA(IIA):
+    """``krr-riia``: μ = v/(2β), vₖ = αᵀKₖα, α interpolated with η = ½ (Theorem 2.2)."""

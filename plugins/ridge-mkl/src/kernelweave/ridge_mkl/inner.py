@@ -1,0 +1,333 @@
+"""The learner at one fixed kernel: its dual point, both bounds, and what the Hessian needs.
+
+Both learners maximise 2uᵀy − uᵀ(K + R)u, R = diag(λ/wᵢ), over a cone of u: everything for ridge
+without intercept, Σu = 0 for ridge with one, Σu = 0 and uᵢyᵢ ≥ 0 for the squared hinge. In the
+signs of the labels u is α∘y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+
+from .rounding import (
+    UNIT,
+    FloatArray,
+    blocked_product,
+    entry_bound,
+    gamma,
+    n_roundings,
+    row_sums,
+)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Cholesky factor of (K + R) on some samples, and the intercept's column.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (k,) or None
+        The samples; ``None`` means all.
+    cholesky : tuple
+        Of `scipy.linalg.cho_factor`, lower.
+    ones : ndarray of shape (k,) or None
+        (K + R)⁻¹ 1, or ``None`` without intercept.
+    """
+
+    rows: npt.NDArray[np.intp] | None
+    cholesky: tuple[FloatArray, bool]
+    ones: FloatArray | None
+
+    def solve(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return u of shape (T, k) and b of shape (T,) with (K + R)u = y − b, Σu = 0.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (T, k)
+            y.
+        """
+        u: FloatArray = np.asarray(cho_solve(self.cholesky, targets.T)).T
+        if self.ones is None:
+            return u, np.zeros(len(u))
+        b = u.sum(axis=1) / self.ones.sum()
+        return u - b[:, None] * self.ones, b
+
+    def curvature(self, G: FloatArray) -> FloatArray:
+        """Return Σₜ Gₜ M Gₜᵀ, M the inverse of K + R on the cone's subspace.
+
+        Parameters
+        ----------
+        G : ndarray of shape (p, T, k)
+            One row per kernel and task.
+
+        Returns
+        -------
+        ndarray of shape (p, p)
+            Symmetric, positive semidefinite. Cost: pTk² flops.
+        """
+        p, n_tasks, size = G.shape
+        factor, lower = self.cholesky
+        Z = solve_triangular(factor, G.reshape(p * n_tasks, size).T, lower=lower)
+        Z = np.ascontiguousarray(Z.T).reshape(p, n_tasks * size)
+        H: FloatArray = Z @ Z.T
+        if self.ones is not None:
+            c = G @ self.ones / np.sqrt(self.ones.sum())
+            H -= c @ c.T
+        return H
+
+
+def factorize(
+    K: FloatArray, noise: FloatArray, intercept: bool, rows: npt.NDArray[np.intp] | None = None
+) -> Factor:
+    """Factor K + R, adding the least power of ten of jitter that rounding calls for.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Symmetric.
+    noise : ndarray of shape (n,)
+        Diagonal of R, positive.
+    intercept : bool
+        Whether to solve for (K + R)⁻¹ 1 too.
+    rows : ndarray of shape (k,), optional
+        Samples to keep.
+
+    Returns
+    -------
+    Factor
+        Bounds taken from its solutions hold with and without jitter.
+    """
+    A = K.copy() if rows is None else K[np.ix_(rows, rows)]
+    diagonal = np.arange(len(A))
+    added = noise if rows is None else noise[rows]
+    base = A[diagonal, diagonal] + added
+    jitter = 0.0
+    while True:
+        A[diagonal, diagonal] = base + jitter
+        try:
+            cholesky = cho_factor(A, lower=True, check_finite=False)
+            break
+        except LinAlgError:
+            jitter = max(10.0 * jitter, len(A) * 2.0 * UNIT * float(base.max()))
+            if not np.isfinite(jitter) or jitter > float(base.max()):
+                raise
+    ones = np.asarray(cho_solve(cholesky, np.ones(len(A)))) if intercept else None
+    return Factor(rows, cholesky, ones)
+
+
+@dataclass(frozen=True)
+class Products:
+    """A kernel applied to a dual point, with bounds on the rounding.
+
+    Attributes
+    ----------
+    f, f_error : ndarray of shape (T, n)
+        Ku and the error of each entry.
+    q, q_error : float
+        Σₜ uₜᵀKuₜ and its error.
+    images : ndarray of shape (p, T, n) or None
+        Kₖuₜ, where K is a sum over kernels.
+    v, v_top : ndarray of shape (p,) or None
+        Σₜ uₜᵀKₖuₜ, and the same rounded up.
+    """
+
+    f: FloatArray
+    f_error: FloatArray
+    q: float
+    q_error: float
+    images: FloatArray | None = None
+    v: FloatArray | None = None
+    v_top: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class LearnerSolution:
+    """max over u of 2uᵀy − uᵀ(K + R)u, summed over tasks, with proved ends.
+
+    Attributes
+    ----------
+    dual_coef : ndarray of shape (T, n)
+        u, exactly feasible: the predictor is K(x, ·)u + b.
+    intercept : ndarray of shape (T,)
+        b.
+    function_values : ndarray of shape (T, n)
+        Ku.
+    lower_bound, upper_bound : float
+        The maximum lies between them, rounding included.
+    objective : float
+        Its estimate in plain floating point.
+    linear, noise : float
+        Σ uᵀy rounded down and Σ uᵀRu rounded up.
+    n_iter : int
+        Linear systems solved.
+    factors : list of Factor
+        One per task, or one for all.
+    products : Products
+        The kernel applied to u.
+    """
+
+    dual_coef: FloatArray
+    intercept: FloatArray
+    function_values: FloatArray
+    lower_bound: float
+    upper_bound: float
+    objective: float
+    linear: float
+    noise: float
+    n_iter: int
+    factors: list[Factor] = field(repr=False)
+    products: Products = field(repr=False)
+
+    def curvature(self, G: FloatArray) -> FloatArray:
+        """Return Σₜ Gₜ Mₜ Gₜᵀ, shape (p, p), for G of shape (p, T, n)."""
+        if len(self.factors) == 1 and self.factors[0].rows is None:
+            return self.factors[0].curvature(G)
+        H = np.zeros((len(G), len(G)))
+        for t, factor in enumerate(self.factors):
+            if factor.rows is None or len(factor.rows):
+                rows = slice(None) if factor.rows is None else factor.rows
+                H += factor.curvature(np.ascontiguousarray(G[:, t : t + 1, rows]))
+        return H
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A Gram matrix with what bounds the rounding of products with it.
+
+    Attributes
+    ----------
+    K : ndarray of shape (n, n)
+        Symmetric.
+    s : ndarray of shape (n,)
+        |Kᵢⱼ| ≤ κ sᵢ sⱼ.
+    kappa : float
+        κ.
+    n_roundings : int
+        Roundings behind each entry of K, 0 where K is exact.
+    """
+
+    K: FloatArray
+    s: FloatArray
+    kappa: float
+    n_roundings: int = 0
+
+    @classmethod
+    def exact(cls, K: npt.ArrayLike) -> Kernel:
+        """Return a matrix that is the problem itself, not the result of a computation.
+
+        Parameters
+        ----------
+        K : array-like of shape (n, n)
+            Symmetric, positive semidefinite.
+        """
+        array = np.ascontiguousarray(K, dtype=np.float64)
+        return cls(array, *entry_bound(array))
+
+    def products(self, u: FloatArray) -> Products:
+        """Return Ku and uᵀKu with bounds on their rounding, for u of shape (T, n)."""
+        f = blocked_product(self.K, np.ascontiguousarray(u.T)).T
+        rate = gamma(n_roundings(len(self.s)) + self.n_roundings + 4)
+        reach = rate * self.kappa * (np.abs(u) @ self.s)
+        q = float(row_sums(u * f).sum())
+        q_error = float(reach @ (np.abs(u) @ self.s)) + 4.0 * UNIT * float(np.abs(u * f).sum())
+        return Products(f, reach[:, None] * self.s[None, :], q, q_error * (1.0 + 1e-12))
+
+
+def certify(
+    kernel: Kernel,
+    noise: FloatArray,
+    targets: FloatArray,
+    u: FloatArray,
+    intercept: FloatArray,
+    *,
+    hinge: bool,
+    n_iter: int,
+    factors: list[Factor],
+) -> LearnerSolution:
+    """Return the solution at a feasible u with both ends proved.
+
+    With f = Ku, e = y − b, ρ = e − f − Ru and D(u) the dual value: for ridge the maximum is at
+    most D(u) + ρᵀR⁻¹ρ, since K + R ⪰ R. For the hinge, with ξ = (1 − y(f + b))₊, primal minus
+    dual is Σ (ξ − R|u|)²/R + 2 Σ |u| (y(f + b) − 1)₊. Below, the best multiple of u gives
+    (uᵀy)² / uᵀ(K + R)u.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        K.
+    noise : ndarray of shape (n,)
+        Diagonal of R.
+    targets, u : ndarray of shape (T, n)
+        y and the feasible dual point.
+    intercept : ndarray of shape (T,)
+        b.
+    hinge : bool
+        Which learner.
+    n_iter : int
+        Linear systems solved.
+    factors : list of Factor
+        To store.
+    """
+    applied = kernel.products(u)
+    f, f_error, q, q_error = applied.f, applied.f_error, applied.q, applied.q_error
+    Ru = noise * u
+    e = targets - intercept[:, None]
+    error = f_error + 8.0 * UNIT * (np.abs(e) + np.abs(f) + np.abs(Ru))
+    size = gamma(u.size + 8)
+    a = float(row_sums(u * targets).sum())
+    a_error = gamma(len(u) + 4) * float(np.sum(np.abs(u * targets)))
+    b = float(row_sums(u * Ru).sum())
+    dual = 2.0 * a - b - q
+    dual_error = (
+        2.0 * a_error + gamma(len(u) + 8) * b + q_error + 4.0 * UNIT * (2.0 * abs(a) + b + abs(q))
+    )
+    if hinge:
+        excess = targets * (f + intercept[:, None]) - 1.0
+        error = error + 4.0 * UNIT * (1.0 + np.abs(intercept[:, None]))
+        residual = np.maximum(-excess, 0.0) - np.abs(Ru)
+        crossing = 2.0 * np.abs(u) * np.maximum(excess + error, 0.0)
+    else:
+        residual = e - f - Ru
+        crossing = np.zeros(1)
+    slack = float(np.sum(residual**2 / noise))
+    slack_top = float(np.sum((np.abs(residual) + error) ** 2 / noise) + np.sum(crossing))
+    top = max(dual, 0.0) + dual_error + slack_top * (1.0 + size)
+    bottom = (b + q) * (1.0 + size) + q_error
+    low = max(a - a_error, 0.0)
+    return LearnerSolution(
+        dual_coef=u,
+        intercept=intercept,
+        function_values=f,
+        lower_bound=low * low / bottom * (1.0 - 8.0 * UNIT) if bottom > 0.0 else 0.0,
+        upper_bound=top * (1.0 + 4.0 * UNIT),
+        objective=dual + slack,
+        linear=low,
+        noise=b * (1.0 + gamma(len(u) + 8)),
+        n_iter=n_iter,
+        factors=factors,
+        products=applied,
+    )
+
+
+def noise_diagonal(C: float, n_samples: int, sample_weight: Any) -> FloatArray:
+    """Return λ/wᵢ = 1/(C wᵢ), shape (n,).
+
+    Raises
+    ------
+    ValueError
+        If a weight is not positive.
+    """
+    if sample_weight is None:
+        return np.full(n_samples, 1.0 / C)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_samples,) or not (np.isfinite(weight).all() and (weight > 0).all()):
+        raise ValueError(
+            f"sample_weight must be {n_samples} finite numbers > 0 (leave out samples of weight "
+            f"0), got shape {weight.shape}, smallest {weight.min(initial=np.inf)!r}"
+        )
+    return 1.0 / (C * weight)

@@ -1,0 +1,283 @@
+"""What every algorithm asks of a problem: value, gradient, Hessian and proved bounds, counted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.memory import require
+
+from .inner import Kernel, LearnerSolution, Products, noise_diagonal
+from .objective import gradient_at, products, second_products
+from .rounding import (
+    UNIT,
+    FloatArray,
+    blocked_product,
+    entry_bound,
+    gamma,
+    n_roundings,
+    row_sums,
+)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The objective at one μ.
+
+    Attributes
+    ----------
+    mu : ndarray of shape (p,)
+        Kernel weights.
+    value : float
+        F(μ) + r(μ) in plain floating point.
+    gradient : ndarray of shape (p,)
+        Its gradient.
+    loss : float
+        F(μ) alone.
+    v : ndarray of shape (p,)
+        −∂F, at degree 1 vₖ = Σₜ uₜᵀKₖuₜ ≥ 0.
+    lower, upper : float
+        The optimum over the set lies between them; lower is 0 above degree 1.
+    solution : LearnerSolution
+        The learner's.
+    """
+
+    mu: FloatArray
+    value: float
+    gradient: FloatArray
+    loss: float
+    v: FloatArray
+    lower: float
+    upper: float
+    solution: LearnerSolution
+
+    @property
+    def noise(self) -> float:
+        """What rounding can do to ``value``: the margin of the upper bound."""
+        return self.upper - self.value
+
+
+class Oracle:
+    """F(μ) = max over u of Σₜ 2uₜᵀyₜ − uₜᵀ(K_μ^{∘d} + R)uₜ over a problem's set.
+
+    Parameters
+    ----------
+    problem : Problem
+        A dictionary or a power of one, a learner and a set of this package.
+
+    Attributes
+    ----------
+    n_evaluations, n_hessians, n_systems : int
+        Objective evaluations, Hessians, and linear systems of the learner so far.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        problem.learner.validate()
+        self.grams: npt.NDArray[Any] = np.asarray(problem.family.fit_grams(problem.X).grams)
+        self.degree = int(getattr(problem.family, "degree", 1))
+        self.n_kernels, n, _ = self.grams.shape
+        problem.constraint.validate(self.n_kernels)
+        self.targets = np.ascontiguousarray(problem.targets, dtype=np.float64)
+        p, n_tasks = self.n_kernels, len(self.targets)
+        require(
+            8 * n * (6 * n + 3 * p * n_tasks),
+            f"the working matrices of {n} samples and {p} kernels",
+            alternative="use fewer samples or kernels, or raise memory_limit",
+        )
+        self.constraint = problem.constraint
+        self.learner = problem.learner
+        self.noise = noise_diagonal(problem.learner.C, n, problem.sample_weight)
+        bounds = [entry_bound(K) for K in self.grams]
+        self._reach = np.array([s for s, _ in bounds])
+        self._kappa = np.array([kappa for _, kappa in bounds])
+        self._warm: LearnerSolution | None = None
+        self.n_evaluations = self.n_hessians = self.n_systems = 0
+
+    @property
+    def convex(self) -> bool:
+        """Whether the objective is convex, so that bounds can meet: at degree 1."""
+        return self.degree == 1
+
+    def counts(self) -> dict[str, int]:
+        """Return the cumulative counts, which no machine changes."""
+        return {
+            "n_evaluations": self.n_evaluations,
+            "n_hessians": self.n_hessians,
+            "n_systems": self.n_systems,
+        }
+
+    def combination(self, mu: FloatArray) -> FloatArray:
+        """Return Σ μₖKₖ, shape (n, n), in float64; μ has shape (p,). Cost: 2pn² flops."""
+        if self.grams.dtype == np.float64 and self.grams.flags.c_contiguous:
+            flat = self.grams.reshape(self.n_kernels, -1)
+            return np.asarray(mu @ flat).reshape(self.grams.shape[1:])
+        L = np.zeros(self.grams.shape[1:])
+        for weight, K in zip(mu, self.grams, strict=True):
+            if weight != 0.0:
+                L += weight * K
+        return L
+
+    def _kernel(self, mu: FloatArray, L: FloatArray) -> Kernel:
+        """Return L^{∘d} with its rounding: (Σ μₖ κₖ s s)^d bounds an entry (Cauchy-Schwarz)."""
+        if self.convex:
+            return _Sum(L, np.zeros(0), 1.0, 0, oracle=self, mu=mu)
+        s = np.sqrt(mu @ (self._kappa[:, None] * self._reach**2)) ** self.degree
+        roundings = self.degree * (self.n_kernels + 4)
+        s *= 1.0 + gamma(self.n_kernels + 64)
+        return Kernel(L**self.degree, s, 1.0, roundings)
+
+    def evaluate(self, mu: FloatArray) -> Evaluation:
+        """Return value, gradient and bounds at one μ, by one solve of the learner.
+
+        Parameters
+        ----------
+        mu : ndarray of shape (p,)
+            Kernel weights, nonnegative.
+
+        Returns
+        -------
+        Evaluation
+            Cost: n³/3 + 4pn² flops for ridge.
+        """
+        L = self.combination(mu)
+        solution = self.learner.at(self._kernel(mu, L), self.targets, self.noise, self._warm)
+        self._warm = solution
+        self.n_evaluations += 1
+        self.n_systems += solution.n_iter
+        applied, lower = solution.products, 0.0
+        if self.convex:
+            v = applied.v
+            lower = float(
+                self.constraint.dual_value(solution.linear, solution.noise, applied.v_top)
+            )
+        else:
+            v = -gradient_at(self.grams, solution.dual_coef, L, self.degree)
+        penalty = self.constraint.penalty(mu)
+        return Evaluation(
+            mu=mu,
+            value=solution.objective + penalty,
+            gradient=self.constraint.penalty_gradient(mu) - v,
+            loss=solution.objective,
+            v=v,
+            lower=lower,
+            upper=(solution.upper_bound + penalty) * (1.0 + gamma(self.n_kernels + 8)),
+            solution=solution,
+        )
+
+    def apply(self, u: FloatArray, mu: FloatArray) -> Products:
+        """Return Σ μₖKₖ applied to u kernel by kernel, so that it suffers no rounding of its own.
+
+        Parameters
+        ----------
+        u : ndarray of shape (T, n)
+            Dual point.
+        mu : ndarray of shape (p,)
+            Kernel weights.
+
+        Returns
+        -------
+        Products
+            With ``images`` and ``v``. Cost: 2pTn² flops.
+        """
+        p, (n_tasks, n) = self.n_kernels, u.shape
+        images, mass = self._images(u), np.abs(u)
+        reach = gamma(n_roundings(n) + 2) * self._kappa[:, None] * (self._reach @ mass.T)
+        v = row_sums((images * u).reshape(p, n_tasks * n))
+        cancelled = np.abs(images * u).sum(axis=(1, 2))
+        v_error = np.einsum("kt,kn,tn->k", reach, self._reach, mass, optimize=True)
+        v_error = (v_error + 4.0 * UNIT * cancelled) * (1.0 + 1e-12)
+        f = np.tensordot(mu, images, axes=1)
+        f_error = (mu[:, None] * reach).T @ self._reach
+        f_error += gamma(p + 2) * np.tensordot(mu, np.abs(images), axes=1)
+        q, q_error = float(mu @ v), float(mu @ v_error) + gamma(p + 4) * float(mu @ np.abs(v))
+        v_top = np.maximum(v + v_error, 0.0) * (1.0 + 4.0 * UNIT)
+        return Products(f, f_error, q, q_error * (1.0 + 1e-12), images, v, v_top)
+
+    def _images(self, u: FloatArray) -> FloatArray:
+        """Return Kₖuₜ, shape (p, T, n)."""
+        columns = np.ascontiguousarray(u.T)
+        shape = (self.n_kernels, u.shape[1], len(u))
+        if self.grams.dtype == np.float64 and self.grams.flags.c_contiguous:
+            flat = blocked_product(self.grams.reshape(-1, u.shape[1]), columns)
+            return np.ascontiguousarray(flat.reshape(shape).transpose(0, 2, 1))
+        parts = [blocked_product(K.astype(np.float64, copy=False), columns).T for K in self.grams]
+        return np.array(parts)
+
+    def forms(self, u: FloatArray) -> FloatArray:
+        """Return vₖ = Σₜ uₜᵀKₖuₜ, shape (p,), for u of shape (T, n)."""
+        return np.asarray((self._images(u) * u).sum(axis=(1, 2)))
+
+    def hessian(self, at: Evaluation) -> FloatArray:
+        """Return the Hessian of F + r, shape (p, p).
+
+        Parameters
+        ----------
+        at : Evaluation
+            The last one made.
+
+        Returns
+        -------
+        ndarray of shape (p, p)
+            2d² Σₜ (Uₖuₜ)ᵀ M (Uⱼuₜ) less the curvature of the power, plus that of r. Cost: pn² for
+            ridge at degree 1, 2p²n² more above.
+        """
+        self.n_hessians += 1
+        u, d = at.solution.dual_coef, self.degree
+        if self.convex:
+            H = 2.0 * at.solution.curvature(np.asarray(at.solution.products.images))
+        else:
+            L = self.combination(at.mu)
+            H = 2.0 * d * d * at.solution.curvature(products(self.grams, u, L, d))
+            H -= second_products(self.grams, u, L, d)
+        H[np.diag_indices_from(H)] += self.constraint.curvature
+        return 0.5 * (H + H.T)
+
+    def scaled(self, at: Evaluation) -> tuple[float, FloatArray, float]:
+        """Return the function that descent methods minimise, and how to turn Hessians into its.
+
+        Over a ball ψ = −1/F instead of F: 1/F = min over u with uᵀy = 1 of uᵀ(K_μ + R)u is concave
+        in μ, and of degree 1 in μ where R is small, so a quadratic model of ψ holds much further
+        than one of F. With a penalty it is F + r itself.
+
+        Parameters
+        ----------
+        at : Evaluation
+            A point.
+
+        Returns
+        -------
+        value : float
+            ψ(μ).
+        gradient : ndarray of shape (p,)
+            ∇ψ = ∇F/F².
+        factor : float
+            F: ∇²ψ = ∇²F/F² − 2∇F∇Fᵀ/F³; infinite for F + r itself.
+        """
+        if self.constraint.curvature > 0.0 or at.loss <= 0.0:
+            return at.value, at.gradient, math.inf
+        return -1.0 / at.loss, at.gradient / at.loss**2, at.loss
+
+    def scaled_hessian(self, at: Evaluation) -> FloatArray:
+        """Return the Hessian of `scaled` at the last evaluation, shape (p, p)."""
+        H = self.hessian(at)
+        _, _, F = self.scaled(at)
+        if math.isinf(F):
+            return H
+        g = at.gradient
+        out: FloatArray = H / F**2 - 2.0 * np.outer(g, g) / F**3
+        return out
+
+
+@dataclass(frozen=True)
+class _Sum(Kernel):
+    """Σ μₖKₖ: factorised as computed, applied kernel by kernel."""
+
+    oracle: Oracle = field(kw_only=True, repr=False)
+    mu: FloatArray = field(kw_only=True)
+
+    def products(self, u: FloatArray) -> Products:
+        return self.oracle.apply(u, self.mu)

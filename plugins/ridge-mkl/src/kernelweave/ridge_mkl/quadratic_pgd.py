@@ -1,0 +1,18 @@
+"""Quadratic PGD and its regularised form (Algorithms 5 and 6), for any degree d ≥ 2.
+
+Corrected: α solves with the Hadamard power; Algorithm 6 descends (printed, it climbs); weights are
+projected rather than rescaled; a zero start, a stationary maximum, is refused. The problem is not
+convex: several starts, the best kept, and the result says stationary.
+"""
+
+from __future__ import annotations
+
+from .generalized_mkl import GeneralizedMKL
+
+
+class QuadraticPGD(GeneralizedMKL):
+    """``krr-pgd2``: μ ← P(μ + ηd αᵀUₖα), Uₖ = (Σ μⱼKⱼ)^{∘(d−1)} ∘ Kₖ, over the ℓq ball."""
+
+
+class RegularizedQuadraticPGD(GeneralizedMKL):
+    """``krr-rpgd2``: μ ← max(μ − η(2βμ − d αᵀUₖα), 0) on F + β‖μ‖²."""

@@ -1,0 +1,293 @@
+"""Where the kernel weights may go: an ℓq ball around μ₀, or the orthant with a penalty β‖μ‖²."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .projection import lq_norm, project_lq_ball
+from .rounding import UNIT, gamma
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LqBall:
+    """{μ ≥ 0, ‖μ − μ₀‖_q ≤ Λ}.
+
+    The objectives of this package do not increase with any weight, so the optimum has μ ≥ μ₀ and
+    everything is done in μ = μ₀ + Λt, t ≥ 0, ‖t‖_q ≤ 1.
+
+    Parameters
+    ----------
+    q : float, default=2.0
+        At least 1; 1 gives sparse weights, ``inf`` a box.
+    radius : float, default=1.0
+        Λ > 0.
+    center : float or tuple of float, default=1.0
+        μ₀ ≥ 0, one number for all kernels or one for each. 0 is ℓq-norm multiple kernel learning.
+
+    Examples
+    --------
+    >>> from kernelweave.ridge_mkl import LqBall
+    >>> LqBall(q=1, radius=2.0, center=0.0).maximizer([1.0, 3.0])
+    array([0., 2.])
+    """
+
+    name: ClassVar[str] = "lq-ball"
+    q: float = 2.0
+    radius: float = 1.0
+    center: Any = 1.0
+
+    def validate(self, n_kernels: int | None = None) -> None:
+        """Raise unless q ≥ 1, Λ > 0 and μ₀ ≥ 0 fits the kernels.
+
+        Parameters
+        ----------
+        n_kernels : int, optional
+            p.
+
+        Raises
+        ------
+        ValueError
+            Naming the field and the value seen.
+        """
+        if not self.q >= 1.0:
+            raise ValueError(f"q must be at least 1, got {self.q!r}")
+        if not (self.radius > 0.0 and math.isfinite(self.radius)):
+            raise ValueError(f"radius must be a finite number > 0, got {self.radius!r}")
+        center = np.asarray(self.center, dtype=np.float64)
+        if not (np.isfinite(center).all() and (center >= 0).all()):
+            raise ValueError(f"center must be finite and >= 0, got {self.center!r}")
+        if center.ndim > 1 or (n_kernels and center.ndim == 1 and len(center) != n_kernels):
+            raise ValueError(
+                f"center must be one number or one per kernel ({n_kernels}), got {self.center!r}"
+            )
+
+    def centers(self, n_kernels: int) -> FloatArray:
+        """Return μ₀ as an array.
+
+        Parameters
+        ----------
+        n_kernels : int
+            p.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+            One centre per kernel.
+        """
+        return np.broadcast_to(np.asarray(self.center, dtype=np.float64), n_kernels).copy()
+
+    @property
+    def dual_exponent(self) -> float:
+        """q′ with 1/q + 1/q′ = 1."""
+        if self.q == 1.0:
+            return math.inf
+        return 1.0 if math.isinf(self.q) else self.q / (self.q - 1.0)
+
+    def project(self, mu: npt.ArrayLike) -> FloatArray:
+        """Return the nearest point of the part of the ball with μ ≥ μ₀.
+
+        Parameters
+        ----------
+        mu : array-like of shape (p,)
+            Any point.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+            The projection.
+        """
+        mu = np.asarray(mu, dtype=np.float64)
+        center = self.centers(len(mu))
+        return center + project_lq_ball(mu - center, self.q, self.radius)
+
+    def start(self, n_kernels: int) -> FloatArray:
+        """Return the equal weights μ₀ + Λ p^{−1/q}, shape (p,), for p = ``n_kernels``."""
+        share = 1.0 if math.isinf(self.q) else n_kernels ** (-1.0 / self.q)
+        return self.centers(n_kernels) + self.radius * share
+
+    def random_start(self, n_kernels: int, random_state: np.random.RandomState) -> FloatArray:
+        """Return a random point of the sphere, shape (p,), for p = ``n_kernels``."""
+        t = random_state.exponential(size=n_kernels)
+        return self.centers(n_kernels) + self.radius * t / lq_norm(t, self.q)
+
+    def maximizer(self, v: npt.ArrayLike) -> FloatArray:
+        """Return argmax μᵀv: μ − μ₀ ∝ v^{1/(q−1)}, at q = 1 all on the largest vₖ.
+
+        Parameters
+        ----------
+        v : array-like of shape (p,)
+            Nonnegative.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+            A point of the sphere.
+        """
+        v = np.maximum(np.asarray(v, dtype=np.float64), 0.0)
+        top = float(v.max())
+        if top == 0.0:
+            return self.start(len(v))
+        if self.q == 1.0:
+            t = np.zeros(len(v))
+            t[int(np.argmax(v))] = 1.0
+        elif math.isinf(self.q):
+            t = np.ones(len(v))
+        else:
+            t = (v / top) ** (1.0 / (self.q - 1.0))
+            t /= lq_norm(t, self.q)
+        return self.centers(len(v)) + self.radius * t
+
+    def support(self, v: FloatArray) -> float:
+        """Return max μᵀv = μ₀ᵀv + Λ‖v‖_{q′} rounded up, for v ≥ 0 of shape (p,)."""
+        value = float(self.centers(len(v)) @ v) + self.radius * lq_norm(v, self.dual_exponent)
+        return value * (1.0 + gamma(2 * len(v) + 64))
+
+    def penalty(self, mu: FloatArray) -> float:
+        """Return r(μ) = 0; μ has shape (p,)."""
+        return 0.0
+
+    def penalty_gradient(self, mu: FloatArray) -> FloatArray:
+        """Return ∇r = 0, shape (p,), at μ of shape (p,)."""
+        return np.zeros(len(mu))
+
+    @property
+    def curvature(self) -> float:
+        """The Hessian of r is this number times the identity: 0."""
+        return 0.0
+
+    def dual_value(self, a: float, b: float, v: FloatArray) -> float:
+        """Return max over s of 2sa − s²b − max over μ of s²μᵀv = a²/(b + max μᵀv), rounded down.
+
+        With a = αᵀy, b = λαᵀα and vₖ = αᵀKₖα it is a lower bound on min over μ of F, whatever α.
+
+        Parameters
+        ----------
+        a, b : float
+            Lower and upper ends of their values.
+        v : ndarray of shape (p,)
+            Upper ends, nonnegative.
+
+        Returns
+        -------
+        float
+            The bound, at least 0.
+        """
+        bottom = b + self.support(v)
+        if a <= 0.0 or bottom <= 0.0:
+            return 0.0
+        return a * a / bottom * (1.0 - 8.0 * UNIT)
+
+
+@dataclass(frozen=True)
+class Orthant:
+    """{μ ≥ 0} with the penalty r(μ) = β‖μ‖² (Ridge-MKL paper, equation 7).
+
+    Parameters
+    ----------
+    beta : float, default=1.0
+        β > 0.
+
+    Examples
+    --------
+    >>> from kernelweave.ridge_mkl import Orthant
+    >>> Orthant(beta=0.5).penalty_gradient([1.0, 2.0])
+    array([1., 2.])
+    """
+
+    name: ClassVar[str] = "orthant"
+    beta: float = 1.0
+
+    def validate(self, n_kernels: int | None = None) -> None:
+        """Raise unless β > 0.
+
+        Parameters
+        ----------
+        n_kernels : int, optional
+            Not used: any number of kernels fits.
+
+        Raises
+        ------
+        ValueError
+            Naming the value seen.
+        """
+        if not (self.beta > 0.0 and math.isfinite(self.beta)):
+            raise ValueError(f"beta must be a finite number > 0, got {self.beta!r}")
+
+    def project(self, mu: npt.ArrayLike) -> FloatArray:
+        """Return max(μ, 0), shape (p,)."""
+        return np.maximum(np.asarray(mu, dtype=np.float64), 0.0)
+
+    def start(self, n_kernels: int) -> FloatArray:
+        """Return μ = 1, shape (p,), for p = ``n_kernels``."""
+        return np.ones(n_kernels)
+
+    def random_start(self, n_kernels: int, random_state: np.random.RandomState) -> FloatArray:
+        """Return a random positive point, shape (p,), for p = ``n_kernels``."""
+        return random_state.exponential(size=n_kernels)
+
+    def maximizer(self, v: npt.ArrayLike) -> FloatArray:
+        """Return argmax μᵀv − β‖μ‖² = v₊/(2β), shape (p,)."""
+        return np.maximum(np.asarray(v, dtype=np.float64), 0.0) / (2.0 * self.beta)
+
+    def penalty(self, mu: npt.ArrayLike) -> float:
+        """Return β‖μ‖²; μ has shape (p,)."""
+        mu = np.asarray(mu, dtype=np.float64)
+        return self.beta * float(mu @ mu)
+
+    def penalty_gradient(self, mu: npt.ArrayLike) -> FloatArray:
+        """Return 2βμ, shape (p,)."""
+        return 2.0 * self.beta * np.asarray(mu, dtype=np.float64)
+
+    @property
+    def curvature(self) -> float:
+        """The Hessian of r is this number times the identity: 2β."""
+        return 2.0 * self.beta
+
+    def dual_value(self, a: float, b: float, v: FloatArray) -> float:
+        """Return max over s of 2sa − s²b − s⁴‖v‖²/(4β), rounded down.
+
+        As in `LqBall.dual_value`; the last term is max over μ ≥ 0 of s²μᵀv − β‖μ‖².
+
+        Parameters
+        ----------
+        a, b : float
+            Lower and upper ends of their values.
+        v : ndarray of shape (p,)
+            Upper ends, nonnegative.
+
+        Returns
+        -------
+        float
+            The bound, at least 0.
+        """
+        if a <= 0.0:
+            return 0.0
+        c = float(v @ v) / (4.0 * self.beta)
+        s = _positive_root(a, b, c)
+        terms = np.array([2.0 * s * a, s * s * b, s**4 * c])
+        value = float(terms[0] - terms[1] - terms[2] - gamma(len(v) + 16) * terms.sum())
+        return max(value, 0.0)
+
+
+def _positive_root(a: float, b: float, c: float) -> float:
+    """Return s > 0 with a = s b + 2 s³ c, by Newton from the right of the root."""
+    if b <= 0.0 and c <= 0.0:
+        return 1.0
+    candidates = [
+        a / b if b > 0 else math.inf,
+        (a / (2.0 * c)) ** (1.0 / 3.0) if c > 0 else math.inf,
+    ]
+    s = min(candidates)
+    for _ in range(60):
+        new = s - (s * b + 2.0 * s**3 * c - a) / (b + 6.0 * s * s * c)
+        if not new < s or new <= 0.0:
+            break
+        s = new
+    return s

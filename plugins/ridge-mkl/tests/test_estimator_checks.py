@@ -1,0 +1,33 @@
+"""scikit-learn's checks and the conformance kit: nothing may fail, nothing is expected to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kernelweave.kernels_core.testing import check_algorithm
+from kernelweave.ridge_mkl import (
+    GeneralizedMKLClassifier,
+    RidgeMKLClassifier,
+    RidgeMKLRegressor,
+)
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+
+@parametrize_with_checks(
+    [RidgeMKLRegressor(), RidgeMKLClassifier(), GeneralizedMKLClassifier()],
+    expected_failed_checks=None,
+)
+def test_sklearn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+NAMES = (
+    *("krr-pgd", "krr-rpgd", "krr-iia", "krr-riia", "krr-pgd2", "krr-rpgd2", "krr-gmkl"),
+    *("svm-gmkl", "krr-trust-region", "krr-mm", "krr-newton", "krr-spg", "krr-auto"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_conformance(name: str) -> None:
+    check_algorithm(name)

@@ -1,0 +1,191 @@
+"""The estimators: conventions, precomputed Gram matrices, weights, classes and refusals."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import (
+    RBF,
+    KernelDictionary,
+    KernelLearningClassifier,
+    KernelLearningRegressor,
+    Laplacian,
+    Linear,
+    Sigmoid,
+    Status,
+)
+from kernelweave.kernels_core.kernels import PrecomputedGrams
+from kernelweave.kernels_core.testing import (
+    check_estimator,
+    make_classification,
+    make_regression,
+)
+from kernelweave.ridge_mkl import (
+    GeneralizedMKLClassifier,
+    RidgeMKLClassifier,
+    RidgeMKLRegressor,
+)
+from sklearn.datasets import load_iris
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+KERNELS = [Linear(), RBF(gamma=2.0), RBF(gamma=8.0), Laplacian(gamma=1.0)]
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_equals_kernel_ridge_at_the_learned_kernel(degree: int) -> None:
+    X, y = make_regression(60)
+    model = RidgeMKLRegressor(KERNELS, lam=0.3, fit_intercept=False, degree=degree).fit(X, y)
+    other = KernelRidge(alpha=0.3, kernel=model.kernel_).fit(X, y)
+    np.testing.assert_allclose(model.predict(X + 0.01), other.predict(X + 0.01), rtol=1e-9)
+    assert model.intercept_ == 0.0
+
+
+def test_intercept_solves_for_a_constant() -> None:
+    X, y = make_regression(60)
+    a = RidgeMKLRegressor(KERNELS).fit(X, y)
+    b = RidgeMKLRegressor(KERNELS).fit(X, y + 1000.0)
+    np.testing.assert_allclose(b.predict(X), a.predict(X) + 1000.0, rtol=1e-9)
+    assert abs(a.dual_coef_.sum()) < 1e-12
+
+
+@pytest.mark.parametrize("make", [RidgeMKLClassifier, GeneralizedMKLClassifier])
+def test_weight_two_is_the_sample_twice(make: Any) -> None:
+    X, y = make_classification(50)
+    weight = np.ones(50)
+    weight[7], weight[9] = 2.0, 0.0
+    rows = np.delete(np.r_[np.arange(50), 7], 9)
+    a = make(KERNELS).fit(X, y, sample_weight=weight)
+    b = make(KERNELS).fit(X[rows], y[rows])
+    np.testing.assert_allclose(
+        a.decision_function(X), b.decision_function(X), rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("make", [RidgeMKLClassifier, GeneralizedMKLClassifier])
+def test_several_classes_with_string_labels(make: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    labels = np.array(["a", "b", "c"])[y]
+    model = make(class_weight="balanced", tol=1e-3).fit(X, labels)
+    assert model.score(X, labels) > 0.93
+    assert model.dual_coef_.shape == (3, 150)
+    assert model.result_.gap <= 1e-3
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+    assert SVC(kernel=model.kernel_).fit(X, labels).score(X, labels) > 0.9
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_precomputed_equals_the_kernels_themselves(degree: int) -> None:
+    X, y = make_classification(60)
+    train, test = X[:40], X[40:]
+    grams = np.array([k(train) for k in KERNELS])
+    cross = np.array([k(test, train) for k in KERNELS])
+    options: dict[str, Any] = {"q": 1, "center": 0.1, "degree": degree, "random_state": 0}
+    a = RidgeMKLClassifier(KERNELS, normalize=None, tol=1e-10, **options).fit(train, y[:40])
+    b = RidgeMKLClassifier("precomputed", tol=1e-10, **options).fit(grams, y[:40])
+    np.testing.assert_allclose(a.weights_, b.weights_, atol=1e-5)
+    np.testing.assert_allclose(
+        a.decision_function(test), b.decision_function(cross), rtol=1e-4, atol=1e-5
+    )
+    np.testing.assert_allclose(b.kernel_(cross), a.kernel_(test, train), rtol=1e-4, atol=1e-6)
+    assert b.n_features_in_ == 40
+    with pytest.raises(ValueError, match="one cross-Gram matrix per kernel"):
+        b.predict(cross[:, :, :39])
+
+
+def test_precomputed_under_a_grid_search() -> None:
+    X, y = make_classification(60)
+    grams = PrecomputedGrams(np.array([k(X) for k in KERNELS]))
+    search = GridSearchCV(RidgeMKLClassifier("precomputed"), {"lam": [0.01, 1.0]}, cv=3)
+    search.fit(grams, y)
+    plain = GridSearchCV(RidgeMKLClassifier(KERNELS, normalize=None), {"lam": [0.01, 1.0]}, cv=3)
+    plain.fit(X, y)
+    np.testing.assert_allclose(
+        search.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
+    )
+
+
+def test_weighted_precomputed_leaves_samples_out() -> None:
+    X, y = make_regression(30)
+    grams = np.array([k(X) for k in KERNELS])
+    weight = np.ones(30)
+    weight[[3, 4]] = 0.0
+    kept = np.flatnonzero(weight)
+    a = RidgeMKLRegressor("precomputed").fit(grams, y, sample_weight=weight)
+    b = RidgeMKLRegressor("precomputed").fit(grams[:, kept][:, :, kept], y[kept])
+    np.testing.assert_allclose(a.predict(grams), b.predict(grams[:, :, kept]), rtol=1e-9)
+    assert not a.dual_coef_[[3, 4]].any()
+
+
+def test_dropped_kernels_keep_their_place() -> None:
+    X, y = make_regression(40)
+    dictionary = KernelDictionary([Sigmoid(gamma=2.0, coef0=1.0), *KERNELS], psd="drop")
+    with pytest.warns(UserWarning, match="left out"):
+        model = RidgeMKLRegressor(dictionary).fit(X, y)
+    assert model.weights_.shape == (5,)
+    assert model.weights_[0] == 0.0
+    assert len(model.kernel_names_) == 4
+
+
+def test_degree_two_says_stationary() -> None:
+    X, y = make_regression(40)
+    model = RidgeMKLRegressor(KERNELS, degree=2, random_state=0).fit(X, y)
+    assert model.result_.status is Status.STATIONARY
+    assert "not convex" in model.certificate_.lower_proof
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"lam": 0.0}, "lam"),
+        ({"q": 0.5}, "q must be"),
+        ({"degree": 0}, "degree"),
+        ({"kernels": "rbf"}, "'precomputed'"),
+        ({"algorithm": "krr-riia"}, "set beta"),
+        ({"algorithm": "krr-pgd", "beta": 1.0}, "beta=None"),
+        ({"algorithm": "krr-pgd2"}, "degree=2"),
+        ({"algorithm": "krr-newton", "degree": 2}, "degree=1"),
+        ({"algorithm": "krr-nowton"}, "krr-newton"),
+    ],
+)
+def test_refusals(parameters: dict[str, Any], said: str) -> None:
+    X, y = make_regression(20)
+    with pytest.raises((ValueError, LookupError), match=said):
+        RidgeMKLRegressor(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"algorithm": "krr-riia", "beta": 2.0},
+        {"algorithm": "krr-rpgd", "beta": 2.0},
+        {"algorithm": "krr-rpgd2", "beta": 2.0, "degree": 2},
+        {"algorithm": "krr-pgd2", "degree": 2},
+        {"algorithm": "krr-trust-region"},
+        {"algorithm": "krr-iia"},
+        {"algorithm": "krr-gmkl"},
+    ],
+)
+def test_every_algorithm_by_name(parameters: dict[str, Any]) -> None:
+    X, y = make_regression(30)
+    model = RidgeMKLRegressor(KERNELS, tol=1e-4, random_state=0, **parameters).fit(X, y)
+    assert model.result_.algorithm == parameters["algorithm"]
+    assert model.result_.status.success
+
+
+def test_generic_estimators_reach_the_algorithms() -> None:
+    X, y = make_regression(30)
+    assert KernelLearningRegressor("krr-newton", C=10.0).fit(X, y).result_.gap <= 1e-3
+    X, y = make_classification(30)
+    assert KernelLearningClassifier("svm-gmkl", C=10.0).fit(X, y).result_.gap <= 1e-3
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("estimator", [RidgeMKLRegressor(), RidgeMKLClassifier()])
+def test_conformance_kit(estimator: Any) -> None:
+    check_estimator(estimator)

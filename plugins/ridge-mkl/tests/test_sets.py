@@ -1,0 +1,85 @@
+"""Projections and dual bounds of the sets against a conic solver and brute force."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from kernelweave.ridge_mkl import LqBall, Orthant, project_lq_ball
+from kernelweave.ridge_mkl.interior_point import minimize_quadratic
+
+
+def solved(objective: Any, constraints: list[Any]) -> float:
+    problem = cp.Problem(objective, constraints)
+    return float(problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9))
+
+
+@pytest.mark.parametrize("q", [1.0, 1.2, 1.5, 2.0, 3.0, 4.0, np.inf])
+@pytest.mark.parametrize("radius", [0.5, 3.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_projection(q: float, radius: float, seed: int) -> None:
+    z = 2.0 * np.random.default_rng(seed).standard_normal(6)
+    t = cp.Variable(6, nonneg=True)
+    best = solved(cp.Minimize(cp.sum_squares(t - z)), [cp.norm(t, q) <= radius])
+    own = project_lq_ball(z, q, radius)
+    assert (own >= 0).all()
+    assert np.linalg.norm(own, q) <= radius * (1 + 1e-12)
+    assert float(np.sum((own - z) ** 2)) == pytest.approx(best, rel=1e-6, abs=1e-8)
+
+
+def test_projection_keeps_points_inside() -> None:
+    z = np.array([0.1, 0.0, 0.3])
+    np.testing.assert_array_equal(project_lq_ball(z, 1.5), z)
+
+
+@pytest.mark.parametrize("q", [1.0, 1.5, 2.0, 4.0, np.inf])
+def test_support_and_maximizer(q: float) -> None:
+    ball = LqBall(q=q, radius=0.7, center=0.4)
+    v = np.random.default_rng(0).exponential(size=5)
+    mu = cp.Variable(5, nonneg=True)
+    best = solved(cp.Maximize(v @ mu), [cp.norm(mu - 0.4, q) <= 0.7])
+    assert ball.support(v) == pytest.approx(best, rel=1e-7)
+    assert float(v @ ball.maximizer(v)) == pytest.approx(best, rel=1e-7)
+    assert ball.support(v) >= float(v @ ball.maximizer(v))
+
+
+def test_penalty_dual_value() -> None:
+    v, a, b = np.array([0.5, 2.0]), 3.0, 0.7
+    value = Orthant(beta=0.6).dual_value(a, b, v)
+    s = np.linspace(0, 6, 600001)
+    brute = 2 * s * a - s**2 * b - s**4 * float(v @ v) / (4 * 0.6)
+    assert value == pytest.approx(brute.max(), rel=1e-8)
+
+
+@pytest.mark.parametrize("q", [None, 1.0, 1.5, 2.0, 4.0])
+@pytest.mark.parametrize("rank", [2, 6])
+def test_quadratic_program(q: float | None, rank: int) -> None:
+    rng = np.random.default_rng(5)
+    B = rng.standard_normal((rank, 6))
+    H = B.T @ B + (1e-3 * np.eye(6) if q is None else 0.0)
+    g = -rng.exponential(size=6)
+    t = cp.Variable(6, nonneg=True)
+    limits = [] if q is None else [cp.norm(t, q) <= 1]
+    best = solved(
+        cp.Minimize(g @ t + 0.5 * cp.sum_squares(np.linalg.cholesky(H + 1e-14 * np.eye(6)).T @ t)),
+        limits,
+    )
+    own = minimize_quadratic(H, g, q, np.full(6, 0.2))
+    assert float(g @ own + 0.5 * own @ H @ own) == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ball", "said"),
+    [
+        (LqBall(q=0.5), "q must be at least 1"),
+        (LqBall(radius=0.0), "radius"),
+        (LqBall(center=-1.0), "center"),
+        (LqBall(center=(1.0, 2.0)), "one per kernel"),
+        (Orthant(beta=0.0), "beta"),
+    ],
+)
+def test_refusals(ball: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        ball.validate(3)

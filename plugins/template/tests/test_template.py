@@ -1,0 +1,57 @@
+"""The worked example keeps every promise that the registry asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import (
+    KernelDictionary,
+    KernelLearningClassifier,
+    KernelLearningRegressor,
+    Linear,
+    Problem,
+    algorithms,
+    plugins,
+    solve,
+)
+from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
+from kernelweave.qp_smo import SVC
+from kernelweave_template import NAME, TemplateSimplex
+
+
+def test_it_is_registered() -> None:
+    assert NAME in algorithms()
+    assert [row.status for row in plugins() if row.name == "template"] == ["loaded"]
+
+
+def test_it_keeps_the_promises() -> None:
+    check_algorithm(NAME)
+
+
+def test_it_finds_the_optimum_of_a_problem_with_a_known_answer() -> None:
+    # K(β) = (β₁ + 4 β₂) K₁ and the optimum falls with the scale, so all weight goes to the second
+    X, y = make_classification(30)
+    family = KernelDictionary({"one": Linear(), "four": 4.0 * Linear()})
+    problem = Problem(family, SVC(C=1.0), TemplateSimplex(), X, y)
+    result = solve(problem, NAME, tol=1e-6)
+    alone = SVC(C=1.0).solve(4.0 * X @ X.T, y, tol=1e-9)
+    assert result.parameters == pytest.approx([0.0, 1.0], abs=1e-4)
+    assert result.lower_bound <= alone.upper_bound
+    assert alone.lower_bound <= result.upper_bound
+
+
+@pytest.mark.parametrize(
+    ("estimator", "make"),
+    [
+        (KernelLearningClassifier, make_classification),
+        (KernelLearningRegressor, make_regression),
+    ],
+)
+def test_generic_estimators_reach_it(estimator: type, make: Callable) -> None:
+    X, y = make(40)
+    model = estimator(NAME, C=10.0, tol=1e-2).fit(X, y)
+    assert model.result_.gap <= 1e-2
+    assert model.score(X, y) > 0.7
+    assert np.isclose(model.result_.parameters.sum(), 1.0)

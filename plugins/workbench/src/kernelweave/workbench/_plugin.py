@@ -1,0 +1,46 @@
+"""What the workbench registers: its commands and the data sets that ship with scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kernelweave.kernels_core import CommandSpec, DatasetSpec, hookimpl
+
+from .commands import BUILTIN
+
+_LOADERS = "sklearn.datasets"
+_OWN = "kernelweave.workbench.data.bundled"
+_DATASETS = {
+    "iris": (f"{_LOADERS}:load_iris", "classification", "150 flowers, 4 measures, 3 species"),
+    "wine": (f"{_LOADERS}:load_wine", "classification", "178 wines, 13 analyses, 3 cultivars"),
+    "breast-cancer": (
+        f"{_LOADERS}:load_breast_cancer",
+        "classification",
+        "569 biopsies, 30 features",
+    ),
+    "breast-cancer-mean": (
+        f"{_OWN}:breast_cancer_mean",
+        "classification",
+        "569 biopsies, the 10 mean features",
+    ),
+    "digits": (f"{_LOADERS}:load_digits", "classification", "1797 handwritten digits, 64 pixels"),
+    "diabetes": (
+        f"{_LOADERS}:load_diabetes",
+        "regression",
+        "442 patients, 10 measures, progression",
+    ),
+}
+
+
+@hookimpl
+def kernelweave_register_commands(register: Callable[[CommandSpec], None]) -> None:
+    """Register the commands, so that a plugin's command of the same name is refused."""
+    for spec in BUILTIN:
+        register(spec)
+
+
+@hookimpl
+def kernelweave_register_datasets(register: Callable[[DatasetSpec], None]) -> None:
+    """Register the data sets."""
+    for name, (target, task, summary) in _DATASETS.items():
+        register(DatasetSpec(name=name, target=target, task=task, summary=summary))

@@ -1,0 +1,181 @@
+"""The command line: which commands there are, and what happens when one fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cyclopts
+from kernelweave.kernels_core import CommandSpec, UnknownNameError, UnsupportedProblemError
+from kernelweave.kernels_core.registry import commands as registered_commands
+from kernelweave.kernels_core.registry import plugins
+
+from . import __version__
+from .commands import BUILTIN
+from .console import PROGRAM, err, say, warnings_as_lines
+from .errors import CommandError, did_you_mean, one_line
+from .tokens import name_dashes
+
+ABOUT = "Learn the kernel of a support vector machine, with a proof of how good it is."
+DEBUG_VARIABLE = "KERNELWEAVE_DEBUG"
+_QUIET_ABOUT_PLUGINS = ("plugins", "doctor")
+_EXPECTED = (
+    CommandError,
+    UnknownNameError,
+    UnsupportedProblemError,
+    cyclopts.CycloptsError,
+    ValueError,
+    MemoryError,
+    OSError,
+)
+
+
+def run(tokens: Sequence[str]) -> int:
+    """Run one command and return the exit status.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        The arguments after the program's name.
+
+    Returns
+    -------
+    int
+        0; 2 after an error, which is one line on standard error; 130 after Ctrl-C.
+
+    Examples
+    --------
+    >>> from kernelweave.workbench.app import run
+    >>> run(["--version"])
+    0.1.0
+    0
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings_as_lines()
+            _dispatch(list(tokens))
+            sys.stdout.flush()
+    except KeyboardInterrupt as stop:
+        return _interrupted(stop)
+    except BrokenPipeError:
+        return _reader_left()
+    except Exception as error:  # noqa: BLE001
+        return _failed(error)
+    return 0
+
+
+def _dispatch(tokens: list[str]) -> None:
+    specs = command_specs(tokens)
+    name = next((token for token in tokens if not token.startswith("-")), None)
+    if name is not None and name not in specs:
+        raise CommandError(f"no command {name!r}; {did_you_mean(name, specs, what='commands')}")
+    app = build_app(specs, name)
+    app(name_dashes(tokens), exit_on_error=False, print_error=False, error_console=err())
+
+
+def command_specs(tokens: Sequence[str] = ()) -> dict[str, CommandSpec]:
+    """Return the commands by name: our own first, then those of plugins.
+
+    A plugin that does not load is named in one line and costs nothing else.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        The arguments; commands that report on plugins do without the line.
+
+    Returns
+    -------
+    dict of str to CommandSpec
+        Our own cannot be replaced.
+    """
+    # a plugin that prints while it is imported must not spoil what a pipe reads
+    with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = registered_commands()
+        bad = [row.name for row in plugins() if row.status not in ("loaded", "blocked")]
+    if bad and not set(tokens[:1]) & set(_QUIET_ABOUT_PLUGINS):
+        many = f"{len(bad)} plugins are" if len(bad) > 1 else "a plugin is"
+        say("warning", f"{many} not loaded ({', '.join(bad)}): see `{PROGRAM} plugins`")
+    own = {spec.name: spec for spec in BUILTIN}
+    return own | {name: spec for name, spec in found.items() if name not in own}
+
+
+def build_app(specs: dict[str, CommandSpec], wanted: str | None) -> cyclopts.App:
+    """Return the application, with the function of ``wanted`` loaded and no other.
+
+    Parameters
+    ----------
+    specs : dict of str to CommandSpec
+        The commands to offer.
+    wanted : str or None
+        The command that is about to run.
+
+    Returns
+    -------
+    cyclopts.App
+        Called with the tokens.
+
+    Raises
+    ------
+    CommandError
+        If the function of ``wanted`` cannot be loaded.
+    """
+    app = cyclopts.App(
+        name=PROGRAM,
+        help=ABOUT,
+        version=__version__,
+        result_action="return_value",
+        suppress_keyboard_interrupt=False,
+    )
+    for name, spec in specs.items():
+        if name == wanted:
+            app.command(_function(spec), name=name)
+        else:
+            app.command(_stub, name=name, help=spec.summary)
+    return app
+
+
+def _stub() -> None:
+    """Stand for a command that is only listed."""
+
+
+def _function(spec: CommandSpec) -> Callable[..., Any]:
+    try:
+        function: Callable[..., Any] = spec.load()
+    except (Exception, SystemExit) as error:
+        raise CommandError(f"the command {spec.name!r} is broken: {one_line(error)}") from error
+    return function
+
+
+def _debugging() -> bool:
+    return os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
+
+
+def _failed(error: Exception) -> int:
+    if _debugging():
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, _EXPECTED):
+        say("error", one_line(error))
+    else:
+        what = f"{type(error).__name__}: {one_line(error)}"
+        say("error", f"{what} (a defect; {DEBUG_VARIABLE}=1 shows where)")
+    return 2
+
+
+def _interrupted(stop: KeyboardInterrupt) -> int:
+    result = getattr(stop, "result", None)
+    reached = "" if result is None else f" at a relative gap of {result.gap:.2e}"
+    say("error", f"interrupted{reached}; nothing was written")
+    return 130
+
+
+def _reader_left() -> int:
+    """End quietly when what reads our output has closed it, like any other filter."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141

@@ -1,0 +1,23 @@
+"""The commands, a file each; here only their names, so that listing them costs nothing."""
+
+from __future__ import annotations
+
+from kernelweave.kernels_core import CommandSpec
+
+_SUMMARIES = {
+    "demo": "Learn a kernel on a real data set, prove how good it is, and draw both.",
+    "fit": "Learn a kernel and its predictor from a table, and save the model.",
+    "predict": "Predict a table with a saved model.",
+    "list": "List algorithms, kernels, data sets and everything else registered.",
+    "plugins": "Show which plugins are loaded, and why the others are not.",
+    "doctor": "Show versions, threads, memory, caches, licences and what is broken.",
+}
+
+BUILTIN = tuple(
+    CommandSpec(
+        name=name,
+        target=f"kernelweave.workbench.commands.{name}:{name}_command",
+        summary=summary,
+    )
+    for name, summary in _SUMMARIES.items()
+)

@@ -1,0 +1,72 @@
+"""``kernelweave doctor``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from kernelweave.kernels_core.registry import plugins
+
+from .. import console
+
+_GIB = 2.0**30
+
+
+def doctor_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> None:
+    """Show versions, threads, memory, caches, licences and what is broken.
+
+    Parameters
+    ----------
+    json : bool
+        Print JSON.
+    """
+    found = examine()
+    console.emit_json(found) if json else _print(found)
+
+
+def examine() -> dict[str, Any]:
+    """Return everything that `doctor` reports, with the problems as sentences."""
+    from .. import diagnosis
+
+    cache = diagnosis.numba_cache()
+    problems = [
+        f"plugin {row.name} ({row.distribution}) is {row.status}: {row.cause}"
+        for row in plugins()
+        if row.status not in ("loaded", "blocked")
+    ]
+    if not cache["writable"]:
+        problems.append(
+            f"compiled kernels cannot be kept in {cache['folder']}, so every run compiles them "
+            f"again: set NUMBA_CACHE_DIR to a folder that can be written"
+        )
+    return {
+        "versions": diagnosis.versions(),
+        "threads": diagnosis.threads(),
+        "memory": diagnosis.memory(),
+        "compiled code": cache,
+        "mosek": diagnosis.mosek_licence(),
+        "plugins": {row.name: row.status for row in plugins()},
+        "problems": problems,
+    }
+
+
+def _print(found: dict[str, Any]) -> None:
+    threads, memory, cache = found["threads"], found["memory"], found["compiled code"]
+    rows = {
+        "cores": f"{threads['cores']}, of which kernels use {threads['used by kernels']}",
+        "thread pools": ", ".join(threads["pools"]) or "none",
+        "numba layers": ", ".join(threads["numba layers"]) or "none",
+        "settings": ", ".join(f"{k}={v}" for k, v in threads["settings"].items()) or "none",
+        "memory": f"{memory['available'] / _GIB:.1f} GiB free, "
+        f"a solve takes at most {memory['limit'] / _GIB:.1f} GiB",
+        "compiled code": f"{cache['folder']} ({cache['why']}, "
+        f"{'writable' if cache['writable'] else 'NOT writable'})",
+        "MOSEK": found["mosek"],
+    }
+    screen = console.out()
+    console.print_section(screen, "versions", found["versions"].items())
+    console.print_section(screen, "machine", rows.items())
+    for problem in found["problems"]:
+        screen.print("[bold red]problem[/]:", problem, soft_wrap=False)
+    if not found["problems"]:
+        screen.print("Nothing is broken.")

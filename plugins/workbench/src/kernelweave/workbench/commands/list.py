@@ -1,0 +1,181 @@
+"""``kernelweave list``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, DatasetSpec, TableSpec
+from kernelweave.kernels_core.registry.views import registry
+
+from .. import console
+from . import BUILTIN
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+KINDS = (
+    "algorithms",
+    "families",
+    "learners",
+    "constraints",
+    "kernels",
+    "datasets",
+    "tables",
+    "commands",
+)
+_Kind = Literal[
+    "algorithms",
+    "families",
+    "learners",
+    "constraints",
+    "kernels",
+    "datasets",
+    "tables",
+    "commands",
+]
+
+
+def list_command(
+    *,
+    kind: _Kind | None = None,
+    matrix: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """List algorithms, kernels, data sets and everything else registered.
+
+    Parameters
+    ----------
+    kind : str
+        Only this kind.
+    matrix : bool
+        Show which algorithm solves which problem: family and constraint by learner.
+    json : bool
+        Print JSON.
+    """
+    if matrix:
+        cells = problem_matrix(list(registry().specs("algorithms").values()))
+        _print_json_matrix(cells) if json else _print_matrix(cells)
+        return
+    kinds = KINDS if kind is None else (kind,)
+    found = {each: _specs(each) for each in kinds}
+    if json:
+        console.emit_json(
+            {each: [_describe(each, spec) for spec in specs] for each, specs in found.items()}
+        )
+        return
+    screen = console.out()
+    for each, specs in found.items():
+        if specs:
+            console.print_section(screen, each, map(_row, specs))
+        elif kind is not None:
+            console.say("note", f"no {each} are registered")
+
+
+def _specs(kind: str) -> list[Any]:
+    """Return the registered items, and our own commands even where the plugin is blocked."""
+    specs = registry().specs(kind)
+    if kind == "commands":
+        specs = {spec.name: spec for spec in BUILTIN} | specs
+    return list(specs.values())
+
+
+def _source(kind: str, name: str) -> str:
+    try:
+        return registry().source(kind, name)
+    except LookupError:
+        return "kernelweave-workbench"
+
+
+def _describe(kind: str, spec: ComponentSpec) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "name": spec.name,
+        "summary": spec.summary,
+        "target": spec.target,
+        "distribution": _source(kind, spec.name),
+    }
+    if isinstance(spec, AlgorithmSpec):
+        described["tasks"] = list(spec.tasks)
+        described["accepts"] = [list(triple) for triple in spec.accepts]
+        described["scaling"] = dict(spec.scaling)
+    if isinstance(spec, AlgorithmSpec | TableSpec):
+        described["paper"] = spec.paper
+    if isinstance(spec, DatasetSpec):
+        described["task"] = spec.task
+    return described
+
+
+def _row(spec: Any) -> tuple[str, Text]:
+    """Return the name and the description of an item."""
+    from rich.text import Text
+
+    details = Text(spec.summary)
+    if isinstance(spec, DatasetSpec):
+        details.append(f" ({spec.task})", style="dim")
+    if isinstance(spec, AlgorithmSpec):
+        details.append(f"\n{', '.join(spec.tasks)}; {spec.paper or 'no paper'}", style="dim")
+    return spec.name, details
+
+
+def problem_matrix(specs: list[AlgorithmSpec]) -> dict[tuple[str, str, str], list[str]]:
+    """Return the algorithms that solve each (family, constraint, learner).
+
+    Parameters
+    ----------
+    specs : list of AlgorithmSpec
+        The algorithms.
+
+    Returns
+    -------
+    dict of tuple to list of str
+        Sorted; ``"*"`` stands for any.
+    """
+    cells: dict[tuple[str, str, str], list[str]] = {}
+    for spec in specs:
+        for family, learner, constraint in spec.accepts:
+            cells.setdefault((family, constraint, learner), []).append(spec.name)
+    return dict(sorted(cells.items()))
+
+
+def _print_json_matrix(cells: dict[tuple[str, str, str], list[str]]) -> None:
+    names = ("family", "constraint", "learner")
+    console.emit_json(
+        [
+            {**dict(zip(names, triple, strict=True)), "algorithms": algorithms}
+            for triple, algorithms in cells.items()
+        ]
+    )
+
+
+def _print_matrix(cells: dict[tuple[str, str, str], list[str]]) -> None:
+    blocks: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for family, constraint, learners, algorithms in merged_rows(cells):
+        rows = blocks.setdefault((family, constraint), [])
+        rows.append((", ".join(learners), ", ".join(algorithms)))
+    screen = console.out()
+    for (family, constraint), rows in blocks.items():
+        console.print_section(screen, f"{family} over {constraint}", rows)
+
+
+def merged_rows(
+    cells: dict[tuple[str, str, str], list[str]],
+) -> list[tuple[str, str, list[str], list[str]]]:
+    """Return (family, constraint, learners, algorithms), learners of equal algorithms together.
+
+    Parameters
+    ----------
+    cells : dict
+        A `problem_matrix`.
+
+    Returns
+    -------
+    list of tuple
+        Sorted by family and constraint.
+    """
+    rows: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for (family, constraint, learner), algorithms in cells.items():
+        rows.setdefault((family, constraint, tuple(algorithms)), []).append(learner)
+    return [
+        (family, constraint, learners, list(algorithms))
+        for (family, constraint, algorithms), learners in rows.items()
+    ]

@@ -1,0 +1,80 @@
+"""``kernelweave predict``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from ..files import check_output, replacing
+
+_Flag = Parameter(negative=())
+
+
+def predict_command(
+    model: Path,
+    data: str,
+    /,
+    *,
+    out: Path | None = None,
+    no_header: Annotated[bool, _Flag] = False,
+    force: Annotated[bool, _Flag] = False,
+) -> None:
+    """Predict a table with a saved model, as CSV with one column `prediction`.
+
+    Columns are matched by name; others, the target among them, are passed over.
+
+    Parameters
+    ----------
+    model : Path
+        A file that `kernelweave fit --out` wrote.
+    data : str
+        A CSV, Parquet or LIBSVM file, the name of a data set, or - for CSV on standard input.
+    out : Path
+        The file to write; standard output without it.
+    no_header : bool
+        The first line of the CSV is data; columns are called 0, 1, ...
+    force : bool
+        Replace the file if it exists.
+    """
+    if out is not None:
+        check_output(out, force=force)
+    from ..data import read_table
+    from ..models import load_model
+
+    loaded = load_model(model)
+    text = to_csv(loaded.predict(read_table(data, header=not no_header)).tolist())
+    if out is None:
+        sys.stdout.write(text)
+        return
+    with replacing(out) as stream:
+        stream.write(text.encode())
+
+
+def to_csv(predictions: list[Any]) -> str:
+    """Return the CSV of one column; numbers keep every digit.
+
+    Parameters
+    ----------
+    predictions : list
+        Labels or numbers.
+
+    Returns
+    -------
+    str
+        With the header ``prediction``.
+
+    Examples
+    --------
+    >>> to_csv([0.1, 2.0]).splitlines()
+    ['prediction', '0.1', '2.0']
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["prediction"])
+    writer.writerows([value] for value in predictions)
+    return buffer.getvalue()

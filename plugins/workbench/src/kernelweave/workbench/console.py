@@ -1,0 +1,106 @@
+"""The two streams: results go to standard output, everything said beside them to the other."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+PROGRAM = "kernelweave"
+
+
+def out() -> Console:
+    """Return a console on standard output."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, highlight=False, emoji=False)
+
+
+def err() -> Console:
+    """Return a console on standard error."""
+    from rich.console import Console
+
+    return Console(file=sys.stderr, highlight=False, emoji=False)
+
+
+def print_section(screen: Console, title: str, rows: Iterable[tuple[str, str | Text]]) -> None:
+    """Print a heading and, indented, names with what belongs to them.
+
+    Parameters
+    ----------
+    screen : Console
+        Where.
+    title : str
+        The heading.
+    rows : iterable of (str, object)
+        A name, and a string or rich text.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, Text(value) if isinstance(value, str) else value)
+    screen.print(Text(title, style="bold"))
+    screen.print(table, "")
+
+
+def say(kind: str, message: str) -> None:
+    """Write one line to standard error.
+
+    Parameters
+    ----------
+    kind : str
+        ``"error"``, ``"warning"`` or ``"note"``.
+    message : str
+        One sentence; line breaks become blanks.
+    """
+    text = " ".join(message.split())
+    sys.stderr.write(f"{PROGRAM}: {kind}: {text}\n")
+    sys.stderr.flush()
+
+
+def warnings_as_lines() -> None:
+    """Show every warning as one line, and none that speaks to programmers only."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        say("warning", str(message))
+
+    warnings.showwarning = show
+    warnings.resetwarnings()
+    warnings.simplefilter("default")
+    for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+        warnings.simplefilter("ignore", category)
+
+
+def emit_json(value: Any) -> None:
+    """Write a value to standard output as strict JSON: what is not finite becomes null.
+
+    Parameters
+    ----------
+    value : object
+        Dictionaries, lists, numbers, strings, NumPy scalars.
+    """
+    sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    sys.stdout.write("\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,117 @@
+"""CSV: what is wrong is said with its line."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+
+import pandas as pd
+
+from ..errors import CommandError
+from .table import Table, is_number
+
+_SEPARATORS = ",;\t"
+
+
+def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
+    """Read a CSV; the separator is the comma, semicolon or tab that its first line has most of.
+
+    Parameters
+    ----------
+    content : bytes
+        UTF-8 text.
+    source : str
+        What messages call it.
+    header : bool, default=True
+        Whether the first line names the columns; without, they are 0, 1, ...
+
+    Returns
+    -------
+    Table
+        With line numbers.
+
+    Raises
+    ------
+    CommandError
+        On text that is not UTF-8, names that are missing or occur twice, no rows, or rows of
+        different lengths.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise CommandError(
+            f"{source} is not UTF-8 text (line {line}): save it as UTF-8 CSV"
+        ) from error
+    first_line = next(line for line in text.splitlines() if line.strip())
+    separator = max(_SEPARATORS, key=first_line.count)
+    first = [cell.strip() for cell in next(_records(first_line, separator))[1]]
+    names = _names(first, source) if header else [str(j) for j in range(len(first))]
+    frame = _parse(text, source, separator, names, header)
+    if frame.empty:
+        raise CommandError(f"{source} has column names but no rows: there is nothing to learn from")
+    lines = functools.cache(lambda: _lines(text, source, separator, len(names), header))
+    return Table(source, frame, lines=lines)
+
+
+def _names(cells: list[str], source: str) -> list[str]:
+    """Return the column names of a header, or say what is wrong with it."""
+    twice = [name for name, count in Counter(cells).items() if count > 1 and name]
+    if twice:
+        raise CommandError(f"{source} has two columns named {twice[0]!r}: rename one")
+    if "" in cells:
+        raise CommandError(
+            f"{source}: column {cells.index('') + 1} has no name (a row index that was saved, or "
+            f"a separator too many): name it or remove it"
+        )
+    counted = [[str(j + start) for j in range(len(cells))] for start in (0, 1)]
+    if all(is_number(cell) for cell in cells) and cells not in counted:
+        raise CommandError(
+            f"{source} begins with numbers ({', '.join(cells[:3])}, ...) where column names should "
+            f"be: add a line of names, or use --no-header"
+        )
+    return cells
+
+
+def _parse(text: str, source: str, separator: str, names: list[str], header: bool) -> pd.DataFrame:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(
+                io.StringIO(text),
+                sep=separator,
+                names=names,
+                header=0 if header else None,
+                index_col=False,
+                skipinitialspace=True,
+                keep_default_na=False,
+                low_memory=False,
+            )
+        except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+            _lines(text, source, separator, len(names), header)
+            raise CommandError(f"{source} is not a CSV that can be read: {error}") from error
+
+
+def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, cells) of every record that is not blank."""
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+    for cells in reader:
+        if cells:
+            yield reader.line_num, cells
+
+
+def _lines(text: str, source: str, separator: str, width: int, header: bool) -> list[int]:
+    """Return the line of every row; raise at the first row that is too long or too short."""
+    lines = []
+    for line, cells in _records(text, separator):
+        if len(cells) != width:
+            raise CommandError(
+                f"{source}, line {line}: {len(cells)} cells where "
+                f"{'the header has' if header else 'the first line has'} {width}: correct the line"
+            )
+        lines.append(line)
+    return lines[1:] if header else lines

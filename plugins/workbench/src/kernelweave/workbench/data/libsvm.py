@@ -1,0 +1,72 @@
+"""LIBSVM's format: a label and index:value pairs per line; what is absent is zero."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from kernelweave.kernels_core import memory
+
+from ..errors import CommandError, one_line
+from .table import Table
+
+TARGET = "target"
+_TOKEN = re.compile(rb"^(qid|\d+):[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|inf|nan)$")
+
+
+def read_libsvm(content: bytes, source: str) -> Table:
+    """Read a LIBSVM file; features are named by their index in it.
+
+    Parameters
+    ----------
+    content : bytes
+        The text.
+    source : str
+        What messages call it.
+
+    Returns
+    -------
+    Table
+        Dense, with column ``"target"``; a feature that the file never mentions is zero.
+
+    Raises
+    ------
+    CommandError
+        Naming the line that cannot be read.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            X, y = load_svmlight_file(io.BytesIO(content), zero_based=True)
+    except (ValueError, IndexError, OverflowError, Warning) as error:
+        raise CommandError(f"{source}, {_diagnose(content)}: {one_line(error)}") from error
+    memory.require(
+        8 * X.shape[0] * X.shape[1],
+        f"{X.shape[0]} dense rows of {X.shape[1]} features",
+        alternative="select fewer features, since kernels are computed on dense rows",
+    )
+    start = 0 if X.shape[1] and X[:, [0]].nnz else 1
+    frame = pd.DataFrame(X.toarray()[:, start:], columns=[str(j) for j in range(start, X.shape[1])])
+    frame[TARGET] = y.astype(np.int64) if np.array_equal(y, np.round(y)) else y
+    return Table(source, frame, target=TARGET, lines=lambda: _lines(content), sparse=True)
+
+
+def _lines(content: bytes) -> Sequence[int]:
+    """Return the line of each row; comments and blank lines are none."""
+    lines = enumerate(content.splitlines(), 1)
+    return [number for number, line in lines if line.partition(b"#")[0].strip()]
+
+
+def _diagnose(content: bytes) -> str:
+    """Return the first line with a token that is not ``index:value``, and the token."""
+    for number, line in enumerate(content.splitlines(), 1):
+        for token in line.partition(b"#")[0].split()[1:]:
+            if not _TOKEN.match(token):
+                return f"line {number}: {token.decode(errors='replace')!r} is not index:value"
+    return "a LIBSVM file"

@@ -1,0 +1,45 @@
+"""Data sets by name, from the registry."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from kernelweave.kernels_core import DatasetSpec
+
+from ..errors import CommandError
+from .table import Table
+
+TARGET = "target"
+
+
+def read_named(spec: DatasetSpec) -> Table:
+    """Load a registered data set.
+
+    Parameters
+    ----------
+    spec : DatasetSpec
+        Its loader returns a mapping with ``data``, ``target`` and, where it has them,
+        ``feature_names`` and ``target_names``.
+
+    Returns
+    -------
+    Table
+        Features by name and the column ``"target"``, with the classes' names in it.
+
+    Raises
+    ------
+    CommandError
+        If the loader fails or returns something else.
+    """
+    try:
+        bunch = spec.load()()
+        X, y = np.asarray(bunch["data"]), np.asarray(bunch["target"])
+    except Exception as error:
+        raise CommandError(f"the data set {spec.name!r} cannot be loaded: {error}") from error
+    names = bunch.get("feature_names")
+    columns = [str(j) for j in range(X.shape[1])] if names is None else list(map(str, names))
+    frame = pd.DataFrame(X, columns=pd.Index(columns))
+    labels = bunch.get("target_names")
+    named = spec.task == "classification" and labels is not None and y.dtype.kind in "iu"
+    frame[TARGET] = np.asarray(labels)[y] if named else y
+    return Table(spec.name, frame, target=TARGET, task=spec.task)

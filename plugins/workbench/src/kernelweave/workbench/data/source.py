@@ -1,0 +1,102 @@
+"""From what a user writes on the command line to a table."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+import zlib
+from pathlib import Path
+
+from kernelweave.kernels_core import datasets
+
+from ..errors import CommandError, did_you_mean
+from ..tokens import STDIN
+from .csv import read_csv
+from .libsvm import read_libsvm
+from .named import read_named
+from .parquet import read_parquet
+from .table import Table
+
+_LIBSVM_LINE = re.compile(rb"^\s*[-+\d.eE]+(\s+qid:\d+)?(\s+\d+:[-+\d.eEinfaN]+)+\s*(#.*)?$")
+_COMMENT = re.compile(rb"^\s*(#.*)?$")
+
+
+def read_table(source: str, *, header: bool = True) -> Table:
+    """Read a table from a file, a data set by name, or standard input.
+
+    Parameters
+    ----------
+    source : str
+        A path to a CSV (also ``.csv.gz``), Parquet or LIBSVM file, the name of a registered
+        data set, or ``-`` for CSV on standard input. A file goes before a data set of its name.
+    header : bool, default=True
+        Whether the first line of a CSV names the columns; without, they are 0, 1, ...
+
+    Returns
+    -------
+    Table
+        Named columns.
+
+    Raises
+    ------
+    CommandError
+        One sentence: what is wrong, where, and what to do.
+
+    Examples
+    --------
+    >>> from kernelweave.workbench import read_table
+    >>> read_table("iris").frame.shape
+    (150, 5)
+    """
+    if source in ("-", STDIN):
+        return _read_text(sys.stdin.buffer.read(), "standard input", header)
+    path = Path(source).expanduser()
+    if path.is_dir():
+        raise CommandError(f"{source} is a folder, not a file: name a file in it")
+    if not path.exists():
+        return _read_by_name(source)
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] in ([".parquet"], [".pq"]):
+        return read_parquet(path)
+    return _read_text(_read_bytes(path), source, header)
+
+
+def _read_by_name(source: str) -> Table:
+    known = datasets()
+    if source in known:
+        return read_named(known[source])
+    looks_like_file = "/" in source or "." in source
+    hint = "" if looks_like_file else f"; {did_you_mean(source, known, what='data sets')}"
+    raise CommandError(f"there is no file {source!r} and no data set of that name{hint}")
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+        return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise CommandError(f"{path} is a damaged gzip file ({error}): copy it again") from error
+    except OSError as error:
+        raise CommandError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _read_text(content: bytes, source: str, header: bool) -> Table:
+    if not content.strip():
+        raise CommandError(f"{source} is empty: there is nothing to learn from")
+    if b"\0" in content[:4096]:
+        raise CommandError(
+            f"{source} is not text: CSV, Parquet and LIBSVM files are read, by their content or "
+            f"the suffix .parquet"
+        )
+    if _is_libsvm(content):
+        return read_libsvm(content, source)
+    return read_csv(content, source, header=header)
+
+
+def _is_libsvm(content: bytes) -> bool:
+    """Whether the first line that says something reads ``label index:value ...``."""
+    for line in content[:65536].splitlines():
+        if not _COMMENT.match(line):
+            return bool(_LIBSVM_LINE.match(line))
+    return False

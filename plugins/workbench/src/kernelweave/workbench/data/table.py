@@ -1,0 +1,186 @@
+"""A table with named columns that knows where in its file each row stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..errors import CommandError
+
+MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "<na>"}
+REMEDY = "fill it in or remove the row; missing values are not guessed"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows as they were read.
+
+    Attributes
+    ----------
+    source : str
+        What messages call it.
+    frame : DataFrame
+        The columns by name, as strings.
+    target : str or None
+        The column that the source itself marks as target.
+    task : str or None
+        The task that the source itself names.
+    lines : callable or None
+        Returns the line of the file on which each row ends; ``None`` where there are no lines.
+    sparse : bool
+        Whether an absent column means zeros.
+    """
+
+    source: str
+    frame: pd.DataFrame
+    target: str | None = None
+    task: str | None = None
+    lines: Callable[[], Sequence[int]] | None = field(default=None, repr=False)
+    sparse: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns in the order of the file."""
+        return [str(name) for name in self.frame.columns]
+
+    def where(self, row: int) -> str:
+        """Return where a row stands, e.g. ``"line 12"``.
+
+        Parameters
+        ----------
+        row : int
+            Counted from 0.
+
+        Returns
+        -------
+        str
+            Counted from 1, the header included for files of lines.
+        """
+        return f"row {row + 1}" if self.lines is None else f"line {self.lines()[row]}"
+
+    def features(self, columns: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Return columns as numbers.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Which, in this order.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            Finite.
+
+        Raises
+        ------
+        CommandError
+            Naming the columns that are absent, or the first cell that is no finite number.
+        """
+        absent = [name for name in columns if name not in self.frame.columns]
+        if absent and not self.sparse:
+            few = ", ".join(map(repr, absent[:8])) + (", ..." if len(absent) > 8 else "")
+            raise CommandError(
+                f"{self.source} lacks {len(absent)} of the {len(columns)} columns that the model "
+                f"was fitted on: {few}"
+            )
+        result = np.zeros((len(self.frame), len(columns)))
+        for j, name in enumerate(columns):
+            if name in self.frame.columns:
+                result[:, j] = self.numbers(name)
+        return result
+
+    def numbers(self, column: str) -> npt.NDArray[np.float64]:
+        """Return one column as finite numbers.
+
+        Parameters
+        ----------
+        column : str
+            Its name.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The values.
+
+        Raises
+        ------
+        CommandError
+            Naming the column, the line and the cell.
+        """
+        values = as_numbers(self.frame[column])
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad) == 0:
+            return values
+        row = int(bad[0])
+        cell = self.frame[column].iloc[row]
+        place = f"{self.source}: column {column!r}, {self.where(row)}"
+        if is_missing(cell):
+            written = f" ({str(cell)!r})" if str(cell).strip() else ""
+            raise CommandError(f"{place}: the value is missing{written}: {REMEDY}")
+        if is_number(cell):
+            raise CommandError(f"{place}: the value is {cell}, not a finite number: correct it")
+        raise CommandError(
+            f"{place}: {str(cell)!r} is not a number: encode the column as numbers or leave it "
+            f"out with --drop {column!r}"
+        )
+
+
+def is_missing(cell: object) -> bool:
+    """Whether a cell is one of the ways to write that a value is missing.
+
+    Parameters
+    ----------
+    cell : object
+        A string, a number or a pandas missing value.
+
+    Returns
+    -------
+    bool
+        True for empty cells, NA, NaN, null, None and a question mark.
+    """
+    return bool(pd.isna(cell)) or str(cell).strip().casefold() in MISSING  # type: ignore[call-overload]
+
+
+def is_number(cell: object) -> bool:
+    """Whether a cell reads as a number, infinity included.
+
+    Parameters
+    ----------
+    cell : object
+        A string or a number.
+
+    Returns
+    -------
+    bool
+        As ``float`` says.
+    """
+    try:
+        float(str(cell))
+    except ValueError:
+        return False
+    return True
+
+
+def as_numbers(series: pd.Series) -> npt.NDArray[np.float64]:
+    """Return a column as float64, NaN where a cell is no number.
+
+    Parameters
+    ----------
+    series : Series
+        Numbers, booleans, or strings.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Dates are no numbers.
+    """
+    if pd.api.types.is_datetime64_any_dtype(series) or pd.api.types.is_complex_dtype(series):
+        return np.full(len(series), np.nan)
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        series = series.astype(object)
+    numeric = pd.to_numeric(series, errors="coerce")
+    return numeric.to_numpy(dtype=np.float64, na_value=np.nan)

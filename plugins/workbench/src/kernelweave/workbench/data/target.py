@@ -1,0 +1,159 @@
+"""What is to be predicted: which column, and whether it is a class or a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import CommandError, did_you_mean
+from .table import REMEDY, Table, as_numbers, is_missing
+
+TASKS = ("auto", "classification", "regression")
+
+
+@dataclass(frozen=True)
+class Target:
+    """The target as it will be learned.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    values : ndarray of shape (n_rows,)
+        Labels (strings, integers or numbers) or finite numbers.
+    task : str
+        ``"classification"`` or ``"regression"``.
+    reason : str
+        Why this task, for the user to read.
+    """
+
+    column: str
+    values: npt.NDArray[Any]
+    task: str
+    reason: str
+
+
+def choose_target(table: Table, wanted: str | None) -> str:
+    """Return the name of the target column.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    wanted : str or None
+        A name, or a 0-based index where no column has that name; ``None`` for the column that
+        the source itself marks.
+
+    Returns
+    -------
+    str
+        A column of the table.
+
+    Raises
+    ------
+    CommandError
+        If there is no such column; close matches are named.
+    """
+    columns = table.columns
+    if wanted is None:
+        if table.target is not None:
+            return table.target
+        last = columns[-1]
+        raise CommandError(
+            f"--target is missing: say which column of {table.source} to predict, by name or "
+            f"0-based index, e.g. --target {last!r}"
+        )
+    if wanted in columns:
+        return wanted
+    if wanted.isdigit() and int(wanted) < len(columns):
+        return columns[int(wanted)]
+    hint = did_you_mean(wanted, columns, what="columns")
+    raise CommandError(f"{table.source} has no column {wanted!r}; {hint}")
+
+
+def read_target(table: Table, column: str, task: str = "auto") -> Target:
+    """Return the values of the target and decide between classes and numbers.
+
+    Text, booleans or two distinct values are classes; anything else is a number.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    column : str
+        The target.
+    task : {"auto", "classification", "regression"}, default="auto"
+        ``"auto"`` decides, unless the source names its task.
+
+    Returns
+    -------
+    Target
+        Values, task and the reason for it.
+
+    Raises
+    ------
+    CommandError
+        On missing values, a single distinct value, text where numbers are asked for, or labels
+        that are nearly all different.
+    """
+    if task not in TASKS:
+        raise CommandError(f"--task must be one of {', '.join(TASKS)}, got {task!r}")
+    series = table.frame[column]
+    numbers = as_numbers(series)
+    boolean = series.dtype.kind == "b"
+    text = bool(np.isnan(numbers).any()) or boolean
+    if not text:
+        table.numbers(column)
+    elif not boolean:
+        _check_text(table, column, numbers)
+    distinct = int(series.nunique())
+    if distinct < 2:
+        raise CommandError(
+            f"{table.source}: the target {column!r} is {str(series.iloc[0])!r} in every row: "
+            f"at least two distinct values are needed to learn anything"
+        )
+    task, reason = _decide(table, series, text, distinct, task)
+    if task == "regression":
+        return Target(column, table.numbers(column), task, reason)
+    if task == "classification" and distinct > max(20, len(series) // 2):
+        raise CommandError(
+            f"{table.source}: the target {column!r} has {distinct} distinct values in "
+            f"{len(series)} rows, too many for classes: choose another column or --task regression"
+        )
+    labels = series.astype(str).to_numpy(dtype=str) if text else _plain_labels(numbers)
+    return Target(column, labels, task, reason)
+
+
+def _decide(table: Table, series: Any, text: bool, distinct: int, task: str) -> tuple[str, str]:
+    """Return the task and the reason for it."""
+    if task != "auto":
+        return task, f"as asked, {distinct} distinct values"
+    if table.task is not None:
+        return table.task, f"as the data set says, {distinct} distinct values"
+    if text:
+        return "classification", f"the target is text, {distinct} classes"
+    if distinct == 2:
+        return "classification", "the target has two distinct values"
+    return "regression", f"the target is numeric, {distinct} distinct values"
+
+
+def _check_text(table: Table, column: str, numbers: npt.NDArray[np.float64]) -> None:
+    """Refuse missing cells, and a typing error among numbers that would turn them into text."""
+    series = table.frame[column]
+    bad = np.flatnonzero(np.isnan(numbers))
+    missing = [row for row in bad if is_missing(series.iloc[row])]
+    if missing and (len(missing) == len(bad) or str(series.iloc[missing[0]]).strip() == ""):
+        raise CommandError(
+            f"{table.source}: the target {column!r}, {table.where(int(missing[0]))}: the value is "
+            f"missing: {REMEDY}"
+        )
+    if 2 * len(bad) < len(series):
+        table.numbers(column)
+
+
+def _plain_labels(numbers: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+    """Return whole numbers as integers, so that they are written as they were read."""
+    return numbers.astype(np.int64) if np.array_equal(numbers, np.round(numbers)) else numbers

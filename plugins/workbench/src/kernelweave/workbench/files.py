@@ -1,0 +1,95 @@
+"""Writing files so that nothing is lost: refused before the work, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from .errors import CommandError
+
+
+def check_output(path: Path, *, force: bool) -> None:
+    """Refuse an output file before any work.
+
+    Parameters
+    ----------
+    path : Path
+        Where the output will go.
+    force : bool
+        Whether an existing file may be replaced.
+
+    Raises
+    ------
+    CommandError
+        If the folder is missing or not writable, if ``path`` is a folder, or if it exists and
+        ``force`` is false.
+    """
+    if path.is_dir():
+        raise CommandError(f"cannot write {path}: it is a folder; give the name of a file")
+    folder = path.parent
+    if not folder.is_dir():
+        raise CommandError(f"cannot write {path}: there is no folder {folder}; create it first")
+    if _is_special(path):
+        return
+    if path.exists() and not force:
+        raise CommandError(f"{path} exists already: add --force to replace it, or choose another")
+    if not os.access(folder, os.W_OK):
+        raise CommandError(f"cannot write {path}: the folder {folder} is not writable")
+
+
+def _is_special(path: Path) -> bool:
+    """Whether the path is a device or a pipe, which is written to and never replaced."""
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that appears at ``path`` whole when the block ends, or not at all.
+
+    Bytes go to a temporary file in the same folder, reach the disk, and take the name in one
+    step; after an exception what was at ``path`` is untouched. Links are followed.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file will be.
+
+    Yields
+    ------
+    binary file
+        To write to.
+    """
+    if _is_special(path):
+        with path.open("wb") as stream:
+            yield stream
+        return
+    goal = Path(os.path.realpath(path))
+    handle, name = tempfile.mkstemp(prefix=f".{goal.name}.", suffix=".part", dir=goal.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).chmod(_mode(goal))
+        Path(name).replace(goal)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _mode(path: Path) -> int:
+    """Return the permissions of the file that is replaced, or what a new file would get."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

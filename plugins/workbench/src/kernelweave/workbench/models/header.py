@@ -1,0 +1,107 @@
+"""What a model file says about itself, readable without loading the model."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from ..errors import CommandError
+
+FORMAT = 1
+_PACKAGES = ("kernelweave-kernels-core", "kernelweave-workbench", "scikit-learn", "numpy", "skops")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a model depends on."""
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+@dataclass(frozen=True)
+class Header:
+    """What prediction and people need to know beside the estimator.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Features in the order of the estimator.
+    target : str
+        Name of what is predicted.
+    task : str
+        ``"classification"`` or ``"regression"``.
+    algorithm : str
+        What learned the kernel.
+    estimator : str
+        Class name.
+    source : str
+        The data it was fitted on.
+    n_samples : int
+        Rows of them.
+    classes : tuple or None
+        Labels, for classification.
+    certificate : dict
+        ``lower_bound, upper_bound, gap, status, n_iter, seconds`` of the fit.
+    versions : dict of str to str
+        Packages that wrote the file.
+    format : int
+        Version of the file's layout.
+    """
+
+    columns: tuple[str, ...]
+    target: str
+    task: str
+    algorithm: str
+    estimator: str
+    source: str
+    n_samples: int
+    classes: tuple[Any, ...] | None = None
+    certificate: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=versions)
+    format: int = FORMAT
+
+    def to_json(self) -> str:
+        """Return the header as a JSON object."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Header:
+        """Return the header that a JSON object describes.
+
+        Parameters
+        ----------
+        text : str
+            As `to_json` writes it; unknown keys are passed over.
+
+        Returns
+        -------
+        Header
+            Checked.
+
+        Raises
+        ------
+        CommandError
+            If the layout is newer than this program.
+        ValueError, TypeError
+            If it is no header.
+        """
+        raw = json.loads(text)
+        if not isinstance(raw, dict) or not isinstance(raw.get("format"), int):
+            raise ValueError("the header has no format")
+        if raw["format"] > FORMAT:
+            raise CommandError(
+                f"the model has format {raw['format']}, this program reads up to {FORMAT}: upgrade "
+                f"kernelweave-workbench"
+            )
+        known = {item.name for item in fields(cls)}
+        values = {key: value for key, value in raw.items() if key in known}
+        values["columns"] = tuple(map(str, values["columns"]))
+        if values.get("classes") is not None:
+            values["classes"] = tuple(values["classes"])
+        return cls(**values)

@@ -1,0 +1,113 @@
+"""A fitted estimator together with the names of its columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..data import Table, Target
+from .header import Header
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What `fit` makes and `predict` uses.
+
+    Attributes
+    ----------
+    estimator : object
+        Fitted; a pipeline's last step is the kernel machine.
+    header : Header
+        Names and provenance.
+    """
+
+    estimator: Any
+    header: Header
+
+    @classmethod
+    def of(cls, estimator: Any, *, columns: list[str], target: Target, source: str) -> Model:
+        """Return a model with the header that belongs to a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted on ``columns``.
+        columns : list of str
+            Features, in order.
+        target : Target
+            What it was fitted to.
+        source : str
+            What messages call the data.
+
+        Returns
+        -------
+        Model
+            Ready to save.
+        """
+        machine = kernel_machine(estimator)
+        result = machine.result_
+        classes = getattr(machine, "classes_", None)
+        header = Header(
+            columns=tuple(columns),
+            target=target.column,
+            task=target.task,
+            algorithm=result.algorithm,
+            estimator=type(machine).__name__,
+            source=source,
+            n_samples=len(target.values),
+            classes=None if classes is None else tuple(classes.tolist()),
+            certificate={
+                "lower_bound": result.lower_bound,
+                "upper_bound": result.upper_bound,
+                "gap": result.gap,
+                "status": result.status.label,
+                "n_iter": result.n_iter,
+                "seconds": result.seconds,
+            },
+        )
+        return cls(estimator, header)
+
+    @property
+    def machine(self) -> Any:
+        """The estimator that learned the kernel."""
+        return kernel_machine(self.estimator)
+
+    def predict(self, table: Table) -> npt.NDArray[Any]:
+        """Return a prediction per row; columns are matched by name and others passed over.
+
+        Parameters
+        ----------
+        table : Table
+            Holds every column that the model was fitted on, in any order.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels or numbers.
+
+        Raises
+        ------
+        CommandError
+            If a column is absent or a cell is no finite number.
+        """
+        return np.asarray(self.estimator.predict(table.features(self.header.columns)))
+
+
+def kernel_machine(estimator: Any) -> Any:
+    """Return the estimator that learns the kernel: a pipeline's last step, or itself.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted or not.
+
+    Returns
+    -------
+    object
+        Has ``result_`` once fitted.
+    """
+    steps = getattr(estimator, "steps", None)
+    return estimator if steps is None else steps[-1][1]

@@ -1,0 +1,69 @@
+"""Which types a model file may contain. Everything else is refused before it is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernelweave.kernels_core import components
+
+_CORE = "kernelweave.kernels_core"
+_OWN = {
+    f"{_CORE}.estimators.generic": ("KernelLearningClassifier", "KernelLearningRegressor"),
+    f"{_CORE}.result": ("Certificate", "History", "Result", "Status"),
+    f"{_CORE}.kernels.standard": ("Laplacian", "Linear", "Polynomial", "RBF", "Sigmoid"),
+    f"{_CORE}.kernels.learned": ("GeneralizedPolynomial", "Tessellated"),
+    f"{_CORE}.kernels.compose": (
+        "Columns",
+        "Combination",
+        "Product",
+        "Scaled",
+        "Sum",
+        "UnitDiagonal",
+    ),
+    f"{_CORE}.kernels.fitted": ("Centered", "Clipped"),
+    f"{_CORE}.kernels.fitted_dictionary": ("FittedDictionary", "FittedFamily"),
+    f"{_CORE}.kernels.dictionary": ("KernelDictionary",),
+    "kernelweave.spectahedron.estimators": (
+        "TessellatedKernelClassifier",
+        "TessellatedKernelRegressor",
+    ),
+    "kernelweave.spectahedron.scaling": ("ScaledFeatures",),
+    "kernelweave.spectahedron.constraint": ("Spectahedron",),
+    "kernelweave.qp_smo.learners": ("LearnerSolution", "SVC", "SVR"),
+    "kernelweave.qp_smo.solution": ("DualSolution",),
+}
+OWN_TYPES = frozenset(f"{module}.{name}" for module, names in _OWN.items() for name in names)
+_KINDS = ("kernels", "families", "learners", "constraints")
+
+
+def trusted_types(wanted: Iterable[str]) -> set[str]:
+    """Return those of the ``wanted`` types that a model file may contain.
+
+    They are our own, listed one by one, and the classes that installed plugins register as
+    kernels, families, learners or constraints: somebody installed those on purpose. The types
+    that skops itself trusts (NumPy's arrays, scikit-learn's estimators) are not among them.
+
+    Parameters
+    ----------
+    wanted : iterable of str
+        Qualified names from a file.
+
+    Returns
+    -------
+    set of str
+        A subset of them.
+    """
+    names = set(wanted)
+    return (names & OWN_TYPES) | (names - OWN_TYPES) & _registered(names - OWN_TYPES)
+
+
+def _registered(names: set[str]) -> set[str]:
+    """Return the qualified names of registered classes, importing only look-alikes of ``names``."""
+    endings = {name.rpartition(".")[2] for name in names}
+    found = set()
+    for kind in _KINDS if names else ():
+        for spec in components(kind).values():
+            if spec.target.partition(":")[2] in endings:
+                loaded = spec.load()
+                found.add(f"{loaded.__module__}.{loaded.__qualname__}")
+    return found

@@ -1,0 +1,90 @@
+"""How a fit is shown: one summary, as a table or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .models import Model
+
+
+def summary(model: Model) -> dict[str, Any]:
+    """Return what a fit found, ready for JSON.
+
+    Parameters
+    ----------
+    model : Model
+        Fitted.
+
+    Returns
+    -------
+    dict
+        Data, algorithm, bounds, gap, status, times and the certificate's sentence.
+    """
+    header, result = model.header, model.machine.result_
+    return {
+        "data": header.source,
+        "n_samples": header.n_samples,
+        "n_features": len(header.columns),
+        "target": header.target,
+        "task": header.task,
+        "classes": None if header.classes is None else list(header.classes),
+        "estimator": header.estimator,
+        "algorithm": header.algorithm,
+        "C": model.machine.C,
+        "lower_bound": result.lower_bound,
+        "upper_bound": result.upper_bound,
+        "gap": result.gap,
+        "tol": model.machine.tol,
+        "status": result.status.label,
+        "message": result.status.value,
+        "n_iter": result.n_iter,
+        "seconds": result.seconds,
+        "certificate": str(model.machine.certificate_),
+    }
+
+
+def bounds_rows(found: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rows that say how good the learned kernel is.
+
+    Parameters
+    ----------
+    found : mapping
+        A `summary`.
+
+    Returns
+    -------
+    dict of str to str
+        Iterations, bounds, gap, seconds, status.
+    """
+    return {
+        "iterations": f"{found['n_iter']}",
+        "lower bound": f"{found['lower_bound']:.8g}",
+        "upper bound": f"{found['upper_bound']:.8g}",
+        "relative gap": f"{found['gap']:.2e} (asked for {found['tol']:g})",
+        "seconds": f"{found['seconds']:.2f}",
+        "status": f"{found['message']}",
+    }
+
+
+def certificate_sentence(found: Mapping[str, Any]) -> str:
+    """Return what the bounds prove, in one sentence.
+
+    Parameters
+    ----------
+    found : mapping
+        A `summary`.
+
+    Returns
+    -------
+    str
+        For people.
+    """
+    if not found["gap"] < float("inf"):
+        return "No lower bound is claimed, so nothing is proved about the distance to the optimum."
+    percent = 100.0 * max(found["gap"], 0.0)
+    return (
+        f"No kernel of this family has an objective below {found['lower_bound']:.8g}; the one "
+        f"learned has at most {found['upper_bound']:.8g}, so it is proved to be within "
+        f"{percent:.2g} % of the best."
+    )

@@ -1,0 +1,157 @@
+"""The program as a whole: help, errors in one line, interruption, plugins' commands."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import kernelweave.workbench.fitting
+import pytest
+from kernelweave.kernels_core import watch
+from kernelweave.workbench.commands import BUILTIN
+
+HEAVY = {"numba", "scipy", "sklearn", "cvxpy", "matplotlib", "pandas", "skops"}
+
+
+def test_help_names_every_command(run: Callable) -> None:
+    done = run("--help")
+    assert done.status == 0
+    assert all(spec.name in done.out for spec in BUILTIN)
+    assert run().out == done.out
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in BUILTIN])
+def test_every_command_explains_itself(run: Callable, name: str) -> None:
+    done = run(name, "--help")
+    assert done.status == 0
+    assert f"Usage: kernelweave {name}" in done.out
+    assert "--json" in done.out or name == "predict"
+
+
+def test_version(run: Callable) -> None:
+    assert run("--version").out.strip() == "0.1.0"
+
+
+@pytest.mark.parametrize(
+    "tokens", [["--help"], ["list"], ["list", "--json"], ["fit", "--help"], ["plugins"]]
+)
+def test_looking_around_loads_nothing_heavy(tokens: list[str]) -> None:
+    code = (
+        "import sys\nfrom kernelweave.workbench.app import run\n"
+        f"assert run({tokens!r}) == 0\n"
+        "print('LOADED', *sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.rpartition("LOADED")[2].split())
+    assert "cyclopts" in loaded
+    assert loaded & HEAVY == set()
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [
+        (["fti"], "no command 'fti'; did you mean 'fit'?"),
+        (["fit"], "DATA"),
+        (["fit", "iris", "--colour", "red"], "--colour"),
+        (["fit", "iris", "--C", "much"], 'unable to convert "much" into float'),
+        (["fit", "iris", "--task", "guess"], "guess"),
+        (["predict", "model"], "DATA"),
+        (["list", "--kind", "animals"], "animals"),
+    ],
+)
+def test_wrong_arguments_are_one_line(run: Callable, tokens: list[str], said: str) -> None:
+    assert said in run(*tokens).error
+
+
+def test_a_defect_is_one_line_and_the_traceback_on_request(
+    run: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("the sky\nfell")
+
+    monkeypatch.setattr(kernelweave.workbench.fitting, "fit_table", fail)
+    assert run("fit", "iris").error.startswith("RuntimeError: the sky fell (a defect;")
+    monkeypatch.setenv("KERNELWEAVE_DEBUG", "1")
+    assert "Traceback" in run("fit", "iris").err
+
+
+def test_interruption_says_what_was_reached_and_writes_nothing(
+    run: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def press(_: object) -> None:
+        raise KeyboardInterrupt
+
+    @contextmanager
+    def bar(_: str) -> Iterator[None]:
+        with watch(press):
+            yield
+
+    monkeypatch.setattr(kernelweave.workbench.fitting, "gap_bar", bar)
+    path = tmp_path / "model"
+    path.write_text("precious")
+    done = run("fit", "iris", "--out", path, "--force")
+    assert done.status == 130
+    assert "interrupted at a relative gap of" in done.err
+    assert "nothing was written" in done.err
+    assert path.read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    command = [sys.executable, "-m", "kernelweave.workbench", "list", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read().decode()
+    assert "Traceback" not in said
+    assert "error" not in said
+
+
+COMMAND = """
+from kernelweave.kernels_core import CommandSpec, hookimpl
+
+@hookimpl
+def kernelweave_register_commands(register):
+    register(CommandSpec(name="greet", target="{target}", summary="Greet somebody."))
+
+def greet(name: str, *, times: int = 1) -> None:
+    '''Greet somebody.
+
+    Parameters
+    ----------
+    name : str
+        Whom.
+    times : int
+        How often.
+    '''
+    print(*["hello", name] * times)
+"""
+
+
+def test_a_plain_typed_function_becomes_a_command(shell: Callable, plant: Callable) -> None:
+    path = plant("greeter", COMMAND.replace("{target}", "greeter:greet"))
+    assert "Greet somebody." in shell("--help", PYTHONPATH=path).out
+    done = shell("greet", "Ada", "--times", "2", PYTHONPATH=path)
+    assert done.out == "hello Ada hello Ada\n"
+    assert "--times" in shell("greet", "Ada", "--times", "often", PYTHONPATH=path).error
+
+
+def test_a_broken_command_harms_no_other(shell: Callable, plant: Callable) -> None:
+    path = plant("greeter", COMMAND.replace("{target}", "greeter:missing"))
+    assert shell("--help", PYTHONPATH=path).status == 0
+    assert "did you mean 'greet'" in shell("gret", PYTHONPATH=path).error
+    assert "the command 'greet' is broken" in shell("greet", "Ada", PYTHONPATH=path).error
+
+
+def test_blocking_the_workbench_keeps_its_commands(shell: Callable) -> None:
+    done = shell("list", "--json", KERNELWEAVE_BLOCK_PLUGINS="workbench")
+    assert done.status == 0
+    listed = json.loads(done.out)
+    assert listed["datasets"] == []
+    assert {row["name"] for row in listed["commands"]} >= {spec.name for spec in BUILTIN}

@@ -1,0 +1,253 @@
+"""Tables: what is read, and the one sentence for everything that cannot be."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.workbench import read_table
+from kernelweave.workbench.data import choose_target, read_target
+from kernelweave.workbench.errors import CommandError
+from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
+
+
+def write(path: Path, text: str) -> str:
+    path.write_bytes(text.encode())
+    return str(path)
+
+
+GOOD = "a,b,y\n1,2,0\n3.5,4,1\n-5e-1,6,0\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        GOOD.replace(",", ";"),
+        GOOD.replace(",", "\t"),
+        GOOD.replace(",", ", "),
+        GOOD.replace("\n", "\r\n"),
+        "\ufeff" + GOOD,
+        GOOD.replace("a,b", '"a","b"'),
+        GOOD.rstrip("\n"),
+        GOOD.replace("\n", "\n\n"),
+    ],
+)
+def test_ways_to_write_the_same_csv(tmp_path: Path, text: str) -> None:
+    table = read_table(write(tmp_path / "t.csv", text))
+    assert table.columns == ["a", "b", "y"]
+    np.testing.assert_array_equal(table.features(["b", "a"]), [[2, 1], [4, 3.5], [6, -0.5]])
+
+
+def test_compressed_parquet_and_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = read_table(write(tmp_path / "t.csv", GOOD)).features(["a", "b"])
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(GOOD.encode()))
+    np.testing.assert_array_equal(
+        read_table(str(tmp_path / "t.csv.gz")).features(["a", "b"]), plain
+    )
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(GOOD.encode())))
+    np.testing.assert_array_equal(read_table("-").features(["a", "b"]), plain)
+    pytest.importorskip("pyarrow")
+    pd.read_csv(io.StringIO(GOOD)).to_parquet(tmp_path / "t.parquet")
+    np.testing.assert_array_equal(
+        read_table(str(tmp_path / "t.parquet")).features(["a", "b"]), plain
+    )
+
+
+def test_numbers_survive_to_the_last_digit(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).standard_normal((50, 3)) * 10.0 ** np.arange(-3, 6, 3)
+    text = "a,b,c\n" + "\n".join(",".join(map(repr, row)) for row in X.tolist())
+    got = read_table(write(tmp_path / "t.csv", text)).features(["a", "b", "c"])
+    np.testing.assert_allclose(got, X, rtol=5e-16, atol=0)
+
+
+@pytest.mark.parametrize("name", ["iris", "wine", "breast-cancer-mean", "digits", "diabetes"])
+def test_named_data_sets(name: str) -> None:
+    table = read_table(name)
+    target = read_target(table, choose_target(table, None))
+    assert target.task == table.task
+    assert table.features([each for each in table.columns if each != "target"]).shape[1] >= 4
+
+
+def test_named_data_sets_are_the_original() -> None:
+    bunch = load_iris()
+    table = read_table("iris")
+    np.testing.assert_array_equal(table.features(bunch.feature_names), bunch.data)
+    labels = read_target(table, "target").values
+    np.testing.assert_array_equal(labels, bunch.target_names[bunch.target])
+    assert set(labels) == {"setosa", "versicolor", "virginica"}
+
+
+def test_a_file_goes_before_a_data_set_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "iris", GOOD)
+    monkeypatch.chdir(tmp_path)
+    assert read_table("iris").columns == ["a", "b", "y"]
+
+
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_libsvm_files(tmp_path: Path, zero_based: bool) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    X = np.where(np.abs(X) < 0.01, 0.0, X)
+    dump_svmlight_file(X, y, str(tmp_path / "d"), zero_based=zero_based, comment="a\ncomment")
+    table = read_table(str(tmp_path / "d"))
+    names = [str(j) for j in range(1 - zero_based, 11 - zero_based)]
+    assert table.columns == [*names, "target"]
+    np.testing.assert_allclose(table.features(names), X, rtol=1e-12)
+    np.testing.assert_allclose(table.numbers("target"), y)
+
+
+def test_libsvm_features_that_a_file_never_mentions_are_zero(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "t.libsvm", "+1 1:2.5\n-1 2:1 # done\n\n+1 1:1\n"))
+    np.testing.assert_array_equal(
+        table.features(["1", "2", "7"]), [[2.5, 0, 0], [0, 1, 0], [1, 0, 0]]
+    )
+    assert table.where(2) == "line 4"
+
+
+BAD = {
+    "text": ("a,b,y\n1,2,0\n3,x,1\n", "column 'b', line 3: 'x' is not a number"),
+    "after a blank line": ("a,b,y\n1,2,0\n\n3,x,1\n", "column 'b', line 4"),
+    "after a quoted break": ('a,b,y\n1,2,"p\nq"\n3,x,"r"\n', "column 'b', line 4"),
+    "empty cell": ("a,b,y\n1,,0\n3,4,1\n", "column 'b', line 2: the value is missing"),
+    "blank cell": ("a,b,y\n1,  ,0\n3,4,1\n", "the value is missing"),
+    "NA": ("a,b,y\n1,2,0\n3,NA,1\n", "the value is missing ('NA')"),
+    "nan": ("a,b,y\n1,2,0\n3,nan,1\n", "column 'b', line 3: the value is missing ('nan')"),
+    "inf": ("a,b,y\n1,2,0\n3,-inf,1\n", "column 'b', line 3: the value is -inf"),
+    "too large": ("a,b,y\n1,2,0\n3,1e999,1\n", "line 3: the value is inf, not a finite number"),
+    "two names": ("a,a,y\n1,2,0\n", "two columns named 'a'"),
+    "no name": (",b,y\n1,2,0\n", "column 1 has no name"),
+    "no names": ("1,2,0\n3,4,1\n", "begins with numbers (1, 2, 0, ...)"),
+    "nothing": ("", "is empty"),
+    "blanks": (" \n\n", "is empty"),
+    "no rows": ("a,b,y\n", "has column names but no rows"),
+    "short row": ("a,b,y\n1,2,0\n3,4\n", "line 3: 2 cells where the header has 3"),
+    "long row": ("a,b,y\n1,2,0\n3,4,1,5\n", "line 3: 4 cells where the header has 3"),
+    "long rows": ("a,b,y\n1,2,0,7\n3,4,1,5\n", "line 2: 4 cells where the header has 3"),
+    "one class": ("a,b,y\n1,2,0\n3,4,0\n", "the target 'y' is '0' in every row"),
+    "no label": ("a,b,y\n1,2,p\n3,4,\n5,6,q\n", "the target 'y', line 3: the value is missing"),
+    "one typing error": ("a,y\n1,1.5\n2,2.5\n3,oops\n4,4.5\n", "column 'y', line 4: 'oops'"),
+    "endless target": ("a,y\n1,inf\n2,1\n3,2\n", "column 'y', line 2: the value is inf"),
+    "only a target": ("y\n1\n2\n3\n", "no column beside the target 'y'"),
+    "binary": ("a,b,y\n1,2\0,0\n", "is not text"),
+    "libsvm": ("+1 1:2\n-1 1:x\n", "line 2: '1:x' is not index:value"),
+    "libsvm nan": ("+1 1:2\n-1 1:nan\n", "column '1', line 2: the value is missing ('nan')"),
+}
+
+
+@pytest.mark.parametrize("name", list(BAD))
+def test_bad_tables_are_one_sentence(run: Callable, tmp_path: Path, name: str) -> None:
+    text, said = BAD[name]
+    path = tmp_path / "model"
+    path.write_text("precious")
+    column = [] if "libsvm" in name else ["--target", "y"]
+    done = run("fit", write(tmp_path / "t.csv", text), *column, "--out", path, "--force")
+    assert said in done.error
+    assert done.out == ""
+    assert path.read_text() == "precious"
+    assert {each.name for each in tmp_path.iterdir()} == {"model", "t.csv"}
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "said"),
+    [
+        (b"a,b\n1,\xe9\n", "t.csv", "is not UTF-8 text (line 2)"),
+        (gzip.compress(GOOD.encode())[:-9], "t.csv.gz", "damaged gzip"),
+        (b"PAR1 and then nothing", "t.parquet", "not a sound Parquet file"),
+    ],
+)
+def test_files_that_are_not_what_they_say(
+    tmp_path: Path, content: bytes, name: str, said: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(CommandError, match=said.replace("(", r"\(").replace(")", r"\)")):
+        read_table(str(tmp_path / name))
+
+
+def test_parquet_without_pyarrow_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "t.parquet", "PAR1")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(CommandError, match="pip install pyarrow"):
+        read_table(str(tmp_path / "t.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("wein", "no file 'wein' and no data set of that name; did you mean 'wine'?"),
+        ("nowhere.csv", "no file 'nowhere.csv'"),
+        (".", "is a folder"),
+    ],
+)
+def test_sources_that_are_not_there(source: str, said: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        read_table(source)
+    assert said in str(caught.value)
+
+
+def test_no_header_counts_the_columns(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "t.csv", "1,2,0\n3,4,1\n"), header=False)
+    assert table.columns == ["0", "1", "2"]
+    assert choose_target(table, "2") == "2"
+    assert table.where(1) == "line 2"
+
+
+@pytest.mark.parametrize(("wanted", "column"), [("y", "y"), ("0", "a"), ("2", "y"), ("1", "b")])
+def test_target_by_name_or_index(tmp_path: Path, wanted: str, column: str) -> None:
+    assert choose_target(read_table(write(tmp_path / "t.csv", GOOD)), wanted) == column
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (None, "--target is missing"),
+        ("Y", "did you mean 'y'?"),
+        ("z", "the columns are 'a', 'b', 'y'"),
+        ("3", "no column '3'"),
+        ("-1", "no column '-1'"),
+    ],
+)
+def test_target_that_is_not_there(tmp_path: Path, wanted: str | None, said: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        choose_target(read_table(write(tmp_path / "t.csv", GOOD)), wanted)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("cells", "task", "kind"),
+    [
+        (["p", "q", "p"], "classification", "U"),
+        (["0", "1", "0"], "classification", "i"),
+        (["0.5", "1", "0.5"], "classification", "f"),
+        (["true", "false", "true"], "classification", "U"),
+        (["None", "some", "some"], "classification", "U"),
+        (["1", "2", "3"], "regression", "f"),
+    ],
+)
+def test_the_task_follows_the_target(
+    tmp_path: Path, cells: list[str], task: str, kind: str
+) -> None:
+    text = "a,y\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))
+    target = read_target(read_table(write(tmp_path / "t.csv", text)), "y")
+    assert target.task == task
+    assert target.values.dtype.kind == kind
+    assert target.reason
+
+
+def test_the_task_can_be_asked_for(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "t.csv", "a,y\n1,1\n2,2\n3,3\n"))
+    assert read_target(table, "y", "classification").values.dtype.kind == "i"
+    text = read_table(write(tmp_path / "u.csv", "a,y\n1,p\n2,q\n"))
+    with pytest.raises(CommandError, match="'p' is not a number"):
+        read_target(text, "y", "regression")
+    many = "a,y\n" + "".join(f"{i},name{i}\n" for i in range(30))
+    with pytest.raises(CommandError, match="too many for classes"):
+        read_target(read_table(write(tmp_path / "v.csv", many)), "y")

@@ -1,0 +1,115 @@
+"""The demo: both machines on one split, the proof, and the picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import History
+from kernelweave.workbench import plot_convergence, plot_gram
+from kernelweave.workbench.displays import cosine_gram, is_demo_picture, plot_gap
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_the_demo_is_honest(run: Callable, here: Path) -> None:
+    done = run("demo", "--json")
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert found["lower_bound"] <= found["upper_bound"]
+    assert found["gap"] <= found["tol"] == 1e-3
+    assert found["n_features"] <= 13
+
+    # the rival's score, computed here on the same split and grid
+    X, y = load_breast_cancer(return_X_y=True)
+    labels = load_breast_cancer().target_names[y]
+    a, b, c, d = train_test_split(X[:, :10], labels, test_size=0.3, random_state=0, stratify=labels)
+    grid = {"svc__C": np.logspace(-1, 3, 5), "svc__gamma": np.logspace(-3, 1, 5)}
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=folds).fit(a, c)
+    assert found["rbf"]["score"] == search.score(b, d)
+    assert found["held_out_score"] > found["rbf"]["score"] - 0.05
+    assert is_demo_picture(here / "kernelweave-demo.png")
+
+
+def test_the_demo_on_flowers(run: Callable, here: Path) -> None:
+    done = run("demo", "--dataset", "iris")
+    assert done.status == 0, done.err
+    for said in ("held-out accuracy", "RBF kernel", "lower bound", "upper bound", "relative gap"):
+        assert said in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+    picture = imread(here / "kernelweave-demo.png")
+    assert picture.shape[0] >= 600
+    assert picture.shape[1] >= 1200
+    assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 100
+
+
+def test_the_picture_of_another_demo_is_replaced_and_nothing_else(
+    run: Callable, here: Path
+) -> None:
+    path = here / "kernelweave-demo.png"
+    path.write_text("a picture of my cat")
+    options = ["demo", "--dataset", "iris"]
+    assert "was not written by the demo" in run(*options).error
+    assert path.read_text() == "a picture of my cat"
+    assert run(*options, "--force").status == 0
+    assert is_demo_picture(path)
+    assert run(*options).status == 0
+    assert "add --force" in run(*options, "--out", path).error
+
+
+def test_a_data_set_with_many_features_is_refused(run: Callable, here: Path) -> None:
+    assert "has 64 features, the demo takes at most 13" in run("demo", "--dataset", "digits").error
+    assert list(here.iterdir()) == []
+
+
+def history(lower: list[float], upper: list[float]) -> History:
+    found = History()
+    for low, high in zip(lower, upper, strict=True):
+        found.append(lower=low, upper=high, value=high, seconds=0.0, counts={})
+    return found
+
+
+def test_convergence_shows_both_bounds_and_the_gap() -> None:
+    top, bottom = Figure().subplots(2, 1)
+    course = history([-np.inf, 1.0, 2.0], [4.0, 3.0, 2.5])
+    plot_convergence(course, top)
+    upper, lower = (line.get_ydata().tolist() for line in top.lines)
+    assert upper == [4.0, 3.0, 2.5]
+    assert lower == [1.0, 2.0]
+    plot_gap(course, 0.1, bottom)
+    assert bottom.get_yscale() == "log"
+    np.testing.assert_allclose(bottom.lines[0].get_ydata(), [2 / 3, 0.2])
+
+
+def test_gram_is_ordered_by_class() -> None:
+    K = np.outer([1.0, -1.0, 1.0], [1.0, -1.0, 1.0])
+    ax = Figure().subplots()
+    plot_gram(K, np.array(["b", "a", "b"]), ax)
+    image = ax.images[0].get_array()
+    np.testing.assert_allclose(image, [[1, -1, -1], [-1, 1, 1], [-1, 1, 1]])
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a\n(1)", "b\n(2)"]
+
+
+def test_centred_cosines_against_the_definition() -> None:
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((6, 4))
+    centred = F - F.mean(axis=0)
+    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    np.testing.assert_allclose(cosine_gram(F @ F.T + 7.0), unit @ unit.T, atol=1e-12)
+    assert (cosine_gram(np.ones((3, 3))) == 0).all()

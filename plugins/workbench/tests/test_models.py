@@ -1,0 +1,229 @@
+"""Model files: what was saved comes back, and nothing else is let in."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import skops.io
+from kernelweave.kernels_core import Status
+from kernelweave.workbench import Model, load_model, read_table, save_model
+from kernelweave.workbench.data import read_target
+from kernelweave.workbench.errors import CommandError
+from kernelweave.workbench.fitting import Choices, fit_table
+from kernelweave.workbench.models import store
+from kernelweave.workbench.models.trusted import OWN_TYPES, trusted_types
+from sklearn.linear_model import Ridge
+
+
+def learn(name: str, **choices: Any) -> Model:
+    table = read_table(name)
+    choices.setdefault("algorithm", "tkl-frank-wolfe")
+    return fit_table(table, read_target(table, "target"), Choices(**choices), drop=[])
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return learn("iris", tol=0.05)
+
+
+@pytest.fixture
+def saved(model: Model, tmp_path: Path) -> Path:
+    path = tmp_path / "model"
+    save_model(model, path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"),
+    [
+        ("iris", {"tol": 0.05}),
+        ("iris", {"tol": 0.05, "kernel": "polynomial", "degree": 2}),
+        ("diabetes", {"tol": 0.2, "C": 0.001, "epsilon": 5.0}),
+        ("iris", {"tol": 0.05, "algorithm": "template-exponentiated-gradient"}),
+    ],
+)
+def test_a_model_comes_back_bit_for_bit(name: str, choices: dict[str, Any], tmp_path: Path) -> None:
+    if choices.get("algorithm", "").startswith("template"):
+        pytest.importorskip("kernelweave_template")
+    before = learn(name, **choices)
+    save_model(before, tmp_path / "model")
+    after = load_model(tmp_path / "model")
+    table = read_table(name)
+    np.testing.assert_array_equal(after.predict(table), before.predict(table))
+    assert after.header == before.header
+    assert after.machine.result_.status is before.machine.result_.status
+    assert after.machine.result_.history == before.machine.result_.history
+    assert str(after.machine.certificate_) == str(before.machine.certificate_)
+    X = table.features(before.header.columns)[:5]
+    np.testing.assert_array_equal(after.machine.kernel_(X), before.machine.kernel_(X))
+
+
+def test_the_header_can_be_read_without_the_model(saved: Path) -> None:
+    with zipfile.ZipFile(saved) as archive:
+        header = json.loads(archive.read("header.json"))
+    assert header["classes"] == ["setosa", "versicolor", "virginica"]
+    assert header["columns"][0] == "sepal length (cm)"
+    assert header["certificate"]["gap"] <= 0.05
+    assert header["certificate"]["status"] == Status.CONVERGED.label
+    assert header["versions"]["kernelweave-workbench"] == "0.1.0"
+
+
+def test_a_loaded_model_can_be_saved_again(model: Model, saved: Path, tmp_path: Path) -> None:
+    save_model(load_model(saved), tmp_path / "again")
+    assert load_model(tmp_path / "again").header == model.header
+
+
+def test_columns_are_matched_by_name(model: Model) -> None:
+    table = read_table("iris")
+    shuffled = table.frame[table.columns[::-1]].assign(extra="text")
+    other = type(table)("shuffled", shuffled)
+    np.testing.assert_array_equal(model.predict(other), model.predict(table))
+    lacking = type(table)("lacking", table.frame.drop(columns=["petal width (cm)"]))
+    with pytest.raises(CommandError, match=r"lacks 1 of the 4 columns .*'petal width"):
+        model.predict(lacking)
+
+
+def test_an_existing_file_is_kept(model: Model, saved: Path) -> None:
+    content = saved.read_bytes()
+    with pytest.raises(CommandError, match="--force"):
+        save_model(model, saved)
+    assert saved.read_bytes() == content
+
+
+def test_a_file_cut_short_anywhere_is_one_sentence(saved: Path) -> None:
+    content = saved.read_bytes()
+    for length in {0, 1, 2, 30, 400, len(content) // 2, len(content) - 30, len(content) - 1}:
+        saved.write_bytes(content[:length])
+        with pytest.raises(CommandError, match=r"cut short|is not a model"):
+            load_model(saved)
+
+
+def test_an_altered_byte_is_noticed(saved: Path) -> None:
+    content = saved.read_bytes()
+    for place in np.linspace(40, len(content) - 40, 60).astype(int):
+        altered = bytearray(content)
+        altered[place] ^= 0xFF
+        saved.write_bytes(bytes(altered))
+        try:
+            loaded = load_model(saved)
+        except CommandError:
+            continue
+        # a byte of the archive's own bookkeeping, such as a time stamp
+        assert loaded.header.columns
+
+
+def rewrite(path: Path, **members: bytes) -> None:
+    """Replace members of a model file and put matching checksums."""
+    with zipfile.ZipFile(path) as archive:
+        old = {name: archive.read(name) for name in archive.namelist()}
+    names = {"header": "header.json", "body": "estimator.skops"}
+    old |= {names[key]: content for key, content in members.items()}
+    sums = {name: store._digest(old[name]) for name in names.values()}
+    old["checksum.json"] = json.dumps(sums).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in old.items():
+            archive.writestr(name, content)
+
+
+class Stranger:
+    """A type that nobody registered."""
+
+    def __init__(self) -> None:
+        self.value = 1
+
+
+def test_types_that_are_not_trusted_are_refused(saved: Path) -> None:
+    rewrite(saved, body=skops.io.dumps(Stranger()))
+    with pytest.raises(CommandError, match=r"not trusted \(.*Stranger"):
+        load_model(saved)
+
+
+def test_a_module_named_in_a_file_is_not_imported(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "trap.py").write_text("raise SystemExit('sprung')\nclass RBF: pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with zipfile.ZipFile(io.BytesIO(skops.io.dumps(Stranger()))) as archive:
+        schema = json.loads(archive.read("schema.json"))
+    schema["__module__"], schema["__class__"] = "trap", "RBF"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema))
+    rewrite(saved, body=buffer.getvalue())
+    with pytest.raises(CommandError, match=r"not trusted \(trap.RBF"):
+        load_model(saved)
+
+
+def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
+    path = tmp_path / "model.pkl"
+    path.write_bytes(pickle.dumps({"a": 1}))
+    with pytest.raises(CommandError, match="is not a model written by"):
+        load_model(path)
+
+
+def test_any_other_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme", "hello")
+    with pytest.raises(CommandError, match="is not a model written by"):
+        load_model(path)
+
+
+def test_a_compressed_member_is_refused(saved: Path) -> None:
+    with zipfile.ZipFile(saved) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(saved, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(CommandError, match="damaged"):
+        load_model(saved)
+
+
+def test_a_model_of_a_later_program(saved: Path, model: Model) -> None:
+    header = json.loads(model.header.to_json()) | {"format": 99, "unheard": "of"}
+    rewrite(saved, header=json.dumps(header).encode())
+    with pytest.raises(CommandError, match=r"format 99, this program reads up to 1: upgrade"):
+        load_model(saved)
+    rewrite(saved, header=json.dumps(header | {"format": 1}).encode())
+    assert load_model(saved).header == model.header
+
+
+@pytest.mark.parametrize("header", [b"[]", b"{}", b'{"format": 1}', b"\xff", b"not json"])
+def test_a_header_that_is_none(saved: Path, header: bytes) -> None:
+    rewrite(saved, header=header)
+    with pytest.raises(CommandError, match="damaged"):
+        load_model(saved)
+
+
+def test_a_missing_file() -> None:
+    with pytest.raises(CommandError, match="cannot read the model nowhere"):
+        load_model("nowhere")
+
+
+def test_a_model_that_would_not_load_is_not_saved(model: Model, tmp_path: Path) -> None:
+    odd = Ridge()
+    odd.extra_ = Stranger()
+    with pytest.raises(CommandError, match="would not be loaded again"):
+        save_model(Model(odd, model.header), tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_trusted_name_is_a_class() -> None:
+    for name in OWN_TYPES:
+        module, _, attribute = name.rpartition(".")
+        assert isinstance(getattr(importlib.import_module(module), attribute), type), name
+
+
+def test_registered_components_are_trusted_and_nothing_else() -> None:
+    registered = "kernelweave_template.TemplateSimplex"
+    pytest.importorskip("kernelweave_template")
+    wanted = {registered, "builtins.eval", "os.system", "kernelweave.workbench.app.run"}
+    assert trusted_types(wanted) == {registered}

@@ -1,0 +1,160 @@
+"""Every example of the documentation runs: Python, doctests, and the ``kernelweave`` commands."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import runpy
+import shlex
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kernelweave.kernels_core.registry import views
+from kernelweave.workbench.app import run
+from workspace import ROOT, members
+
+DOCS = ROOT / "docs"
+FENCE = re.compile(
+    r"^```(?P<language>python|console)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+GENERATED = {"_build", "api", "auto_examples"}
+PAGES = sorted(
+    path for path in DOCS.rglob("*.md") if not GENERATED & set(path.relative_to(DOCS).parts)
+)
+GALLERY = sorted((DOCS / "gallery").glob("plot_*.py"))
+# what a reader types that a test must not: it installs, or drives the tests themselves
+NOT_RUN = re.compile(r"^(python3 -m venv|\.venv/bin/|pip install|nox|kernelweave demo)")
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def blocks(text: str, language: str) -> Iterator[tuple[int, str]]:
+    """Yield (line, code) of each fenced block of a language."""
+    for match in FENCE.finditer(text):
+        if match["language"] == language:
+            yield text.count("\n", 0, match.start()) + 2, match["code"]
+
+
+def run_python(path: Path) -> int:
+    """Run the Python blocks of a page in order, as one module, and return how many there are."""
+    # a real module, so that the classes of a page can be pickled
+    module = sys.modules["page"] = types.ModuleType("page")
+    namespace = vars(module)
+    count = 0
+    for line, code in blocks(path.read_text(encoding="utf-8"), "python"):
+        count += 1
+        if code.startswith(">>>"):
+            test = doctest.DocTestParser().get_doctest(code, namespace, path.name, str(path), line)
+            said: list[str] = []
+            failed = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=said.append).failed
+            assert failed == 0, "".join(said)
+        else:
+            # empty lines first, so that a traceback shows the line of the page
+            exec(compile("\n" * (line - 1) + code, str(path), "exec"), namespace)
+    return count
+
+
+def commands(text: str) -> Iterator[tuple[dict[str, str], list[str]]]:
+    """Yield (environment, arguments) of each ``kernelweave`` command that is to be run."""
+    for _, code in blocks(text, "console"):
+        for line in re.findall(r"^\$ (.*)$", code, re.MULTILINE):
+            if NOT_RUN.match(line):
+                continue
+            words = shlex.split(line)
+            settings = {}
+            while "=" in words[0]:
+                name, _, value = words.pop(0).partition("=")
+                settings[name] = value
+            assert words[0] == "kernelweave", f"no test runs {line!r}"
+            yield settings, words[1:]
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """Give an example an empty folder and a registry of its own: it may write and register."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(views, "_state", {})
+    return monkeypatch
+
+
+def named(path: Path) -> str:
+    return path.relative_to(DOCS).as_posix()
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in PAGES if "```python" in path.read_text(encoding="utf-8")], ids=named
+)
+@pytest.mark.usefixtures("alone")
+def test_python_runs(path: Path) -> None:
+    assert run_python(path) > 0
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in PAGES if "```console" in path.read_text(encoding="utf-8")], ids=named
+)
+def test_commands_run(
+    path: Path, alone: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for settings, arguments in commands(path.read_text(encoding="utf-8")):
+        with alone.context() as patch:
+            patch.setattr(views, "_state", {})
+            for name, value in settings.items():
+                patch.setitem(os.environ, name, value)
+            status = run(arguments)
+        assert status == 0, f"{arguments}: {capfd.readouterr().err}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_gallery_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    runpy.run_path(str(path))
+
+
+def test_every_page_is_a_plain_file_that_the_tests_see() -> None:
+    assert {"index.md", "conventions.md", "extend/algorithm.md"} <= {named(path) for path in PAGES}
+    assert all("```py\n" not in path.read_text(encoding="utf-8") for path in PAGES)
+
+
+def test_every_member_and_extra_is_in_the_install_matrix() -> None:
+    rows = (DOCS / "install.md").read_text(encoding="utf-8").splitlines()
+    for member in members().values():
+        found = [row for row in rows if row.startswith(f"| `{member.distribution}` |")]
+        assert len(found) == 1, f"{member.distribution} has {len(found)} rows"
+        for extra in member.project.get("optional-dependencies", {}):
+            assert f"`[{extra}]`" in found[0], f"{member.distribution} has an extra [{extra}]"
+
+
+def test_the_template_is_included_literally() -> None:
+    page = (DOCS / "extend" / "algorithm.md").read_text(encoding="utf-8")
+    included = re.findall(r"```\{literalinclude\} (\S+)", page)
+    targets = [(DOCS / "extend" / each).resolve() for each in included]
+    template = ROOT / "plugins" / "template"
+    assert targets == [
+        template / "src" / "kernelweave_template" / "__init__.py",
+        template / "pyproject.toml",
+    ]
+    assert all(target.is_file() for target in targets)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("```python\nassert 1 == 2\n```\n", AssertionError),
+        ("```python\n>>> 1 + 1\n3\n```\n", AssertionError),
+        ("```python\nx = 1\n```\n\n```python\ny = x + nothing\n```\n", NameError),
+    ],
+)
+def test_planted_example_is_caught(text: str, error: type[Exception], tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(error):
+        run_python(page)
+
+
+def test_planted_command_is_caught() -> None:
+    with pytest.raises(AssertionError, match="no test runs"):
+        list(commands("```console\n$ rm -r x\n```\n"))

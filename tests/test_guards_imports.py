@@ -1,0 +1,236 @@
+"""Guards on imports: one direction, declared dependencies, nothing heavy before it is used."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from packaging.utils import canonicalize_name
+from workspace import ROOT, Member, load_toml, members
+
+# who may import whom; a plugin may import every package and no plugin
+ALLOWED = {
+    "kernels-core": set(),
+    "qp-smo": {"kernels-core"},
+    "spectahedron": {"kernels-core", "qp-smo"},
+    "mkl-sparse": {"kernels-core", "qp-smo"},
+    "vv-rkhs": {"kernels-core", "qp-smo", "spectahedron"},
+    "relaxations": {"kernels-core", "qp-smo", "mkl-sparse"},
+}
+HEAVY = ("numba", "sklearn", "cvxpy", "matplotlib", "scipy", "pandas", "libsvm", "skops")
+# import name -> distribution, where no installed distribution says so
+UNINSTALLED = {"mosek": "mosek", "pyarrow": "pyarrow", "polars": "polars"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module, where it stands, and whether its absence is provided for."""
+
+    module: str
+    where: str
+    optional: bool
+
+
+def catches_import_error(node: ast.Try) -> bool:
+    """Whether a ``try`` has a handler for a missing module."""
+    names = {"ImportError", "ModuleNotFoundError"}
+    return any(
+        isinstance(leaf, ast.Name) and leaf.id in names
+        for handler in node.handlers
+        if handler.type is not None
+        for leaf in ast.walk(handler.type)
+    )
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    """Whether the node is ``if TYPE_CHECKING:``, which never runs."""
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def absolute(node: ast.ImportFrom, module: str, is_package: bool) -> list[str]:
+    """Return the modules that ``from … import …`` may load, relative dots resolved."""
+    base = node.module or ""
+    if node.level:
+        parts = module.split(".")
+        kept = parts[: len(parts) - node.level + is_package]
+        base = ".".join([*kept, *([node.module] if node.module else [])])
+    return [f"{base}.{alias.name}" for alias in node.names]
+
+
+def called_import(node: ast.Call) -> list[str]:
+    """Return the literal module of ``import_module("…")`` or ``__import__("…")``."""
+    name = ast.unparse(node.func).rpartition(".")[2]
+    if name in {"import_module", "__import__"} and node.args:
+        argument = node.args[0]
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            return [argument.value]
+    return []
+
+
+def imports(path: Path, module: str) -> Iterator[Import]:
+    """Yield every import of a file, inside functions too."""
+    is_package = path.name == "__init__.py"
+
+    def walk(node: ast.AST, optional: bool) -> Iterator[Import]:
+        found: list[str] = []
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found = absolute(node, module, is_package)
+        elif isinstance(node, ast.Call):
+            found = called_import(node)
+        for name in found:
+            yield Import(name, f"{module}:{getattr(node, 'lineno', 0)}", optional)
+        for child in ast.iter_child_nodes(node):
+            guarded = isinstance(node, ast.Try) and catches_import_error(node)
+            inside = guarded and child in getattr(node, "body", [])
+            yield from walk(child, optional or inside or is_type_checking(node))
+
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")), False)
+
+
+def member_imports(member: Member) -> Iterator[Import]:
+    """Yield every import of a member's package."""
+    for path in member.files():
+        yield from imports(path, member.module(path))
+
+
+def owner_of(module: str, known: dict[str, Member]) -> str | None:
+    """Return the member that a module belongs to, or None."""
+    for name, member in known.items():
+        if module == member.import_name or module.startswith(f"{member.import_name}."):
+            return name
+    return None
+
+
+def direction_problems(root: Path) -> list[str]:
+    """Imports between members run one way only."""
+    known = members(root)
+    packages = {name for name, member in known.items() if not member.is_plugin}
+    problems = [
+        f"{name} is a package without a line in ALLOWED: say what it may import"
+        for name in sorted(packages - set(ALLOWED))
+    ]
+    for name, member in known.items():
+        allowed = packages if member.is_plugin else ALLOWED.get(name, set())
+        for item in member_imports(member):
+            owner = owner_of(item.module, known)
+            if owner not in {None, name, *allowed}:
+                problems.append(f"{item.where}: {name} may not import {owner}")
+    return problems
+
+
+def declaration_problems(root: Path) -> list[str]:
+    """Every import is the standard library's, the member's own, or a declared requirement."""
+    known = members(root)
+    providers = importlib.metadata.packages_distributions()
+    problems = []
+    for name, member in known.items():
+        declared = {canonicalize_name(line.name) for line in member.requirements(extras=True)}
+        for item in member_imports(member):
+            top = item.module.partition(".")[0]
+            owner = owner_of(item.module, known)
+            if owner is not None:
+                fitting = {known[owner].distribution}
+                if owner == name:
+                    continue
+            else:
+                fitting = {canonicalize_name(each) for each in providers.get(top, [])}
+                fitting |= {UNINSTALLED[top]} if top in UNINSTALLED else set()
+            if top in sys.stdlib_module_names or item.optional or fitting & declared:
+                continue
+            problems.append(f"{item.where} imports {item.module}, which {name} does not declare")
+    return problems
+
+
+def heavy_modules(code: str) -> set[str]:
+    """Run code in a fresh interpreter and return the heavy packages that it loaded."""
+    report = f"import sys; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split()) if done.stdout.strip() else set()
+
+
+def plant(root: Path, name: str, text: str, needs: str = "") -> None:
+    """Write a member with one module."""
+    source = root / name / "src" / "kernelweave" / Path(name).name.replace("-", "_")
+    source.mkdir(parents=True)
+    (source / "__init__.py").write_text(text)
+    (root / name / "pyproject.toml").write_text(
+        f'[project]\nname = "kernelweave-{Path(name).name}"\nversion = "1"\n'
+        f"dependencies = [{needs}]\n"
+    )
+
+
+def test_imports_run_one_way() -> None:
+    assert direction_problems(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("member", "text"),
+    [
+        ("packages/kernels-core", "import kernelweave.qp_smo"),
+        ("packages/qp-smo", "def f():\n    from kernelweave import spectahedron"),
+        ("packages/spectahedron", "from ..mine import it"),
+        ("packages/qp-smo", "import importlib\nimportlib.import_module('kernelweave.mine.x')"),
+        ("plugins/workbench", "from kernelweave.mine import it"),
+        ("packages/unheard-of", ""),
+    ],
+)
+def test_planted_wrong_direction_is_caught(tmp_path: Path, member: str, text: str) -> None:
+    for name in ("packages/kernels-core", "packages/qp-smo", "packages/spectahedron"):
+        if name != member:
+            plant(tmp_path, name, "")
+    plant(tmp_path, "plugins/mine", "from kernelweave.spectahedron import it")
+    assert direction_problems(tmp_path) == []
+    plant(tmp_path, member, text)
+    assert len(direction_problems(tmp_path)) == 1
+
+
+def test_every_import_is_declared() -> None:
+    assert declaration_problems(ROOT) == []
+
+
+def test_planted_undeclared_import_is_caught(tmp_path: Path) -> None:
+    plant(tmp_path, "packages/qp-smo", "")
+    sound = "import os, numpy\ntry:\n    import pytest\nexcept ImportError:\n    pass\n"
+    plant(tmp_path, "packages/spectahedron", sound, needs='"numpy>=1"')
+    assert declaration_problems(tmp_path) == []
+    plant(tmp_path, "plugins/one", "def f():\n    import packaging.version")
+    plant(tmp_path, "plugins/two", "from kernelweave.qp_smo import it")
+    problems = declaration_problems(tmp_path)
+    assert [line.rpartition(", which ")[2] for line in problems] == [
+        "one does not declare",
+        "two does not declare",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(members()))
+def test_importing_a_member_is_light(name: str) -> None:
+    assert heavy_modules(f"import {members()[name].import_name}") == set()
+
+
+def test_listing_algorithms_is_light() -> None:
+    loaded = heavy_modules("from kernelweave.kernels_core import algorithms; algorithms()")
+    assert loaded == set()
+
+
+def test_planted_heavy_import_is_caught() -> None:
+    assert heavy_modules("import scipy.linalg") == {"scipy"}
+
+
+def test_entry_points_name_modules_that_exist() -> None:
+    for name, member in members().items():
+        entries = load_toml(member.folder / "pyproject.toml")["project"].get("entry-points", {})
+        for target in entries.get("kernelweave", {}).values():
+            module = target.partition(":")[0]
+            files = {member.module(path) for path in member.files()}
+            assert module in files, f"{name} declares the entry point {target}"

@@ -1,0 +1,212 @@
+"""Guards on the workspace itself: the namespace, one version, one licence, complete lists."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from packaging.utils import canonicalize_name
+from workspace import ROOT, closure, load_toml, members, split_local
+
+PERMISSIVE = re.compile(r"\b(MIT|BSD|Apache|PSF|Python Software|ISC|HPND)\b")
+COPYLEFT = re.compile(r"\b[AL]?GPL|GNU (Affero|General|Lesser)")
+
+SPOKEN_VERSION = re.compile(r"^__version__ *(?::[^=]+)?= *[\"']([^\"']+)", re.MULTILINE)
+
+MakeMember = Callable[..., Path]
+
+
+@pytest.fixture
+def make_member(tmp_path: Path) -> MakeMember:
+    """Return a function that writes a small sound member below ``tmp_path``."""
+    (tmp_path / "LICENSE").write_text("a licence")
+
+    def make(name: str, version: str = "1.0", needs: tuple[str, ...] = ()) -> Path:
+        folder = tmp_path / "packages" / name
+        source = folder / "src" / "kernelweave" / name.replace("-", "_")
+        source.mkdir(parents=True)
+        (source / "__init__.py").touch()
+        (source / "py.typed").touch()
+        (folder / "LICENSE").write_text("a licence")
+        needed = ", ".join(f'"{line}"' for line in needs)
+        (folder / "pyproject.toml").write_text(
+            f'[project]\nname = "kernelweave-{name}"\nversion = "{version}"\n'
+            f'license = "BSD-3-Clause"\nlicense-files = ["LICENSE"]\ndependencies = [{needed}]\n'
+        )
+        return source
+
+    return make
+
+
+def namespace_problems(root: Path) -> list[str]:
+    """A file here would hide every sibling; a folder without one would not be typed."""
+    problems = [
+        f"{path.relative_to(root)} hides every other member of the namespace: delete it"
+        for path in sorted(root.glob("p*/*/src/kernelweave/__init__.py"))
+    ]
+    for member in members(root).values():
+        for name in ("__init__.py", "py.typed"):
+            if not (member.source / name).is_file():
+                problems.append(f"{member.source.relative_to(root)} has no {name}")
+        if canonicalize_name(f"kernelweave-{member.name}") != member.distribution:
+            problems.append(f"{member.name} ships {member.distribution}: one word for all three")
+    return problems
+
+
+def version_problems(root: Path, citation: str, workspace_version: str) -> list[str]:
+    """Every member, the root, the citation and every pin between members carry one version."""
+    problems = []
+    cited = re.search(r"^version: *[\"']?([^\"'\n]+)", citation, re.MULTILINE)
+    if cited is None or cited[1] != workspace_version:
+        problems.append(f"CITATION.cff says {cited and cited[1]}, the root {workspace_version}")
+    local = {member.distribution for member in members(root).values()}
+    for member in members(root).values():
+        if member.project["version"] != workspace_version:
+            problems.append(f"{member.name} is {member.project['version']}")
+        for path in member.source.glob("__init__.py"):
+            spoken = SPOKEN_VERSION.search(path.read_text(encoding="utf-8"))
+            if spoken and spoken[1] != workspace_version:
+                problems.append(f"{member.import_name}.__version__ is {spoken[1]}")
+        problems += [
+            f"{member.name} needs {line}, which is not =={workspace_version}"
+            for line in member.requirements(extras=True)
+            if canonicalize_name(line.name) in local
+            and str(line.specifier) != f"=={workspace_version}"
+        ]
+    return problems
+
+
+def licence_problems(root: Path) -> list[str]:
+    """Every member ships the licence of the root and says which one it is."""
+    text = (root / "LICENSE").read_bytes()
+    problems = []
+    for member in members(root).values():
+        path = member.folder / "LICENSE"
+        if not path.is_file() or path.read_bytes() != text:
+            problems.append(f"{member.name}/LICENSE is not the root's LICENSE")
+        if member.project.get("license") != "BSD-3-Clause":
+            problems.append(f"{member.name} does not declare BSD-3-Clause")
+        if "LICENSE" not in member.project.get("license-files", []):
+            problems.append(f"{member.name} does not ship its LICENSE")
+    return problems
+
+
+def dependency_licence(name: str) -> str:
+    """Return what an installed distribution says about its licence, in fields and files."""
+    distribution = importlib.metadata.distribution(name)
+    metadata = distribution.metadata
+    said = [metadata.get("License-Expression", ""), metadata.get("License", "")]
+    said += [line for line in metadata.get_all("Classifier", []) if "License" in line]
+    if not PERMISSIVE.search(" ".join(said)):
+        files = [path for path in distribution.files or [] if path.stem.upper() == "LICENSE"]
+        said += [path.read_text() for path in files]
+    return " ".join(line[:400] for line in said)
+
+
+def is_permissive(licence: str) -> bool:
+    """Whether a licence text names a permissive licence and no copyleft one."""
+    return bool(PERMISSIVE.search(licence)) and not COPYLEFT.search(licence)
+
+
+def test_no_member_hides_the_namespace() -> None:
+    assert namespace_problems(ROOT) == []
+
+
+def test_members_import_side_by_side() -> None:
+    names = [member.import_name for member in members().values()]
+    code = f"import {', '.join(names)}; import kernelweave; assert kernelweave.__file__ is None"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_planted_namespace_file_is_caught(make_member: MakeMember, tmp_path: Path) -> None:
+    source = make_member("one")
+    assert namespace_problems(tmp_path) == []
+    (source.parent / "__init__.py").touch()
+    assert "hides every other member" in namespace_problems(tmp_path)[0]
+
+
+def test_planted_missing_marker_is_caught(make_member: MakeMember, tmp_path: Path) -> None:
+    (make_member("one") / "py.typed").unlink()
+    assert "has no py.typed" in namespace_problems(tmp_path)[0]
+
+
+def test_one_version_everywhere() -> None:
+    version = load_toml(ROOT / "pyproject.toml")["project"]["version"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert version_problems(ROOT, citation, version) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "pin", "cited", "spoken"),
+    [
+        ("1.1", "==1.0", "1.0", "1.0"),
+        ("1.0", ">=1.0", "1.0", "1.0"),
+        ("1.0", "==1.0", "0.9", "1.0"),
+        ("1.0", "==1.0", "1.0", "1.2"),
+    ],
+)
+def test_planted_version_is_caught(
+    make_member: MakeMember, tmp_path: Path, version: str, pin: str, cited: str, spoken: str
+) -> None:
+    source = make_member("one")
+    (source / "__init__.py").write_text(f'__version__ = "{spoken}"\n')
+    make_member("two", version=version, needs=(f"kernelweave-one{pin}",))
+    assert len(version_problems(tmp_path, f"version: {cited}", "1.0")) == 1
+
+
+def test_one_licence_everywhere() -> None:
+    assert licence_problems(ROOT) == []
+
+
+def test_planted_licence_is_caught(make_member: MakeMember, tmp_path: Path) -> None:
+    make_member("one")
+    assert licence_problems(tmp_path) == []
+    (tmp_path / "packages" / "one" / "LICENSE").write_text("another licence")
+    assert licence_problems(tmp_path) == ["one/LICENSE is not the root's LICENSE"]
+
+
+def test_declared_dependencies_are_permissive() -> None:
+    declared = {
+        line.name
+        for member in members().values()
+        for line in member.requirements()
+        if not split_local([line])[0]
+    }
+    licences = {name: dependency_licence(name) for name in sorted(declared)}
+    assert {name: text for name, text in licences.items() if not is_permissive(text)} == {}
+
+
+@pytest.mark.parametrize("licence", ["GPL-3.0-or-later", "GNU Lesser General Public License", ""])
+def test_copyleft_or_no_licence_is_caught(licence: str) -> None:
+    assert is_permissive("BSD-3-Clause")
+    assert not is_permissive(licence)
+
+
+def test_root_lists_every_member() -> None:
+    root = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = {member.distribution for member in members().values()}
+    assert {canonicalize_name(name) for name in root["project"]["dependencies"]} == wanted
+    assert set(root["tool"]["uv"]["sources"]) == wanted
+
+
+def test_benchmarks_install_every_member() -> None:
+    text = (ROOT / "asv_bench" / "asv.conf.json").read_text(encoding="utf-8")
+    folders = [member.folder.relative_to(ROOT).as_posix() for member in members().values()]
+    assert [folder for folder in folders if f"{{build_dir}}/{folder}" not in text] == []
+
+
+def test_closure_follows_declared_members(make_member: MakeMember, tmp_path: Path) -> None:
+    make_member("one")
+    make_member("two", needs=("kernelweave-one==1.0", "numpy"))
+    make_member("three", needs=("kernelweave-two==1.0",))
+    make_member("apart")
+    start = members(tmp_path)["three"]
+    found = [member.name for member in closure([start], tmp_path)]
+    assert found == ["one", "three", "two"]

@@ -1,0 +1,218 @@
+"""Guards on compiled code: closed files, cached, compiled on first call and never at import.
+
+A cached njit function keeps the old code of a callee from another file, so a file of compiled
+code may use nothing of the project but itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from workspace import ROOT, members
+
+COMPILERS = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil", "generated_jit"}
+FORBIDDEN = {"jitclass", "overload", "vectorize", "guvectorize", "generated_jit", "jit"}
+OUTSIDE = {"__future__", "numba", "numpy", "math", "cmath", "typing", "collections", "llvmlite"}
+
+
+def last_name(node: ast.expr) -> str:
+    """Return ``c`` of ``a.b.c(...)``, or an empty string."""
+    target = node.func if isinstance(node, ast.Call) else node
+    if isinstance(target, ast.Attribute):
+        return target.attr
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def numba_names(tree: ast.Module) -> set[str]:
+    """Return the names under which the file knows numba and what it imported from numba."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {
+                (alias.asname or alias.name).partition(".")[0]
+                for alias in node.names
+                if alias.name.partition(".")[0] == "numba"
+            }
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "numba":
+            names |= {alias.asname or alias.name for alias in node.names}
+    return names
+
+
+def is_compiler(node: ast.expr, known: set[str]) -> bool:
+    """Whether an expression is numba's ``njit`` or a relative, called or not."""
+    target = node.func if isinstance(node, ast.Call) else node
+    while isinstance(target, ast.Attribute):
+        target = target.value
+    root = target.id if isinstance(target, ast.Name) else ""
+    return root in known and last_name(node) in COMPILERS | FORBIDDEN
+
+
+def imported_elsewhere(tree: ast.Module) -> dict[str, str]:
+    """Return the names that a file imports from anything but numpy, numba and the language."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.partition(".")[0] not in OUTSIDE:
+                    found[(alias.asname or alias.name).partition(".")[0]] = alias.name
+        elif isinstance(node, ast.ImportFrom):
+            source = "." * node.level + (node.module or "")
+            if node.level or source.partition(".")[0] not in OUTSIDE:
+                found |= {alias.asname or alias.name: source for alias in node.names}
+    return found
+
+
+def shared_options(tree: ast.Module) -> dict[str, dict[str, ast.expr]]:
+    """Return the dictionaries of options that a file keeps for its decorators, by name."""
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+            pairs = zip(node.value.keys, node.value.values, strict=True)
+            table = {ast.literal_eval(key): value for key, value in pairs if key is not None}
+            found |= {ast.unparse(target): table for target in node.targets}
+    return found
+
+
+def decorator_problems(
+    decorator: ast.expr, shared: dict[str, dict[str, ast.expr]]
+) -> Iterator[str]:
+    """Yield what is wrong with one njit decorator."""
+    if last_name(decorator) != "njit":
+        yield f"uses {last_name(decorator)}: plain njit functions only"
+        return
+    if not isinstance(decorator, ast.Call):
+        yield "has no cache=True"
+        return
+    options: dict[str, ast.expr] = {}
+    for word in decorator.keywords:
+        named = {word.arg: word.value} if word.arg else shared.get(ast.unparse(word.value), {})
+        options |= named
+    if decorator.args or "signature_or_function" in options:
+        yield "has an eager signature, which compiles at import"
+    cache = options.get("cache")
+    if not (isinstance(cache, ast.Constant) and cache.value is True):
+        yield "has no cache=True"
+
+
+def body_problems(
+    function: ast.FunctionDef, compiled: set[str], plain: set[str], elsewhere: dict[str, str]
+) -> Iterator[str]:
+    """Yield every use, inside a compiled function, of code that is not of the same file."""
+    local = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+    local |= {
+        node.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    for statement in function.body:
+        for node in ast.walk(statement):
+            if not isinstance(node, ast.Name) or node.id in local | compiled:
+                continue
+            if node.id in elsewhere:
+                yield f"line {node.lineno} uses {node.id} of {elsewhere[node.id]}"
+            elif node.id in plain and not hasattr(builtins, node.id):
+                yield f"line {node.lineno} uses {node.id}, which is not njit"
+
+
+def file_problems(path: Path) -> list[str]:
+    """Return what is wrong with the compiled code of one file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    known = numba_names(tree)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    marked = {
+        function.name: (function, decorator)
+        for function in functions
+        for decorator in function.decorator_list
+        if is_compiler(decorator, known)
+    }
+    decorators = {id(decorator) for _, decorator in marked.values()}
+    problems = [
+        f"{path.name}:{node.lineno} calls {ast.unparse(node.func)}: decorate the function instead"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and is_compiler(node, known) and id(node) not in decorators
+    ]
+    if (marked or problems) and not path.name.startswith("_njit_"):
+        problems.append(f"{path.name} holds compiled code and is not called _njit_<subject>.py")
+    plain = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} - set(marked)
+    for name, (function, decorator) in marked.items():
+        found = list(decorator_problems(decorator, shared_options(tree)))
+        found += body_problems(function, set(marked), plain, imported_elsewhere(tree))
+        problems += [f"{path.name}: {name} {line}" for line in found]
+    return problems
+
+
+def test_compiled_code_is_closed_cached_and_lazy() -> None:
+    problems = [
+        f"{name}/{line}"
+        for name, member in members().items()
+        for path in member.files()
+        for line in file_problems(path)
+    ]
+    assert problems == []
+
+
+def test_there_is_compiled_code_to_guard() -> None:
+    assert list(ROOT.glob("p*/*/src/**/_njit_*.py"))
+
+
+SOUND = """
+from __future__ import annotations
+import math
+import numpy as np
+from numba import njit, prange
+
+HALF = 0.5
+_JIT = {"cache": True, "nogil": True}
+
+@njit(cache=True, nogil=True)
+def inner(x):
+    return HALF * math.sqrt(x) + np.abs(x)
+
+@njit(**_JIT)
+def outer(values, f):
+    total = 0.0
+    for i in prange(len(values)):
+        total += inner(values[i]) + f(values[i])
+    return max(total, 0.0)
+
+def twin(values):
+    return sum(values)
+"""
+
+
+def test_sound_file_passes(tmp_path: Path) -> None:
+    path = tmp_path / "_njit_sound.py"
+    path.write_text(SOUND)
+    assert file_problems(path) == []
+
+
+def test_compiled_code_in_another_file_is_caught(tmp_path: Path) -> None:
+    path = tmp_path / "sound.py"
+    path.write_text(SOUND)
+    assert "is not called _njit_<subject>.py" in file_problems(path)[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("def outer", "def other(x):\n    return twin(x)\n\ndef outer", "twin, which is not njit"),
+        ("f(values[i])", "far(values[i])", "uses far of .mine"),
+        ("* math", "* LIMIT * math", "uses LIMIT of .mine"),
+        ("@njit(cache=True, nogil=True)\ndef inner", "@njit\ndef inner", "no cache=True"),
+        ("cache=True, nogil=True", "nogil=True", "no cache=True"),
+        ('"cache": True, ', "", "outer has no cache=True"),
+        ("njit(cache", "njit('f8(f8)', cache", "eager signature"),
+        ("def twin", "fast = njit(cache=True)(len)\n\ndef twin", "decorate the function"),
+        ("@njit(cache=True, nogil=True)\ndef inner", "@numba.jit\ndef inner", "plain njit"),
+    ],
+)
+def test_planted_violation_is_caught(tmp_path: Path, old: str, new: str, said: str) -> None:
+    far = "import numba\nfrom .mine import far, LIMIT\n"
+    text = SOUND.replace("import math", f"import math\n{far}", 1).replace(old, new)
+    path = tmp_path / "_njit_planted.py"
+    path.write_text(text)
+    assert any(said in line for line in file_problems(path))
