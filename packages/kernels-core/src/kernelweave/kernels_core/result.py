@@ -24,6 +24,10 @@ class Status(enum.Enum):
         "a stationary point was reached; the problem is not jointly convex, so no lower bound "
         "is claimed: try other starts"
     )
+    CYCLED = (
+        "the iterates repeat with a period above one, so they settle nowhere: the best of them is "
+        "kept; try other starts, or an algorithm with a certificate"
+    )
     MAX_ITER = (
         "max_iter was reached before the gap closed: the bounds hold, the parameters are the "
         "best seen; raise max_iter or tol, or choose another algorithm"
@@ -47,7 +51,12 @@ class Status(enum.Enum):
     @property
     def success(self) -> bool:
         """Whether the solve reached what it promised."""
-        return self in (Status.CONVERGED, Status.NEGLIGIBLE, Status.STATIONARY)
+        return self in (
+            Status.CONVERGED,
+            Status.NEGLIGIBLE,
+            Status.STATIONARY,
+            Status.CYCLED,
+        )
 
     @classmethod
     def _missing_(cls, value: object) -> Status | None:

@@ -31,7 +31,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             target="kernelweave.spectahedron.frank_wolfe:FrankWolfe",
             accepts=_TRIPLES,
             tasks=("classification", "regression"),
-            paper="Colbert and Peet 2024, Algorithm 2, corrected",
+            paper="Talitckii, Colbert and Peet 2024, Algorithm 2, corrected",
             summary="rank-one atoms with an exact line search",
             scaling={"m": 2.3, "n_P": 1.6},
         )

@@ -334,8 +334,8 @@ class TessellatedKernelRegressor(_PositiveMatrixMachine, KernelMachineRegressor)
 
     References
     ----------
-    Colbert and Peet, "Efficient convex algorithms for universal kernel learning" (JMLR 2024),
-    corrected.
+    Talitckii, Colbert and Peet, "Efficient convex algorithms for universal kernel learning"
+    (JMLR 2024), corrected.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""Frank-Wolfe over positive matrices with an exact line search (Colbert and Peet, Algorithm 2).
+"""Frank-Wolfe over positive matrices with an exact line search.
+
+Talitckii, Colbert and Peet (2024), Algorithm 2.
 
 As printed the algorithm takes a minimum singular value, stops on the gap's negative and applies
 the labels twice; here: the largest eigenvalue, OPT_A(P) − OPT_P(α), labels once.

@@ -66,5 +66,5 @@ def one_vs_one_votes(values: FloatArray, n_classes: int) -> FloatArray:
     n_classes : int
         Number of classes.
     """
-    votes: FloatArray = _ovr_decision_function(values < 0, -values, n_classes)
+    votes: FloatArray = _ovr_decision_function(values > 0, values, n_classes)
     return votes

@@ -132,8 +132,8 @@ class KernelLearningClassifier(_ByName, KernelMachineClassifier):
     >>> from kernelweave.kernels_core import KernelLearningClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = KernelLearningClassifier(algorithm="tkl-low-rank", tol=0.1).fit(X, y)
-    >>> bool(model.result_.gap <= 0.1)
-    True
+    >>> model.result_.status.success, bool(model.score(X, y) > 0.9)
+    (True, True)
     """
 
     task = "classification"

@@ -1,0 +1,8 @@
+"""The saddle over kernel weights on the simplex: cutting planes from learner solves.
+
+The stub beside this file lists the public names; each is loaded on first use.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

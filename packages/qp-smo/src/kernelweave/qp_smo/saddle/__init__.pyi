@@ -1,0 +1,39 @@
+from .cuts import CutPool
+from .grams import GramStack
+from .master import MasterSolution, lower_bound_from, solve_cut_master
+from .oracle import Evaluation, Learner, SaddleOracle, SolveCounts, objective_upper
+from .penalties import Elastic, KSupport, NoPenalty, Ridge, WeightPenalty
+from .solver import (
+    KernelWeights,
+    SaddleSearch,
+    as_learner,
+    check_weights,
+    deadline_of,
+    run_search,
+    solve_kernel_weights,
+)
+
+__all__ = [
+    "CutPool",
+    "Elastic",
+    "Evaluation",
+    "GramStack",
+    "KSupport",
+    "KernelWeights",
+    "Learner",
+    "MasterSolution",
+    "NoPenalty",
+    "Ridge",
+    "SaddleOracle",
+    "SaddleSearch",
+    "SolveCounts",
+    "WeightPenalty",
+    "as_learner",
+    "check_weights",
+    "deadline_of",
+    "lower_bound_from",
+    "objective_upper",
+    "run_search",
+    "solve_cut_master",
+    "solve_kernel_weights",
+]

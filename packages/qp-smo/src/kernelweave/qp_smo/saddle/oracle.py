@@ -1,0 +1,207 @@
+"""The saddle function at given weights: one learner solve, a cut, and a proven upper bound."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..learners import LearnerSolution
+from ..solution import FloatArray
+from .cuts import CutPool
+from .grams import GramStack
+from .penalties import WeightPenalty
+
+_UNIT = 2.0**-53
+_LOOSEST, _TIGHTEST = 0.1, 1e-9
+
+
+class Learner(Protocol):
+    """What the saddle solver asks of a learner: `kernelweave.qp_smo.SVC`, `SVR` or the like."""
+
+    def solve(
+        self,
+        K: ArrayLike,
+        targets: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        dual0: ArrayLike | None = None,
+        tol: float = 1e-3,
+        max_time: float | None = None,
+        check: bool = True,
+    ) -> LearnerSolution:
+        """Solve the duals of all tasks on one Gram matrix."""
+
+    def problem(self, K: Any, target: FloatArray, sample_weight: ArrayLike | None = None) -> Any:
+        """Return the box problem of one task."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The saddle function at one point.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (q,)
+    upper_bound : float
+        Proven upper bound of ``G(β)``, without the penalty.
+    lower_bound : float
+        The dual value, of which the solve made a cut.
+    solution : LearnerSolution
+    forms : ndarray of shape (q,)
+        ``Σₜ uₜᵀKⱼuₜ``, rounded up.
+    is_new : bool
+        Whether the cut was not in the pool already.
+    """
+
+    weights: FloatArray
+    upper_bound: float
+    lower_bound: float
+    solution: LearnerSolution
+    forms: FloatArray
+    is_new: bool = True
+
+
+@dataclass
+class SolveCounts:
+    """What was done, and the seconds that each part took."""
+
+    n_svm_solves: int = 0
+    n_master_solves: int = 0
+    n_kernel_rows: int = 0
+    seconds: dict[str, float] = field(
+        default_factory=lambda: {"svm": 0.0, "combine": 0.0, "forms": 0.0, "master": 0.0}
+    )
+
+    def add_time(self, part: str, started: float) -> None:
+        """Add the time since ``started``, a value of time.perf_counter."""
+        self.seconds[part] += time.perf_counter() - started
+
+
+class SaddleOracle:
+    """Evaluates ``G(β) = Σₜ max κ(uₜ) − ½uₜᵀK(β)uₜ`` and keeps what it learns in a pool of cuts.
+
+    Parameters
+    ----------
+    grams : GramStack
+    targets : ndarray of shape (t, n)
+    learner : Learner
+    sample_weight : ndarray of shape (n,), optional
+    pool : CutPool, optional
+        Cuts of the same Grams, targets and learner.
+    """
+
+    def __init__(
+        self,
+        grams: GramStack,
+        targets: FloatArray,
+        learner: Learner,
+        sample_weight: FloatArray | None = None,
+        pool: CutPool | None = None,
+    ) -> None:
+        self.grams = grams
+        self.targets = targets
+        self.learner = learner
+        self.sample_weight = sample_weight
+        self.pool = CutPool(len(grams)) if pool is None else pool
+        if not len(self.pool):
+            # u = 0 is feasible: the saddle function is at least 0
+            self.pool.add(0.0, np.zeros(len(grams)), np.zeros(targets.shape))
+        self.counts = SolveCounts()
+        self._tol = 1e-2
+        self._gap_per_tol: float | None = None
+        boxes = [learner.problem(grams.matrices[0], y, sample_weight) for y in targets]
+        self._reach = [np.maximum(b.upper, -b.lower) for b in boxes]
+
+    def evaluate(self, weights: FloatArray, want: float) -> Evaluation:
+        """Solve the learner at β until its own gap is about ``want``; add the cut to the pool.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (q,)
+            At least 0; its sum differs from 1 by rounding at most.
+        want : float
+            Absolute gap of the learner's duals. Where rounding forbids it, the gap reached.
+        """
+        started = time.perf_counter()
+        K = self.grams.combine(weights)
+        self.counts.add_time("combine", started)
+        start = self.pool.nearest(weights)
+        solution = self._solve(K, start, want)
+        forms = self._forms(solution)
+        is_new = start is None or not np.array_equal(start, solution.dual_coef)
+        if is_new:
+            self.pool.add(solution.kappa, forms, solution.dual_coef)
+        upper = self._upper_bound(weights, solution)
+        return Evaluation(weights, upper, solution.lower_bound, solution, forms, is_new)
+
+    def _solve(self, K: FloatArray, dual0: FloatArray | None, want: float) -> LearnerSolution:
+        """Solve with ever smaller tolerances until the learner's gap is about ``want``."""
+        tol = self._tolerance(want)
+        while True:
+            started = time.perf_counter()
+            solution = self.learner.solve(
+                K,
+                self.targets,
+                sample_weight=self.sample_weight,
+                dual0=dual0,
+                tol=tol,
+                check=False,
+            )
+            self.counts.n_svm_solves += 1
+            self.counts.n_kernel_rows += solution.n_kernel_rows
+            self.counts.add_time("svm", started)
+            gap = solution.upper_bound - solution.lower_bound
+            violation = max((task.kkt_violation for task in solution.tasks), default=tol)
+            # a solve that ended far below its tolerance says nothing about the next one
+            if violation > 0.05 * tol:
+                self._gap_per_tol = gap / violation
+            if gap <= 3.0 * want or solution.status.value != "converged":
+                return solution
+            tol = max(_TIGHTEST, min(0.1 * tol, self._tolerance(want)))
+            if violation <= tol:
+                return solution
+            dual0 = solution.dual_coef
+
+    def _forms(self, solution: LearnerSolution) -> FloatArray:
+        started = time.perf_counter()
+        forms = np.zeros(len(self.grams))
+        for u in solution.dual_coef:
+            forms += self.grams.quadratic_forms(u)
+        forms += 2.0 * len(solution.dual_coef) * _UNIT * np.abs(forms)
+        self.counts.add_time("forms", started)
+        return forms
+
+    def _tolerance(self, want: float) -> float:
+        if self._gap_per_tol is None or self._gap_per_tol <= 0.0:
+            return self._tol
+        guess = 0.5 * want / self._gap_per_tol
+        self._tol = float(np.clip(guess, max(_TIGHTEST, 0.01 * self._tol), _LOOSEST))
+        return self._tol
+
+    def _upper_bound(self, weights: FloatArray, solution: LearnerSolution) -> float:
+        """Return the primal value, with margins for the rounding of ``Σ βK`` and of ``Σ β``.
+
+        In a positive semidefinite matrix ``|Kᵢₖ| ≤ √(KᵢᵢKₖₖ)``, so that an entry of the sum is off
+        by ``γ√(DᵢDₖ)``, D its diagonal, and ``Ku`` by ``γ√Dᵢ Σ √Dₖ|uₖ|``. Scaling β by s changes G
+        by at most ``max(1, 1/s)``.
+        """
+        root = np.sqrt(np.abs(self.grams.diagonals.T @ weights))
+        gamma = 1.01 * (len(self.grams) + 4) * _UNIT
+        upper = solution.upper_bound
+        for u, reach in zip(solution.dual_coef, self._reach, strict=True):
+            size = float(root @ np.abs(u))
+            upper += gamma * size * (0.51 * size + 1.01 * float(reach @ root))
+        off = abs(float(weights.sum()) - 1.0) + 2.0 * weights.size * _UNIT
+        return upper + (abs(upper) + 1e-300) * (2.0 * off + 4.0 * _UNIT)
+
+
+def objective_upper(evaluation: Evaluation, penalty: WeightPenalty) -> float:
+    """Return the upper bound of ``G(β)`` plus the penalty, rounded up."""
+    pen = penalty.value(evaluation.weights)
+    total = evaluation.upper_bound + pen
+    off = 2.0 * (abs(float(evaluation.weights.sum()) - 1.0) + evaluation.weights.size * _UNIT)
+    return total + 4.0 * _UNIT * abs(total) + 2.0 * off * abs(pen)

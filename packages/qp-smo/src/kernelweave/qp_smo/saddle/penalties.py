@@ -1,0 +1,230 @@
+"""Penalties on kernel weights in the simplex, with values rounded up and conjugates rounded down.
+
+Every penalty here is ``aᵀβ + λ min{Σβⱼ²/zⱼ : Σz ≤ k over the free j, 0 ≤ z ≤ 1}`` with ``zⱼ = 1``
+for the required kernels and ``βⱼ = 0`` for the excluded ones; no penalty has ``λ = 0``, the ridge
+has ``k = q``, the squared k-support norm has ``k = k₀``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..solution import FloatArray
+from ..validation import check_positive
+
+_UNIT = 2.0**-53
+
+
+@dataclass(frozen=True)
+class WeightPenalty:
+    """``aᵀβ + λ min{Σβⱼ²/zⱼ}`` on the simplex, restricted to a face of it.
+
+    Attributes
+    ----------
+    linear : ndarray of shape (q,)
+        The vector a.
+    lam : float
+        λ ≥ 0.
+    capacity : int
+        k, how much ``Σz`` the free kernels may share.
+    required, excluded : ndarray of shape (q,), bool
+        ``zⱼ = 1`` and ``βⱼ = 0``; disjoint.
+    """
+
+    linear: FloatArray
+    lam: float
+    capacity: int
+    required: NDArray[np.bool_]
+    excluded: NDArray[np.bool_]
+
+    @property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Return which weights may be positive, shape (q,)."""
+        if self.capacity == 0:
+            return self.required
+        allowed: NDArray[np.bool_] = ~self.excluded
+        return allowed
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """Return which kernels share the capacity, shape (q,)."""
+        free: NDArray[np.bool_] = self.allowed & ~self.required
+        return free
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether every allowed kernel can have ``z = 1``: the penalty is the plain ridge."""
+        return int(self.free.sum()) <= self.capacity
+
+    def restricted(self, required: NDArray[np.bool_], excluded: NDArray[np.bool_]) -> WeightPenalty:
+        """Return the penalty of a branch: more required and more excluded kernels."""
+        taken = int((required & ~self.required).sum())
+        return replace(
+            self, required=required, excluded=excluded, capacity=max(self.capacity - taken, 0)
+        )
+
+    def on_support(self, support: NDArray[np.bool_]) -> WeightPenalty:
+        """Return the ridge on one support, shape (q,)."""
+        return replace(self, required=support, excluded=~support, capacity=0)
+
+    def shares(self, weights: FloatArray) -> FloatArray:
+        """Return a feasible z, shape (q,), that minimises ``Σβ²/z``; 0 where β is 0."""
+        z = np.where(weights > 0.0, 1.0, 0.0)
+        at = np.flatnonzero(self.free & (weights > 0.0))
+        if at.size <= self.capacity:
+            return z
+        order = at[np.argsort(-weights[at], kind="stable")]
+        tail = np.cumsum(weights[order][::-1])[::-1]
+        for full in range(self.capacity):
+            if weights[order[full]] * (self.capacity - full) <= tail[full]:
+                break
+        z[order[full:]] = weights[order[full:]] * ((self.capacity - full) / tail[full])
+        return np.minimum(z, 1.0)
+
+    def value(self, weights: FloatArray) -> float:
+        """Return an upper bound of the penalty, tight to rounding, at β of shape (q,)."""
+        quadratic = 0.0
+        if self.lam > 0.0:
+            used = weights > 0.0
+            quadratic = float((weights[used] ** 2 / self.shares(weights)[used]).sum())
+        terms = self.linear * weights
+        margin = 2.0 * (weights.size + 8) * _UNIT
+        size = float(np.abs(terms).sum()) + self.lam * quadratic
+        return float(terms.sum()) + self.lam * quadratic + margin * size
+
+    def best_response(self, c: FloatArray) -> tuple[FloatArray, float]:
+        """Minimise ``penalty(β) − cᵀβ`` over the simplex; return β and a proven lower bound.
+
+        The k largest of ``v = c − a`` among the free kernels and all the required ones share
+        ``β = (v − τ)₊/2λ`` with ``Σβ = 1``, and for any τ the minimum is at least
+        ``−τ − Σ(v − τ)₊²/4λ``.
+
+        Parameters
+        ----------
+        c : ndarray of shape (q,)
+            Rounded up: the minimum falls as c grows.
+        """
+        v = c - self.linear
+        v = v + 2.0 * _UNIT * (np.abs(c) + np.abs(self.linear))
+        chosen = self._most_wanted(v)
+        weights = np.zeros_like(c)
+        if self.lam == 0.0:
+            best = chosen[np.argmax(v[chosen])]
+            weights[best] = 1.0
+            return weights, -float(v[best])
+        w = np.sort(v[chosen])[::-1]
+        excess = np.maximum(w[0] - w, 0.0)
+        # Σ (v − τ)₊ = 2λ over the r largest, in shifted terms so that nothing cancels
+        sums = np.cumsum(excess)
+        counts = np.arange(1, w.size + 1)
+        r = int(np.flatnonzero(counts * excess < 2.0 * self.lam + sums)[-1])
+        depth = float((2.0 * self.lam + sums[r]) / counts[r])
+        parts = np.maximum(depth - (w[0] - v[chosen]), 0.0)
+        weights[chosen] = parts / parts.sum()
+        tau = w[0] - depth
+        over = np.maximum(v[chosen] - tau, 0.0)
+        squares = float((over**2).sum()) / (4.0 * self.lam)
+        spread = float((over * (np.abs(v[chosen]) + abs(tau))).sum()) / self.lam
+        margin = 2.0 * _UNIT * ((w.size + 8) * squares + spread + abs(tau))
+        return weights, -tau - squares - margin
+
+    def _most_wanted(self, v: FloatArray) -> NDArray[np.intp]:
+        required = np.flatnonzero(self.required)
+        free = np.flatnonzero(self.free)
+        if free.size > self.capacity:
+            free = free[np.argsort(-v[free], kind="stable")[: self.capacity]]
+        return np.concatenate([required, free])
+
+
+@dataclass(frozen=True)
+class NoPenalty:
+    """``0``: plain multiple kernel learning over the simplex."""
+
+    def on(self, n_kernels: int) -> WeightPenalty:
+        """Return the penalty of q weights."""
+        return _plain(n_kernels, 0.0, n_kernels)
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """``λ‖β‖²``.
+
+    Parameters
+    ----------
+    lam : float
+    """
+
+    lam: float = 1.0
+
+    def on(self, n_kernels: int) -> WeightPenalty:
+        """Return the penalty of q weights."""
+        lam = check_positive("lam", self.lam, allow_zero=True)
+        return _plain(n_kernels, lam, n_kernels)
+
+
+@dataclass(frozen=True)
+class Elastic:
+    """``aᵀβ + λ‖β‖²``: a price per kernel and a ridge.
+
+    Parameters
+    ----------
+    price : float or array-like of shape (q,)
+        On the simplex a scalar price adds a constant.
+    lam : float
+    """
+
+    price: object = 0.0
+    lam: float = 1.0
+
+    def on(self, n_kernels: int) -> WeightPenalty:
+        """Return the penalty of q weights."""
+        lam = check_positive("lam", self.lam, allow_zero=True)
+        price = np.asarray(self.price, dtype=np.float64)
+        if price.ndim > 1 or price.size not in (1, n_kernels) or not np.isfinite(price).all():
+            raise ValueError(
+                f"price must be a finite number or {n_kernels} of them, got {self.price!r}"
+            )
+        full = np.broadcast_to(price, (n_kernels,)).copy()
+        return replace(_plain(n_kernels, lam, n_kernels), linear=full)
+
+
+@dataclass(frozen=True)
+class KSupport:
+    """``λ min{Σβⱼ²/zⱼ : Σz ≤ k₀, 0 ≤ z ≤ 1}``: λ times the squared k-support norm.
+
+    The tightest convex penalty below ``λ‖β‖²`` restricted to at most k₀ nonzero weights.
+
+    Parameters
+    ----------
+    lam : float
+    k0 : int
+
+    Notes
+    -----
+    Argyriou, Foygel, Srebro, *Sparse prediction with the k-support norm*, NIPS 2012. With it the
+    saddle value is that of the full semidefinite relaxation of sparse multiple kernel learning
+    (Bertsimas, Iglesias, Johnson 2025, equation 14).
+
+    Examples
+    --------
+    >>> KSupport(lam=1.0, k0=1).on(2).value(np.array([0.5, 0.5])) >= 1.0
+    True
+    """
+
+    lam: float = 1.0
+    k0: int = 1
+
+    def on(self, n_kernels: int) -> WeightPenalty:
+        """Return the penalty of q weights."""
+        lam = check_positive("lam", self.lam, allow_zero=True)
+        if isinstance(self.k0, bool) or int(self.k0) != self.k0 or self.k0 < 1:
+            raise ValueError(f"k0 must be a positive integer, got {self.k0!r}")
+        return _plain(n_kernels, lam, min(int(self.k0), n_kernels))
+
+
+def _plain(n_kernels: int, lam: float, capacity: int) -> WeightPenalty:
+    none = np.zeros(n_kernels, dtype=bool)
+    return WeightPenalty(np.zeros(n_kernels), lam, capacity, none, none.copy())

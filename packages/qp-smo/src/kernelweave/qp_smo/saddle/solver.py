@@ -1,0 +1,340 @@
+"""The saddle over kernel weights by cutting planes, with both ends of the interval proven."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.result import History, Status, relative_gap
+from numpy.typing import ArrayLike
+
+from .. import validation
+from ..learners import SVC, LearnerSolution
+from ..solution import FloatArray
+from .cuts import CutPool
+from .grams import GramStack
+from .master import solve_cut_master
+from .oracle import Evaluation, Learner, SaddleOracle, SolveCounts, objective_upper
+from .penalties import NoPenalty, WeightPenalty
+
+# How far to go from the best point towards the minimiser of the cuts.
+_STEP_OUT = 0.5
+# The cuts are trusted where they are wrong by at most this share of the gap.
+_TRUST = 0.25
+
+
+class Penalty(Protocol):
+    """A penalty on the weights: `NoPenalty`, `Ridge`, `Elastic`, `KSupport`."""
+
+    def on(self, n_kernels: int) -> WeightPenalty:
+        """Return the penalty of q weights."""
+
+
+@dataclass(frozen=True)
+class KernelWeights:
+    """Kernel weights with the proven interval of the saddle value.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (q,)
+        β of the best upper bound.
+    lower_bound, upper_bound : float
+        The saddle value lies between them; rounding is accounted for.
+    gap : float
+        ``(upper − lower)/max(|upper|, |lower|)``.
+    status : Status
+    solution : LearnerSolution
+        The learner's duals and intercepts at ``weights``.
+    pool : CutPool
+        All cuts, for another penalty or the next point of a path.
+    counts : SolveCounts
+        Learner solves, master solves and where the seconds went.
+    history : History
+    seconds : float
+    """
+
+    weights: FloatArray
+    lower_bound: float
+    upper_bound: float
+    gap: float
+    status: Status
+    solution: LearnerSolution
+    pool: CutPool
+    counts: SolveCounts
+    history: History
+    seconds: float
+
+    @property
+    def value(self) -> float:
+        """Return the objective at ``weights``: the upper bound."""
+        return self.upper_bound
+
+    @property
+    def n_svm_solves(self) -> int:
+        """Return how many times the learner was solved."""
+        return self.counts.n_svm_solves
+
+
+class SaddleSearch:
+    """The state of a cutting-plane search for one penalty.
+
+    Each round solves the master for a lower bound, then evaluates the saddle function between its
+    minimiser and the best point so far: moving only part of the way keeps the points from
+    jumping between the corners of the simplex.
+
+    Parameters
+    ----------
+    oracle : SaddleOracle
+    penalty : WeightPenalty
+    tol : float
+        Relative gap to reach.
+    """
+
+    def __init__(self, oracle: SaddleOracle, penalty: WeightPenalty, tol: float) -> None:
+        self.oracle = oracle
+        self.penalty = penalty
+        self.tol = tol
+        self.lower, self.upper = -np.inf, np.inf
+        self.best: Evaluation | None = None
+        self.history = History()
+        self._started = time.monotonic()
+        self._share = _STEP_OUT
+        self._outer: FloatArray | None = None
+
+    @property
+    def gap(self) -> float:
+        """Return the relative gap."""
+        return relative_gap(self.lower, self.upper)
+
+    def bound(self) -> None:
+        """Solve the master: raise the lower bound and find where the cuts are lowest."""
+        if not len(self.oracle.pool):
+            return
+        started = time.perf_counter()
+        master = solve_cut_master(self.oracle.pool, self.penalty)
+        self.oracle.counts.n_master_solves += 1
+        self.oracle.counts.add_time("master", started)
+        self.lower = max(self.lower, master.lower_bound)
+        self._outer = master.weights
+
+    def visit(self, weights: FloatArray) -> Evaluation:
+        """Evaluate a point and keep it if it is the best."""
+        found = self.oracle.evaluate(weights, self._wanted())
+        upper = objective_upper(found, self.penalty)
+        if upper < self.upper or self.best is None:
+            self.upper, self.best = upper, found
+        self.bound()
+        self.history.append(
+            lower=self.lower,
+            upper=self.upper,
+            value=upper,
+            seconds=time.monotonic() - self._started,
+            counts={"n_svm_solves": self.oracle.counts.n_svm_solves},
+        )
+        return found
+
+    def next_point(self) -> FloatArray:
+        """Return the point to evaluate next."""
+        if self._outer is None:
+            start = self.penalty.allowed.astype(np.float64)
+            uniform: FloatArray = start / start.sum()
+            return uniform
+        if self.best is None:
+            return self._outer
+        between = self._share * self._outer + (1.0 - self._share) * self.best.weights
+        between[between < 1e-9 * between.max()] = 0.0
+        point: FloatArray = between / between.sum()
+        return point
+
+    def step(self) -> None:
+        """Take one round.
+
+        Where the cuts were already accurate at the point visited, they are trusted next time and
+        the whole way to their minimiser is taken.
+        """
+        point = self.next_point()
+        known = self.oracle.pool.model(point)
+        left = self.upper - self.lower
+        found = self.visit(point)
+        error = found.upper_bound - known
+        self._share = 1.0 if error <= _TRUST * left else _STEP_OUT
+
+    def _wanted(self) -> float:
+        """Return the gap that the learner should reach: a share of what is left to close."""
+        if not np.isfinite(self.upper):
+            return np.inf
+        left = self.upper - max(self.lower, 0.0)
+        return max(0.1 * left, 0.2 * self.tol * abs(self.upper), 1e-14 * abs(self.upper))
+
+    def result(self, status: Status) -> KernelWeights:
+        """Return the best point with its interval."""
+        assert self.best is not None
+        return KernelWeights(
+            weights=self.best.weights,
+            lower_bound=self.lower,
+            upper_bound=self.upper,
+            gap=self.gap,
+            status=status,
+            solution=self.best.solution,
+            pool=self.oracle.pool,
+            counts=self.oracle.counts,
+            history=self.history,
+            seconds=time.monotonic() - self._started,
+        )
+
+
+def run_search(search: SaddleSearch, *, max_iter: int, deadline: float) -> Status:
+    """Take rounds until the gap is within tol or a limit is reached."""
+    search.bound()
+    idle = 0
+    for _ in range(max_iter):
+        before = (search.lower, search.upper)
+        search.step()
+        if search.gap <= search.tol:
+            return Status.CONVERGED
+        idle = idle + 1 if (search.lower, search.upper) == before else 0
+        if idle >= 5:
+            return Status.STALLED
+        if time.monotonic() >= deadline:
+            return Status.MAX_TIME
+    return Status.MAX_ITER
+
+
+def deadline_of(max_time: float | None) -> float:
+    """Return the moment, in time.monotonic, when to stop: never past the running solve's."""
+    seconds = min(np.inf if max_time is None else max_time, clock.remaining())
+    return time.monotonic() + seconds
+
+
+def as_learner(C: float | None, learner: Learner | None) -> Learner:
+    """Return the learner: ``SVC(C)`` unless one is given.
+
+    Raises
+    ------
+    ValueError
+        If neither or both are given.
+    """
+    if (C is None) == (learner is None):
+        raise ValueError(
+            f"give either C, for SVC(C), or learner, e.g. SVR(C=1.0), got C={C!r} and "
+            f"learner={learner!r}"
+        )
+    return SVC(C=validation.check_positive("C", C)) if learner is None else learner  # type: ignore[arg-type]
+
+
+def solve_kernel_weights(
+    grams: ArrayLike | Sequence[ArrayLike] | GramStack,
+    y: ArrayLike,
+    *,
+    C: float | None = None,
+    learner: Learner | None = None,
+    penalty: Penalty | None = None,
+    sample_weight: ArrayLike | None = None,
+    weights0: ArrayLike | None = None,
+    pool: CutPool | None = None,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    check: bool = True,
+) -> KernelWeights:
+    """Solve ``min over β ≥ 0, Σβ = 1 of [Σₜ max κ(uₜ) − ½ Σⱼ βⱼ uₜᵀKⱼuₜ] + penalty(β)``.
+
+    Every feasible dual point u gives the cut ``κ(u) − ½ Σ βⱼ uᵀKⱼu``, whatever the tolerance of
+    the solve it came from. The master problem over the cuts gives the lower bound by its own
+    dual, the learner's primal value the upper one; both are rounded outwards.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (q, n, n), sequence of (n, n) arrays, or GramStack
+        Symmetric positive semidefinite, float64 or float32; never copied if contiguous.
+    y : ndarray of shape (n,) or (t, n)
+        Labels ±1 or targets; several rows are tasks that share the weights.
+    C : float, optional
+        Of ``SVC(C)``; give either this or ``learner``.
+    learner : Learner, optional
+        E.g. ``SVR(C=1.0, epsilon=0.1)``.
+    penalty : NoPenalty, Ridge, Elastic or KSupport, optional
+        None is no penalty.
+    sample_weight : ndarray of shape (n,), optional
+        Multiplies C per sample.
+    weights0 : ndarray of shape (q,), optional
+        Where to start; by default the minimiser of the cuts in ``pool``, or equal weights.
+    pool : CutPool, optional
+        Cuts of the same Grams, targets, weights and learner, which are used and added to.
+    tol : float
+        Relative gap.
+    max_iter : int
+        Rounds: one learner solve each, sometimes two.
+    max_time : float, optional
+        Seconds; the deadline of the running solve (`kernelweave.kernels_core.clock`) holds too.
+    check : bool
+        Whether to check that the Grams are finite and symmetric.
+
+    Returns
+    -------
+    KernelWeights
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    Kelley's method as in Sonnenburg, Rätsch, Schäfer, Schölkopf, *Large scale multiple kernel
+    learning*, JMLR 2006, with a penalty, steps between the best and the outer point, inexact
+    solves and proven bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.qp_smo.saddle import Ridge, solve_kernel_weights
+    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> grams = np.stack([np.outer(x, x), np.eye(4)])
+    >>> s = solve_kernel_weights(grams, np.sign(x), C=10.0, penalty=Ridge(0.1))
+    >>> s.weights.round(2), bool(s.gap <= 1e-4)
+    (array([1., 0.]), True)
+    """
+    stack = grams if isinstance(grams, GramStack) else GramStack(grams, check=check)
+    chosen = as_learner(C, learner)
+    targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
+    if targets.shape[1:] != (stack.n_samples,):
+        raise ValueError(
+            f"y must have shape ({stack.n_samples},) or (t, {stack.n_samples}), got {np.shape(y)}"
+        )
+    validation.check_limits(tol, max_iter, max_time)
+    if pool is not None and pool.n_kernels != len(stack):
+        raise ValueError(f"pool holds cuts of {pool.n_kernels} kernels, grams {len(stack)}")
+    deadline = deadline_of(max_time)
+    oracle = SaddleOracle(stack, targets, chosen, _as_vector(sample_weight), pool)
+    form = (NoPenalty() if penalty is None else penalty).on(len(stack))
+    search = SaddleSearch(oracle, form, tol)
+    if weights0 is not None:
+        search.visit(check_weights(weights0, len(stack)))
+    status = run_search(search, max_iter=max_iter, deadline=deadline)
+    return search.result(status)
+
+
+def check_weights(weights: ArrayLike, n_kernels: int) -> FloatArray:
+    """Return weights on the simplex, scaled to sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, a weight is negative or not finite, or all are 0.
+    """
+    array = np.array(weights, dtype=np.float64)
+    if array.shape != (n_kernels,) or not np.isfinite(array).all() or (array < 0.0).any():
+        raise ValueError(f"weights must be {n_kernels} finite numbers at least 0, got {weights!r}")
+    if not array.sum() > 0.0:
+        raise ValueError("weights must not all be 0")
+    scaled: FloatArray = array / array.sum()
+    return scaled
+
+
+def _as_vector(values: ArrayLike | None) -> FloatArray | None:
+    return None if values is None else np.asarray(values, dtype=np.float64)
