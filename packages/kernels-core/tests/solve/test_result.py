@@ -31,6 +31,7 @@ def test_every_status_says_what_to_try_unless_it_succeeded() -> None:
         Status.CONVERGED,
         Status.NEGLIGIBLE,
         Status.STATIONARY,
+        Status.CYCLED,
     ]
 
 
