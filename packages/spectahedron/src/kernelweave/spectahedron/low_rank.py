@@ -69,7 +69,7 @@ class LowRank:
         random_state: np.random.RandomState,
         *,
         dtype: str = "float64",
-        rank: int = 4,
+        rank: int = 5,
         inner_fraction: float = 0.3,
     ) -> LowRankState:
         """Start at the leading eigenvectors of D for a balanced α.
@@ -82,7 +82,7 @@ class LowRank:
             Unused: the method is deterministic.
         dtype : {"float64", "float32"}, default="float64"
             Precision of the Gram matrices.
-        rank : int, default=4
+        rank : int, default=5
             Columns of the first factor, 2 at least: a single column can stop at a point that is
             not optimal.
         inner_fraction : float, default=0.3
