@@ -202,6 +202,39 @@ def _direction(
 
 
 @njit(**_JIT)
+def _step_length(a, lam, free, scale, beta, z, over, room, s, ds, x, dz, fill, squared, is_close):
+    """Return a step that stays inside and does not overshoot along the Newton direction.
+
+    The barrier function is convex along the line: a step is cut in half while its slope there is
+    more than half of what it was, upwards.
+    """
+    q = beta.size
+    step = _longest(s, ds, 1.0 / 0.99)
+    step = _longest(beta, x[:q], step)
+    step = _longest(z, dz, step)
+    step = 0.99 * _longest(over, -dz, step)
+    if room - step * fill <= 0.0:
+        step = 0.99 * room / fill
+    while step > 1e-12 and not is_close:
+        slope = scale * (x[q] + a @ x[:q]) - (ds / (s + step * ds)).sum()
+        for j in range(q):
+            new = beta[j] + step * x[j]
+            slope -= x[j] / new
+            if free[j]:
+                share = z[j] + step * dz[j]
+                ratio = new / share
+                slope += scale * lam * ratio * (2.0 * x[j] - ratio * dz[j])
+                slope -= dz[j] / share - dz[j] / (over[j] - step * dz[j])
+            else:
+                slope += 2.0 * scale * lam * new * x[j]
+        slope += fill / (room - step * fill)
+        if slope <= 0.5 * squared:
+            break
+        step *= 0.5
+    return step
+
+
+@njit(**_JIT)
 def solve_master(kappa, G, a, lam, free, capacity, tol, max_iter, beta, z, mu):
     """Follow the central path of the master problem by Newton's method.
 
@@ -260,28 +293,9 @@ def solve_master(kappa, G, a, lam, free, capacity, tol, max_iter, beta, z, mu):
         size = np.sqrt(max(squared, 0.0))
         ds = x[q] + G @ x[:q]
         fill = dz[free].sum()
-        step = _longest(s, ds, 1.0 / 0.99)
-        step = _longest(beta, x[:q], step)
-        step = _longest(z, dz, step)
-        step = 0.99 * _longest(over, -dz, step)
-        if room - step * fill <= 0.0:
-            step = 0.99 * room / fill
-        while step > 1e-12:
-            slope = scale * (x[q] + a @ x[:q]) - (ds / (s + step * ds)).sum()
-            for j in range(q):
-                new = beta[j] + step * x[j]
-                slope -= x[j] / new
-                if free[j]:
-                    share = z[j] + step * dz[j]
-                    ratio = new / share
-                    slope += scale * lam * ratio * (2.0 * x[j] - ratio * dz[j])
-                    slope -= dz[j] / share - dz[j] / (over[j] - step * dz[j])
-                else:
-                    slope += 2.0 * scale * lam * new * x[j]
-            slope += fill / (room - step * fill)
-            if slope <= 0.5 * squared or size < 0.25:
-                break
-            step *= 0.5
+        step = _step_length(
+            a, lam, free, scale, beta, z, over, room, s, ds, x, dz, fill, squared, size < 0.25
+        )
         s += step * ds
         beta += step * x[:q]
         z += step * dz

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+from kernelweave.kernels_core import config_context
+from kernelweave.qp_smo.saddle import GramStack
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_and_forms_equal_numpy(problem, dtype):
+    grams, y, _ = problem
+    grams = grams.astype(dtype)
+    stack = GramStack(grams)
+    weights = np.array([0.2, 0.0, 0.5, 0.3])
+    expected = np.einsum("j,jkl->kl", weights, grams.astype(float))
+    np.testing.assert_allclose(stack.combine(weights), expected, rtol=1e-14, atol=1e-14)
+    u = y * np.linspace(0, 1, y.size)
+    forms = stack.quadratic_forms(u)
+    exact = np.einsum("k,jkl,l->j", u, grams.astype(float), u)
+    np.testing.assert_allclose(forms, exact, rtol=1e-11)
+    assert (forms >= exact * (1 - 1e-15)).all()
+
+
+def test_grams_are_not_copied_and_a_list_serves(problem):
+    grams, _, _ = problem
+    assert all(np.shares_memory(K, grams) for K in GramStack(grams).matrices)
+    assert len(GramStack(list(grams))) == len(grams)
+
+
+def test_threads_give_the_same_bits():
+    K = np.random.default_rng(0).random((3, 2100, 2100))
+    K = K + K.transpose(0, 2, 1)
+    stack, u = GramStack(K, check=False), np.ones(2100)
+    weights = np.array([0.1, 0.2, 0.7])
+    with config_context(n_threads=1):
+        one, forms = stack.combine(weights), stack.quadratic_forms(u)
+    with config_context(n_threads=2):
+        assert np.array_equal(stack.combine(weights), one)
+        assert np.array_equal(stack.quadratic_forms(u), forms)
+
+
+@pytest.mark.parametrize(
+    ("grams", "message"),
+    [
+        (np.zeros((0, 2, 2)), "q >= 1"),
+        (np.eye(2), "shape"),
+        ([np.eye(2), np.eye(3)], "one shape"),
+        (np.array([[[1.0, np.nan], [np.nan, 1.0]]]), r"grams\[0\]"),
+        (np.array([[[1.0, 2.0], [0.0, 1.0]]]), "symmetric"),
+    ],
+)
+def test_bad_grams_are_named(grams, message):
+    with pytest.raises(ValueError, match=message):
+        GramStack(grams)
