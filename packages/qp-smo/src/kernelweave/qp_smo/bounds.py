@@ -55,12 +55,13 @@ def best_intercept(problem: BoxProblem, f: FloatArray) -> float:
     else:
         points = np.concatenate([residual - problem.epsilon, residual + problem.epsilon])
         jumps = np.concatenate([problem.upper, -problem.lower])
-    order = np.argsort(points)
-    slopes = np.cumsum(jumps[order])
+    # methods, not functions of numpy: a third of the time at a hundred samples
+    order = points.argsort()
+    slopes = jumps[order].cumsum()
     total = float(problem.upper.sum())
     slack = 1e-12 * float(slopes[-1])
-    left = int(np.searchsorted(slopes, total - slack))
-    right = int(np.searchsorted(slopes, total + slack, side="right"))
+    left = int(slopes.searchsorted(total - slack))
+    right = int(slopes.searchsorted(total + slack, side="right"))
     last = points.size - 1
     return float(0.5 * (points[order[min(left, last)]] + points[order[min(right, last)]]))
 

@@ -57,7 +57,7 @@ class Outcome:
 
 @dataclass
 class _Progress:
-    """The running point of `solve_by_smo` and what it has cost."""
+    """The running point of `solve_by_smo`, whether it started at the optimum, and its cost."""
 
     u: FloatArray
     f: FloatArray
@@ -65,6 +65,7 @@ class _Progress:
     rows: float = 0.0
     steps_newton: int = 0
     status: SolveStatus = SolveStatus.CONVERGED
+    optimal: bool = False
 
 
 def _start(problem: BoxProblem, start: FloatArray | None, tol: float) -> _Progress:
@@ -78,6 +79,8 @@ def _start(problem: BoxProblem, start: FloatArray | None, tol: float) -> _Progre
     if left > tol:
         # From a good start one cheap Newton step replaces many pairs.
         _newton(problem, at, 1.0, min(_MAX_FREE, round((1.5 * n * n) ** (1 / 3))))
+        left = _njit_point.violation(p.p, at.f, at.u, p.lower, p.upper, p.epsilon)
+    at.optimal = left <= tol
     return at
 
 
@@ -121,7 +124,8 @@ def solve_by_smo(problem: BoxProblem, start: FloatArray | None, budget: Budget) 
     n = problem.n_samples
     at = _start(problem, start, budget.tol)
     work = min(float(_FIRST_STEPS * n * n), _MOST_WORK)
-    _smo_phase(problem, at, budget, _FIRST_TOL, _FIRST_STEPS * n + 500)
+    if not at.optimal:
+        _smo_phase(problem, at, budget, _FIRST_TOL, _FIRST_STEPS * n + 500)
     rounds = 0
     while True:
         over = at.n_iter >= budget.max_iter or budget.expired

@@ -52,7 +52,7 @@ class BoxProblem:
     @cached_property
     def diagonal(self) -> FloatArray:
         """Return the diagonal of K in float64."""
-        return np.ascontiguousarray(np.diagonal(self.K), dtype=np.float64)
+        return self.K.diagonal().astype(np.float64)
 
     def restricted(self, samples: NDArray[np.intp]) -> BoxProblem:
         """Return the problem of some samples, with a copy of their part of K."""

@@ -70,7 +70,8 @@ def _vector(name: str, values: ArrayLike, n: int) -> FloatArray:
     if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array))[0]
         raise ValueError(f"{name} must be finite, got {array[bad]} at position {bad}")
-    return np.ascontiguousarray(array)
+    # A read-only argument would be another specialisation of the compiled code.
+    return np.ascontiguousarray(array) if array.flags.writeable else array.copy()
 
 
 def check_positive(name: str, value: float, *, allow_zero: bool = False) -> float:
@@ -136,5 +137,5 @@ def check_targets(y: ArrayLike, bound: FloatArray) -> FloatArray:
 
 
 def check_start(alpha0: ArrayLike | None, n: int) -> FloatArray | None:
-    """Return the warm start as a fresh array of shape (n,), or None."""
-    return None if alpha0 is None else _vector("alpha0", alpha0, n).copy()
+    """Return the warm start as an array of shape (n,), or None."""
+    return None if alpha0 is None else _vector("alpha0", alpha0, n)
