@@ -14,6 +14,8 @@ PACKAGES = {
     "kernelweave.qp_smo": "Support vector machine duals on a Gram matrix.",
     "kernelweave.qp_smo.saddle": "The saddle over kernel weights on the simplex.",
     "kernelweave.spectahedron": "Kernels learned over positive semidefinite matrices.",
+    "kernelweave.mkl_sparse": "Sparse weights of a dictionary: Algorithm 1, estimators, paths.",
+    "kernelweave.relaxations": "Lower bounds, certificates and global optima of sparse weights.",
     "kernelweave.workbench": "Tables, saved models and pictures behind the command line.",
 }
 # values, which have no docstring of their own at the place where they are exported

@@ -1,0 +1,35 @@
+"""What this package registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
+
+_TRIPLES = tuple(("dictionary", learner, "sparse-simplex") for learner in ("svc", "svr"))
+
+
+@hookimpl
+def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -> None:
+    register(
+        AlgorithmSpec(
+            name="smkl-best-response",
+            target="kernelweave.mkl_sparse.algorithm:BestResponse",
+            accepts=_TRIPLES,
+            tasks=("classification", "regression"),
+            paper="Bertsimas, Iglesias and Johnson 2025, Algorithm 1",
+            summary="alternating best response from several starts, with a proven lower bound",
+            scaling={"m": 2.3, "q": 1.0},
+        )
+    )
+
+
+@hookimpl
+def kernelweave_register_constraints(register: Callable[[ComponentSpec], None]) -> None:
+    register(
+        ComponentSpec(
+            name="sparse-simplex",
+            target="kernelweave.mkl_sparse.constraint:SparseSimplex",
+            summary="{β ≥ 0, Σβ = 1, ‖β‖₀ ≤ k₀} with λ‖β‖²",
+        )
+    )

@@ -1,0 +1,188 @@
+"""Algorithm 1 for the driver: several starts, one pool of cuts, a proven lower bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.result import Status
+from kernelweave.qp_smo.saddle import (
+    GramStack,
+    KSupport,
+    Ridge,
+    SaddleOracle,
+    WeightPenalty,
+    solve_cut_master,
+)
+from numpy.typing import NDArray
+
+from .best_response import BestResponseRun, Ending
+from .projection import check_k0
+from .starts import starting_weights
+
+FloatArray = NDArray[np.float64]
+
+
+def oracle_of(problem: Problem) -> SaddleOracle:
+    """Return the saddle function of a dictionary problem."""
+    problem.constraint.validate()
+    grams = problem.family.fit_grams(problem.X).grams
+    weight = problem.sample_weight
+    return SaddleOracle(
+        GramStack(grams, check=False),
+        np.asarray(problem.targets, dtype=np.float64),
+        problem.learner,
+        None if weight is None else np.asarray(weight, dtype=np.float64),
+    )
+
+
+@dataclass
+class BestResponseState:
+    """Where the runs are.
+
+    Attributes
+    ----------
+    starts : list of ndarray of shape (q,)
+        Still to run.
+    run : BestResponseRun
+        The run in progress.
+    runs : list of BestResponseRun
+        All runs so far, the present one last.
+    """
+
+    oracle: SaddleOracle
+    relaxed: WeightPenalty
+    options: dict[str, Any]
+    run_limit: int
+    starts: list[FloatArray]
+    runs: list[BestResponseRun] = field(default_factory=list)
+    lower: float = -math.inf
+    n_bounded: int = 0
+
+    @property
+    def run(self) -> BestResponseRun:
+        """Return the run in progress."""
+        return self.runs[-1]
+
+    @property
+    def champion(self) -> BestResponseRun:
+        """Return the run with the best weights."""
+        return min(self.runs, key=lambda run: run.upper)
+
+    def begin(self) -> None:
+        """Begin the next run and go on to its first sparse weights."""
+        run = BestResponseRun(oracle=self.oracle, weights=self.starts.pop(0), **self.options)
+        self.runs.append(run)
+        run.evaluate()
+        if run.best is None:
+            run.step()
+
+
+class BestResponse:
+    """Alternating best response on ``min over sparse β of F(β)``.
+
+    It promises a mutual best response, not the optimum. Every learner solve also gives a cut, and
+    the k-support relaxation over all cuts is a proven lower bound.
+    """
+
+    def init(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        *,
+        init: Any = "random",
+        n_init: int = 1,
+        epsilon: float = 1e-2,
+        patience: int = 3,
+        run_limit: int = 50,
+        cap: float | None = None,
+        warm: str = "sparse",
+    ) -> BestResponseState:
+        """Draw the starts and evaluate the first.
+
+        Parameters
+        ----------
+        problem : Problem
+            A dictionary, a learner and a `SparseSimplex`.
+        random_state : RandomState
+        init, n_init, warm
+            See `starting_weights`.
+        epsilon : float
+            The paper's ε: the absolute fall of the objective that counts.
+        patience : int
+            Iterations without such a fall that end a run.
+        run_limit : int
+            Iterations of one run at most.
+        cap : float, optional
+            See `project_sparse_simplex`.
+        """
+        oracle = oracle_of(problem)
+        q = len(oracle.grams)
+        lam, k0 = float(problem.constraint.lam), check_k0(problem.constraint.k0, q)
+        starts = starting_weights(
+            oracle, init, lam=lam, k0=k0, n_init=n_init, warm=warm, random_state=random_state
+        )
+        options = {
+            "penalty": Ridge(lam).on(q),
+            "lam": lam,
+            "k0": k0,
+            "tol": epsilon,
+            "patience": patience,
+            "cap": cap,
+        }
+        relaxed = KSupport(lam, k0).on(q)
+        state = BestResponseState(oracle, relaxed, options, run_limit, starts)
+        state.begin()
+        return state
+
+    def step(self, state: BestResponseState) -> BestResponseState:
+        """Take one step of the present run, or begin the next one."""
+        if state.run.ending is Ending.RUNNING and len(state.run.objectives) > state.run_limit:
+            state.run.ending = Ending.MAX_ITER
+        if state.run.ending is Ending.RUNNING:
+            state.run.step()
+        elif state.starts:
+            state.begin()
+        return state
+
+    def gap(self, state: BestResponseState) -> tuple[float, float]:
+        """Return the relaxation over all cuts so far, and the best objective."""
+        pool = state.oracle.pool
+        if len(pool) > state.n_bounded:
+            state.lower = max(state.lower, solve_cut_master(pool, state.relaxed).lower_bound)
+            state.n_bounded = len(pool)
+        upper = state.champion.upper
+        return min(state.lower, upper), upper
+
+    def best(self, state: BestResponseState) -> FloatArray:
+        """Return the best weights, shape (q,)."""
+        best = state.champion.best
+        assert best is not None
+        return best.weights
+
+    def solution(self, state: BestResponseState) -> Any:
+        """Return the learner's solution at the best weights."""
+        best = state.champion.best
+        assert best is not None
+        return best.solution
+
+    def counts(self, state: BestResponseState) -> Mapping[str, int]:
+        """Return learner solves, runs, and the period of the cycle that ended the best run."""
+        return {
+            "n_svm_solves": state.oracle.counts.n_svm_solves,
+            "n_runs": len(state.runs),
+            "cycle_period": state.champion.period,
+        }
+
+    def outcome(self, state: BestResponseState) -> Status | None:
+        """Return a status once the last run has ended."""
+        if state.run.ending is Ending.RUNNING or state.starts:
+            return None
+        ending = state.champion.ending
+        if ending is Ending.MAX_ITER:
+            return Status.MAX_ITER
+        return Status.CYCLED if ending is Ending.CYCLE else Status.STATIONARY

@@ -1,0 +1,123 @@
+"""Alternating best response (Algorithm 1 of the sparse multiple kernel learning paper)."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+import numpy as np
+from kernelweave.qp_smo.saddle import Evaluation, SaddleOracle, WeightPenalty, objective_upper
+from numpy.typing import NDArray
+
+from .projection import project_sparse_simplex
+
+FloatArray = NDArray[np.float64]
+
+# An accuracy of the learner's own interval that no later digit of the iterates depends on.
+LEARNER_GAP = 1e-9
+
+
+class Ending(enum.Enum):
+    """How a run of Algorithm 1 ended; the value is a sentence."""
+
+    RUNNING = "the run goes on"
+    FIXED_POINT = "the weights are a best response to their own duals: a mutual best response"
+    CYCLE = "the weights repeat with a period above one: the best of the cycle is kept"
+    PATIENCE = "the objective did not fall by tol for as many iterations as patience allows"
+    MAX_ITER = "the iteration limit was reached"
+
+
+@dataclass
+class BestResponseRun:
+    """One run of Algorithm 1 from one start.
+
+    The learner is solved at β, the penalised forms ``w = d/4λ`` are projected onto the sparse
+    simplex, and so on. Every objective is that of the weights it stands beside, the first
+    weights' included, and the best weights are kept with their own objective.
+
+    Parameters
+    ----------
+    oracle : SaddleOracle
+    penalty : WeightPenalty
+        The ridge, for the objective.
+    lam, tol : float
+        ``tol`` is absolute, as in the paper.
+    k0, patience : int
+    cap : float or None
+        See `project_sparse_simplex`.
+    weights : ndarray of shape (q,)
+        Where to start. Weights that are not sparse (a relaxation's) make the first duals only.
+
+    Attributes
+    ----------
+    objectives : list of float
+        ``F(β⁰), F(β¹), …`` as primal upper bounds.
+    best : Evaluation or None
+        At the sparse weights of the least objective so far.
+    upper : float
+        That objective.
+    ending : Ending
+        How the run ended.
+    saved_value, saved_weights : float, ndarray of shape (q,)
+        What the printed algorithm returns: the last weights whose objective fell by tol, the
+        start not counted.
+    period : int
+        Of the cycle that ended the run, 1 for a fixed point, 0 else.
+    """
+
+    oracle: SaddleOracle
+    penalty: WeightPenalty
+    lam: float
+    k0: int
+    tol: float
+    patience: int
+    cap: float | None
+    weights: FloatArray
+    objectives: list[float] = field(default_factory=list)
+    best: Evaluation | None = None
+    upper: float = np.inf
+    saved_value: float = np.inf
+    saved_weights: FloatArray | None = None
+    ending: Ending = Ending.RUNNING
+    period: int = 0
+    _forms: FloatArray = field(default_factory=lambda: np.zeros(0))
+    _seen: list[FloatArray] = field(default_factory=list)
+    _idle: int = 0
+
+    def evaluate(self) -> None:
+        """Solve the learner at the weights and record their objective."""
+        scale = abs(self.objectives[-1]) if self.objectives else 0.0
+        want = LEARNER_GAP * scale if scale > 0.0 else 0.0
+        found = self.oracle.evaluate(self.weights, want)
+        value = objective_upper(found, self.penalty)
+        self.objectives.append(value)
+        self._seen.append(self.weights)
+        self._forms = found.forms
+        sparse = np.count_nonzero(self.weights) <= self.k0
+        if sparse and value < self.upper:
+            self.upper, self.best = value, found
+        if len(self.objectives) > 1:
+            self._judge(value)
+
+    def respond(self) -> None:
+        """Replace the weights by the best response to the last duals."""
+        self.weights = project_sparse_simplex(self._forms / (4.0 * self.lam), self.k0, cap=self.cap)
+
+    def step(self) -> None:
+        """Respond and evaluate, unless the response has been seen before."""
+        self.respond()
+        for back, old in enumerate(reversed(self._seen), start=1):
+            if np.abs(self.weights - old).max() <= 1e-9:
+                self.period = back
+                self.ending = Ending.FIXED_POINT if back == 1 else Ending.CYCLE
+                return
+        self.evaluate()
+
+    def _judge(self, value: float) -> None:
+        if self.saved_value - value < self.tol:
+            self._idle += 1
+        else:
+            self._idle = 0
+            self.saved_value, self.saved_weights = value, self.weights
+        if self._idle >= self.patience:
+            self.ending = Ending.PATIENCE

@@ -1,0 +1,135 @@
+"""Where Algorithm 1 starts: random supports, given weights, or the weights of a relaxation."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from kernelweave.qp_smo.saddle import (
+    KSupport,
+    SaddleOracle,
+    SaddleSearch,
+    check_weights,
+    deadline_of,
+    run_search,
+)
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+
+RELAXATIONS = ("sdp-3x3", "soc-random")
+STARTS = ("random", "saddle", *RELAXATIONS)
+_PACKAGE = "kernelweave.relaxations"
+
+
+def random_support(n_kernels: int, k0: int, random_state: np.random.RandomState) -> FloatArray:
+    """Return equal weights on k₀ kernels drawn without replacement, shape (q,)."""
+    weights = np.zeros(n_kernels)
+    weights[random_state.permutation(n_kernels)[:k0]] = 1.0 / k0
+    return weights
+
+
+def largest_kept(weights: FloatArray, k0: int) -> FloatArray:
+    """Return the k₀ largest weights, rescaled to sum to 1; of equal ones those of lowest index."""
+    kept = np.argsort(-weights, kind="stable")[:k0]
+    sparse = np.zeros_like(weights)
+    sparse[kept] = weights[kept]
+    scaled: FloatArray = sparse / sparse.sum()
+    return scaled
+
+
+def relaxed_weights(oracle: SaddleOracle, name: str, lam: float, k0: int) -> FloatArray:
+    """Return the dense weights of a relaxation, shape (q,).
+
+    Parameters
+    ----------
+    oracle : SaddleOracle
+        Its pool receives the cuts of ``"saddle"``.
+    name : {"saddle", "sdp-3x3", "soc-random"}
+        ``"saddle"`` is the full relaxation by cutting planes; the others need
+        kernelweave-relaxations.
+    lam : float
+    k0 : int
+
+    Raises
+    ------
+    ImportError
+        Naming the package to install.
+    """
+    if name == "saddle":
+        search = SaddleSearch(oracle, KSupport(lam, k0).on(len(oracle.grams)), 1e-4)
+        run_search(search, max_iter=200, deadline=deadline_of(None))
+        assert search.best is not None
+        return search.best.weights
+    bound = _relaxations(name).lower_bound(
+        oracle.grams.matrices,
+        oracle.targets,
+        learner=oracle.learner,
+        lam=lam,
+        k0=k0,
+        relaxation=name,
+        sample_weight=oracle.sample_weight,
+        check=False,
+    )
+    weights: FloatArray = bound.weights
+    return weights
+
+
+def _relaxations(name: str) -> Any:
+    # the dependency runs the other way: the package is looked for only when a start asks for it
+    try:
+        return import_module(_PACKAGE)
+    except ModuleNotFoundError as error:
+        if error.name != _PACKAGE:
+            raise
+        raise ImportError(
+            f"init={name!r} needs kernelweave-relaxations, which is not installed: "
+            "pip install kernelweave-relaxations, or use init='saddle'"
+        ) from error
+
+
+def starting_weights(
+    oracle: SaddleOracle,
+    init: str | ArrayLike,
+    *,
+    lam: float,
+    k0: int,
+    n_init: int,
+    warm: str,
+    random_state: np.random.RandomState,
+) -> list[FloatArray]:
+    """Return the starts of Algorithm 1.
+
+    Parameters
+    ----------
+    oracle : SaddleOracle
+    init : {"random", "saddle", "sdp-3x3", "soc-random"} or array-like of shape (q,)
+    lam : float
+    k0, n_init : int
+        ``n_init`` random supports; the first start is the one of ``init`` where that is another.
+    warm : {"sparse", "dense"}
+        Whether relaxed or given weights are cut to their k₀ largest (the paper's text) or used as
+        they are for the first duals (its program, which rounds them to four decimals).
+    random_state : RandomState
+
+    Raises
+    ------
+    ValueError
+        If an argument is not among these.
+    """
+    q = len(oracle.grams)
+    if warm not in ("sparse", "dense"):
+        raise ValueError(f"warm must be 'sparse' or 'dense', got {warm!r}")
+    if isinstance(init, str):
+        if init not in STARTS:
+            raise ValueError(f"init must be one of {STARTS} or weights, got {init!r}")
+        first = None if init == "random" else relaxed_weights(oracle, init, lam, k0)
+        if first is not None and warm == "dense":
+            first = first.round(4)
+    else:
+        first = check_weights(init, q)
+    starts = [] if first is None else [first if warm == "dense" else largest_kept(first, k0)]
+    while len(starts) < n_init:
+        starts.append(random_support(q, k0, random_state))
+    return starts

@@ -1,0 +1,114 @@
+import pickle
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import KernelDictionary, NotPSDError
+from kernelweave.kernels_core.kernels import RBF, Linear, PrecomputedGrams
+from kernelweave.kernels_core.testing import check_estimator
+from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.svm import SVC
+
+KERNELS = [Linear(), RBF(0.1), RBF(1.0)]
+
+
+def data(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    return X, np.where(X[:, 0] + X[:, 1] ** 2 > 0.7, "in", "out")
+
+
+@pytest.mark.filterwarnings("ignore:Skipping check")
+@pytest.mark.parametrize("kind", [SparseMKLClassifier, SparseMKLRegressor])
+def test_scikit_learn_and_our_checks(kind):
+    check_estimator(kind())
+
+
+@pytest.mark.parametrize("kernels", [None, KERNELS, KernelDictionary(KERNELS)])
+def test_fit_finds_at_most_k0_kernels(kernels):
+    X, y = data()
+    model = SparseMKLClassifier(kernels, k0=2).fit(X, y)
+    assert len(model.support_) <= 2
+    assert model.weights_.sum() == pytest.approx(1.0)
+    assert len(model.kernel_names_) == len(model.weights_)
+    assert model.certificate_.lower_bound <= model.result_.value
+    assert model.score(X, y) > 0.8
+    same = SVC(kernel=pickle.loads(pickle.dumps(model.kernel_)), C=1.0, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(
+        same.decision_function(X), model.decision_function(X), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_precomputed_equals_the_kernels_themselves():
+    X, y = data()
+    order = np.lexsort(X.T[::-1])  # the order in which equal samples are merged
+    X, y = X[order], y[order]
+    grams = KernelDictionary(KERNELS).fit_grams(X).grams
+    a = SparseMKLClassifier(KERNELS, k0=2).fit(X, y)
+    b = SparseMKLClassifier("precomputed", k0=2).fit(grams, y)
+    np.testing.assert_allclose(a.weights_, b.weights_, rtol=1e-12)
+    np.testing.assert_allclose(a.decision_function(X), b.decision_function(grams), rtol=1e-9)
+    with pytest.raises(ValueError, match="Gram matrices"):
+        b.predict(grams[:2])
+
+
+def test_precomputed_is_sliced_by_cross_validation():
+    X, y = data()
+    grams = KernelDictionary(KERNELS).fit_grams(X).grams
+    stack = PrecomputedGrams(grams)
+    scores = cross_val_score(SparseMKLClassifier("precomputed", k0=1), stack, y, cv=4)
+    plain = cross_val_score(SparseMKLClassifier(KERNELS, k0=1), X, y, cv=4)
+    np.testing.assert_array_equal(scores, plain)
+    search = GridSearchCV(SparseMKLClassifier("precomputed"), {"k0": [1, 2]}, cv=3).fit(stack, y)
+    assert search.predict(stack).shape == y.shape
+
+
+def test_a_weight_of_zero_is_no_sample_precomputed():
+    X, y = data()
+    grams = KernelDictionary(KERNELS).fit_grams(X).grams
+    weight = np.ones(len(y))
+    weight[:5] = 0.0
+    a = SparseMKLClassifier("precomputed", k0=1).fit(grams, y, weight)
+    rest = grams[:, 5:, 5:]
+    b = SparseMKLClassifier("precomputed", k0=1).fit(rest, y[5:])
+    np.testing.assert_allclose(a.decision_function(grams)[5:], b.decision_function(rest), rtol=1e-9)
+
+
+def test_indefinite_matrices_are_named_and_refused():
+    _, y = data()
+    bad = np.stack([np.eye(40), np.ones((40, 40)) - np.eye(40)])
+    with pytest.raises(NotPSDError, match=r"X\[1\].*smallest eigenvalue -1"):
+        SparseMKLClassifier("precomputed").fit(bad, y)
+
+
+def test_classes_share_the_weights():
+    X, _ = data(60)
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = SparseMKLClassifier(k0=2).fit(X, y)
+    assert model.dual_coef_.shape == (3, 60)
+    assert model.score(X, y) > 0.8
+
+
+def test_unknown_algorithms_and_absent_packages_are_named(monkeypatch):
+    from kernelweave.kernels_core.exceptions import UnknownNameError
+    from kernelweave.mkl_sparse import estimators
+
+    X, y = data()
+    with pytest.raises(UnknownNameError, match="smkl"):
+        SparseMKLClassifier(algorithm="smkl-nothing").fit(X, y)
+
+    def absent(name):
+        raise UnknownNameError(name)
+
+    monkeypatch.setattr(estimators, "get_algorithm", absent)
+    with pytest.raises(ImportError, match="kernelweave-relaxations"):
+        SparseMKLClassifier(algorithm="smkl-global").fit(X, y)
+
+
+def test_a_start_of_an_absent_package_names_it(monkeypatch):
+    import sys
+
+    X, y = data()
+    monkeypatch.setitem(sys.modules, "kernelweave.relaxations", None)
+    with pytest.raises(ImportError, match="kernelweave-relaxations"):
+        SparseMKLClassifier(init="sdp-3x3").fit(X, y)

@@ -1,0 +1,16 @@
+from .bounds import Bound, lower_bound
+from .branch_and_bound import GlobalOptimum, SupportSearch, solve_global
+from .certify import certify
+from .model import misdp
+
+__all__ = [
+    "Bound",
+    "GlobalOptimum",
+    "SupportSearch",
+    "__version__",
+    "certify",
+    "lower_bound",
+    "misdp",
+    "solve_global",
+]
+__version__: str

@@ -1,0 +1,346 @@
+"""Lower bounds of sparse multiple kernel learning: six relaxations, each with its proof."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from kernelweave.qp_smo.feasible import starting_point, to_grid
+from kernelweave.qp_smo.saddle import (
+    GramStack,
+    KSupport,
+    Learner,
+    SaddleOracle,
+    SaddleSearch,
+    as_learner,
+    deadline_of,
+    lower_bound_from,
+    run_search,
+)
+from numpy.typing import ArrayLike, NDArray
+
+from .model import (
+    Model,
+    SparseProblem,
+    base_model,
+    couple_diagonal,
+    couple_matrix,
+    couple_pairs,
+    couple_vectors,
+    solve_model,
+)
+
+FloatArray = NDArray[np.float64]
+
+RELAXATIONS = ("saddle", "full-sdp", "sdp-3x3", "soc", "soc-random", "soc-diagonal")
+# Dual weights below this share of their sum are raised to it: the proof divides by them.
+_SMALLEST_SHARE = 1e-12
+_UNIT = 2.0**-53
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound of the sparse optimum.
+
+    Attributes
+    ----------
+    bound : float
+        Proven: computed here from a feasible dual point, rounded down, whatever the solver did.
+    value : float
+        The relaxation's value as its solver reports it (for ``"saddle"`` its upper bound); not a
+        proof.
+    weights : ndarray of shape (q,)
+        The relaxation's β, dense in general.
+    gap : float
+        ``(value − bound)/max(|value|, |bound|)``: what the proof lost.
+    relaxation, solver : str
+    seconds : float
+    n_svm_solves : int
+        Of ``"saddle"``, else 0.
+    """
+
+    bound: float
+    value: float
+    weights: FloatArray
+    gap: float
+    relaxation: str
+    solver: str
+    seconds: float
+    n_svm_solves: int = 0
+
+
+def as_problem(
+    grams: Any,
+    y: Any,
+    *,
+    C: float | None,
+    lam: float,
+    k0: int,
+    learner: Learner | None = None,
+    sample_weight: ArrayLike | None = None,
+    check: bool = True,
+) -> SparseProblem:
+    """Check and gather what every relaxation needs."""
+    stack = grams if isinstance(grams, GramStack) else GramStack(grams, check=check)
+    targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
+    if targets.shape[1] != stack.n_samples:
+        raise ValueError(f"y must have {stack.n_samples} samples, got shape {np.shape(y)}")
+    k0 = KSupport(lam, k0).on(len(stack)).capacity
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    return SparseProblem(stack, targets, as_learner(C, learner), float(lam), k0, weight)
+
+
+def lower_bound(
+    grams: ArrayLike | Sequence[ArrayLike] | GramStack,
+    y: ArrayLike,
+    *,
+    C: float | None = None,
+    lam: float,
+    k0: int,
+    relaxation: str = "saddle",
+    solver: str | None = None,
+    learner: Learner | None = None,
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-5,
+    n_vectors: int = 100,
+    random_state: int = 0,
+    max_time: float | None = None,
+    check: bool = True,
+) -> Bound:
+    """Bound ``min over β ≥ 0, Σβ = 1, ‖β‖₀ ≤ k₀ of max κ(u) − ½uᵀK(β)u + λ‖β‖²`` from below.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (q, n, n), sequence of (n, n) arrays, or GramStack
+        Symmetric positive semidefinite.
+    y : ndarray of shape (n,) or (t, n)
+        Labels ±1 or targets; rows are tasks.
+    C : float, optional
+        Of ``SVC(C)``; give either this or ``learner``.
+    lam : float
+    k0 : int
+    relaxation : str
+        ``"saddle"``: cutting planes with the squared k-support norm; it has the value of the full
+        semidefinite relaxation (14) and needs no conic solver. ``"full-sdp"``: (14) as a linear
+        matrix inequality, for n up to about 150. ``"sdp-3x3"``: (18). ``"soc"``: (16).
+        ``"soc-random"``: (17). ``"soc-diagonal"``: (15), for Gram matrices that commute.
+    solver : str, optional
+        A cvxpy solver, ``"CLARABEL"`` by default; ``"SCS"`` and, with a licence, ``"MOSEK"``.
+    learner : Learner, optional
+    sample_weight : ndarray of shape (n,), optional
+    tol : float
+        Relative gap of ``"saddle"``.
+    n_vectors, random_state : int
+        Of ``"soc-random"``: how many unit vectors, from ``numpy.random.default_rng``.
+    max_time : float, optional
+        Seconds, for ``"saddle"``.
+    check : bool
+        Whether to check that the Grams are finite and symmetric.
+
+    Returns
+    -------
+    Bound
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or the Grams of ``"soc-diagonal"`` do not commute.
+
+    Notes
+    -----
+    Bertsimas, Iglesias, Johnson, *Sparse multiple kernel learning*, 2025, section 4. From the
+    solver's multipliers come u and a split ``u = Σ vₗ`` with shares ``aₗ``; for positive
+    semidefinite K, ``uᵀKu ≤ Σ vₗᵀKvₗ/aₗ``, so that ``κ(u) − ½Σⱼβⱼ Σₗ vₗᵀKⱼvₗ/aₗ`` plus the least
+    penalty is a bound for any u and any split. That is what is evaluated, with u exactly feasible.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.relaxations import lower_bound
+    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> grams = np.stack([np.outer(x, x), np.eye(4)])
+    >>> b = lower_bound(grams, np.sign(x), C=10.0, lam=0.1, k0=1)
+    >>> b.bound <= 0.6 <= b.value * (1 + 1e-4)
+    True
+    """
+    if relaxation not in RELAXATIONS:
+        raise ValueError(f"relaxation must be one of {RELAXATIONS}, got {relaxation!r}")
+    problem = as_problem(
+        grams,
+        y,
+        C=C,
+        lam=lam,
+        k0=k0,
+        learner=learner,
+        sample_weight=sample_weight,
+        check=check,
+    )
+    if relaxation == "saddle":
+        return _saddle(problem, tol, max_time)
+    if relaxation == "full-sdp":
+        return _conic(problem, relaxation, solver, couple_matrix(problem), None)
+    if relaxation == "sdp-3x3":
+        return _conic(problem, relaxation, solver, couple_pairs(problem), None)
+    if relaxation == "soc-diagonal":
+        basis = common_eigenvectors(problem.grams)
+        diagonals = np.stack([np.einsum("ki,kl,li->i", basis, K, basis) for K in _dense(problem)])
+        return _conic(problem, relaxation, solver, couple_diagonal(basis, diagonals), None)
+    vectors = _vectors(problem, relaxation, n_vectors, random_state)
+    forms = np.stack([np.einsum("li,ij,lj->l", vectors, K, vectors) for K in _dense(problem)])
+    tie = couple_vectors(vectors, forms)
+    return _conic(problem, relaxation, solver, tie, vectors)
+
+
+def _dense(problem: SparseProblem) -> list[FloatArray]:
+    return [np.asarray(K, dtype=np.float64) for K in problem.grams.matrices]
+
+
+def _saddle(problem: SparseProblem, tol: float, max_time: float | None) -> Bound:
+    started = time.perf_counter()
+    oracle = SaddleOracle(problem.grams, problem.targets, problem.learner, problem.sample_weight)
+    penalty = KSupport(problem.lam, problem.k0).on(len(problem.grams))
+    search = SaddleSearch(oracle, penalty, tol)
+    run_search(search, max_iter=1000, deadline=deadline_of(max_time))
+    assert search.best is not None
+    return Bound(
+        bound=search.lower,
+        value=search.upper,
+        weights=search.best.weights,
+        gap=search.gap,
+        relaxation="saddle",
+        solver="kernelweave",
+        seconds=time.perf_counter() - started,
+        n_svm_solves=oracle.counts.n_svm_solves,
+    )
+
+
+def _vectors(problem: SparseProblem, name: str, n_vectors: int, random_state: int) -> FloatArray:
+    """Return the unit vectors of a second-order cone relaxation as rows."""
+    n = problem.grams.n_samples
+    if name == "soc":
+        return np.eye(n)
+    rows = np.random.default_rng(random_state).standard_normal((n_vectors, n))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.vstack([rows, np.eye(n)])
+
+
+def common_eigenvectors(grams: GramStack) -> FloatArray:
+    """Return an orthonormal basis in which all Gram matrices are diagonal, shape (n, n).
+
+    Raises
+    ------
+    ValueError
+        If there is none: two of them do not commute.
+    """
+    matrices = [np.asarray(K, dtype=np.float64) for K in grams.matrices]
+    rng = np.random.default_rng(0)
+    mix = np.zeros_like(matrices[0])
+    for share, K in zip(rng.random(len(matrices)) + 0.5, matrices, strict=True):
+        mix += share / max(float(np.abs(K).max()), 1e-300) * K
+    basis: FloatArray = np.linalg.eigh(mix)[1]
+    for j, K in enumerate(matrices):
+        turned = basis.T @ K @ basis
+        off = np.abs(turned - np.diag(np.diagonal(turned))).max()
+        if off > 1e-8 * max(float(np.abs(turned).max()), 1e-300):
+            raise ValueError(
+                f"relaxation='soc-diagonal' needs Gram matrices that commute, grams[{j}] leaves "
+                f"an off-diagonal entry of {off:.3g} in the common basis: use 'saddle'"
+            )
+    return basis
+
+
+def _conic(
+    problem: SparseProblem, name: str, solver: str | None, couple: Any, vectors: FloatArray | None
+) -> Bound:
+    model = base_model(problem, couple)
+    value, seconds = solve_model(model, solver)
+    bound = _proven(problem, model, name, vectors)
+    weights = np.maximum(np.asarray(model.weights.value, dtype=np.float64), 0.0)
+    scale = max(abs(value), abs(bound))
+    return Bound(
+        bound=bound,
+        value=value,
+        weights=weights / weights.sum(),
+        gap=(value - bound) / scale if scale > 0.0 else 0.0,
+        relaxation=name,
+        solver="CLARABEL" if solver is None else solver.upper(),
+        seconds=seconds,
+    )
+
+
+def _proven(problem: SparseProblem, model: Model, name: str, vectors: FloatArray | None) -> float:
+    """Return the bound of the solver's multipliers, evaluated here."""
+    kappa, forms = 0.0, np.zeros(len(problem.grams))
+    for t, (box, raw) in enumerate(zip(problem.boxes(), model.dual_points(), strict=True)):
+        u = to_grid(starting_point(raw, box.lower, box.upper), box.lower, box.upper).u
+        terms = np.append(box.p * u, -box.epsilon * np.abs(u))
+        kappa += float(terms.sum()) - 4.0 * u.size * _UNIT * float(np.abs(terms).sum())
+        if name in ("full-sdp", "soc-diagonal"):
+            forms += problem.grams.quadratic_forms(u)
+        elif vectors is not None:
+            forms += _split_by_vectors(problem, model.coupling[t][0], vectors, u)
+        else:
+            forms += _split_by_pairs(problem, model.coupling[t], u)
+    penalty = KSupport(problem.lam, problem.k0).on(len(problem.grams))
+    return lower_bound_from(np.array([kappa]), 0.5 * forms[None, :], np.ones(1), penalty)
+
+
+def _split_by_vectors(
+    problem: SparseProblem, cones: Any, vectors: FloatArray, u: FloatArray
+) -> FloatArray:
+    """Return ``Σₗ vₗᵀKⱼvₗ/aₗ``, rounded up, for ``vₗ = cₗxₗ``; the last n vectors are the basis.
+
+    What rounding leaves of ``u − Σ vₗ`` goes to the basis vectors.
+    """
+    first, rest = cones.dual_value
+    multiplier = np.asarray(rest).reshape(2, -1)
+    share = np.maximum(np.asarray(first).ravel() + multiplier[1], 0.0)
+    along = 2.0 * multiplier[0]
+    n = u.size
+    sign = 1.0 if float((vectors.T @ along) @ u) >= 0.0 else -1.0
+    along = sign * along
+    extra = vectors.shape[0] - n
+    others = vectors[:extra].T @ along[:extra]
+    along = np.append(along[:extra], u - others)
+    forms = np.zeros(len(problem.grams))
+    share = _shares(share)
+    for j, K in enumerate(_dense(problem)):
+        sizes = np.append(
+            np.einsum("li,ij,lj->l", vectors[:extra], K, vectors[:extra]), np.diagonal(K)
+        )
+        forms[j] = float((along**2 * np.abs(sizes) / share).sum())
+    # the split adds up to u within n roundings of its largest part
+    return forms * (1.0 + 1e-10)
+
+
+def _split_by_pairs(problem: SparseProblem, ties: Any, u: FloatArray) -> FloatArray:
+    """Return ``Σ vᵀKⱼv/a`` over the pairs of (18), rounded up."""
+    n = u.size
+    pairs = np.array(np.triu_indices(n, 1)).T
+    duals = np.stack([np.asarray(tie.dual_value) for tie in ties])
+    share = _shares(np.maximum(duals[:, 0, 0], 0.0))
+    parts = -2.0 * duals[:, 0, 1:]
+    total = np.bincount(pairs.ravel(), weights=parts.ravel(), minlength=n)
+    if float(total @ u) < 0.0:
+        parts, total = -parts, -total
+    # what the multipliers miss of u is spread over the pairs of each sample by their shares
+    mass = np.bincount(pairs.ravel(), weights=np.repeat(share, 2), minlength=n)
+    missing = (u - total) / mass
+    parts = parts + share[:, None] * missing[pairs]
+    forms = np.zeros(len(problem.grams))
+    for j, K in enumerate(_dense(problem)):
+        a, b = parts[:, 0], parts[:, 1]
+        first, second = pairs[:, 0], pairs[:, 1]
+        terms = a * a * K[first, first] + 2.0 * a * b * K[first, second] + b * b * K[second, second]
+        forms[j] = float((np.maximum(terms, 0.0) / share).sum())
+    return forms * (1.0 + 1e-10)
+
+
+def _shares(share: FloatArray) -> FloatArray:
+    """Return positive shares that sum to at most 1."""
+    raised = share / share.sum() + _SMALLEST_SHARE
+    lowered: FloatArray = raised / (raised.sum() * (1.0 + 4.0 * share.size * _UNIT))
+    return lowered

@@ -1,0 +1,67 @@
+"""How far fitted sparse kernel weights are from the best there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core.result import Certificate
+
+from .branch_and_bound import solve_global
+
+_LOWER = "branch and bound over the supports, every bound from feasible dual points"
+_UPPER = "the primal value of the learner at the fitted weights"
+
+
+def certify(estimator: Any, *, tol: float = 1e-4, max_time: float | None = None) -> Certificate:
+    """Bound the global optimum from below and set the fitted model's objective beside it.
+
+    Parameters
+    ----------
+    estimator : SparseMKLClassifier or SparseMKLRegressor
+        Fitted; it kept the problem that it solved as ``problem_``.
+    tol : float
+        Relative gap at which the search for the optimum may stop.
+    max_time : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Certificate
+        ``upper_bound`` is the fitted model's objective, ``gap`` how much it may be improved.
+
+    Raises
+    ------
+    TypeError
+        If the estimator keeps no sparse kernel problem.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from kernelweave.mkl_sparse import SparseMKLClassifier
+    >>> from kernelweave.relaxations import certify
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SparseMKLClassifier(k0=1).fit(X[:100], y[:100])
+    >>> certify(model).lower_bound <= model.result_.upper_bound
+    True
+    """
+    problem: Any = getattr(estimator, "problem_", None)
+    if getattr(getattr(problem, "constraint", None), "name", None) != "sparse-simplex":
+        raise TypeError(
+            f"certify takes a fitted SparseMKLClassifier or SparseMKLRegressor, got "
+            f"{type(estimator).__name__}: fit one first"
+        )
+    optimum = solve_global(
+        problem.family.fit_grams(problem.X).grams,
+        problem.targets,
+        learner=problem.learner,
+        lam=problem.constraint.lam,
+        k0=problem.constraint.k0,
+        sample_weight=problem.sample_weight,
+        tol=tol,
+        max_time=max_time,
+        check=False,
+    )
+    upper = float(estimator.result_.upper_bound)
+    lower = max(optimum.lower_bound, float(estimator.result_.lower_bound))
+    return Certificate(float(np.minimum(lower, upper)), upper, _LOWER, _UPPER)

@@ -1,0 +1,123 @@
+import sys
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from kernelweave.qp_smo import SVR, solve_svc
+from kernelweave.qp_smo.saddle import GramStack
+from kernelweave.relaxations import lower_bound, misdp, solve_global
+from kernelweave.relaxations.bounds import as_problem, common_eigenvectors
+from kernelweave.relaxations.model import base_model, couple_matrix, solve_model
+
+
+def commuting(n=12, q=3, seed=0):
+    rng = np.random.default_rng(seed)
+    U = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    grams = np.stack([(U * rng.random(n)) @ U.T for _ in range(q)])
+    grams = 0.5 * (grams + grams.transpose(0, 2, 1))
+    y = np.where(rng.random(n) > 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    return grams, y
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_theorem_6_on_commuting_grams(seed):
+    grams, y = commuting(seed=seed)
+    setting = {"C": 2.0, "lam": 0.5, "k0": 2}
+    diagonal = lower_bound(grams, y, relaxation="soc-diagonal", **setting)
+    full = lower_bound(grams, y, relaxation="full-sdp", **setting)
+    saddle = lower_bound(grams, y, tol=1e-8, **setting)
+    assert diagonal.value == pytest.approx(full.value, rel=1e-6)
+    assert diagonal.bound == pytest.approx(saddle.bound, rel=1e-5)
+    assert diagonal.bound <= saddle.value
+
+
+def test_grams_that_do_not_commute_are_refused(problem):
+    grams, y, _ = problem
+    with pytest.raises(ValueError, match="commute"):
+        lower_bound(grams, y, C=1.0, lam=1.0, k0=1, relaxation="soc-diagonal")
+
+
+def test_common_eigenvectors_with_repeated_eigenvalues():
+    grams = np.stack([np.eye(4), np.diag([1.0, 1.0, 2.0, 2.0]), np.diag([3.0, 4.0, 3.0, 4.0])])
+    basis = common_eigenvectors(GramStack(grams))
+    np.testing.assert_allclose(np.abs(basis).max(axis=0), 1.0, atol=1e-12)
+
+
+def test_the_matrix_form_of_the_learner_is_the_learner(problem):
+    grams, y, _ = problem
+    one = as_problem(grams[3:4], y, C=5.0, lam=1.0, k0=1)
+    value, _ = solve_model(base_model(one, couple_matrix(one)), None)
+    svm = solve_svc(grams[3], y, C=5.0, tol=1e-8)
+    assert value == pytest.approx(svm.upper_bound + 1.0, rel=1e-5)
+
+
+def test_enumerating_the_programs_of_the_supports_is_the_global_search(problem):
+    grams, y, _ = problem
+    values = []
+    for support in ([0, 1], [0, 2], [1, 2]):
+        part = as_problem(grams[support], y, C=5.0, lam=1.0, k0=2)
+        values.append(solve_model(base_model(part, couple_matrix(part)), None)[0])
+    s = solve_global(grams[:3], y, C=5.0, lam=1.0, k0=2, tol=1e-6)
+    assert s.upper_bound == pytest.approx(min(values), rel=1e-5)
+
+
+def test_misdp_states_the_program_and_its_relaxation_is_14(problem):
+    grams, y, _ = problem
+    model = misdp(grams, y, C=5.0, lam=1.0, k0=2)
+    assert model.problem.is_mixed_integer()
+    assert model.shares.attributes["boolean"]
+    best = solve_global(grams, y, C=5.0, lam=1.0, k0=2, tol=1e-6)
+    model.shares.attributes["boolean"] = False
+    fixed = [*model.problem.constraints, model.shares == (best.weights > 0).astype(float)]
+    fixed_model = cp.Problem(model.problem.objective, fixed)
+    if not fixed_model.is_mixed_integer():
+        assert fixed_model.solve(solver="CLARABEL") == pytest.approx(best.upper_bound, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["saddle", "soc", "full-sdp"])
+def test_regression_has_bounds_too(problem, name):
+    grams, _, X = problem
+    y = np.sin(X[:, 0])
+    learner = SVR(C=2.0, epsilon=0.1)
+    b = lower_bound(grams, y, learner=learner, lam=1.0, k0=1, relaxation=name)
+    s = solve_global(grams, y, learner=learner, lam=1.0, k0=1)
+    assert b.bound <= s.upper_bound
+    assert abs(b.gap) <= 1e-4
+
+
+def test_a_bound_survives_a_sloppy_solver(problem, monkeypatch):
+    grams, y, _ = problem
+    exact = lower_bound(grams, y, C=5.0, lam=1.0, k0=2, relaxation="soc")
+    original = cp.Problem.solve
+
+    def sloppy(self, *args, **kwargs):
+        value = original(self, *args, **kwargs)
+        for constraint in self.constraints:
+            for variable in constraint.dual_variables:
+                variable.save_value(1.07 * variable.value + 0.01)
+        return value
+
+    monkeypatch.setattr(cp.Problem, "solve", sloppy)
+    worse = lower_bound(grams, y, C=5.0, lam=1.0, k0=2, relaxation="soc")
+    assert worse.bound <= exact.value
+    best = solve_global(grams, y, C=5.0, lam=1.0, k0=2)
+    assert worse.bound <= best.upper_bound
+
+
+def test_another_solver_by_name(problem):
+    grams, y, _ = problem
+    b = lower_bound(grams, y, C=1.0, lam=1.0, k0=1, relaxation="soc", solver="scs")
+    assert b.solver == "SCS"
+    with pytest.raises(ValueError, match="not installed"):
+        lower_bound(grams, y, C=1.0, lam=1.0, k0=1, relaxation="soc", solver="NOSUCH")
+    with pytest.raises(ValueError, match="relaxation must be"):
+        lower_bound(grams, y, C=1.0, lam=1.0, k0=1, relaxation="best")
+
+
+def test_saddle_needs_no_cvxpy(problem, monkeypatch):
+    grams, y, _ = problem
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
+    assert lower_bound(grams, y, C=1.0, lam=1.0, k0=1).bound > 0
+    with pytest.raises(ImportError, match="cvxpy"):
+        lower_bound(grams, y, C=1.0, lam=1.0, k0=1, relaxation="soc")

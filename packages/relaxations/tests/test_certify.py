@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+from kernelweave.kernels_core.testing import check_algorithm, check_estimator
+from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
+from kernelweave.relaxations import certify
+from sklearn.svm import SVC
+
+
+def data(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 3))
+    return X, X[:, 0] + X[:, 1] ** 2 > 0.7
+
+
+def test_certify_brackets_the_fitted_objective():
+    X, y = data()
+    model = SparseMKLClassifier(k0=1, init="random", random_state=0).fit(X, y)
+    proof = certify(model)
+    assert proof.lower_bound <= proof.upper_bound == model.result_.upper_bound
+    best = SparseMKLClassifier(k0=1, algorithm="smkl-global").fit(X, y)
+    assert certify(best).gap <= 2e-4
+    assert best.result_.upper_bound <= model.result_.upper_bound * (1 + 1e-4)
+
+
+def test_certify_refuses_other_models():
+    X, y = data()
+    with pytest.raises(TypeError, match="SparseMKL"):
+        certify(SVC().fit(X, y))
+
+
+def test_the_algorithm_keeps_the_promises_of_the_registry():
+    check_algorithm("smkl-global")
+
+
+@pytest.mark.filterwarnings("ignore:Skipping check")
+@pytest.mark.parametrize("kind", [SparseMKLClassifier, SparseMKLRegressor])
+def test_global_estimators_are_scikit_learn_citizens(kind):
+    check_estimator(kind(algorithm="smkl-global"))
+
+
+@pytest.mark.parametrize("init", ["sdp-3x3", "soc-random"])
+def test_relaxed_starts(init):
+    X, y = data()
+    model = SparseMKLClassifier(k0=2, init=init).fit(X[:16], y[:16])
+    assert len(model.support_) <= 2

@@ -1,0 +1,131 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core.result import Status
+from kernelweave.qp_smo import SVR
+from kernelweave.qp_smo.saddle import Ridge, solve_kernel_weights
+from kernelweave.relaxations import lower_bound, solve_global
+from scipy.optimize import minimize_scalar
+from sklearn.svm import SVR as LibSVR
+
+
+def by_enumeration(grams, y, k0, lam, **learner):
+    """Return the least of the ridge problems over all supports, proven to 1e-8."""
+    ends = []
+    for support in combinations(range(len(grams)), k0):
+        s = solve_kernel_weights(grams[list(support)], y, penalty=Ridge(lam), tol=1e-8, **learner)
+        ends.append((s.lower_bound, s.upper_bound))
+    return min(low for low, _ in ends), min(high for _, high in ends)
+
+
+@pytest.mark.parametrize("k0", [1, 2, 3])
+@pytest.mark.parametrize("lam", [0.01, 1.0, 30.0])
+def test_optimum_equals_the_enumeration_of_supports(problem, k0, lam):
+    grams, y, _ = problem
+    low, high = by_enumeration(grams, y, k0, lam, C=5.0)
+    s = solve_global(grams, y, C=5.0, lam=lam, k0=k0, tol=1e-6)
+    assert s.status is Status.CONVERGED
+    assert np.count_nonzero(s.weights) <= k0
+    assert s.lower_bound <= high
+    assert s.upper_bound >= low
+    assert s.upper_bound <= high * (1 + 1e-6)
+    assert s.relaxation_bound <= s.upper_bound
+
+
+def test_regression_equals_the_enumeration_of_supports(problem):
+    grams, _, X = problem
+    y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1]
+    learner = SVR(C=5.0, epsilon=0.1)
+    low, high = by_enumeration(grams, y, 2, 0.5, learner=learner)
+    s = solve_global(grams, y, learner=learner, lam=0.5, k0=2, tol=1e-6)
+    assert s.lower_bound <= high
+    assert low <= s.upper_bound <= high * (1 + 1e-6)
+
+
+def regression_by_libsvm(grams, y, C, epsilon, lam):
+    """Minimise one pair's objective over its one free weight, the learner being LIBSVM's."""
+
+    def objective(share):
+        K = share * grams[0] + (1 - share) * grams[1]
+        fitted = LibSVR(C=C, epsilon=epsilon, kernel="precomputed", tol=1e-10).fit(K, y)
+        u, at = fitted.dual_coef_[0], fitted.support_
+        dual = y[at] @ u - epsilon * np.abs(u).sum() - 0.5 * u @ K[np.ix_(at, at)] @ u
+        return dual + lam * (share**2 + (1 - share) ** 2)
+
+    inner = minimize_scalar(objective, bounds=(0, 1), method="bounded", options={"xatol": 1e-9})
+    return min(inner.fun, objective(0.0), objective(1.0))
+
+
+def test_regression_equals_libsvm_over_supports(problem):
+    grams, _, X = problem
+    y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1]
+    pairs = combinations(range(len(grams)), 2)
+    best = min(regression_by_libsvm(grams[list(p)], y, 5.0, 0.1, 0.5) for p in pairs)
+    s = solve_global(grams, y, learner=SVR(C=5.0, epsilon=0.1), lam=0.5, k0=2, tol=1e-7)
+    assert s.upper_bound == pytest.approx(best, rel=1e-6)
+
+
+def test_tiny_problems_need_no_branching(problem):
+    grams, y, _ = problem
+    s = solve_global(grams[:1], y, C=1.0, lam=1.0, k0=3)
+    assert s.weights.tolist() == [1.0]
+    everything = solve_global(grams, y, C=1.0, lam=1.0, k0=len(grams), tol=1e-6)
+    ridge = solve_kernel_weights(grams, y, C=1.0, penalty=Ridge(1.0), tol=1e-6)
+    assert everything.lower_bound <= ridge.upper_bound
+    assert everything.upper_bound >= ridge.lower_bound
+
+
+def test_without_a_ridge_the_search_still_ends(problem):
+    grams, y, _ = problem
+    low, high = by_enumeration(grams, y, 1, 0.0, C=5.0)
+    s = solve_global(grams, y, C=5.0, lam=0.0, k0=1, tol=1e-6)
+    assert s.lower_bound <= high
+    assert low <= s.upper_bound <= high * (1 + 1e-6)
+
+
+def test_a_time_limit_returns_an_interval_that_holds(problem):
+    grams, y, _ = problem
+    full = solve_global(grams, y, C=5.0, lam=1.0, k0=2, tol=1e-6)
+    short = solve_global(grams, y, C=5.0, lam=1.0, k0=2, tol=1e-12, max_time=0.0)
+    assert short.status is Status.MAX_TIME
+    assert short.lower_bound <= full.upper_bound
+    assert short.upper_bound >= full.lower_bound
+    nodes = solve_global(grams, y, C=5.0, lam=1.0, k0=1, tol=1e-12, max_nodes=1)
+    assert nodes.status in (Status.MAX_ITER, Status.STALLED, Status.CONVERGED)
+
+
+def test_an_impossible_tolerance_ends_where_rounding_does(problem):
+    grams, y, _ = problem
+    s = solve_global(grams, y, C=5.0, lam=1.0, k0=2, tol=0.0, max_time=60.0)
+    assert s.status is Status.STALLED
+    assert s.gap <= 1e-9
+
+
+def test_a_pool_serves_the_next_setting(problem):
+    grams, y, _ = problem
+    first = solve_global(grams, y, C=5.0, lam=1.0, k0=2, tol=1e-5)
+    cold = solve_global(grams, y, C=5.0, lam=1.2, k0=1, tol=1e-5)
+    warm = solve_global(grams, y, C=5.0, lam=1.2, k0=1, tol=1e-5, pool=first.pool)
+    assert warm.n_svm_solves < cold.n_svm_solves
+    assert warm.support.tolist() == cold.support.tolist()
+
+
+def test_the_hierarchy_of_bounds(problem):
+    grams, y, _ = problem
+    setting = {"C": 5.0, "lam": 1.0, "k0": 2}
+    bounds = {
+        name: lower_bound(grams, y, relaxation=name, **setting)
+        for name in ("soc", "soc-random", "sdp-3x3", "full-sdp")
+    }
+    saddle = lower_bound(grams, y, tol=1e-8, **setting)
+    optimum = solve_global(grams, y, tol=1e-7, **setting)
+    slack = 1 + 1e-6
+    assert bounds["soc"].value <= bounds["soc-random"].value * slack
+    assert bounds["soc"].value <= bounds["sdp-3x3"].value * slack
+    for b in bounds.values():
+        assert b.value <= bounds["full-sdp"].value * slack
+        assert b.bound <= saddle.value
+        assert abs(b.gap) <= 1e-4
+    assert bounds["full-sdp"].value == pytest.approx(saddle.bound, rel=1e-5)
+    assert saddle.bound <= optimum.upper_bound
