@@ -160,9 +160,10 @@ def test_bad_tables_are_one_sentence(run: Callable, tmp_path: Path, name: str) -
     ("content", "name", "said"),
     [
         (b"a,b\n1,\xe9\n", "t.csv", "is not UTF-8 text (line 2)"),
-        (gzip.compress(GOOD.encode())[:-9], "t.csv.gz", "damaged gzip"),
+        (gzip.compress(GOOD.encode(), mtime=0)[:-9], "t.csv.gz", "damaged gzip"),
         (b"PAR1 and then nothing", "t.parquet", "not a sound Parquet file"),
     ],
+    ids=["latin-1", "truncated gzip", "not Parquet"],
 )
 def test_files_that_are_not_what_they_say(
     tmp_path: Path, content: bytes, name: str, said: str

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from . import interrupts
 from .clock import remaining, time_limit
 from .exceptions import UnsupportedProblemError, convergence_warning
 from .problem import Problem
@@ -215,7 +216,8 @@ def solve(
 
     with time_limit(max_time):
         try:
-            status = _loop(run, problem, _random(random_state), params, max_iter, tell)
+            with interrupts.kept():
+                status = _loop(run, problem, _random(random_state), params, max_iter, tell)
         except KeyboardInterrupt as stop:
             if run.parameters is None:
                 raise
@@ -240,6 +242,7 @@ def _loop(
     """Iterate until something says stop, and say what."""
     state = run.algorithm.init(problem, random_state, **params)
     while True:
+        interrupts.check()
         run.observe(state)
         progress = run.progress()
         if tell(progress):

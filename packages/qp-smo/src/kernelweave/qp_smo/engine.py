@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from kernelweave.kernels_core import memory
+from kernelweave.kernels_core import interrupts, memory
 
 from . import _njit_newton, _njit_point
 from .bounds import Landing, land
@@ -216,13 +216,14 @@ def solve_box(
     ValueError
         If there is no backend of that name.
     """
-    if backend == "auto":
-        return _solve_auto(problem, start, budget)
-    if backend == "smo":
-        return solve_by_smo(problem, start, budget)
-    if backend == "interior-point":
-        return solve_by_interior_point(problem, budget)
-    if backend == "libsvm":
-        return solve_by_libsvm(problem, start, budget)
+    with interrupts.kept():
+        if backend == "auto":
+            return _solve_auto(problem, start, budget)
+        if backend == "smo":
+            return solve_by_smo(problem, start, budget)
+        if backend == "interior-point":
+            return solve_by_interior_point(problem, budget)
+        if backend == "libsvm":
+            return solve_by_libsvm(problem, start, budget)
     names = ", ".join(repr(name) for name in get_args(Backend))
     raise ValueError(f"backend must be one of {names}, got {backend!r}")

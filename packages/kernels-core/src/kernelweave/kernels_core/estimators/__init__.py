@@ -6,21 +6,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _WHERE = {
+    "DictionaryMachine": "dictionary",
     "KernelLearningClassifier": "generic",
     "KernelLearningRegressor": "generic",
     "KernelMachineClassifier": "machine",
     "KernelMachineRegressor": "machine",
+    "PrecomputedKernel": "dictionary",
+    "PrecomputedStack": "dictionary",
 }
 
 if TYPE_CHECKING:
+    from .dictionary import DictionaryMachine, PrecomputedKernel, PrecomputedStack
     from .generic import KernelLearningClassifier, KernelLearningRegressor
     from .machine import KernelMachineClassifier, KernelMachineRegressor
 
 __all__ = [
+    "DictionaryMachine",
     "KernelLearningClassifier",
     "KernelLearningRegressor",
     "KernelMachineClassifier",
     "KernelMachineRegressor",
+    "PrecomputedKernel",
+    "PrecomputedStack",
 ]
 
 

@@ -1,0 +1,237 @@
+"""Estimators that weight kernels: a dictionary of them, or Gram matrices that the user computed."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from ..kernels import FittedDictionary, KernelDictionary, as_grams, default_kernels
+from ..problem import Problem
+from .samples import Samples
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PrecomputedKernel:
+    """(Σ βⱼ Xⱼ)^{∘d} of a stack X of cross-Gram matrices: the learned kernel on precomputed ones.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (q,)
+        β.
+    degree : int, default=1
+        d, a Hadamard power.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core.estimators import PrecomputedKernel
+    >>> PrecomputedKernel(np.array([0.5, 0.5]))(np.array([[[1.0, 2.0]], [[3.0, 4.0]]]))
+    array([[2., 3.]])
+    """
+
+    weights: FloatArray
+    degree: int = 1
+
+    def __call__(self, X: Any, columns: npt.NDArray[np.intp] | None = None) -> FloatArray:
+        """Return the combined matrix; only the matrices of nonzero weight are read.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, n_x, n_train) or PrecomputedGrams
+            Cross-Gram matrices.
+        columns : ndarray of int, shape (n_used,), optional
+            Training points to keep; all by default.
+
+        Returns
+        -------
+        ndarray of shape (n_x, n_train) or (n_x, n_used)
+            The Gram matrix.
+
+        Raises
+        ------
+        ValueError
+            If X does not hold one matrix per weight.
+        """
+        stack = as_grams(X)
+        if len(stack) != len(self.weights):
+            raise ValueError(
+                f"X must hold {len(self.weights)} Gram matrices, one per kernel, got {len(stack)}"
+            )
+        at = np.arange(stack.shape[2]) if columns is None else columns
+        out = np.zeros((stack.shape[1], len(at)))
+        for j in np.flatnonzero(self.weights):
+            out += self.weights[j] * (stack[j] if columns is None else stack[j][:, at])
+        return out if self.degree == 1 else np.asarray(out**self.degree)
+
+
+@dataclass(frozen=True, eq=False)
+class PrecomputedStack:
+    """Σ βⱼKⱼ of given Gram matrices: a fitted dictionary and a family in one.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (q, n, n)
+        Gram matrices of the training points, symmetric and positive semidefinite.
+    """
+
+    grams: npt.NDArray[Any]
+    name: ClassVar[str] = "dictionary"
+
+    def __len__(self) -> int:
+        return len(self.grams)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``"K0"``, ``"K1"``, and so on."""
+        return tuple(f"K{j}" for j in range(len(self)))
+
+    @property
+    def kept(self) -> npt.NDArray[np.intp]:
+        """Position of each kernel, shape (q,): none is left out."""
+        return np.arange(len(self))
+
+    @property
+    def dropped(self) -> dict[str, float]:
+        """Nothing is left out."""
+        return {}
+
+    def as_family(self) -> PrecomputedStack:
+        """Return itself."""
+        return self
+
+    def fit_grams(self, X: Any, dtype: Any = np.float64) -> PrecomputedStack:
+        """Return itself: ``X`` are positions in the stack, and ``dtype`` is that of the stack."""
+        return self
+
+    def gram(self, X: Any, weights: Any, Y: Any = None) -> FloatArray:
+        """Return Σ βⱼKⱼ of the training points, shape (n, n), for ``weights`` of shape (q,)."""
+        return PrecomputedKernel(np.asarray(weights, dtype=np.float64))(self.grams)
+
+    def kernel(self, weights: Any) -> PrecomputedKernel:
+        """Return what combines a stack of cross-Gram matrices with these weights."""
+        return PrecomputedKernel(np.asarray(weights, dtype=np.float64))
+
+
+class DictionaryMachine:
+    """Mixed in before `KernelMachineClassifier` or `KernelMachineRegressor`.
+
+    It reads the parameters ``kernels`` (None, a `KernelDictionary`, a list of kernels, or
+    ``"precomputed"``) and ``normalize``, and stores ``weights_`` (a weight per kernel, 0 for those
+    that were left out) and ``kernel_names_``. A subclass says which learner and which set of
+    weights it means, and may put another family around the fitted dictionary.
+    """
+
+    @abstractmethod
+    def _learner(self) -> Any:
+        """Return the learner of the problem."""
+
+    @abstractmethod
+    def _constraint(self) -> Any:
+        """Return the set of weights of the problem."""
+
+    def _family(self, fitted: FittedDictionary | PrecomputedStack) -> Any:
+        """Return the family of the problem."""
+        return fitted.as_family()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = self._is_precomputed
+        tags.input_tags.three_d_array = self._is_precomputed
+        return tags
+
+    @property
+    def _is_precomputed(self: Any) -> bool:
+        return isinstance(self.kernels, str) and self.kernels == "precomputed"
+
+    def _check_parameters(self: Any) -> None:
+        if isinstance(self.kernels, str) and not self._is_precomputed:
+            raise ValueError(
+                f"kernels must be None, a KernelDictionary, a list of kernels or 'precomputed', "
+                f"got {self.kernels!r}"
+            )
+
+    def _dictionary(self: Any) -> KernelDictionary:
+        if isinstance(self.kernels, KernelDictionary):
+            return self.kernels
+        kernels = default_kernels() if self.kernels is None else self.kernels
+        return KernelDictionary(kernels, normalize=self.normalize)
+
+    def _fitted(self: Any, samples: Samples) -> FittedDictionary | PrecomputedStack:
+        """Return the Gram matrices of the canonical samples."""
+        if not self._is_precomputed:
+            fitted: FittedDictionary = self._dictionary().fit_grams(samples.X)
+            return fitted
+        rows = samples.X[:, 0].astype(np.intp)
+        grams = self._stack
+        if len(rows) < grams.shape[1]:
+            grams = np.stack([K[np.ix_(rows, rows)] for K in grams])
+        return PrecomputedStack(grams)
+
+    def _make_problem(self: Any, samples: Samples) -> Problem:
+        fitted = self._fitted(samples)
+        self.kernel_names_ = fitted.names
+        self._places = len(fitted) + len(fitted.dropped), fitted.kept
+        return Problem(
+            self._family(fitted),
+            self._learner(),
+            self._constraint(),
+            samples.X,
+            samples.targets,
+            samples.weight,
+        )
+
+    def _make_kernel(self: Any, problem: Problem, parameters: FloatArray) -> Any:
+        size, kept = self._places
+        self.weights_ = np.zeros(size)
+        self.weights_[kept] = parameters
+        return problem.family.kernel(parameters)
+
+    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn the kernel weights and the predictor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite features; with ``kernels="precomputed"`` Gram matrices of shape
+            (n_kernels, n_samples, n_samples) or a `PrecomputedGrams`.
+        y : array-like of shape (n_samples,)
+            Targets or labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the loss per sample; a weight of 0 equals leaving the sample out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        if not self._is_precomputed:
+            return super().fit(X, y, sample_weight)  # type: ignore[misc]
+        self._stack = as_grams(X, "X", square=True)
+        n = self._stack.shape[1]
+        try:
+            super().fit(np.arange(n, dtype=np.float64)[:, None], y, sample_weight)  # type: ignore[misc]
+        finally:
+            del self._stack
+        self.n_features_in_ = n
+        return self
+
+    def _decision(self: Any, X: Any) -> FloatArray:
+        if not self._is_precomputed:
+            return np.asarray(super()._decision(X))  # type: ignore[misc]
+        check_is_fitted(self, "kernel_")
+        stack = as_grams(X, "X")
+        if stack.shape[0] != len(self.weights_) or stack.shape[2] != self.n_features_in_:
+            raise ValueError(
+                f"X must have shape ({len(self.weights_)}, n_samples, {self.n_features_in_}), one "
+                f"cross-Gram matrix per kernel, got {stack.shape}"
+            )
+        columns = self._rows[:, 0].astype(np.intp)
+        intercept = np.atleast_1d(np.asarray(self.intercept_))
+        return np.asarray(self.kernel_(stack, columns) @ self._coef.T + intercept)

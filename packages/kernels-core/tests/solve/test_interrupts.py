@@ -1,0 +1,82 @@
+"""A Ctrl-C that a finalizer swallows still ends the solve."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+from kernelweave.kernels_core import interrupts
+
+
+class Deaf:
+    """Raises the signal where Python drops the exception: inside a finalizer."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+        len(())
+
+
+def lose_one() -> None:
+    deaf = Deaf()
+    del deaf
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_check_raises_what_a_finalizer_dropped():
+    with interrupts.kept():
+        lose_one()
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+        interrupts.check()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_end_of_the_block_raises_it_and_the_next_block_does_not():
+    with pytest.raises(KeyboardInterrupt), interrupts.kept():
+        lose_one()
+    with interrupts.kept():
+        interrupts.check()
+
+
+def test_a_plain_interrupt_is_raised_once():
+    with pytest.raises(KeyboardInterrupt), interrupts.kept():
+        signal.raise_signal(signal.SIGINT)
+    interrupts.check()
+
+
+def test_a_handler_of_the_program_stays():
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+    try:
+        with interrupts.kept():
+            signal.raise_signal(signal.SIGINT)
+            interrupts.check()
+        assert seen == [1]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_threads_are_left_alone():
+    failed = []
+
+    def work() -> None:
+        try:
+            with interrupts.kept():
+                interrupts.check()
+        except BaseException as error:  # noqa: BLE001
+            failed.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert not failed
+
+
+def test_the_default_handler_is_back():
+    with interrupts.kept():
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        with interrupts.kept():
+            pass
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
