@@ -11,6 +11,7 @@ PACKAGES = {
     "kernelweave.kernels_core": "Kernels, problems, results, the registry and the driver.",
     "kernelweave.kernels_core.families": "What a family of kernels must offer, and three.",
     "kernelweave.kernels_core.testing": "The conformance kit: algorithms, kernels, estimators.",
+    "kernelweave.kernels_core.reproduction": "What a table or figure of a paper is made of.",
     "kernelweave.qp_smo": "Support vector machine duals on a Gram matrix.",
     "kernelweave.qp_smo.saddle": "The saddle over kernel weights on the simplex.",
     "kernelweave.spectahedron": "Kernels learned over positive semidefinite matrices.",

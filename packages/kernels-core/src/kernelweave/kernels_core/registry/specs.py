@@ -123,6 +123,8 @@ class DatasetSpec(ComponentSpec):
 class TableSpec(ComponentSpec):
     """A reproduction of a published table or figure.
 
+    The target is a function from a `reproduction.Request` to a `reproduction.Plan`.
+
     Parameters
     ----------
     paper : str
