@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -76,3 +76,37 @@ def gap_bar(title: str) -> Iterator[None]:
 
         with watch(update):
             yield
+
+
+@contextmanager
+def count_bar(what: str, total: int) -> Iterator[Callable[[str], None]]:
+    """Show how many of a known number are done, on a terminal only.
+
+    Parameters
+    ----------
+    what : str
+        In the plural.
+    total : int
+
+    Yields
+    ------
+    callable
+        Called with the name of each that is done.
+    """
+    console = err()
+    if not console.is_terminal or total == 0:
+        yield lambda _: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        MofNCompleteColumn(),
+        TextColumn(what),
+        BarColumn(bar_width=24),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda name: bar.update(task, advance=1, description=name)

@@ -1,0 +1,193 @@
+"""``kernelweave tables``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from .. import console
+from ..errors import CommandError
+from ..progress import count_bar
+
+if TYPE_CHECKING:
+    from ..tables.kept import Outcome
+    from ..tables.plans import Chosen
+
+_Flag = Parameter(negative=())
+DATA_VARIABLE = "KERNELWEAVE_DATA"
+
+
+def tables_command(
+    *names: str,
+    quick: Annotated[bool, _Flag] = False,
+    data: Path | None = None,
+    out: Path = Path("kernelweave-tables"),
+    jobs: int = 1,
+    max_time: float | None = None,
+    fresh: Annotated[bool, _Flag] = False,
+    estimate: Annotated[bool, _Flag] = False,
+    json: Annotated[bool, _Flag] = False,
+) -> None:
+    """Recompute tables and figures of papers, ours beside theirs.
+
+    Results are kept as they come: a run that was stopped goes on where it was. Without a name,
+    the tables are listed with the time they take.
+
+    Parameters
+    ----------
+    names : str
+        Tables by name, or all.
+    quick : bool
+        One split and at most 500 samples: does it run, and roughly what comes out?
+    data : Path
+        The folder with the papers' data sets; KERNELWEAVE_DATA without it.
+    out : Path
+        The folder for tables.md, tables.html, the pictures and the kept results.
+    jobs : int
+        Cells at a time, each in a process of its own.
+    max_time : float
+        Seconds after which no further cell is started.
+    fresh : bool
+        Compute again what is kept.
+    estimate : bool
+        Print the estimate and stop.
+    json : bool
+        Print what was written as JSON.
+    """
+    from kernelweave.kernels_core.reproduction import Request
+
+    from ..tables.kept import KeptCells
+    from ..tables.plans import ALL, choose
+
+    if jobs < 1:
+        raise CommandError(f"--jobs must be at least 1, got {jobs}")
+    folder = data or (Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
+    if folder is not None and not folder.is_dir():
+        raise CommandError(f"the data folder {folder} does not exist")
+    chosen = choose(names or (ALL,), Request(quick=quick, folder=folder))
+    kept = KeptCells(out / "cells")
+    outcomes = {} if fresh else _found(chosen, kept)
+    if estimate or not names:
+        _print_estimate(chosen, outcomes, jobs, as_json=json)
+        return
+    _say_estimate(chosen, outcomes, jobs)
+    _compute(chosen, kept, outcomes, jobs, max_time)
+    _finish(chosen, outcomes, out, quick=quick, as_json=json)
+
+
+_Outcomes = dict[tuple[str, str], "Outcome"]
+
+
+def _found(chosen: Sequence[Chosen], kept: Any) -> _Outcomes:
+    """Return the results that are kept already."""
+    from ..tables.plans import cells_of
+
+    found = {(table, cell.key): kept.get(table, cell) for table, cell in cells_of(chosen)}
+    return {key: outcome for key, outcome in found.items() if outcome is not None}
+
+
+def _left(each: Chosen, outcomes: _Outcomes) -> list[Any]:
+    return [cell for cell in each.plan.cells if (each.spec.name, cell.key) not in outcomes]
+
+
+def _minutes(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _print_estimate(
+    chosen: Sequence[Chosen], outcomes: _Outcomes, jobs: int, *, as_json: bool
+) -> None:
+    rows = [
+        {
+            "name": each.spec.name,
+            "summary": each.spec.summary,
+            "cells": len(each.plan.cells),
+            "kept": len(each.plan.cells) - len(_left(each, outcomes)),
+            "seconds": sum(cell.seconds for cell in _left(each, outcomes)) / jobs,
+            "missing": each.missing or None,
+        }
+        for each in chosen
+    ]
+    if as_json:
+        console.emit_json(rows)
+        return
+    console.print_section(
+        console.out(),
+        "tables",
+        [
+            (
+                row["name"],
+                f"{row['summary']}\n"
+                + (
+                    f"{row['cells']} cells, {row['kept']} kept, about {_minutes(row['seconds'])}"
+                    if row["missing"] is None
+                    else row["missing"]
+                ),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _say_estimate(chosen: Sequence[Chosen], outcomes: _Outcomes, jobs: int) -> None:
+    left = [cell for each in chosen for cell in _left(each, outcomes)]
+    seconds = sum(cell.seconds for cell in left) / jobs
+    console.say(
+        "note",
+        f"{len(left)} cells to compute, {len(outcomes)} kept: about {_minutes(seconds)}",
+    )
+
+
+def _compute(
+    chosen: Sequence[Chosen],
+    kept: Any,
+    outcomes: _Outcomes,
+    jobs: int,
+    max_time: float | None,
+) -> None:
+    import time
+
+    from ..tables.running import compute_all
+
+    todo = [(each.spec.name, cell) for each in chosen for cell in _left(each, outcomes)]
+    start = time.monotonic()
+    with count_bar("cells", len(todo)) as advance:
+        done = compute_all(todo, kept, jobs, max_time)
+        for table, cell, outcome in done:
+            outcomes[table, cell.key] = outcome
+            advance(f"{table}: {cell.key}")
+    if len(outcomes) < sum(len(each.plan.cells) for each in chosen):
+        console.say(
+            "warning",
+            f"stopped after {time.monotonic() - start:.0f} s as --max-time asks; the same "
+            "command goes on with the cells that are left",
+        )
+
+
+def _finish(
+    chosen: Sequence[Chosen], outcomes: _Outcomes, out: Path, *, quick: bool, as_json: bool
+) -> None:
+    from ..tables.document import write
+    from ..tables.sections import section
+
+    by_table: dict[str, dict[str, Outcome]] = {each.spec.name: {} for each in chosen}
+    for (table, key), outcome in outcomes.items():
+        by_table[table][key] = outcome
+    sections = [section(each, by_table[each.spec.name]) for each in chosen]
+    seconds = sum(outcome.seconds for outcome in outcomes.values())
+    mode = "a quick run" if quick else "a full run"
+    pages = write(out, sections, f"{mode}: {len(outcomes)} cells, {_minutes(seconds)} of work")
+    failed = [f"{table}: {key}" for (table, key), value in outcomes.items() if value.error]
+    if as_json:
+        console.emit_json({"pages": [str(page) for page in pages], "failed": failed})
+    else:
+        for each in pages:
+            console.out().print(f"{each}", soft_wrap=True)
+    if failed:
+        raise CommandError(f"{len(failed)} cells failed, among them {failed[0]}: the pages say why")

@@ -1,0 +1,3 @@
+"""Tables and figures of papers, recomputed: plans from plugins, kept cells, one page."""
+
+from __future__ import annotations

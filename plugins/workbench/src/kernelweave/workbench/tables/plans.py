@@ -1,0 +1,88 @@
+"""From names to the plans that plugins have registered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kernelweave.kernels_core import TableSpec, tables
+from kernelweave.kernels_core.reproduction import Cell, MissingDataError, Plan, Request
+
+from ..errors import CommandError, did_you_mean
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A reproduction that was asked for.
+
+    Parameters
+    ----------
+    spec : TableSpec
+    plan : Plan
+        Empty where data are missing.
+    missing : str
+        Which data, or nothing.
+    """
+
+    spec: TableSpec
+    plan: Plan
+    missing: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """The estimated time on one core."""
+        return sum(cell.seconds for cell in self.plan.cells)
+
+
+def choose(names: Sequence[str], request: Request) -> list[Chosen]:
+    """Return the plans of these names, in the order given; ``all`` is every one.
+
+    Parameters
+    ----------
+    names : sequence of str
+    request : Request
+
+    Returns
+    -------
+    list of Chosen
+        With ``all``, a reproduction whose data are missing is kept and says so.
+
+    Raises
+    ------
+    CommandError
+        If a name is unknown, or the data of a reproduction asked for by name are missing.
+    """
+    known = tables()
+    if not known:
+        raise CommandError("no tables are registered: install a plugin that brings some")
+    if not names:
+        raise CommandError(f"name a table, or say {ALL}: {', '.join(known)}")
+    asks_all = ALL in names
+    chosen: dict[str, Chosen] = {}
+    for name in known if asks_all else names:
+        if name not in known:
+            raise CommandError(f"no table {name!r}; {did_you_mean(name, known, what='tables')}")
+        chosen[name] = _planned(known[name], request, forgiving=asks_all)
+    return list(chosen.values())
+
+
+def _planned(spec: TableSpec, request: Request, *, forgiving: bool) -> Chosen:
+    try:
+        plan: Plan = spec.load()(request)
+    except MissingDataError as error:
+        if not forgiving:
+            raise CommandError(f"{spec.name}: {error}") from error
+        return Chosen(spec, Plan((), lambda _: ()), str(error))
+    keys = [cell.key for cell in plan.cells]
+    if len(set(keys)) < len(keys):
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        raise CommandError(f"the table {spec.name!r} is broken: two cells are {twice[0]!r}")
+    cells = tuple(replace(cell, arguments=dict(cell.arguments)) for cell in plan.cells)
+    return Chosen(spec, replace(plan, cells=cells))
+
+
+def cells_of(chosen: Sequence[Chosen]) -> list[tuple[str, Cell]]:
+    """Return the cells of all reproductions with the names of theirs."""
+    return [(each.spec.name, cell) for each in chosen for cell in each.plan.cells]

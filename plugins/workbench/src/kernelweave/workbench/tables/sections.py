@@ -1,0 +1,130 @@
+"""What is shown of a reproduction: its sheets and drawings as text, ready for a page."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernelweave.kernels_core.reproduction import Drawing, Sheet
+
+from ..errors import one_line
+from ..pages import figure_svg
+from .kept import Outcome
+from .plans import Chosen
+
+
+@dataclass(frozen=True)
+class Text:
+    """A cell of a table as it is shown."""
+
+    text: str
+    is_number: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as it is shown."""
+
+    title: str
+    heads: list[Text]
+    rows: list[list[Text]]
+    notes: Sequence[str]
+    is_picture: bool = False
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing as it is shown; ``file`` is its name beside the page."""
+
+    title: str
+    description: str
+    svg: bytes
+    file: str
+    notes: Sequence[str]
+    is_picture: bool = True
+
+
+@dataclass(frozen=True)
+class Section:
+    """A reproduction as it is shown."""
+
+    name: str
+    summary: str
+    paper: str
+    parts: list[Grid | Picture] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def shown(value: Any) -> Text:
+    """Return a value as text: four digits of a number, nothing for None.
+
+    Examples
+    --------
+    >>> shown(0.123456).text, shown(12).text, shown(None).text, shown("yes").text
+    ('0.1235', '12', '', 'yes')
+    """
+    if value is None:
+        return Text("")
+    if isinstance(value, bool):
+        return Text("yes" if value else "no")
+    if isinstance(value, numbers.Integral):
+        return Text(str(value), is_number=True)
+    if isinstance(value, numbers.Real):
+        return Text(f"{value:.4g}" if math.isfinite(value) else "none", is_number=True)
+    return Text(str(value))
+
+
+def grid(sheet: Sheet) -> Grid:
+    """Return a sheet as text; a column of numbers is set to the right, its head too."""
+    rows = [[shown(value) for value in row] for row in sheet.rows]
+    heads = []
+    for i, head in enumerate(sheet.columns):
+        column = [row[i] for row in rows if i < len(row) and row[i].text]
+        heads.append(Text(head, bool(column) and all(each.is_number for each in column)))
+    return Grid(sheet.title, heads, rows, sheet.notes)
+
+
+def picture(drawing: Drawing, file: str) -> Picture:
+    """Return a drawing as SVG."""
+    svg = figure_svg(drawing.draw)
+    return Picture(drawing.title, drawing.description, svg, file, drawing.notes)
+
+
+def section(chosen: Chosen, outcomes: Mapping[str, Outcome]) -> Section:
+    """Return a reproduction as it is shown; what failed is named first.
+
+    Parameters
+    ----------
+    chosen : Chosen
+    outcomes : mapping of str to Outcome
+        By the key of the cell.
+
+    Returns
+    -------
+    Section
+    """
+    spec = chosen.spec
+    made = Section(spec.name, spec.summary, spec.paper)
+    if chosen.missing:
+        made.problems.append(f"Not run: {chosen.missing}")
+        return made
+    made.problems.extend(
+        f"{key} failed: {outcome.error}" for key, outcome in outcomes.items() if outcome.error
+    )
+    values = {key: outcome.value for key, outcome in outcomes.items() if not outcome.error}
+    try:
+        for number, item in enumerate(chosen.plan.present(values), 1):
+            file = f"{spec.name}-{number}.svg"
+            made.parts.append(grid(item) if isinstance(item, Sheet) else picture(item, file))
+    except Exception as error:  # noqa: BLE001
+        made.problems.append(f"cannot be shown: {type(error).__name__}: {one_line(error)}")
+    reduced = sum(cell.is_reduced for cell in chosen.plan.cells)
+    if reduced:
+        made.problems.append(
+            f"A quick run: {reduced} of {len(chosen.plan.cells)} cells use fewer samples or "
+            "splits than the paper, so no figure here is a comparison with it."
+        )
+    return made
