@@ -113,7 +113,8 @@ def docs(session: nox.Session) -> None:
     if not (ROOT / "docs" / "conf.py").is_file():
         session.skip("there is no docs/conf.py yet")
     install_all(session, "docs")
-    session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build/html")
+    strict = ("-q", "-W", "--keep-going")
+    session.run("sphinx-build", *strict, "-b", "html", "docs", "docs/_build/html")
 
 
 @nox.session

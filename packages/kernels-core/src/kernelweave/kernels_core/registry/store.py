@@ -128,7 +128,8 @@ class Registry:
         items = self._items[kind]
         if name in items:
             return items[name].spec
-        close = difflib.get_close_matches(str(name), items, n=3, cutoff=0.5)
+        started = [item for item in sorted(items) if item.startswith(str(name))]
+        close = started or difflib.get_close_matches(str(name), items, n=3, cutoff=0.5)
         hint = (
             f"did you mean {', '.join(map(repr, close))}?" if close else f"known: {sorted(items)}"
         )
