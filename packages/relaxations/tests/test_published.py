@@ -8,9 +8,9 @@ from kernelweave.qp_smo import SVC
 from kernelweave.qp_smo.saddle import GramStack, KSupport, solve_kernel_weights
 from kernelweave.relaxations import lower_bound, solve_global
 
-QUICK = ("wine", "parkinsons", "heart", "haberman", "ionosphere", "breastcancer")
+QUICK = ("iris", "wine", "parkinsons", "heart", "haberman", "ionosphere", "breastcancer")
 QUICK = (*QUICK, "mammographic", "banknote")
-ALL = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in ("iris", "spambase"))]
+ALL = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in ("spambase",))]
 # Proven here to 1e-8; the lower and upper ends of the optima at the authors' settings.
 OPTIMA = {
     "iris": 16.7803,
@@ -37,6 +37,8 @@ BOUNDS = {
     "banknote": 28.3100,
     "spambase": 520.51,
 }
+# where their best of three variants is not the optimum
+BELOW = ("parkinsons", "heart", "ionosphere", "breastcancer", "mammographic", "spambase")
 SOC = {
     "iris": 0.499156,
     "wine": 5.190723,
@@ -68,8 +70,13 @@ def test_relaxation_and_optimum_at_the_authors_settings(published, name):
     assert best.gap <= 1e-4
     assert best.n_svm_solves - best.n_svm_solves_relaxation <= 25
     assert best.upper_bound == pytest.approx(OPTIMA[name], rel=1e-4)
-    heuristic = setting["published"]["algorithm1_objective"]
-    assert best.upper_bound <= heuristic * (1 + 1e-4)
+    variants = ("", "_warm_3x3", "_warm_full")
+    heuristic = [setting["published"][f"algorithm1{end}_objective"] for end in variants]
+    heuristic = min(value for value in heuristic if value is not None)
+    # theirs are dual values at their solver's tolerance: a little too low
+    assert best.upper_bound <= heuristic * (1 + 1e-6)
+    if name in BELOW:
+        assert best.upper_bound < heuristic * (1 - 1e-4)
 
 
 @pytest.mark.parametrize("name", SOC)

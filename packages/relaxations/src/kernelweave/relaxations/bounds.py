@@ -32,12 +32,11 @@ from .model import (
     couple_vectors,
     solve_model,
 )
+from .splits import forms_by_pairs, forms_by_vectors
 
 FloatArray = NDArray[np.float64]
 
 RELAXATIONS = ("saddle", "full-sdp", "sdp-3x3", "soc", "soc-random", "soc-diagonal")
-# Dual weights below this share of their sum are raised to it: the proof divides by them.
-_SMALLEST_SHARE = 1e-12
 _UNIT = 2.0**-53
 
 
@@ -283,7 +282,7 @@ def _proven(problem: SparseProblem, model: Model, name: str, vectors: FloatArray
         elif vectors is not None:
             forms += _split_by_vectors(problem, model.coupling[t][0], vectors, u)
         else:
-            forms += _split_by_pairs(problem, model.coupling[t], u)
+            forms += _split_by_pairs(problem, model.coupling[t][0], u)
     penalty = KSupport(problem.lam, problem.k0).on(len(problem.grams))
     return lower_bound_from(np.array([kappa]), 0.5 * forms[None, :], np.ones(1), penalty)
 
@@ -291,56 +290,22 @@ def _proven(problem: SparseProblem, model: Model, name: str, vectors: FloatArray
 def _split_by_vectors(
     problem: SparseProblem, cones: Any, vectors: FloatArray, u: FloatArray
 ) -> FloatArray:
-    """Return ``Σₗ vₗᵀKⱼvₗ/aₗ``, rounded up, for ``vₗ = cₗxₗ``; the last n vectors are the basis.
-
-    What rounding leaves of ``u − Σ vₗ`` goes to the basis vectors.
-    """
+    """Return the forms that the multipliers of the cones of `couple_vectors` prove."""
     first, rest = cones.dual_value
     multiplier = np.asarray(rest).reshape(2, -1)
     share = np.maximum(np.asarray(first).ravel() + multiplier[1], 0.0)
     along = 2.0 * multiplier[0]
-    n = u.size
-    sign = 1.0 if float((vectors.T @ along) @ u) >= 0.0 else -1.0
-    along = sign * along
-    extra = vectors.shape[0] - n
-    others = vectors[:extra].T @ along[:extra]
-    along = np.append(along[:extra], u - others)
-    forms = np.zeros(len(problem.grams))
-    share = _shares(share)
-    for j, K in enumerate(_dense(problem)):
-        sizes = np.append(
-            np.einsum("li,ij,lj->l", vectors[:extra], K, vectors[:extra]), np.diagonal(K)
-        )
-        forms[j] = float((along**2 * np.abs(sizes) / share).sum())
-    # the split adds up to u within n roundings of its largest part
-    return forms * (1.0 + 1e-10)
+    if float((vectors.T @ along) @ u) < 0.0:
+        along = -along
+    return forms_by_vectors(problem.grams, vectors, along, share, u)
 
 
-def _split_by_pairs(problem: SparseProblem, ties: Any, u: FloatArray) -> FloatArray:
-    """Return ``Σ vᵀKⱼv/a`` over the pairs of (18), rounded up."""
-    n = u.size
-    pairs = np.array(np.triu_indices(n, 1)).T
-    duals = np.stack([np.asarray(tie.dual_value) for tie in ties])
-    share = _shares(np.maximum(duals[:, 0, 0], 0.0))
+def _split_by_pairs(problem: SparseProblem, tie: Any, u: FloatArray) -> FloatArray:
+    """Return the forms that the multipliers of `couple_pairs` prove."""
+    duals = np.asarray(tie.dual_value)
     parts = -2.0 * duals[:, 0, 1:]
-    total = np.bincount(pairs.ravel(), weights=parts.ravel(), minlength=n)
-    if float(total @ u) < 0.0:
-        parts, total = -parts, -total
-    # what the multipliers miss of u is spread over the pairs of each sample by their shares
-    mass = np.bincount(pairs.ravel(), weights=np.repeat(share, 2), minlength=n)
-    missing = (u - total) / mass
-    parts = parts + share[:, None] * missing[pairs]
-    forms = np.zeros(len(problem.grams))
-    for j, K in enumerate(_dense(problem)):
-        a, b = parts[:, 0], parts[:, 1]
-        first, second = pairs[:, 0], pairs[:, 1]
-        terms = a * a * K[first, first] + 2.0 * a * b * K[first, second] + b * b * K[second, second]
-        forms[j] = float((np.maximum(terms, 0.0) / share).sum())
-    return forms * (1.0 + 1e-10)
-
-
-def _shares(share: FloatArray) -> FloatArray:
-    """Return positive shares that sum to at most 1."""
-    raised = share / share.sum() + _SMALLEST_SHARE
-    lowered: FloatArray = raised / (raised.sum() * (1.0 + 4.0 * share.size * _UNIT))
-    return lowered
+    pairs = np.stack(np.triu_indices(u.size, 1), axis=1)
+    held = np.bincount(pairs.ravel(), weights=parts.ravel(), minlength=u.size)
+    if float(held @ u) < 0.0:
+        parts = -parts
+    return forms_by_pairs(problem.grams, parts, np.maximum(duals[:, 0, 0], 0.0), u)

@@ -175,6 +175,11 @@ class SupportSearch:
         self.record(upper)
         return found
 
+    def refine(self) -> None:
+        """Evaluate the best weights again, so that their objective is good to more digits."""
+        if self.best is not None and relative_gap(self.lower, self.upper) > 1e-9:
+            self.visit(self.best.weights, finer=1e-3)
+
     def record(self, value: float) -> None:
         """Add a line to the history."""
         self.history.append(
@@ -336,6 +341,7 @@ def solve_global(
     n_root = oracle.counts.n_svm_solves
     search = SupportSearch(oracle, penalty, penalty.capacity, tol)
     status = _run(search, root, max_nodes, deadline)
+    search.refine()
     assert search.best is not None
     assert root.best is not None
     return GlobalOptimum(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -192,16 +191,37 @@ def couple_matrix(problem: SparseProblem) -> Any:
 
 
 def couple_pairs(problem: SparseProblem) -> Any:
-    """Return the tie of (18): all 3 × 3 principal submatrices with the first row are ⪰ 0."""
+    """Return the tie of (18): all 3 × 3 principal submatrices with the first row are ⪰ 0.
+
+    They are one linear map of θ, f and β onto an array of shape (n(n − 1)/2, 3, 3): a constraint
+    of its own for each of them would take cvxpy minutes to compile.
+    """
     cp = cvxpy()
     grams = np.stack([np.asarray(K, dtype=np.float64) for K in problem.grams.matrices])
+    q, n = grams.shape[:2]
+    j, k = np.triu_indices(n, 1)
+    start = 9 * np.arange(j.size)
+    from scipy.sparse import csr_array
+
+    corner = csr_array((np.ones(j.size), (start, np.zeros_like(j))), shape=(9 * j.size, 1))
+    border = np.concatenate([start + 1, start + 3, start + 2, start + 6])
+    of_f = csr_array(
+        (np.ones(border.size), (border, np.concatenate([j, j, k, k]))), shape=(9 * j.size, n)
+    )
+    inner = np.concatenate([start + 4, start + 5, start + 7, start + 8])
+    rows, columns = np.concatenate([j, j, k, k]), np.concatenate([j, k, j, k])
+    of_beta = csr_array(
+        (
+            grams[:, rows, columns].ravel(),
+            (np.tile(inner, q), np.repeat(np.arange(q), inner.size)),
+        ),
+        shape=(9 * j.size, q),
+    )
 
     def couple(theta: Any, f: Any, beta: Any) -> list[Any]:
-        ties = []
-        for j, k in combinations(range(problem.grams.n_samples), 2):
-            a, b, c = (grams[:, r, s] @ beta for r, s in ((j, j), (j, k), (k, k)))
-            ties.append(cp.bmat([[theta, f[j], f[k]], [f[j], a, b], [f[k], b, c]]) >> 0)
-        return ties
+        corners = corner @ cp.reshape(theta, (1,), order="C")
+        flat = corners + of_f @ f + of_beta @ beta
+        return [cp.reshape(flat, (j.size, 3, 3), order="C") >> 0]
 
     return couple
 
@@ -225,7 +245,8 @@ def solve_model(model: Model, solver: str | None) -> tuple[float, float]:
     with warnings.catch_warnings():
         # the value is no proof in any case: the bound is computed from the multipliers
         warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
-        value = model.problem.solve(solver=getattr(cp, name, name))
+        # the only backend for arrays of matrices; cvxpy would choose it with a warning
+        value = model.problem.solve(solver=getattr(cp, name, name), canon_backend="SCIPY")
     seconds = time.perf_counter() - started
     if model.problem.status not in ("optimal", "optimal_inaccurate"):
         raise RuntimeError(f"{name} stopped with status {model.problem.status!r}: try another")
