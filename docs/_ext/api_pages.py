@@ -17,6 +17,8 @@ PACKAGES = {
     "kernelweave.spectahedron": "Kernels learned over positive semidefinite matrices.",
     "kernelweave.mkl_sparse": "Sparse weights of a dictionary: Algorithm 1, estimators, paths.",
     "kernelweave.relaxations": "Lower bounds, certificates and global optima of sparse weights.",
+    "kernelweave.baselines": "Classic multiple kernel learning to compare with.",
+    "kernelweave.ridge_mkl": "Kernel learning for ridge regression and the squared hinge.",
     "kernelweave.workbench": "Tables, saved models and pictures behind the command line.",
 }
 # values, which have no docstring of their own at the place where they are exported

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import RBF, KernelDictionary, Problem
-from kernelweave.ridge_mkl.families import FittedFamily, PrecomputedStack
+from kernelweave.kernels_core.estimators import PrecomputedStack
+from kernelweave.ridge_mkl.families import FittedFamily
 
 
 def stack_problem(

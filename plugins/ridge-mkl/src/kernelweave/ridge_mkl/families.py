@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -128,47 +128,13 @@ class PowerDictionary:
 
 
 @dataclass(frozen=True, eq=False)
-class PrecomputedKernel:
-    """(Σ μₖ Xₖ)^{∘d} of a stack X of cross-Gram matrices, the learned kernel on precomputed ones.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (p,)
-        μ.
-    degree : int
-        d.
-    """
-
-    weights: FloatArray
-    degree: int = 1
-
-    def __call__(self, X: Any, Y: Any = None) -> FloatArray:
-        """Return the combined matrix.
-
-        Parameters
-        ----------
-        X : array-like of shape (p, n_x, n_train)
-            Cross-Gram matrices.
-        Y : None
-            The training points are fixed.
-
-        Returns
-        -------
-        ndarray of shape (n_x, n_train)
-            The Gram matrix.
-        """
-        stack = getattr(X, "grams", X)
-        return np.asarray(np.tensordot(self.weights, np.asarray(stack), axes=1) ** self.degree)
-
-
-@dataclass(frozen=True, eq=False)
 class FittedFamily:
     """A dictionary that was fitted to the training points already, as the family of a problem.
 
     Parameters
     ----------
     fitted : object with ``grams`` of shape (p, n, n)
-        A `FittedDictionary` or a `PrecomputedStack`.
+        A fitted dictionary or a stack of precomputed Gram matrices.
     degree : int
         d.
     """
@@ -194,25 +160,9 @@ class FittedFamily:
 
     def kernel(self, weights: Any) -> Any:
         """Return the learned kernel for weights μ of shape (p,)."""
-        if isinstance(self.fitted, PrecomputedStack):
-            return PrecomputedKernel(np.asarray(weights), self.degree)
         kernel = self.fitted.kernel(weights)
-        return kernel if self.degree == 1 else HadamardPower(kernel, self.degree)
-
-
-@dataclass(frozen=True, eq=False)
-class PrecomputedStack:
-    """Given Gram matrices in the place of a fitted dictionary.
-
-    Parameters
-    ----------
-    grams : ndarray of shape (p, n, n)
-        Gram matrices of the training points.
-    """
-
-    grams: FloatArray
-
-    @property
-    def kept(self) -> npt.NDArray[np.intp]:
-        """Position of each kernel, shape (p,): none is left out."""
-        return np.arange(len(self.grams))
+        if self.degree == 1:
+            return kernel
+        if isinstance(kernel, Kernel):
+            return HadamardPower(kernel, self.degree)
+        return replace(kernel, degree=self.degree)

@@ -1,0 +1,91 @@
+"""AverageMKL: the same weight for every kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def average_weights(n_kernels: int) -> FloatArray:
+    """Return βⱼ = 1/q.
+
+    Parameters
+    ----------
+    n_kernels : int
+        q ≥ 1.
+
+    Returns
+    -------
+    ndarray of shape (q,)
+        Equal weights.
+
+    Raises
+    ------
+    ValueError
+        If q is below 1.
+
+    Notes
+    -----
+    The baseline of Bertsimas, Iglesias and Johnson 2025, section 2.2; Lewis, Jebara and Noble,
+    "Support vector machine learning from heterogeneous data", Bioinformatics 2006, show how hard
+    it is to beat.
+
+    Examples
+    --------
+    >>> from kernelweave.baselines import average_weights
+    >>> average_weights(4)
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    if n_kernels < 1:
+        raise ValueError(f"n_kernels must be at least 1, got {n_kernels!r}")
+    return np.full(n_kernels, 1.0 / n_kernels)
+
+
+@dataclass(frozen=True)
+class AverageWeights:
+    """The one point {β : βⱼ = 1/q}.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.baselines import AverageWeights
+    >>> AverageWeights().weights(np.ones((2, 3, 3)), np.ones((1, 3)))
+    array([0.5, 0.5])
+    """
+
+    name: ClassVar[str] = "average-weights"
+
+    def validate(self) -> None:
+        """Do nothing: there is nothing to choose."""
+
+    def weights(
+        self,
+        grams: Any,
+        targets: FloatArray,
+        sample_weight: FloatArray | None = None,
+        learner: Any = None,
+    ) -> FloatArray:
+        """Return β.
+
+        Parameters
+        ----------
+        grams : ndarray of shape (q, n, n)
+            Only their number counts.
+        targets : ndarray of shape (t, n)
+            Not used.
+        sample_weight : ndarray of shape (n,), optional
+            Not used.
+        learner : object, optional
+            Not used.
+
+        Returns
+        -------
+        ndarray of shape (q,)
+            Equal weights.
+        """
+        return average_weights(len(grams))

@@ -1,0 +1,219 @@
+"""SimpleMKL as its authors solve it: a reduced gradient, then a line search.
+
+Rakotomamonjy, Bach, Canu and Grandvalet, "SimpleMKL", JMLR 2008, Algorithm 1 and equation (14).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import Problem, Status
+from kernelweave.qp_smo.saddle import Evaluation
+
+from .simplemkl import oracle_of
+
+FloatArray = npt.NDArray[np.float64]
+
+_GOLDEN = 0.5 * (5.0**0.5 - 1.0)
+# the section search of the authors' program ends at this share of the first step
+_SECTION = 0.1
+_TINY = 1e-8
+# learner solves must be more exact than the falls that the line search compares
+_INNER = 1e-3
+_TIGHTEST = 1e-10
+
+
+def reduced_direction(weights: FloatArray, gradient: FloatArray) -> FloatArray:
+    """Return the descent direction D on the simplex, equation (14).
+
+    Parameters
+    ----------
+    weights : ndarray of shape (q,)
+        β on the simplex.
+    gradient : ndarray of shape (q,)
+        ∇J.
+
+    Returns
+    -------
+    ndarray of shape (q,)
+        D, which sums to 0: the gradient reduced by that of the largest weight, where a weight is
+        positive or wants to grow.
+    """
+    largest = int(np.argmax(weights))
+    reduced = gradient - gradient[largest]
+    direction = np.where((weights <= 0.0) & (reduced > 0.0), 0.0, -reduced)
+    direction[largest] = 0.0
+    direction[largest] = -direction.sum()
+    return direction
+
+
+def longest_step(weights: FloatArray, direction: FloatArray) -> tuple[float, int]:
+    """Return the step at which the first weight vanishes, and which; −1 if none falls.
+
+    Parameters
+    ----------
+    weights, direction : ndarray of shape (q,)
+        β and D.
+    """
+    falling = np.flatnonzero(direction < 0.0)
+    if not len(falling):
+        return 0.0, -1
+    steps = -weights[falling] / direction[falling]
+    first = int(np.argmin(steps))
+    return float(steps[first]), int(falling[first])
+
+
+def _cleaned(weights: FloatArray) -> FloatArray:
+    """Return weights on the simplex, those below 1e-8 set to 0 as in the authors' program."""
+    kept = np.where(weights < _TINY, 0.0, weights)
+    return np.asarray(kept / kept.sum())
+
+
+@dataclass(frozen=True)
+class GradientState:
+    """An iterate.
+
+    Attributes
+    ----------
+    at : Evaluation
+        The saddle function there.
+    lower : float
+        Best lower bound so far.
+    section : float
+        How exact the next line search is, as a share of its first step.
+    stalled : bool
+        Whether the line search found nothing lower.
+    """
+
+    at: Evaluation
+    lower: float
+    section: float = _SECTION
+    stalled: bool = False
+
+
+class ReducedGradient:
+    """``mkl-simple-gradient``: one descent direction and its line search a step.
+
+    The direction is followed to the end, weight after weight, while the objective falls; then the
+    best point of the last segment is found by a golden section search. The gap is the authors':
+    that of one dual point, ``κ − ½ maxⱼ uᵀKⱼu`` against the primal value.
+    """
+
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> GradientState:
+        """Solve the learner at equal weights.
+
+        Parameters
+        ----------
+        problem : Problem
+            A dictionary, a learner and a `Simplex`.
+        random_state : RandomState
+            Not used.
+
+        Returns
+        -------
+        GradientState
+            The first iterate.
+        """
+        self.oracle = oracle_of(problem)
+        self.want = np.inf
+        at = self._evaluate(problem.constraint.start(len(self.oracle.grams)))
+        self.want = max(_INNER * (at.upper_bound - self._lower(at)), _TIGHTEST * at.upper_bound)
+        return GradientState(at, self._lower(at))
+
+    def _evaluate(self, weights: FloatArray) -> Evaluation:
+        return self.oracle.evaluate(weights, self.want)
+
+    def _lower(self, at: Evaluation) -> float:
+        """Return the value of the newest cut at its worst corner of the simplex."""
+        kappa = at.solution.kappa
+        worst = 0.5 * float(at.forms.max())
+        return kappa - worst - 4.0 * 2.0**-53 * (abs(kappa) + worst)
+
+    def step(self, state: GradientState) -> GradientState:
+        """Return the state after one direction from ``state``."""
+        gap = state.at.upper_bound - state.lower
+        self.want = max(_INNER * gap, _TIGHTEST * abs(state.at.upper_bound))
+        start = state.at
+        if start.upper_bound - start.lower_bound > 3.0 * self.want:
+            start = self._evaluate(start.weights)
+        direction = reduced_direction(start.weights, -0.5 * start.forms)
+        reached, base, direction = self._follow(start, direction)
+        found = self._section(reached, base, direction, state.section)
+        lower = max(state.lower, self._lower(found))
+        if found.upper_bound < state.at.upper_bound:
+            return replace(state, at=found, lower=lower)
+        if state.section > _TINY:
+            return replace(state, lower=lower, section=0.01 * state.section)
+        return replace(state, lower=lower, stalled=True)
+
+    def _follow(
+        self, at: Evaluation, direction: FloatArray
+    ) -> tuple[Evaluation, FloatArray, FloatArray]:
+        """Walk from corner to corner while the objective falls.
+
+        Returns the best corner, where its segment goes on from, and along which direction.
+        """
+        base, largest = at.weights, int(np.argmax(at.weights))
+        while True:
+            step, first = longest_step(base, direction)
+            if first < 0 or step * float(np.abs(direction).max()) < _TINY:
+                return at, base, direction
+            corner = base + step * direction
+            corner[first] = 0.0
+            corner = _cleaned(corner)
+            tried = self._evaluate(corner)
+            if tried.upper_bound >= at.upper_bound:
+                return at, base, direction
+            at, base = tried, corner
+            if first == largest:
+                return at, base, np.zeros_like(direction)
+            direction = direction.copy()
+            # what the vanished weight gave goes to the largest one no longer
+            direction[[largest, first]] = 0.0
+            direction[largest] = -direction.sum()
+
+    def _section(
+        self, best: Evaluation, base: FloatArray, direction: FloatArray, share: float
+    ) -> Evaluation:
+        """Return the lowest point met by a golden section search along the segment."""
+        end, first = longest_step(base, direction)
+        if first < 0 or end * float(np.abs(direction).max()) < _TINY:
+            return best
+
+        def look(step: float) -> Evaluation:
+            return self._evaluate(_cleaned(base + step * direction))
+
+        low, high = 0.0, end
+        left, right = look((1.0 - _GOLDEN) * end), look(_GOLDEN * end)
+        while high - low > share * end:
+            if left.upper_bound <= right.upper_bound:
+                high, right = low + _GOLDEN * (high - low), left
+                left = look(low + (1.0 - _GOLDEN) * (high - low))
+            else:
+                low, left = low + (1.0 - _GOLDEN) * (high - low), right
+                right = look(low + _GOLDEN * (high - low))
+        return min((best, left, right), key=lambda at: at.upper_bound)
+
+    def gap(self, state: GradientState) -> tuple[float, float]:
+        """Return proved bounds at ``state``."""
+        upper = state.at.upper_bound
+        return min(state.lower, upper), upper
+
+    def best(self, state: GradientState) -> FloatArray:
+        """Return the weights of ``state``, shape (q,)."""
+        return state.at.weights
+
+    def solution(self, state: GradientState) -> Any:
+        """Return the learner's solution at ``state``."""
+        return state.at.solution
+
+    def counts(self, state: GradientState) -> dict[str, int]:
+        """Return how many times the learner was solved; ``state`` is not read."""
+        return {"n_svm_solves": self.oracle.counts.n_svm_solves}
+
+    def outcome(self, state: GradientState) -> Status | None:
+        """Return why to stop at ``state``, or ``None``."""
+        return Status.STALLED if state.stalled else None

@@ -1,0 +1,152 @@
+"""Algorithms that choose the weights by a rule and then train the learner once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.kernels import require_psd
+from kernelweave.qp_smo.saddle import GramStack
+
+FloatArray = npt.NDArray[np.float64]
+
+_UNIT = 2.0**-53
+_FIRST_TOL, _LAST_TOL = 1e-3, 1e-12
+
+
+@dataclass(frozen=True)
+class RuleState:
+    """The learner at the weights of the rule.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (q,)
+        β.
+    K : ndarray of shape (n, n)
+        K(β).
+    tol : float
+        Tolerance of the last solve.
+    solution : LearnerSolution or None
+        The learner's duals; ``None`` before the first solve.
+    lower, upper : float
+        Its dual and primal value; before, 0 and the primal value of the constant function.
+    margin : float
+        What the rounding of K(β) may change in either bound.
+    n_solves : int
+        Learner solves after the rule.
+    """
+
+    weights: FloatArray
+    K: FloatArray
+    tol: float
+    solution: Any
+    lower: float
+    upper: float
+    margin: float = 0.0
+    n_solves: int = 0
+
+
+class RuleWeights:
+    """``mkl-average``, ``mkl-easy``, ``mkl-cka``, ``mkl-pwmk``: a rule, then one learner.
+
+    The set of weights is the one point that the constraint finds, so the optimum that the bounds
+    enclose is that of the learner at these weights. Steps tighten the learner's tolerance.
+    """
+
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> RuleState:
+        """Find the weights.
+
+        Parameters
+        ----------
+        problem : Problem
+            A dictionary, a learner and a rule.
+        random_state : RandomState
+            Not used: no rule draws anything.
+
+        Returns
+        -------
+        RuleState
+            Before the first solve.
+
+        Raises
+        ------
+        NotPSDError
+            If a weight is negative and K(β) is not positive semidefinite.
+        """
+        rule, learner = problem.constraint, problem.learner
+        rule.validate()
+        learner.validate()
+        self.problem = problem
+        self.targets = np.asarray(problem.targets, dtype=np.float64)
+        weight = problem.sample_weight
+        self.sample_weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+        grams = problem.family.fit_grams(problem.X).grams
+        beta = np.asarray(rule.weights(grams, self.targets, self.sample_weight, learner))
+        stack = GramStack(grams, check=False)
+        K = stack.combine(beta)
+        if (beta < 0.0).any():
+            require_psd(K, f"the combination with the weights {beta.round(4).tolist()}")
+        self.root = np.sqrt(np.abs(stack.diagonals.T) @ np.abs(beta))
+        upper = learner.primal_upper_bound(
+            K, self.targets, np.zeros(self.targets.shape), sample_weight=self.sample_weight
+        )
+        return RuleState(beta, K, 10.0 * _FIRST_TOL, None, 0.0, upper)
+
+    def step(self, state: RuleState) -> RuleState:
+        """Return the state after a solve with a tenth of the tolerance of ``state``."""
+        tol = 0.1 * state.tol
+        solution = self.problem.learner.solve(
+            state.K,
+            self.targets,
+            sample_weight=self.sample_weight,
+            dual0=None if state.solution is None else state.solution.dual_coef,
+            tol=tol,
+            check=False,
+        )
+        margin = self._rounding(state, solution.dual_coef)
+        return replace(
+            state,
+            tol=tol,
+            solution=solution,
+            lower=solution.lower_bound,
+            upper=solution.upper_bound,
+            margin=margin,
+            n_solves=state.n_solves + 1,
+        )
+
+    def _rounding(self, state: RuleState, duals: FloatArray) -> float:
+        """Return what the q + 1 roundings of an entry of Σ βⱼKⱼ change in the primal and the dual.
+
+        ``|Kᵢₖ| ≤ √(KᵢᵢKₖₖ)`` in each matrix, so the entry is off by γ√DᵢDₖ with D = Σ |βⱼ| diag Kⱼ.
+        """
+        total = 0.0
+        for y, u in zip(self.targets, duals, strict=True):
+            box = self.problem.learner.problem(state.K, y, self.sample_weight)
+            reach = float(np.maximum(box.upper, -box.lower) @ self.root)
+            size = float(self.root @ np.abs(u))
+            total += size * (0.51 * size + 1.01 * reach)
+        return 1.01 * (len(state.weights) + 4) * _UNIT * total
+
+    def gap(self, state: RuleState) -> tuple[float, float]:
+        """Return the dual and the primal value of ``state``, rounded outwards."""
+        return max(state.lower - state.margin, 0.0), state.upper + state.margin
+
+    def best(self, state: RuleState) -> FloatArray:
+        """Return the weights of ``state``, shape (q,)."""
+        return state.weights
+
+    def solution(self, state: RuleState) -> Any:
+        """Return the learner's solution at ``state``."""
+        return state.solution
+
+    def counts(self, state: RuleState) -> dict[str, int]:
+        """Return how many times the learner was solved after the rule, at ``state``."""
+        return {"n_svm_solves": state.n_solves}
+
+    def outcome(self, state: RuleState) -> Status | None:
+        """Return why to stop at ``state``, or ``None``."""
+        ended = state.solution is not None and state.solution.status.value != "converged"
+        return Status.STALLED if ended or state.tol <= _LAST_TOL else None

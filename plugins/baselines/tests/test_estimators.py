@@ -1,0 +1,196 @@
+"""The estimators: LIBSVM at the learned kernel, precomputed matrices, weights, refusals."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.baselines import (
+    AverageMKLClassifier,
+    CKAClassifier,
+    EasyMKLClassifier,
+    PWMKClassifier,
+    SimpleMKLClassifier,
+    SimpleMKLRegressor,
+)
+from kernelweave.kernels_core import (
+    RBF,
+    KernelDictionary,
+    KernelLearningClassifier,
+    KernelLearningRegressor,
+    Laplacian,
+    Linear,
+    NotPSDError,
+    Sigmoid,
+)
+from kernelweave.kernels_core.kernels import PrecomputedGrams
+from kernelweave.kernels_core.testing import make_classification, make_regression
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.svm import SVC, SVR
+
+KERNELS = [Linear(), RBF(gamma=2.0), RBF(gamma=8.0), Laplacian(gamma=1.0)]
+CLASSIFIERS = [
+    AverageMKLClassifier,
+    EasyMKLClassifier,
+    CKAClassifier,
+    PWMKClassifier,
+    SimpleMKLClassifier,
+]
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+def test_equals_libsvm_at_the_learned_kernel(make: Any) -> None:
+    X, y = make_classification(60)
+    model = make(KERNELS, C=5.0, tol=1e-9 if make is not SimpleMKLClassifier else 1e-4).fit(X, y)
+    other = SVC(kernel=model.kernel_, C=5.0, tol=1e-9).fit(X, y)
+    where = X + 0.01
+    np.testing.assert_allclose(
+        model.decision_function(where), other.decision_function(where), atol=2e-2
+    )
+    loss = np.maximum(1.0 - y * other.decision_function(X), 0.0).sum()
+    u = np.zeros(60)
+    u[other.support_] = other.dual_coef_[0]
+    value = 0.5 * u @ model.kernel_(X) @ u + 5.0 * loss
+    assert model.result_.value == pytest.approx(value, rel=2e-4)
+    assert model.result_.lower_bound <= value * (1 + 1e-9)
+
+
+def test_regressor_equals_libsvm_at_the_learned_kernel() -> None:
+    X, y = make_regression(60)
+    model = SimpleMKLRegressor(KERNELS, C=5.0, epsilon=0.05, tol=1e-7).fit(X, y)
+    other = SVR(kernel=model.kernel_, C=5.0, epsilon=0.05, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), other.predict(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+def test_precomputed_equals_the_kernels_themselves(make: Any) -> None:
+    X, y = make_classification(60)
+    train, test = np.sort(X[:40], axis=0), X[40:]
+    grams = np.array([k(train) for k in KERNELS])
+    cross = np.array([k(test, train) for k in KERNELS])
+    a = make(KERNELS, normalize=None, tol=1e-7).fit(train, y[:40])
+    b = make("precomputed", tol=1e-7).fit(grams, y[:40])
+    np.testing.assert_allclose(a.weights_, b.weights_, atol=1e-4)
+    np.testing.assert_allclose(a.decision_function(test), b.decision_function(cross), atol=1e-3)
+    np.testing.assert_allclose(b.kernel_(cross), a.kernel_(test, train), atol=1e-4)
+    assert b.kernel_names_ == ("K0", "K1", "K2", "K3")
+    with pytest.raises(ValueError, match="one cross-Gram matrix per kernel"):
+        b.predict(cross[:3])
+
+
+def test_precomputed_is_not_copied() -> None:
+    X, y = make_classification(40)
+    grams = np.array([k(X) for k in KERNELS])
+    grams.flags.writeable = False
+    model = SimpleMKLClassifier("precomputed", tol=1e-3)
+    seen = {}
+
+    def look(self: Any, fitted: Any) -> Any:
+        seen["grams"] = fitted.grams
+        return fitted.as_family()
+
+    SimpleMKLClassifier._family, kept = look, SimpleMKLClassifier._family
+    try:
+        model.fit(grams, y)
+    finally:
+        SimpleMKLClassifier._family = kept
+    assert seen["grams"] is grams
+
+
+def test_precomputed_under_a_grid_search() -> None:
+    X, y = make_classification(60)
+    grams = PrecomputedGrams(np.array([k(X) for k in KERNELS]))
+    grid = {"C": [0.1, 10.0], "lam": [0.1, 0.9]}
+    search = GridSearchCV(EasyMKLClassifier("precomputed"), grid, cv=3).fit(grams, y)
+    plain = GridSearchCV(EasyMKLClassifier(KERNELS, normalize=None), grid, cv=3).fit(X, y)
+    for key in ("mean_test_score",):
+        np.testing.assert_allclose(search.cv_results_[key], plain.cv_results_[key])
+    assert cross_val_score(CKAClassifier("precomputed"), grams, y, cv=3).shape == (3,)
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+def test_weight_two_is_the_sample_twice(make: Any) -> None:
+    X, y = make_classification(50)
+    weight = np.ones(50)
+    weight[7], weight[9] = 2.0, 0.0
+    rows = np.delete(np.r_[np.arange(50), 7], 9)
+    a = make(KERNELS).fit(X, y, sample_weight=weight)
+    b = make(KERNELS).fit(X[rows], y[rows])
+    np.testing.assert_allclose(a.decision_function(X), b.decision_function(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+def test_several_classes_with_string_labels(make: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    labels = np.array(["a", "b", "c"])[y]
+    model = make(class_weight="balanced", tol=1e-3).fit(X, labels)
+    assert model.score(X, labels) > 0.93
+    assert model.dual_coef_.shape == (3, 150)
+    assert model.result_.gap <= 1e-3
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+
+
+def test_simplemkl_is_below_every_rule() -> None:
+    X, y = make_classification(80)
+    best = SimpleMKLClassifier(KERNELS, C=10.0, tol=1e-6).fit(X, y)
+    for make in (AverageMKLClassifier, EasyMKLClassifier, PWMKClassifier):
+        model = make(KERNELS, C=10.0, tol=1e-6).fit(X, y)
+        assert model.weights_.sum() == pytest.approx(1.0)
+        assert best.result_.lower_bound <= model.result_.upper_bound
+        assert "rule" in model.certificate_.lower_proof
+    assert "rule" not in best.certificate_.lower_proof
+
+
+def test_both_algorithms_of_simplemkl_agree() -> None:
+    X, y = make_classification(60)
+    a = SimpleMKLClassifier(KERNELS, tol=1e-6).fit(X, y)
+    b = SimpleMKLClassifier(KERNELS, algorithm="reduced-gradient", tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(a.weights_, b.weights_, atol=2e-2)
+    assert a.result_.value == pytest.approx(b.result_.value, rel=2e-6)
+
+
+def test_negative_weights_are_refused_where_the_sum_is_indefinite() -> None:
+    X, y = make_classification(60, seed=3)
+    kernels = [Linear(), RBF(gamma=2.0), RBF(gamma=20.0), Laplacian(gamma=1.0)]
+    with pytest.raises(NotPSDError, match="combination with the weights"):
+        CKAClassifier(kernels, method="closed-form").fit(X, y)
+
+
+def test_dropped_kernels_keep_their_place() -> None:
+    X, y = make_classification(40)
+    dictionary = KernelDictionary([Sigmoid(gamma=2.0, coef0=1.0), *KERNELS], psd="drop")
+    with pytest.warns(UserWarning, match="left out"):
+        model = AverageMKLClassifier(dictionary).fit(X, y)
+    np.testing.assert_allclose(model.weights_, [0.0, 0.25, 0.25, 0.25, 0.25])
+    assert len(model.kernel_names_) == 4
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (AverageMKLClassifier(C=0.0), "C"),
+        (AverageMKLClassifier("rbf"), "'precomputed'"),
+        (EasyMKLClassifier(lam=-0.5), "lam"),
+        (CKAClassifier(method="exact"), "method"),
+        (PWMKClassifier(n_folds=1), "n_folds"),
+        (SimpleMKLClassifier(algorithm="simple"), "reduced-gradient"),
+        (SimpleMKLClassifier(C=-1.0), "C"),
+    ],
+)
+def test_refusals(model: Any, said: str) -> None:
+    X, y = make_classification(20)
+    with pytest.raises(ValueError, match=said):
+        model.fit(X, y)
+
+
+def test_generic_estimators_reach_the_algorithms() -> None:
+    X, y = make_classification(30)
+    for name in ("mkl-average", "mkl-easy", "mkl-cka", "mkl-pwmk", "mkl-simple"):
+        assert KernelLearningClassifier(name).fit(X, y).result_.gap <= 1e-3
+    X, y = make_regression(30)
+    for name in ("mkl-average", "mkl-cka", "mkl-simple", "mkl-simple-gradient"):
+        assert KernelLearningRegressor(name).fit(X, y).result_.gap <= 1e-3
