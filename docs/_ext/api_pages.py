@@ -19,6 +19,8 @@ PACKAGES = {
     "kernelweave.relaxations": "Lower bounds, certificates and global optima of sparse weights.",
     "kernelweave.baselines": "Classic multiple kernel learning to compare with.",
     "kernelweave.ridge_mkl": "Kernel learning for ridge regression and the squared hinge.",
+    "kernelweave.vv_rkhs": "Vector-valued least squares with learned input and output kernels.",
+    "kernelweave.granger": "Nonlinear Granger-causality graphs of time series.",
     "kernelweave.workbench": "Tables, saved models and pictures behind the command line.",
 }
 # values, which have no docstring of their own at the place where they are exported

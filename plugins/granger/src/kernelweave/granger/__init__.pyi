@@ -1,0 +1,22 @@
+from .displays import plot_graph, plot_output_kernel, plot_weights
+from .graph import GrangerGraph
+from .linear import LassoVAR, lasso_var
+from .scores import GraphScores, score_graph
+from .series import LaggedSamples, lagged_samples
+from .simulation import lorenz96
+
+__all__ = [
+    "GrangerGraph",
+    "GraphScores",
+    "LaggedSamples",
+    "LassoVAR",
+    "__version__",
+    "lagged_samples",
+    "lasso_var",
+    "lorenz96",
+    "plot_graph",
+    "plot_output_kernel",
+    "plot_weights",
+    "score_graph",
+]
+__version__: str

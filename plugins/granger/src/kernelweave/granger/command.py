@@ -1,0 +1,176 @@
+"""``kernelweave granger``."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+
+def granger_command(
+    data: str,
+    /,
+    *,
+    lags: int = 1,
+    replicate: str | None = None,
+    drop: list[str] | None = None,
+    lam: float | None = None,
+    significance: Literal["permutation", "stability"] | None = None,
+    draws: int = 100,
+    top: int = 20,
+    jobs: int = 1,
+    seed: int = 0,
+    edges: Path | None = None,
+    picture: Path | None = None,
+    force: bool = False,
+    json: bool = False,
+) -> None:
+    """Learn which series of a table drive which others.
+
+    Parameters
+    ----------
+    data : str
+        A CSV file with a header, a column per series and a row per point in time.
+    lags : int
+        How many past values may drive the next one.
+    replicate : str
+        The column that names each row's replicate; no lag crosses from one to another.
+    drop : str
+        A column to leave out, such as the time; may be given several times.
+    lam : float
+        Regularisation. Default: by cross-validation.
+    significance : str
+        How p-values are found. Default: none.
+    draws : int
+        Refits per series for p-values.
+    top : int
+        Edges to print.
+    jobs : int
+        Series at a time.
+    seed : int
+        Seed of the draws: the same command gives the same graph.
+    edges : Path
+        A CSV file to write all edges to.
+    picture : Path
+        A picture file to draw the graph and its weights to.
+    force : bool
+        Replace files that exist.
+    json : bool
+        Print the outcome as JSON.
+    """
+    for path in (edges, picture):
+        if path is not None and path.exists() and not force:
+            raise ValueError(f"{path} exists: give another name or --force")
+    from .files import read_series
+    from .graph import GrangerGraph
+
+    table = read_series(data, replicate, list(drop or []))
+    model = GrangerGraph(
+        lags,
+        lam="cv" if lam is None else lam,
+        cv=5 if lam is None else None,
+        replicates=table.replicates,
+        significance=significance,
+        n_draws=draws,
+        n_jobs=jobs,
+        random_state=seed,
+    ).fit(table.X)
+    model.group_names_ = table.names
+    rows = edge_rows(model)
+    if edges is not None:
+        _write_edges(rows, edges)
+    if picture is not None:
+        _draw(model, picture)
+    _print_json(model, rows) if json else _print_text(model, rows[:top], data)
+
+
+def edge_rows(model: Any) -> list[dict[str, Any]]:
+    """Return every edge of positive weight, heaviest first, self loops left out.
+
+    Parameters
+    ----------
+    model : GrangerGraph
+        Fitted.
+
+    Returns
+    -------
+    list of dict
+        With ``source``, ``target``, ``weight`` and, where there are p-values, ``p_value``.
+    """
+    from .displays import strongest
+
+    rows = []
+    for target, source, weight in strongest(model.graph_, model.graph_.size):
+        row: dict[str, Any] = {
+            "source": model.group_names_[source],
+            "target": model.group_names_[target],
+            "weight": weight,
+        }
+        if model.p_values_ is not None:
+            row["p_value"] = float(model.p_values_[target, source])
+        rows.append(row)
+    return rows
+
+
+def _facts(model: Any) -> dict[str, Any]:
+    gaps = [result.gap for result in model.results_]
+    return {
+        "n_nodes": len(model.group_names_),
+        "lags": int(model.lags),
+        "lam": float(model.lam_[0]),
+        "largest_gap": max(gaps),
+        "n_draws": model.n_draws_,
+        "rmse": None if model.rmse_ is None else model.rmse_.tolist(),
+    }
+
+
+def _print_json(model: Any, rows: list[dict[str, Any]]) -> None:
+    found = {**_facts(model), "edges": rows}
+    sys.stdout.write(json_module.dumps(found, indent=2, ensure_ascii=False) + "\n")
+
+
+def _print_text(model: Any, rows: list[dict[str, Any]], data: str) -> None:
+    facts = _facts(model)
+    lines = [
+        f"{data}: {facts['n_nodes']} series, lags 1 to {facts['lags']}, "
+        f"lambda {facts['lam']:.3g}, every fit within {facts['largest_gap']:.1e} of its optimum"
+    ]
+    width = max([len(str(row["source"])) for row in rows], default=1)
+    for row in rows:
+        p = f"  p = {row['p_value']:.3g}" if "p_value" in row else ""
+        lines.append(f"  {row['source']:>{width}} -> {row['target']}  {row['weight']:.4g}{p}")
+    if facts["n_draws"]:
+        lines.append(f"  p-values from {facts['n_draws']} draws per series")
+    if not rows:
+        lines.append("  no series drives another at this lambda")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _write_edges(rows: list[dict[str, Any]], path: Path) -> None:
+    import csv
+
+    columns = [
+        "source",
+        "target",
+        "weight",
+        *(["p_value"] if rows and "p_value" in rows[0] else []),
+    ]
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _draw(model: Any, path: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from .displays import plot_graph, plot_weights
+
+    figure = Figure(figsize=(12.0, 5.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    plot_graph(model, left)
+    plot_weights(model, right)
+    figure.savefig(path, dpi=130)

@@ -1,0 +1,149 @@
+"""Pictures: the graph, its weights, and how the nodes of a group go together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from .graph import GrangerGraph
+
+HEAT = "cividis"
+EDGE, WEAK, NODE = "#0072B2", "#8C8C8C", "#F0E442"
+
+
+def strongest(graph: npt.NDArray[np.float64], n_edges: int) -> list[tuple[int, int, float]]:
+    """Return the heaviest edges between different groups, as (target, source, weight).
+
+    Parameters
+    ----------
+    graph : ndarray of shape (n_groups, n_groups)
+        Weights.
+    n_edges : int
+        How many at most.
+
+    Returns
+    -------
+    list of (int, int, float)
+        Descending, without zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.granger.displays import strongest
+    >>> strongest(np.array([[9.0, 2.0], [0.0, 9.0]]), 3)
+    [(0, 1, 2.0)]
+    """
+    pairs = [
+        (i, j, float(graph[i, j]))
+        for i in range(len(graph))
+        for j in range(len(graph))
+        if i != j and graph[i, j] > 0
+    ]
+    return sorted(pairs, key=lambda each: -each[2])[:n_edges]
+
+
+def plot_graph(
+    model: GrangerGraph, ax: Any, *, n_edges: int = 20, max_p_value: float | None = None
+) -> None:
+    """Draw groups on a circle and the heaviest arrows between them, from driver to driven.
+
+    Parameters
+    ----------
+    model : GrangerGraph
+        Fitted.
+    ax : matplotlib Axes
+        Where to draw.
+    n_edges : int, default=20
+        Arrows at most; width follows weight.
+    max_p_value : float, optional
+        Leaves out edges of larger p-value; the title then names the draws.
+
+    Raises
+    ------
+    ValueError
+        If ``max_p_value`` is given and the model has no p-values.
+    """
+    import networkx as nx
+
+    graph = np.array(model.graph_)
+    if max_p_value is not None:
+        if model.p_values_ is None:
+            raise ValueError("max_p_value needs p-values: fit with significance='permutation'")
+        graph[~(model.p_values_ <= max_p_value)] = 0.0
+    edges = strongest(graph, n_edges)
+    drawing: Any = nx.DiGraph()
+    drawing.add_nodes_from(range(len(graph)))
+    drawing.add_weighted_edges_from([(source, target, w) for target, source, w in edges])
+    place = nx.circular_layout(drawing)
+    widest = max((w for *_, w in edges), default=1.0)
+    nx.draw_networkx_nodes(drawing, place, ax=ax, node_color=NODE, edgecolors=WEAK)
+    nx.draw_networkx_labels(drawing, place, dict(enumerate(model.group_names_)), ax=ax, font_size=8)
+    nx.draw_networkx_edges(
+        drawing,
+        place,
+        ax=ax,
+        edge_color=EDGE,
+        width=[0.5 + 3.0 * drawing.edges[each]["weight"] / widest for each in drawing.edges],
+        connectionstyle="arc3,rad=0.12",
+    )
+    ax.set_axis_off()
+    title = f"{len(edges)} heaviest edges"
+    if max_p_value is not None:
+        title += f" with p ≤ {max_p_value:g} ({model.n_draws_} draws)"
+    ax.set_title(title)
+
+
+def plot_weights(model: GrangerGraph, ax: Any) -> None:
+    """Draw the weight matrix: targets down, drivers across; a dot marks p ≤ 0.05.
+
+    Parameters
+    ----------
+    model : GrangerGraph
+        Fitted.
+    ax : matplotlib Axes
+        Where to draw; a colour bar is added beside it.
+    """
+    image = ax.imshow(model.graph_, cmap=HEAT, vmin=0.0)
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
+    bar.set_label("weight")
+    _name_axes(ax, model.group_names_)
+    ax.set_xlabel("drives")
+    ax.set_ylabel("is driven")
+    if model.p_values_ is not None:
+        rows, columns = np.nonzero(model.p_values_ <= 0.05)
+        ax.plot(columns, rows, ".", color="white", markersize=4)
+        ax.set_title(f"dots: p ≤ 0.05, {model.n_draws_} draws")
+
+
+def plot_output_kernel(model: GrangerGraph, group: str, ax: Any) -> None:
+    """Draw the output kernel of one target group.
+
+    Parameters
+    ----------
+    model : GrangerGraph
+        Fitted.
+    group : str
+        Its name.
+    ax : matplotlib Axes
+        Where to draw; a colour bar is added beside it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such group.
+    """
+    if group not in model.group_names_:
+        raise ValueError(f"group must be one of {', '.join(model.group_names_)}, got {group!r}")
+    L = model.output_kernels_[model.group_names_.index(group)]
+    limit = float(np.abs(L).max()) or 1.0
+    image = ax.imshow(L, cmap="PuOr", vmin=-limit, vmax=limit)
+    ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
+    ax.set_title(f"output kernel of {group}")
+
+
+def _name_axes(ax: Any, names: list[str]) -> None:
+    ax.set_xticks(range(len(names)), names, rotation=90)
+    ax.set_yticks(range(len(names)), names)

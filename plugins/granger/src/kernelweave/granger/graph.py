@@ -1,0 +1,320 @@
+"""The estimator: a graph from series."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import config_context
+from kernelweave.vv_rkhs import SquaredLpNorm
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
+
+from .dictionary import history_dictionary
+from .selection import Selection, choose, held_out_errors, make_folds
+from .series import LaggedSamples, lagged_samples, make_groups
+from .significance import (
+    SIGNIFICANCE,
+    incoming,
+    permutation_p_values,
+    selection_frequencies,
+    stability_p_values,
+)
+from .target import Task, fit_target
+
+Matrix = npt.NDArray[np.float64]
+
+LAMS = tuple(np.logspace(0, -3, 7).tolist())
+
+
+class GrangerGraph(BaseEstimator):  # type: ignore[misc]
+    """Which series help to predict which others, by nonlinear Granger causality (V, section 4.1).
+
+    For every target group i, x_t^i = f^i(histories of all groups, t − 1 to t − lags) with
+
+        min over f, η, L of (1/n) Σ ‖f(h_t) − x_t^i‖² + λ Σ ‖f_{j,s}‖²/η_{j,s} + λω(η),
+
+    f_{j,s} in the space of a kernel on the history of group j times the output kernel L ⪰ 0,
+    tr L ≤ number of nodes. The edge j → i weighs Σ_s η_{j,s}: V's text has i and j the other way
+    round. Nodes and kernels are standardised on the whole series; targets that are held out in
+    cross-validation are never fitted.
+
+    Parameters
+    ----------
+    lags : int, default=1
+        Length of a history. No history crosses the border of a replicate.
+    groups : sequence of length n_nodes, optional
+        A label per node; nodes of a group share a history and an output kernel. Every node by
+        itself by default.
+    kernels : list of Kernel, optional
+        Used on each group's history; a linear kernel and three Gaussians by default.
+    p : float, default=1.0
+        Exponent of the squared ℓp norm ω, in [1, 2]; 1 gives sparse graphs.
+    learn_output : bool, default=True
+        Whether L is learned; without effect for groups of one node.
+    lam : "cv" or float, default="cv"
+        λ, or its choice by cross-validation.
+    lams : sequence of float, optional
+        Candidates; 7 from 1 to 10⁻³ by default.
+    shared_lam : bool, default=True
+        Whether one λ serves all targets, which is the steadier choice for short series.
+    cv : int, splitter or None, default=5
+        Folds of the held-out errors. An integer holds out whole replicates where there are three
+        or more, else contiguous stretches of time. ``None`` needs a number for ``lam``.
+    replicates : array-like of shape (n_times,), optional
+        Replicate of each row; its rows are neighbours in order of time.
+    significance : {"permutation", "stability"}, optional
+        How p-values are computed: by refits on permuted histories of the other groups, or on
+        random halves of the samples. The first is a test, the second bounds an error rate.
+    n_draws : int, default=100
+        Refits per target for p-values; the smallest p-value of a permutation is 1/(1 + n_draws).
+    tol : float, default=1e-3
+        Relative certified gap; for groups with a learned L, relative stationarity.
+    max_iter : int, default=500
+        Steps per fit at most.
+    n_jobs : int, optional
+        Targets at a time, by joblib under whatever backend is configured.
+    memory_limit : float, optional
+        Bytes that the fit may allocate per process.
+    random_state : int or RandomState, optional
+        Of the draws.
+
+    Attributes
+    ----------
+    graph_ : ndarray of shape (n_groups, n_groups)
+        ``graph_[i, j]`` is the weight of j → i; the diagonal says how much a group drives itself.
+    p_values_ : ndarray of shape (n_groups, n_groups) or None
+        Per edge; NaN on the diagonal for permutations. ``None`` without ``significance``.
+    n_draws_ : int
+        Draws behind them; 0 without.
+    output_kernels_ : list of ndarray
+        L of each target group.
+    weights_ : ndarray of shape (n_groups, n_kernels)
+        η of each target; ``owner_`` tells whose history a kernel sees.
+    owner_ : ndarray of int of shape (n_kernels,)
+        Group of each kernel.
+    kernel_names_ : tuple of str
+        Names of the kernels.
+    rmse_ : ndarray of shape (n_nodes,) or None
+        Held-out root mean squared error of one-step predictions at the chosen λ, in the units of
+        the data; ``None`` without ``cv``.
+    lam_ : ndarray of shape (n_groups,)
+        λ of each target.
+    selection_ : Selection or None
+        Held-out errors per candidate.
+    group_names_ : list of str
+        In the order of ``graph_``.
+    results_ : list of Result
+        Bounds and status of each target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.granger import GrangerGraph
+    >>> X = np.random.default_rng(0).standard_normal((80, 3))
+    >>> X[1:, 0] = np.sin(2 * X[:-1, 2]) + 0.1 * X[1:, 0]
+    >>> graph = GrangerGraph(lam=0.1, cv=None).fit(X).graph_
+    >>> graph[0].argmax()
+    np.int64(2)
+    """
+
+    def __init__(
+        self,
+        lags: int = 1,
+        groups: Any = None,
+        kernels: Any = None,
+        *,
+        p: float = 1.0,
+        learn_output: bool = True,
+        lam: Any = "cv",
+        lams: Any = None,
+        shared_lam: bool = True,
+        cv: Any = 5,
+        replicates: Any = None,
+        significance: str | None = None,
+        n_draws: int = 100,
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        n_jobs: int | None = None,
+        memory_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.lags = lags
+        self.groups = groups
+        self.kernels = kernels
+        self.p = p
+        self.learn_output = learn_output
+        self.lam = lam
+        self.lams = lams
+        self.shared_lam = shared_lam
+        self.cv = cv
+        self.replicates = replicates
+        self.significance = significance
+        self.n_draws = n_draws
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> GrangerGraph:
+        """Learn the graph.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_times, n_nodes)
+            The series in order of time, one replicate after the other.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._check_parameters()
+        names = _get_feature_names(X)
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=int(self.lags) + 2)
+        names = [str(j) for j in range(X.shape[1])] if names is None else [str(n) for n in names]
+        groups = make_groups(self.groups, names)
+        with config_context(memory_limit=self.memory_limit):
+            samples = self._standardise(X, names)
+            dictionary, self.owner_ = history_dictionary(
+                samples.history, groups, int(self.lags), self.kernels
+            )
+            self._groups, self._dictionary = groups, dictionary
+            self.group_names_, self.kernel_names_ = groups.names, dictionary.names
+            self._select(dictionary.grams, samples)
+            self._fit_targets(dictionary.grams, samples)
+            self._find_p_values(dictionary.grams, samples)
+        return self
+
+    def forecast(self, X: Any) -> Matrix:
+        """Return one-step predictions along one stretch of time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_times, n_nodes)
+            Rows in order of time, at least ``lags`` of them.
+
+        Returns
+        -------
+        ndarray of shape (n_times - lags + 1, n_nodes)
+            Row k predicts row ``lags + k`` of X; the last one lies beyond it.
+        """
+        check_is_fitted(self, "graph_")
+        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_min_samples=int(self.lags))
+        scaled = (X - self._mean) / self._scale
+        longer = np.vstack([scaled, scaled[-1:]])
+        cross = self._dictionary.cross(lagged_samples(longer, int(self.lags)).history)
+        values = np.empty((cross.shape[1], X.shape[1]))
+        for nodes, found in zip(self._groups.members, self._targets, strict=True):
+            values[:, nodes] = found.predict(cross)
+        predicted: Matrix = values * self._scale + self._mean
+        return predicted
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.lags, int | np.integer) or self.lags < 1:
+            raise ValueError(f"lags must be an integer of at least 1, got {self.lags!r}")
+        if isinstance(self.lam, str) and self.lam != "cv":
+            raise ValueError(f"lam must be 'cv' or a positive number, got {self.lam!r}")
+        if self.lam == "cv" and self.cv is None:
+            raise ValueError("lam='cv' needs cv, got None: give a number of folds or a lam")
+        if self.significance is not None and self.significance not in SIGNIFICANCE:
+            raise ValueError(
+                f"significance must be None or one of {SIGNIFICANCE}, got {self.significance!r}"
+            )
+
+    def _standardise(self, X: Matrix, names: list[str]) -> LaggedSamples:
+        """Return lagged samples of standardised nodes; a constant node is an error."""
+        self._mean, self._scale = X.mean(axis=0), X.std(axis=0)
+        flat = np.flatnonzero(self._scale <= 1e-12 * np.maximum(1.0, np.abs(self._mean)))
+        if len(flat):
+            raise ValueError(f"node {names[flat[0]]} is constant over the series: leave it out")
+        return lagged_samples((X - self._mean) / self._scale, int(self.lags), self.replicates)
+
+    def _task(self) -> Task:
+        return Task(SquaredLpNorm(self.p), self.learn_output, self.tol, self.max_iter)
+
+    def _over_targets(self, function: Any, *columns: Any) -> list[Any]:
+        """Return ``function(*row)`` for each target, several at a time."""
+        from joblib import Parallel, delayed
+
+        work = (delayed(function)(*row) for row in zip(*columns, strict=True))
+        return list(Parallel(n_jobs=self.n_jobs)(work))
+
+    def _targets_of(self, samples: LaggedSamples) -> list[Matrix]:
+        return [np.ascontiguousarray(samples.targets[:, nodes]) for nodes in self._groups.members]
+
+    def _select(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
+        """Set ``selection_``, ``lam_`` and ``rmse_``."""
+        n_groups = len(self._groups)
+        self.selection_: Selection | None = None
+        self.rmse_: npt.NDArray[np.float64] | None = None
+        if self.lam == "cv":
+            lams = np.sort(np.asarray(LAMS if self.lams is None else self.lams, float))[::-1]
+        else:
+            lams = np.array([float(self.lam)])
+        self.lam_ = np.full(n_groups, lams[0])
+        if self.cv is None:
+            return
+        folds = make_folds(self.cv, samples.replicate)
+        task, targets = self._task(), self._targets_of(samples)
+        found = self._over_targets(
+            held_out_errors,
+            [grams] * n_groups,
+            targets,
+            [folds] * n_groups,
+            [lams] * n_groups,
+            [task] * n_groups,
+        )
+        errors = np.empty((len(lams), samples.targets.shape[1]))
+        for nodes, each in zip(self._groups.members, found, strict=True):
+            errors[:, nodes] = each
+        self.selection_ = choose(errors, lams, self._groups, self.shared_lam)
+        self.lam_ = lams[self.selection_.chosen]
+        self.rmse_ = np.sqrt(self.selection_.error(self._groups)) * self._scale
+
+    def _fit_targets(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
+        """Set what the fits on all samples give."""
+        n_groups = len(self._groups)
+        self._targets = self._over_targets(
+            fit_target,
+            [grams] * n_groups,
+            self._targets_of(samples),
+            self.lam_.tolist(),
+            [self._task()] * n_groups,
+        )
+        self.weights_ = np.array([each.weights for each in self._targets])
+        self.output_kernels_ = [each.output_kernel for each in self._targets]
+        self.results_ = [each.result for each in self._targets]
+        self.graph_ = np.array([incoming(w, self.owner_, n_groups) for w in self.weights_])
+
+    def _find_p_values(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
+        """Set ``p_values_`` and ``n_draws_``."""
+        self.p_values_: Matrix | None = None
+        self.n_draws_ = 0
+        if self.significance is None:
+            return
+        n = len(self._groups)
+        rng = check_random_state(self.random_state)
+        seeds = [rng.randint(2**31 - 1, size=int(self.n_draws)) for _ in range(n)]
+        targets, lams, task = self._targets_of(samples), self.lam_.tolist(), [self._task()] * n
+        stack, owner = [grams] * n, [self.owner_] * n
+        if self.significance == "stability":
+            found = self._over_targets(
+                selection_frequencies, stack, targets, owner, lams, task, [n] * n, seeds
+            )
+            self.p_values_ = stability_p_values(np.stack(found, axis=1))
+        else:
+            replicate = [samples.replicate] * n
+            rows = list(self.graph_)
+            self.p_values_ = np.array(
+                self._over_targets(
+                    permutation_p_values,
+                    *(stack, targets, owner, range(n), lams, task, replicate, rows, seeds),
+                )
+            )
+        self.n_draws_ = int(self.n_draws)

@@ -1,0 +1,144 @@
+"""λ by cross-validation: one for all targets, or one each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .series import Groups
+from .target import Task, fit_target
+
+Matrix = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
+Fold = tuple[Index, Index]
+
+
+def make_folds(cv: Any, replicate: Index) -> list[Fold]:
+    """Return training and test samples of each fold.
+
+    Parameters
+    ----------
+    cv : int or splitter
+        A number k: whole replicates are held out where there are at least three, contiguous
+        stretches of time otherwise. Or anything with scikit-learn's ``split``.
+    replicate : ndarray of int of shape (n_samples,)
+        Replicate of each sample.
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+        Folds.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer samples than folds.
+    """
+    from sklearn.model_selection import GroupKFold, KFold
+
+    samples = np.empty((len(replicate), 1))
+    if hasattr(cv, "split"):
+        return list(cv.split(samples, groups=replicate))
+    if not isinstance(cv, int | np.integer) or cv < 2:
+        raise ValueError(f"cv must be an integer of at least 2 or a splitter, got {cv!r}")
+    n_replicates = int(replicate.max()) + 1
+    if n_replicates >= 3:
+        return list(GroupKFold(min(int(cv), n_replicates)).split(samples, groups=replicate))
+    if len(replicate) < cv:
+        raise ValueError(
+            f"cv={cv} folds need as many samples, got n_samples={len(replicate)}: the series is "
+            "too short, give a longer one or cv=None and a number for lam"
+        )
+    return list(KFold(int(cv)).split(samples))
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Held-out errors and what they choose.
+
+    Attributes
+    ----------
+    lams : ndarray of shape (n_lams,)
+        Candidates.
+    errors : ndarray of shape (n_lams, n_nodes)
+        Mean squared error of held-out predictions, in standardised units.
+    chosen : ndarray of int of shape (n_groups,)
+        Candidate of each target group.
+    """
+
+    lams: npt.NDArray[np.float64]
+    errors: Matrix
+    chosen: Index
+
+    def error(self, groups: Groups) -> npt.NDArray[np.float64]:
+        """Return the held-out error of each node at the chosen λ, shape (n_nodes,)."""
+        out = np.empty(self.errors.shape[1])
+        for nodes, each in zip(groups.members, self.chosen, strict=True):
+            out[nodes] = self.errors[each, nodes]
+        return out
+
+
+def held_out_errors(
+    grams: npt.NDArray[Any], Y: Matrix, folds: list[Fold], lams: npt.NDArray[np.float64], task: Task
+) -> Matrix:
+    """Return mean squared errors of one target group, shape (n_lams, n_outputs).
+
+    Parameters
+    ----------
+    grams : ndarray of shape (n_kernels, n_samples, n_samples)
+        Kernels of all histories.
+    Y : ndarray of shape (n_samples, n_outputs)
+        Targets.
+    folds : list of (ndarray, ndarray)
+        Training and test samples.
+    lams : ndarray of shape (n_lams,)
+        Candidates.
+    task : Task
+        The problem.
+
+    Returns
+    -------
+    ndarray of shape (n_lams, n_outputs)
+        Over all held-out samples.
+    """
+    total = np.zeros((len(lams), Y.shape[1]))
+    count = 0
+    for train, test in folds:
+        inner = np.ascontiguousarray(grams[:, train[:, None], train])
+        cross = grams[:, test[:, None], train]
+        for i, lam in enumerate(lams):
+            found = fit_target(inner, Y[train], float(lam), task).predict(cross)
+            total[i] += ((found - Y[test]) ** 2).sum(axis=0)
+        count += len(test)
+    return total / count
+
+
+def choose(
+    errors: Matrix, lams: npt.NDArray[np.float64], groups: Groups, shared: bool
+) -> Selection:
+    """Return the candidate of least error, over all nodes or group by group.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n_lams, n_nodes)
+        Held-out errors.
+    lams : ndarray of shape (n_lams,)
+        Candidates.
+    groups : Groups
+        Target groups.
+    shared : bool
+        Whether all targets share one λ.
+
+    Returns
+    -------
+    Selection
+        Errors and choice.
+    """
+    if shared:
+        best = np.full(len(groups), int(errors.sum(axis=1).argmin()))
+    else:
+        best = np.array([int(errors[:, nodes].sum(axis=1).argmin()) for nodes in groups.members])
+    return Selection(lams, errors, best)

@@ -1,0 +1,156 @@
+"""Series, their lags, and groups of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class LaggedSamples:
+    """Pairs of a history and the value that follows it.
+
+    Attributes
+    ----------
+    history : ndarray of shape (n_samples, n_nodes * lags)
+        Column ``j * lags + k`` is node j, k + 1 steps before.
+    targets : ndarray of shape (n_samples, n_nodes)
+        The values that follow.
+    replicate : ndarray of shape (n_samples,)
+        Replicate that each sample belongs to, counted from 0.
+    times : ndarray of shape (n_samples,)
+        Row of the series that each target is.
+    """
+
+    history: Matrix
+    targets: Matrix
+    replicate: Index
+    times: Index
+
+
+def lagged_samples(X: npt.ArrayLike, lags: int, replicates: Any = None) -> LaggedSamples:
+    """Return x_{t−1}, …, x_{t−lags} beside x_t for every t that has so many predecessors.
+
+    V prints inputs from x_t, which is the target itself; here they end at t − 1.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_times, n_nodes)
+        The series, equally spaced in time, one replicate after the other.
+    lags : int
+        Length of a history, at least 1.
+    replicates : array-like of shape (n_times,), optional
+        Label of the replicate of each row; no history crosses from one to another. The rows of a
+        replicate must be neighbours.
+
+    Returns
+    -------
+    LaggedSamples
+        In order of time.
+
+    Raises
+    ------
+    ValueError
+        If no row has enough predecessors, or a replicate's rows are apart.
+
+    Examples
+    --------
+    >>> from kernelweave.granger import lagged_samples
+    >>> lagged_samples([[1.0], [2.0], [3.0], [8.0], [9.0]], 1, [0, 0, 0, 1, 1]).history.ravel()
+    array([1., 2., 8.])
+    """
+    series = np.asarray(X, dtype=np.float64)
+    if lags < 1:
+        raise ValueError(f"lags must be at least 1, got {lags!r}")
+    code = replicate_codes(replicates, len(series))
+    times = np.flatnonzero(code[lags:] == code[: max(0, len(code) - lags)]) + lags
+    if len(times) == 0:
+        raise ValueError(
+            f"no row has {lags} predecessors in its replicate: the longest replicate has "
+            f"{int(np.bincount(code).max()) if len(code) else 0} rows, give fewer lags"
+        )
+    past = np.stack([series[times - k] for k in range(1, lags + 1)], axis=2)
+    return LaggedSamples(past.reshape(len(times), -1), series[times], code[times], times)
+
+
+def replicate_codes(replicates: Any, n_times: int) -> Index:
+    """Return the number of each row's replicate, in order of appearance.
+
+    Raises
+    ------
+    ValueError
+        If there is not one label per row, or a replicate's rows are apart.
+    """
+    if replicates is None:
+        return np.zeros(n_times, dtype=np.intp)
+    labels = np.asarray(replicates)
+    if labels.shape != (n_times,):
+        raise ValueError(
+            f"replicates must hold one label per row, {n_times}, got shape {labels.shape}"
+        )
+    new = np.ones(n_times, dtype=bool)
+    new[1:] = labels[1:] != labels[:-1]
+    if new.sum() != len(np.unique(labels)):
+        raise ValueError("the rows of a replicate must be neighbours: sort by replicate and time")
+    return np.cumsum(new) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A partition of the nodes.
+
+    Attributes
+    ----------
+    names : list of str
+        A name per group.
+    members : list of ndarray of int
+        The nodes of each.
+    """
+
+    names: list[str]
+    members: list[Index]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def columns(self, lags: int) -> list[list[int]]:
+        """Return the columns of a history that each group's nodes have."""
+        return [[int(j) * lags + k for j in nodes for k in range(lags)] for nodes in self.members]
+
+
+def make_groups(groups: Any, names: Sequence[str]) -> Groups:
+    """Return groups by label, in order of appearance; every node by itself without labels.
+
+    Parameters
+    ----------
+    groups : sequence of length n_nodes or None
+        A label per node.
+    names : sequence of str
+        Names of the nodes.
+
+    Returns
+    -------
+    Groups
+        The partition.
+
+    Raises
+    ------
+    ValueError
+        If there is not one label per node.
+    """
+    if groups is None:
+        return Groups(list(names), [np.array([j]) for j in range(len(names))])
+    labels = [str(each) for each in groups]
+    if len(labels) != len(names):
+        raise ValueError(
+            f"groups must hold one label per node, {len(names)}, got {len(labels)} labels"
+        )
+    order = list(dict.fromkeys(labels))
+    return Groups(order, [np.flatnonzero([each == name for each in labels]) for name in order])

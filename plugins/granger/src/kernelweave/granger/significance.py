@@ -1,0 +1,151 @@
+"""How likely is an edge's weight by chance?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .target import Task, fit_target
+
+Matrix = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
+SIGNIFICANCE = ("permutation", "stability")
+_SELECTED = 1e-3
+
+
+def incoming(weights: Vector, owner: Index, n_groups: int) -> Vector:
+    """Return Σ_s η_{j,s}: the weight of each group's history, shape (n_groups,)."""
+    total: Vector = np.bincount(owner, weights=weights, minlength=n_groups).astype(np.float64)
+    return total
+
+
+def permutation_p_values(
+    grams: npt.NDArray[Any],
+    Y: Matrix,
+    owner: Index,
+    own: int,
+    lam: float,
+    task: Task,
+    replicate: Index,
+    observed: Vector,
+    seeds: npt.NDArray[Any],
+) -> Vector:
+    """Return p-values of the edges into one group, by permuting the others' histories.
+
+    Per draw the histories of all other groups are shuffled among the samples of each replicate,
+    together, so that they keep their dependence on one another and lose that on the target; the
+    target's own history stays. p = (1 + #{draws with a weight as large}) / (1 + draws).
+
+    Parameters
+    ----------
+    grams : ndarray of shape (n_kernels, n_samples, n_samples)
+        Kernels of all histories.
+    Y : ndarray of shape (n_samples, n_outputs)
+        Targets.
+    owner : ndarray of int of shape (n_kernels,)
+        Group of each kernel.
+    own : int
+        The target group.
+    lam : float
+        λ.
+    task : Task
+        The problem.
+    replicate : ndarray of int of shape (n_samples,)
+        Replicate of each sample.
+    observed : ndarray of shape (n_groups,)
+        Weights of the fit.
+    seeds : ndarray of int of shape (n_draws,)
+        One per draw.
+
+    Returns
+    -------
+    ndarray of shape (n_groups,)
+        NaN for the group itself, whose history is not permuted.
+    """
+    above = np.zeros(len(observed))
+    others = owner != own
+    for seed in seeds:
+        rng = np.random.default_rng(int(seed))
+        order = np.arange(len(Y))
+        for each in np.unique(replicate):
+            rows = np.flatnonzero(replicate == each)
+            order[rows] = rng.permutation(rows)
+        shuffled = np.array(grams)
+        shuffled[others] = grams[others][:, order[:, None], order]
+        found = fit_target(shuffled, Y, lam, task).weights
+        above += incoming(found, owner, len(observed)) >= observed
+    p: Vector = (1.0 + above) / (1.0 + len(seeds))
+    p[own] = np.nan
+    return p
+
+
+def selection_frequencies(
+    grams: npt.NDArray[Any],
+    Y: Matrix,
+    owner: Index,
+    lam: float,
+    task: Task,
+    n_groups: int,
+    seeds: npt.NDArray[Any],
+) -> Matrix:
+    """Return which histories get weight on random halves of the samples.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (n_kernels, n_samples, n_samples)
+        Kernels of all histories.
+    Y : ndarray of shape (n_samples, n_outputs)
+        Targets.
+    owner : ndarray of int of shape (n_kernels,)
+        Group of each kernel.
+    lam : float
+        λ.
+    task : Task
+        The problem.
+    n_groups : int
+        Number of groups.
+    seeds : ndarray of int of shape (n_draws,)
+        One per half.
+
+    Returns
+    -------
+    ndarray of shape (n_draws, n_groups)
+        1 where a history has more than a thousandth of all weight.
+    """
+    chosen = np.zeros((len(seeds), n_groups))
+    for draw, seed in enumerate(seeds):
+        rng = np.random.default_rng(int(seed))
+        half = np.sort(rng.choice(len(Y), len(Y) // 2, replace=False))
+        inner = np.ascontiguousarray(grams[:, half[:, None], half])
+        found = incoming(fit_target(inner, Y[half], lam, task).weights, owner, n_groups)
+        chosen[draw] = found > _SELECTED * max(found.sum(), np.finfo(float).tiny)
+    return chosen
+
+
+def stability_p_values(chosen: Matrix) -> Matrix:
+    """Return the error rate per edge that stability selection bounds, q²/((2π − 1) p²).
+
+    π is an edge's selection frequency, q the mean number selected of the p candidates
+    (Meinshausen and Bühlmann 2010, Theorem 1, divided by p); 1 where π is not above ½.
+
+    Parameters
+    ----------
+    chosen : ndarray of shape (n_draws, n_targets, n_sources)
+        Which edges each draw selected.
+
+    Returns
+    -------
+    ndarray of shape (n_targets, n_sources)
+        Bounds, at most 1. They assume exchangeable candidates, as the theorem does.
+    """
+    frequency = chosen.mean(axis=0)
+    candidates = frequency.size
+    q = float(frequency.sum())
+    margin = 2.0 * frequency - 1.0
+    bound = np.ones_like(frequency)
+    np.divide((q / candidates) ** 2, margin, out=bound, where=margin > 0)
+    rate: Matrix = np.minimum(bound, 1.0)
+    return rate

@@ -1,0 +1,106 @@
+"""One target group: weights of all histories, and how its nodes go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import Problem, Result, solve
+from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeastSquares
+
+Matrix = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What one target's problem is made of, besides its data.
+
+    Attributes
+    ----------
+    penalty : Penalty
+        Regulariser over kernels.
+    learn_output : bool
+        Whether L is learned; without effect for one node.
+    tol : float
+        Relative gap; stationarity where both are learned.
+    max_iter : int
+        Steps at most.
+    """
+
+    penalty: Any
+    learn_output: bool
+    tol: float
+    max_iter: int
+
+
+@dataclass(frozen=True, eq=False)
+class TargetFit:
+    """The fitted model of one target group.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_kernels,)
+        η.
+    output_kernel : ndarray of shape (n_outputs, n_outputs)
+        L.
+    coef : ndarray of shape (n_samples, n_outputs)
+        C L.
+    mean : ndarray of shape (n_outputs,)
+        What was taken off the targets.
+    result : Result
+        Bounds and status.
+    """
+
+    weights: Vector
+    output_kernel: Matrix
+    coef: Matrix
+    mean: Vector
+    result: Result
+
+    def predict(self, cross: npt.NDArray[Any]) -> Matrix:
+        """Return predictions from cross-Gram matrices of shape (n_kernels, n_new, n_samples)."""
+        values = np.tile(self.mean, (cross.shape[1], 1))
+        for weight, K in zip(self.weights, cross, strict=True):
+            if weight != 0.0:
+                values += weight * (K @ self.coef)
+        return values
+
+
+def fit_target(grams: npt.NDArray[Any], Y: Matrix, lam: float, task: Task) -> TargetFit:
+    """Fit x_t = f(histories) for the nodes of one group.
+
+    min over f, η, L of (1/n) Σ ‖f(hᵢ) − yᵢ‖² + λ Σ ‖fⱼ‖²/ηⱼ + λω(η), fⱼ in the space of kⱼ L (V,
+    section 4.1): convex and certified for one node, stationary for several with L learned.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (n_kernels, n_samples, n_samples)
+        Kernels of all groups' histories.
+    Y : ndarray of shape (n_samples, n_outputs)
+        Next values of the group's nodes.
+    lam : float
+        λ.
+    task : Task
+        The rest.
+
+    Returns
+    -------
+    TargetFit
+        Weights, output kernel and coefficients.
+    """
+    mean = Y.mean(axis=0)
+    problem = Problem(
+        PrecomputedFamily(grams),
+        VectorLeastSquares(lam),
+        SeparableKernels(task.penalty, learn_output=task.learn_output),
+        np.arange(float(len(Y)))[:, None],
+        (Y - mean).T,
+    )
+    result = solve(
+        problem, "vv-spg", tol=task.tol, max_iter=task.max_iter, stationarity_tol=task.tol
+    )
+    L = result.parameters.output_kernel
+    return TargetFit(result.parameters.weights, L, result.solution.C @ L, mean, result)

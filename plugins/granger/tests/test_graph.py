@@ -1,0 +1,182 @@
+"""The estimator: what it finds, how it selects, and what it promises scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.granger import GrangerGraph, lagged_samples, lorenz96, score_graph
+from kernelweave.granger.dictionary import history_dictionary
+from kernelweave.granger.series import make_groups
+from kernelweave.kernels_core import RBF, Linear
+from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+
+@pytest.fixture(scope="module")
+def driven() -> np.ndarray:
+    """Node 0 is a nonlinear function of node 2, the others are noise."""
+    X = np.random.default_rng(0).standard_normal((90, 3))
+    X[1:, 0] = np.cos(2.0 * X[:-1, 2]) + 0.3 * X[1:, 0]
+    return X
+
+
+@parametrize_with_checks([GrangerGraph(cv=3, lams=[0.1, 1.0]), GrangerGraph(lam=0.1, cv=None)])
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_direction_and_certificates(driven: np.ndarray) -> None:
+    model = GrangerGraph().fit(driven)
+    assert model.graph_[0].argmax() == 2
+    assert all(result.gap <= 1e-3 for result in model.results_)
+    assert model.rmse_ is not None
+    assert model.rmse_[0] < 0.7 * driven[:, 0].std() < model.rmse_[2] * 2
+    assert model.lam_.shape == (3,)
+
+
+def test_weights_are_those_of_the_regressor(driven: np.ndarray) -> None:
+    model = GrangerGraph(lam=0.05, cv=None, tol=1e-7).fit(driven)
+    scaled = (driven - driven.mean(axis=0)) / driven.std(axis=0)
+    samples = lagged_samples(scaled, 1)
+    dictionary, owner = history_dictionary(
+        samples.history, make_groups(None, ["a", "b", "c"]), 1, None
+    )
+    target = samples.targets[:, 0] - samples.targets[:, 0].mean()
+    plain = MatrixValuedKernelRegressor("precomputed", lam=0.05, tol=1e-7)
+    plain.fit(dictionary.grams, target)
+    np.testing.assert_allclose(model.weights_[0], plain.weights_, atol=1e-4)
+    for j in range(3):
+        np.testing.assert_allclose(model.graph_[0, j], model.weights_[0][owner == j].sum())
+
+
+def test_forecast_uses_the_past_only_and_the_units_of_the_data(driven: np.ndarray) -> None:
+    X = 7.0 + 3.0 * driven
+    model = GrangerGraph(lags=2, lam=0.03, cv=None).fit(X)
+    found = model.forecast(X)
+    assert found.shape == (len(X) - 1, 3)
+    assert np.corrcoef(found[:-1, 0], X[2:, 0])[0, 1] > 0.8
+    changed = X.copy()
+    changed[50:] += 5.0
+    np.testing.assert_array_equal(model.forecast(changed)[:48], found[:48])
+    np.testing.assert_allclose(model.forecast(X[-2:])[0], found[-1])
+
+
+def test_groups_share_an_output_kernel() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((120, 4))
+    shared = np.sin(2.0 * X[:-1, 2])
+    X[1:, 0] = shared + 0.2 * X[1:, 0]
+    X[1:, 1] = -shared + 0.2 * X[1:, 1]
+    model = GrangerGraph(groups=["pair", "pair", "c", "d"], lam=0.05, cv=None).fit(X)
+    assert model.group_names_ == ["pair", "c", "d"]
+    assert model.graph_.shape == (3, 3)
+    assert model.graph_[0].argmax() == 1
+    L = model.output_kernels_[0]
+    assert L[0, 1] < -0.5 * L[0, 0], "the two move against each other"
+    assert model.results_[0].status.success
+    plain = clone(model).set_params(learn_output=False).fit(X)
+    np.testing.assert_allclose(plain.output_kernels_[0], np.eye(2))
+
+
+def test_replicates_change_what_is_a_sample() -> None:
+    X, _ = lorenz96(4, 60, random_state=0)
+    whole = GrangerGraph(lam=0.1, cv=None).fit(X)
+    parts = GrangerGraph(lam=0.1, cv=None, replicates=np.repeat([0, 1, 2], 20)).fit(X)
+    assert len(whole.results_[0].solution.C) == 59
+    assert len(parts.results_[0].solution.C) == 57
+
+
+def test_folds_hold_out_whole_replicates() -> None:
+    from kernelweave.granger.selection import make_folds
+
+    replicate = np.repeat([0, 1, 2, 3], 5)
+    for train, test in make_folds(5, replicate):
+        assert not set(replicate[train]) & set(replicate[test])
+    for _, test in make_folds(4, np.zeros(20, dtype=int)):
+        assert (np.diff(test) == 1).all()
+
+
+def test_shared_or_separate_lambda(driven: np.ndarray) -> None:
+    shared = GrangerGraph(lams=[1.0, 0.1, 0.01]).fit(driven)
+    assert len(set(shared.lam_)) == 1
+    separate = GrangerGraph(lams=[1.0, 0.1, 0.01], shared_lam=False).fit(driven)
+    assert separate.selection_ is not None
+    best = separate.selection_.errors.argmin(axis=0)
+    np.testing.assert_allclose(separate.lam_, np.array([1.0, 0.1, 0.01])[best])
+
+
+def test_permutations_find_the_edge_and_spare_the_others(driven: np.ndarray) -> None:
+    model = GrangerGraph(
+        lam=0.1, cv=None, significance="permutation", n_draws=39, random_state=0, tol=1e-2
+    ).fit(driven)
+    assert model.p_values_ is not None
+    assert model.p_values_[0, 2] == 1 / 40
+    assert np.isnan(np.diag(model.p_values_)).all()
+    others = model.p_values_[~np.eye(3, dtype=bool)]
+    assert (others <= 0.05).sum() <= 2
+    assert model.n_draws_ == 39
+
+
+def test_stability_bounds(driven: np.ndarray) -> None:
+    model = GrangerGraph(
+        lam=0.3, cv=None, significance="stability", n_draws=20, random_state=0, tol=1e-2
+    ).fit(driven)
+    assert model.p_values_ is not None
+    assert model.p_values_[0, 2] == model.p_values_.min() < 0.5
+    assert model.p_values_.max() <= 1.0
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_any_joblib_backend_gives_the_same_graph(driven: np.ndarray, backend: str) -> None:
+    alone = GrangerGraph(lam=0.1, cv=None).fit(driven)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        together = GrangerGraph(lam=0.1, cv=None).fit(driven)
+    np.testing.assert_allclose(together.graph_, alone.graph_, atol=1e-9)
+
+
+def test_kernels_and_names_of_the_user(driven: np.ndarray) -> None:
+    frame = pd.DataFrame(driven, columns=["wind", "rain", "sun"])
+    model = GrangerGraph(kernels=[Linear(), RBF(gamma=2.0)], lam=0.1, cv=None).fit(frame)
+    assert model.group_names_ == ["wind", "rain", "sun"]
+    assert len(model.kernel_names_) == 6
+    assert model.owner_.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"lags": 0}, "lags must be"),
+        ({"lam": "auto"}, "lam must be 'cv'"),
+        ({"cv": None}, "needs cv"),
+        ({"cv": 1}, "cv must be"),
+        ({"significance": "magic"}, "significance must be"),
+        ({"groups": ["a"]}, "one label per node"),
+    ],
+)
+def test_parameters_are_refused_by_name(
+    driven: np.ndarray, change: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        GrangerGraph(**change).fit(driven)
+
+
+def test_constant_node_is_named(driven: np.ndarray) -> None:
+    frame = pd.DataFrame({"a": driven[:, 0], "b": 1.0})
+    with pytest.raises(ValueError, match="node b is constant"):
+        GrangerGraph().fit(frame)
+
+
+def test_memory_limit_refuses_before_the_work(driven: np.ndarray) -> None:
+    with pytest.raises(MemoryError, match="memory limit"):
+        GrangerGraph(memory_limit=1e4).fit(driven)
+
+
+@pytest.mark.slow
+def test_lorenz96_beats_chance_by_far() -> None:
+    X, truth = lorenz96(8, 200, noise=0.5, random_state=0)
+    assert score_graph(GrangerGraph(tol=1e-2).fit(X).graph_, truth).auroc > 0.85
