@@ -2,12 +2,13 @@ import pickle
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import KernelDictionary, NotPSDError
+from kernelweave.kernels_core import KernelDictionary, KernelWeaveWarning, NotPSDError
 from kernelweave.kernels_core.kernels import RBF, Linear, PrecomputedGrams
 from kernelweave.kernels_core.testing import check_estimator
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 KERNELS = [Linear(), RBF(0.1), RBF(1.0)]
 
@@ -22,6 +23,18 @@ def data(n=40, seed=0):
 @pytest.mark.parametrize("kind", [SparseMKLClassifier, SparseMKLRegressor])
 def test_scikit_learn_and_our_checks(kind):
     check_estimator(kind())
+
+
+@parametrize_with_checks(
+    [
+        SparseMKLClassifier(),
+        SparseMKLClassifier(KERNELS, k0=1, multiclass="ovr"),
+        SparseMKLClassifier(KERNELS, init="random", n_init=2, multiclass="ovo"),
+        SparseMKLRegressor(),
+    ]
+)
+def test_every_check_of_scikit_learn(estimator, check):
+    check(estimator)
 
 
 @pytest.mark.parametrize("kernels", [None, KERNELS, KernelDictionary(KERNELS)])
@@ -48,7 +61,7 @@ def test_precomputed_equals_the_kernels_themselves():
     b = SparseMKLClassifier("precomputed", k0=2).fit(grams, y)
     np.testing.assert_allclose(a.weights_, b.weights_, rtol=1e-12)
     np.testing.assert_allclose(a.decision_function(X), b.decision_function(grams), rtol=1e-9)
-    with pytest.raises(ValueError, match="Gram matrices"):
+    with pytest.raises(ValueError, match="cross-Gram"):
         b.predict(grams[:2])
 
 
@@ -77,21 +90,83 @@ def test_a_weight_of_zero_is_no_sample_precomputed():
 def test_indefinite_matrices_are_named_and_refused():
     _, y = data()
     bad = np.stack([np.eye(40), np.ones((40, 40)) - np.eye(40)])
-    with pytest.raises(NotPSDError, match=r"X\[1\].*smallest eigenvalue -1"):
+    with pytest.raises(NotPSDError, match=r"K1 .*smallest eigenvalue -1"):
         SparseMKLClassifier("precomputed").fit(bad, y)
 
 
-def test_classes_share_the_weights():
+def three_classes():
     X, _ = data(60)
-    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    return X, np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+
+
+def test_classes_share_the_weights():
+    X, y = three_classes()
     model = SparseMKLClassifier(k0=2).fit(X, y)
     assert model.dual_coef_.shape == (3, 60)
     assert model.score(X, y) > 0.8
 
 
+@pytest.mark.parametrize(("scheme", "n_parts"), [("ovr", 3), ("ovo", 3)])
+def test_classes_with_weights_of_their_own(scheme, n_parts):
+    X, y = three_classes()
+    model = SparseMKLClassifier(KERNELS, k0=1, C=5.0, multiclass=scheme).fit(X, y)
+    assert len(model.estimators_) == len(model.weights_) == len(model.kernel_) == n_parts
+    assert all(len(support) == 1 for support in model.support_)
+    assert all(proof.lower_bound <= proof.upper_bound for proof in model.certificate_)
+    assert model.decision_function(X).shape == (60, 3)
+    assert model.score(X, y) > 0.9
+    grams = KernelDictionary(KERNELS).fit_grams(X).grams
+    same = SparseMKLClassifier("precomputed", k0=1, C=5.0, multiclass=scheme).fit(grams, y)
+    np.testing.assert_array_equal(same.predict(grams), model.predict(X))
+    cross = KernelDictionary(KERNELS).fit_grams(X).cross(X[:7])
+    np.testing.assert_array_equal(same.predict(cross), model.predict(X[:7]))
+
+
+def test_one_against_the_rest_is_the_binary_classifier():
+    X, y = three_classes()
+    model = SparseMKLClassifier(KERNELS, k0=1, multiclass="ovr").fit(X, y)
+    one = SparseMKLClassifier(KERNELS, k0=1).fit(X, y == model.classes_[1])
+    np.testing.assert_allclose(model.decision_function(X)[:, 1], one.decision_function(X))
+    with pytest.raises(ValueError, match="multiclass must be"):
+        SparseMKLClassifier(multiclass="all").fit(X, y)
+    two = SparseMKLClassifier(KERNELS, k0=1, multiclass="ovo").fit(X, y == "low")
+    assert not hasattr(two, "estimators_")
+
+
+class Bent(RBF):
+    """A kernel that nobody would prove positive semidefinite."""
+
+    is_psd = None
+
+    def _gram(self, X, Y):
+        K = super()._gram(X, Y)
+        return K - 0.9
+
+
+def test_indefinite_kernels_are_named_dropped_clipped_or_kept_without_a_bound():
+    X, y = data()
+    kernels = [Bent(1.0), Linear(), RBF(0.1)]
+    with pytest.raises(NotPSDError, match=r"Bent.*smallest eigenvalue"):
+        SparseMKLClassifier(kernels, k0=1).fit(X, y)
+    with pytest.warns(KernelWeaveWarning, match=r"Bent.*left out"):
+        dropped = SparseMKLClassifier(KernelDictionary(kernels, psd="drop"), k0=1).fit(X, y)
+    assert dropped.weights_.shape == (3,)
+    assert dropped.weights_[0] == 0.0
+    assert dropped.kernel_names_[dropped.support_[0]] in ("Linear()", "RBF(gamma=0.1)")
+    with pytest.warns(KernelWeaveWarning, match=r"Bent.*set to zero"):
+        clipped = SparseMKLClassifier(KernelDictionary(kernels, psd="clip"), k0=1).fit(X, y)
+    assert np.isfinite(clipped.certificate_.lower_bound)
+    with pytest.warns(KernelWeaveWarning, match=r"Bent.*no bound is claimed"):
+        kept = SparseMKLClassifier(KernelDictionary(kernels, psd="keep"), k0=1, init="random").fit(
+            X, y
+        )
+    assert kept.certificate_.lower_bound == -np.inf
+    assert "none" in kept.certificate_.lower_proof
+
+
 def test_unknown_algorithms_and_absent_packages_are_named(monkeypatch):
     from kernelweave.kernels_core.exceptions import UnknownNameError
-    from kernelweave.mkl_sparse import estimators
+    from kernelweave.mkl_sparse import machine
 
     X, y = data()
     with pytest.raises(UnknownNameError, match="smkl"):
@@ -100,7 +175,7 @@ def test_unknown_algorithms_and_absent_packages_are_named(monkeypatch):
     def absent(name):
         raise UnknownNameError(name)
 
-    monkeypatch.setattr(estimators, "get_algorithm", absent)
+    monkeypatch.setattr(machine, "get_algorithm", absent)
     with pytest.raises(ImportError, match="kernelweave-relaxations"):
         SparseMKLClassifier(algorithm="smkl-global").fit(X, y)
 

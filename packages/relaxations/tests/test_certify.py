@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from kernelweave.kernels_core import KernelDictionary, KernelWeaveWarning, NotPSDError
+from kernelweave.kernels_core.kernels import Linear, Sigmoid
 from kernelweave.kernels_core.testing import check_algorithm, check_estimator
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
 from kernelweave.relaxations import certify
@@ -26,6 +28,25 @@ def test_certify_refuses_other_models():
     X, y = data()
     with pytest.raises(TypeError, match="SparseMKL"):
         certify(SVC().fit(X, y))
+
+
+def test_certify_takes_one_problem():
+    X, _ = data()
+    model = SparseMKLClassifier(k0=1, multiclass="ovr").fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
+    with pytest.raises(TypeError, match=r"each of estimator\.estimators_"):
+        certify(model)
+    assert certify(model.estimators_[0]).gap >= 0.0
+
+
+def test_nothing_is_certified_with_an_indefinite_kernel():
+    X, y = data()
+    kernels = KernelDictionary([Sigmoid(0.7, 1.0), Linear()], psd="keep")
+    with pytest.warns(KernelWeaveWarning, match="no bound is claimed"):
+        model = SparseMKLClassifier(kernels, k0=1, init="random").fit(X, y)
+    with pytest.raises(NotPSDError, match="Sigmoid"):
+        certify(model)
+    with pytest.raises(NotPSDError, match="Sigmoid"):
+        SparseMKLClassifier(kernels, k0=1, algorithm="smkl-global").fit(X, y)
 
 
 def test_the_algorithm_keeps_the_promises_of_the_registry():

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from kernelweave.kernels_core import config_context
+from kernelweave.kernels_core import NotPSDError, config_context
 from kernelweave.qp_smo.saddle import GramStack
 
 
@@ -50,3 +50,8 @@ def test_threads_give_the_same_bits():
 def test_bad_grams_are_named(grams, message):
     with pytest.raises(ValueError, match=message):
         GramStack(grams)
+
+
+def test_indefinite_grams_are_named_and_measured():
+    with pytest.raises(NotPSDError, match=r"grams\[1\].*smallest eigenvalue -1"):
+        GramStack([np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0]])])

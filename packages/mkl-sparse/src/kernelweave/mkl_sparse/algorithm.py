@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.exceptions import KernelWeaveWarning, NotPSDError
+from kernelweave.kernels_core.kernels.psd import REMEDY, describe
 from kernelweave.kernels_core.result import Status
 from kernelweave.qp_smo.saddle import (
     GramStack,
@@ -21,23 +24,55 @@ from kernelweave.qp_smo.saddle import (
 from numpy.typing import NDArray
 
 from .best_response import BestResponseRun, Ending
+from .definiteness import indefinite_kernels
 from .projection import check_k0
 from .starts import starting_weights
 
 FloatArray = NDArray[np.float64]
 
 
-def oracle_of(problem: Problem) -> SaddleOracle:
-    """Return the saddle function of a dictionary problem."""
+def oracle_of(problem: Problem, *, allow_indefinite: bool = False) -> tuple[SaddleOracle, bool]:
+    """Return the saddle function of a dictionary problem, and whether bounds hold for it.
+
+    Parameters
+    ----------
+    problem : Problem
+        A dictionary, a learner and a `SparseSimplex`.
+    allow_indefinite : bool
+        Whether indefinite kernels are used, with a warning, where the dictionary's policy let
+        them through; only Algorithm 1 can, and only to reproduce published numbers.
+
+    Raises
+    ------
+    NotPSDError
+        Naming each indefinite kernel and its smallest eigenvalue.
+
+    Warns
+    -----
+    KernelWeaveWarning
+        With ``allow_indefinite``, naming the same.
+    """
     problem.constraint.validate()
-    grams = problem.family.fit_grams(problem.X).grams
+    fitted = problem.family.fit_grams(problem.X)
+    found = indefinite_kernels(fitted)
+    if found:
+        clauses = "; ".join(describe(name, spectrum) for name, spectrum in found.items())
+        if not (allow_indefinite and hasattr(fitted, "kernels")):
+            raise NotPSDError(f"{clauses}: {REMEDY}")
+        warnings.warn(
+            f"{clauses}: used as they are (psd='keep'), so that the objective is that of a "
+            "stationary point and no bound is claimed",
+            KernelWeaveWarning,
+            stacklevel=2,
+        )
     weight = problem.sample_weight
-    return SaddleOracle(
-        GramStack(grams, check=False),
+    oracle = SaddleOracle(
+        GramStack(fitted.grams, check=False),
         np.asarray(problem.targets, dtype=np.float64),
         problem.learner,
         None if weight is None else np.asarray(weight, dtype=np.float64),
     )
+    return oracle, not found
 
 
 @dataclass
@@ -52,6 +87,8 @@ class BestResponseState:
         The run in progress.
     runs : list of BestResponseRun
         All runs so far, the present one last.
+    has_bounds : bool
+        False with indefinite kernels.
     """
 
     oracle: SaddleOracle
@@ -59,6 +96,7 @@ class BestResponseState:
     options: dict[str, Any]
     run_limit: int
     starts: list[FloatArray]
+    has_bounds: bool = True
     runs: list[BestResponseRun] = field(default_factory=list)
     lower: float = -math.inf
     n_bounded: int = 0
@@ -120,7 +158,7 @@ class BestResponse:
         cap : float, optional
             See `project_sparse_simplex`.
         """
-        oracle = oracle_of(problem)
+        oracle, has_bounds = oracle_of(problem, allow_indefinite=True)
         q = len(oracle.grams)
         lam, k0 = float(problem.constraint.lam), check_k0(problem.constraint.k0, q)
         starts = starting_weights(
@@ -135,7 +173,7 @@ class BestResponse:
             "cap": cap,
         }
         relaxed = KSupport(lam, k0).on(q)
-        state = BestResponseState(oracle, relaxed, options, run_limit, starts)
+        state = BestResponseState(oracle, relaxed, options, run_limit, starts, has_bounds)
         state.begin()
         return state
 
@@ -152,7 +190,7 @@ class BestResponse:
     def gap(self, state: BestResponseState) -> tuple[float, float]:
         """Return the relaxation over all cuts so far, and the best objective."""
         pool = state.oracle.pool
-        if len(pool) > state.n_bounded:
+        if state.has_bounds and len(pool) > state.n_bounded:
             state.lower = max(state.lower, solve_cut_master(pool, state.relaxed).lower_bound)
             state.n_bounded = len(pool)
         upper = state.champion.upper

@@ -5,183 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core import KernelDictionary, Problem, get_algorithm
-from kernelweave.kernels_core.driver import solve
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
-from kernelweave.kernels_core.estimators.samples import Samples
-from kernelweave.kernels_core.exceptions import UnknownNameError
-from kernelweave.kernels_core.kernels.paper import default_kernels
-from kernelweave.kernels_core.kernels.precomputed import PrecomputedGrams, as_grams
-from kernelweave.kernels_core.result import SolveInterrupted
+from kernelweave.kernels_core.kernels import PrecomputedGrams, as_grams
 from kernelweave.qp_smo import SVC, SVR
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .constraint import SparseSimplex
-from .precomputed import PrecomputedFamily
-from .scaling import StandardizedKernel, standard_scale
+from .machine import BEST_RESPONSE, SparseMachine
+from .multiclass import SCHEMES, fit_parts, part_decisions
 
 FloatArray = NDArray[np.float64]
 
-GLOBAL = "smkl-global"
-BEST_RESPONSE = "smkl-best-response"
-# The gap at which Algorithm 1 need not go on: its weights are proven optimal.
-_PROVEN = 1e-6
 
-
-class _SparseMachine:
-    """What both estimators share: the dictionary, the constraint and the algorithm."""
-
-    def _check_parameters(self: Any) -> None:
-        SparseSimplex(k0=self.k0, lam=self.lam).validate()
-        self._learner().validate()
-        try:
-            get_algorithm(self.algorithm)
-        except UnknownNameError as error:
-            if self.algorithm != GLOBAL:
-                raise
-            raise ImportError(
-                f"algorithm={GLOBAL!r} is registered by kernelweave-relaxations, which is not "
-                "installed: pip install kernelweave-relaxations"
-            ) from error
-
-    @property
-    def _is_precomputed(self: Any) -> bool:
-        return isinstance(self.kernels, str) and self.kernels == "precomputed"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.pairwise = self._is_precomputed
-        return tags
-
-    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn the weights of the kernels and the predictor.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite features; with ``kernels="precomputed"`` Gram matrices of shape
-            (n_kernels, n_samples, n_samples), or a `PrecomputedGrams`.
-        y : array-like of shape (n_samples,)
-            Labels or targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies C per sample; a weight of 0 equals leaving the sample out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        if not self._is_precomputed:
-            return super().fit(X, y, sample_weight)  # type: ignore[misc]
-        self._stack = as_grams(X, square=True)
-        try:
-            positions = np.arange(self._stack.shape[1], dtype=np.float64)[:, None]
-            return super().fit(positions, y, sample_weight)  # type: ignore[misc]
-        finally:
-            del self._stack
-
-    def _make_problem(self: Any, samples: Samples) -> Problem:
-        constraint = SparseSimplex(k0=self.k0, lam=self.lam)
-        if self._is_precomputed:
-            rows = samples.X[:, 0].astype(np.intp)
-            family: Any = PrecomputedFamily.from_stack(self._stack, rows)
-            self.kernel_names_ = tuple(f"K{j}" for j in range(len(family.grams)))
-            return Problem(
-                family, self._learner(), constraint, samples.X, samples.targets, samples.weight
-            )
-        X = samples.X
-        if self._is_scaled:
-            self.mean_, self.spread_ = standard_scale(X, samples.weight)
-            X = (X - self.mean_) / self.spread_
-        fitted = self._dictionary().fit_grams(X)
-        self.kernel_names_ = fitted.names
-        return Problem(
-            fitted.as_family(), self._learner(), constraint, X, samples.targets, samples.weight
-        )
-
-    @property
-    def _is_scaled(self: Any) -> bool:
-        if self._is_precomputed:
-            return False
-        return self.kernels is None if self.scale is None else bool(self.scale)
-
-    def _dictionary(self: Any) -> KernelDictionary:
-        if self.kernels is None:
-            return default_kernels()
-        if isinstance(self.kernels, KernelDictionary):
-            return self.kernels
-        return KernelDictionary(self.kernels)
-
-    def _algorithm(self: Any) -> tuple[str, dict[str, Any]]:
-        if self.algorithm != BEST_RESPONSE:
-            return self.algorithm, {}
-        return self.algorithm, {
-            "init": self.init,
-            "n_init": self.n_init,
-            "epsilon": 1e-2 if self.tol is None else self.tol,
-            "patience": self.patience,
-            "run_limit": self.max_iter,
-            "cap": self.cap,
-            "warm": self.warm,
-        }
-
-    def _limits(self: Any) -> tuple[float, int]:
-        """Return the relative gap and the iterations that the driver stops at."""
-        if self.algorithm == BEST_RESPONSE:
-            return _PROVEN, 2 * self.n_init * (self.max_iter + 3)
-        return (1e-4 if self.tol is None else self.tol), max(self.max_iter, 1_000_000)
-
-    def _learn(self: Any, samples: Samples) -> None:
-        problem = self._make_problem(samples)
-        name, params = self._algorithm()
-        tol, max_iter = self._limits()
-        try:
-            result = solve(
-                problem,
-                name,
-                tol=tol,
-                max_iter=max_iter,
-                max_time=self.max_time,
-                random_state=self.random_state,
-                verbose=self.verbose,
-                on_interrupt=self.on_interrupt,
-                **params,
-            )
-        except SolveInterrupted as stop:
-            self._store(problem, stop.result, samples)
-            raise
-        self._store(problem, result, samples)
-
-    def _store(self: Any, problem: Problem, result: Any, samples: Samples) -> None:
-        super()._store(problem, result, samples)  # type: ignore[misc]
-        self.problem_ = problem
-        self.support_samples_ = self.support_
-        self.weights_ = np.asarray(result.parameters)
-        self.support_ = np.flatnonzero(self.weights_)
-
-    def _make_kernel(self: Any, problem: Problem, parameters: Any) -> Any:
-        kernel = problem.family.kernel(parameters)
-        if not self._is_scaled:
-            return kernel
-        return StandardizedKernel(kernel, self.mean_, self.spread_)
-
-    def _decision(self: Any, X: Any) -> FloatArray:
-        if not self._is_precomputed:
-            values: FloatArray = super()._decision(X)  # type: ignore[misc]
-            return values
-        check_is_fitted(self, "kernel_")
-        columns = self._rows[:, 0].astype(np.intp)
-        stack = X if isinstance(X, PrecomputedGrams) else np.asarray(X)
-        n_new = stack.shape[-2] if stack.ndim >= 2 else 0
-        intercept = np.atleast_1d(np.asarray(self.intercept_))
-        if columns.size == 0:
-            return np.tile(intercept, (n_new, 1))
-        combined: FloatArray = self.kernel_(stack, columns) @ self._coef.T + intercept
-        return combined
-
-
-class SparseMKLClassifier(_SparseMachine, KernelMachineClassifier):
+class SparseMKLClassifier(SparseMachine, KernelMachineClassifier):
     """Support vector classifier with a sparse combination of kernels.
 
     ``min over β ≥ 0, Σβ = 1, ‖β‖₀ ≤ k₀ of [Σₜ max 1ᵀα − ½(y∘α)ᵀK(β)(y∘α)] + λ‖β‖²``. Several
@@ -195,6 +31,9 @@ class SparseMKLClassifier(_SparseMachine, KernelMachineClassifier):
         Penalty of the loss.
     class_weight : dict or "balanced", optional
         Multiplies C per class.
+    multiclass : {"shared", "ovr", "ovo"}, default="shared"
+        With three classes or more: one set of weights for the sum of the one-vs-rest problems, or
+        weights of their own for each class or each pair, and then the fitted attributes are lists.
     lam : float, default=1.0
         λ > 0, of the ridge on the weights.
     k0 : int, default=3
@@ -208,6 +47,8 @@ class SparseMKLClassifier(_SparseMachine, KernelMachineClassifier):
         Starts; those beyond the first are random supports.
     warm : {"sparse", "dense"}, default="sparse"
         Whether relaxed weights are cut to their k₀ largest or make the first duals as they are.
+    normalize : str, optional
+        `KernelDictionary.normalize` where ``kernels`` is None or a list; a dictionary has its own.
     scale : bool, optional
         Whether to standardise the features first; None does so where ``kernels`` is None.
     max_iter : int, default=50
@@ -221,6 +62,8 @@ class SparseMKLClassifier(_SparseMachine, KernelMachineClassifier):
         1e6 reproduces the program behind the published tables.
     max_time : float, optional
         Seconds at most.
+    memory_limit : int, optional
+        Bytes that the fit may allocate.
     on_interrupt : {"raise", "return"}, default="raise"
         What Ctrl-C does after the best iterate is stored.
     random_state : int or RandomState, optional
@@ -250,6 +93,8 @@ class SparseMKLClassifier(_SparseMachine, KernelMachineClassifier):
         Upper minus lower bound.
     n_iter_ : int
         Outer iterations.
+    estimators_ : list of SparseMKLClassifier
+        The binary parts of ``"ovr"`` and ``"ovo"``.
 
     Examples
     --------
@@ -272,13 +117,16 @@ class SparseMKLClassifier(_SparseMachine, KernelMachineClassifier):
         init: Any = "saddle",
         n_init: int = 1,
         warm: str = "sparse",
+        normalize: Any = None,
         scale: bool | None = None,
         max_iter: int = 50,
         tol: float | None = None,
         patience: int = 3,
         cap: float | None = None,
         class_weight: Any = None,
+        multiclass: str = "shared",
         max_time: float | None = None,
+        memory_limit: int | None = None,
         on_interrupt: str = "raise",
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -291,13 +139,16 @@ class SparseMKLClassifier(_SparseMachine, KernelMachineClassifier):
         self.init = init
         self.n_init = n_init
         self.warm = warm
+        self.normalize = normalize
         self.scale = scale
         self.max_iter = max_iter
         self.tol = tol
         self.patience = patience
         self.cap = cap
         self.class_weight = class_weight
+        self.multiclass = multiclass
         self.max_time = max_time
+        self.memory_limit = memory_limit
         self.on_interrupt = on_interrupt
         self.random_state = random_state
         self.verbose = verbose
@@ -305,8 +156,27 @@ class SparseMKLClassifier(_SparseMachine, KernelMachineClassifier):
     def _learner(self) -> SVC:
         return SVC(C=self.C)
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.multiclass not in SCHEMES:
+            raise ValueError(f"multiclass must be one of {SCHEMES}, got {self.multiclass!r}")
 
-class SparseMKLRegressor(_SparseMachine, KernelMachineRegressor):
+    def _fit_codes(self, X: Any, codes: Any, weight: FloatArray) -> None:
+        self.__dict__.pop("estimators_", None)
+        if self.multiclass == "shared" or len(self.classes_) == 2:
+            super()._fit_codes(X, codes, weight)
+            return
+        fit_parts(self, PrecomputedGrams(self._stack) if self._is_precomputed else X, codes, weight)
+
+    def _decision(self, X: Any) -> FloatArray:
+        check_is_fitted(self, "classes_")
+        if not hasattr(self, "estimators_"):
+            return super()._decision(X)
+        stack = PrecomputedGrams(as_grams(X)) if self._is_precomputed else X
+        return part_decisions(self, stack)
+
+
+class SparseMKLRegressor(SparseMachine, KernelMachineRegressor):
     """ε-insensitive support vector regressor with a sparse combination of kernels.
 
     ``min over β ≥ 0, Σβ = 1, ‖β‖₀ ≤ k₀ of [max yᵀα − ε‖α‖₁ − ½αᵀK(β)α] + λ‖β‖²``.
@@ -332,6 +202,8 @@ class SparseMKLRegressor(_SparseMachine, KernelMachineRegressor):
         Starts; those beyond the first are random supports.
     warm : {"sparse", "dense"}, default="sparse"
         Whether relaxed weights are cut to their k₀ largest or make the first duals as they are.
+    normalize : str, optional
+        `KernelDictionary.normalize` where ``kernels`` is None or a list; a dictionary has its own.
     scale : bool, optional
         Whether to standardise the features first; None does so where ``kernels`` is None.
     max_iter : int, default=50
@@ -345,6 +217,8 @@ class SparseMKLRegressor(_SparseMachine, KernelMachineRegressor):
         1e6 reproduces the program behind the published tables.
     max_time : float, optional
         Seconds at most.
+    memory_limit : int, optional
+        Bytes that the fit may allocate.
     on_interrupt : {"raise", "return"}, default="raise"
         What Ctrl-C does after the best iterate is stored.
     random_state : int or RandomState, optional
@@ -397,12 +271,14 @@ class SparseMKLRegressor(_SparseMachine, KernelMachineRegressor):
         init: Any = "saddle",
         n_init: int = 1,
         warm: str = "sparse",
+        normalize: Any = None,
         scale: bool | None = None,
         max_iter: int = 50,
         tol: float | None = None,
         patience: int = 3,
         cap: float | None = None,
         max_time: float | None = None,
+        memory_limit: int | None = None,
         on_interrupt: str = "raise",
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -416,12 +292,14 @@ class SparseMKLRegressor(_SparseMachine, KernelMachineRegressor):
         self.init = init
         self.n_init = n_init
         self.warm = warm
+        self.normalize = normalize
         self.scale = scale
         self.max_iter = max_iter
         self.tol = tol
         self.patience = patience
         self.cap = cap
         self.max_time = max_time
+        self.memory_limit = memory_limit
         self.on_interrupt = on_interrupt
         self.random_state = random_state
         self.verbose = verbose

@@ -55,7 +55,7 @@ class GlobalSearch:
         accuracy : float
             Relative gap to which the relaxation and each support are solved.
         """
-        oracle = oracle_of(problem)
+        oracle, _ = oracle_of(problem)
         penalty = KSupport(problem.constraint.lam, problem.constraint.k0).on(len(oracle.grams))
         root = SaddleSearch(oracle, penalty, accuracy)
         search = SupportSearch(oracle, penalty, penalty.capacity, accuracy)

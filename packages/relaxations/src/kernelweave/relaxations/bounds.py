@@ -137,7 +137,8 @@ def lower_bound(
     max_time : float, optional
         Seconds, for ``"saddle"``.
     check : bool
-        Whether to check that the Grams are finite and symmetric.
+        Whether to check that the Grams are finite, symmetric and positive semidefinite: n³/3
+        flops each. Those of a `KernelDictionary` have been checked where it is needed.
 
     Returns
     -------
@@ -145,6 +146,8 @@ def lower_bound(
 
     Raises
     ------
+    NotPSDError
+        If a Gram matrix has a negative eigenvalue; no bound would hold.
     ValueError
         If an argument is out of range, or the Grams of ``"soc-diagonal"`` do not commute.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.result import Certificate
+from kernelweave.mkl_sparse.algorithm import oracle_of
 
 from .branch_and_bound import solve_global
 
@@ -33,7 +34,9 @@ def certify(estimator: Any, *, tol: float = 1e-4, max_time: float | None = None)
     Raises
     ------
     TypeError
-        If the estimator keeps no sparse kernel problem.
+        If the estimator keeps no sparse kernel problem, or one per class or pair.
+    NotPSDError
+        If a kernel is indefinite (``psd="keep"``): there is no bound to prove.
 
     Examples
     --------
@@ -45,14 +48,20 @@ def certify(estimator: Any, *, tol: float = 1e-4, max_time: float | None = None)
     >>> certify(model).lower_bound <= model.result_.upper_bound
     True
     """
+    if hasattr(estimator, "estimators_"):
+        raise TypeError(
+            f"multiclass={estimator.multiclass!r} solved a problem per part: certify each of "
+            "estimator.estimators_"
+        )
     problem: Any = getattr(estimator, "problem_", None)
     if getattr(getattr(problem, "constraint", None), "name", None) != "sparse-simplex":
         raise TypeError(
             f"certify takes a fitted SparseMKLClassifier or SparseMKLRegressor, got "
             f"{type(estimator).__name__}: fit one first"
         )
+    oracle, _ = oracle_of(problem)
     optimum = solve_global(
-        problem.family.fit_grams(problem.X).grams,
+        oracle.grams,
         problem.targets,
         learner=problem.learner,
         lam=problem.constraint.lam,
@@ -60,7 +69,6 @@ def certify(estimator: Any, *, tol: float = 1e-4, max_time: float | None = None)
         sample_weight=problem.sample_weight,
         tol=tol,
         max_time=max_time,
-        check=False,
     )
     upper = float(estimator.result_.upper_bound)
     lower = max(optimum.lower_bound, float(estimator.result_.lower_bound))
