@@ -14,7 +14,7 @@ from .data import Target, choose_target, read_table, read_target
 from .errors import CommandError
 from .models import Model
 from .progress import gap_bar
-from .report import summary
+from .summaries import summary
 
 MAX_FEATURES = 13
 HELD_OUT = 0.3

@@ -85,7 +85,7 @@ def check_picture(path: Path, *, force: bool, chosen: bool) -> None:
 
 
 def _show(demo: Demonstration, path: Path) -> None:
-    from ..report import bounds_rows, certificate_sentence
+    from ..summaries import bounds_rows, certificate_sentence
 
     found: dict[str, Any] = demo.found
     rival = found["rbf"]

@@ -114,7 +114,7 @@ def _fit(
     from ..data import choose_target, read_table, read_target
     from ..fitting import fit_table
     from ..models import save_model
-    from ..report import summary
+    from ..summaries import summary
 
     table = read_table(data, header=header)
     column = choose_target(table, column)
@@ -131,7 +131,7 @@ def _fit(
 
 
 def _show(found: dict[str, Any]) -> None:
-    from ..report import bounds_rows, certificate_sentence
+    from ..summaries import bounds_rows, certificate_sentence
 
     measure = "accuracy" if found["task"] == "classification" else "R²"
     rows = {

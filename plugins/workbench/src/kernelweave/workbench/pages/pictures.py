@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure_svg(draw: Callable[[Figure], None], *, width: float = 7.0, height: float = 4.2) -> bytes:
+def figure_svg(draw: Callable[[Figure], None], *, width: float = 5.6, height: float = 3.6) -> bytes:
     """Return what ``draw`` puts on an empty figure, as SVG.
 
     Parameters
@@ -35,7 +35,7 @@ def figure_svg(draw: Callable[[Figure], None], *, width: float = 7.0, height: fl
         FigureCanvasSVG(figure)
         draw(figure)
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight")
     return buffer.getvalue()
 
 

@@ -1,0 +1,58 @@
+"""``kernelweave report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from .. import console
+from ..files import check_output, replacing
+
+_Flag = Parameter(negative=())
+
+
+def report_command(
+    model: Path,
+    data: str | None = None,
+    /,
+    *,
+    target: str | None = None,
+    out: Path | None = None,
+    no_header: Annotated[bool, _Flag] = False,
+    force: Annotated[bool, _Flag] = False,
+) -> None:
+    """Write one HTML page about a saved model: proof, scores, pictures, settings.
+
+    Parameters
+    ----------
+    model : Path
+        A file that `kernelweave fit --out` wrote.
+    data : str
+        Data with known targets, as for `kernelweave fit`: the page then has scores, the learned
+        kernel as a heat map, and calibration or residuals.
+    target : str
+        The column with the targets. Default: the one the model was fitted to.
+    out : Path
+        The page. Default: the model's name with the ending .html.
+    no_header : bool
+        The first line of the CSV is data; columns are called 0, 1, ...
+    force : bool
+        Replace the page if it exists.
+    """
+    path = model.with_suffix(".html") if out is None else out
+    check_output(path, force=force)
+    from ..data import read_table
+    from ..models import load_model
+    from ..report import report_page
+    from ..report.evaluation import evaluate
+
+    loaded = load_model(model)
+    found = None
+    if data is not None:
+        found = evaluate(loaded, read_table(data, header=not no_header), target)
+    page = report_page(loaded, found, path=model)
+    with replacing(path) as stream:
+        stream.write(page.encode())
+    console.out().print(f"{path}", soft_wrap=True)
