@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -39,6 +40,10 @@ def test_a_page_needs_nothing_beside_it(run: Callable, models: Path, tmp_path: P
     done = run("report", models / "t.kw", models / "t.csv", "--out", page)
     assert done.status == 0
     assert done.out.strip() == str(page)
+    done = run("report", models / "t.kw", models / "t.csv", "--out", page, "--force", "--json")
+    found = json.loads(done.out)
+    assert found["page"] == str(page)
+    assert found["scores"]["accuracy"] > 0.8
     text = page.read_text()
     assert not re.search(r"(src|href)=\"(?!data:|#)", text)
     assert "<script" not in text
@@ -109,7 +114,8 @@ def test_a_browser_needs_no_scrolling_sideways(
     page = tmp_path / "page.html"
     run("report", models / "t.kw", models / "t.csv", "--out", page)
     probe = (
-        "<script>onload = () => document.title = [document.documentElement.scrollWidth, innerWidth, "
+        "<script>onload = () => document.title = ["
+        "document.documentElement.scrollWidth, innerWidth, "
         "[...document.images].every(i => i.complete && i.naturalWidth > 0)].join();</script>"
     )
     frame = tmp_path / "frame.html"

@@ -22,6 +22,7 @@ def report_command(
     out: Path | None = None,
     no_header: Annotated[bool, _Flag] = False,
     force: Annotated[bool, _Flag] = False,
+    json: Annotated[bool, _Flag] = False,
 ) -> None:
     """Write one HTML page about a saved model: proof, scores, pictures, settings.
 
@@ -40,6 +41,8 @@ def report_command(
         The first line of the CSV is data; columns are called 0, 1, ...
     force : bool
         Replace the page if it exists.
+    json : bool
+        Print where the page is, what is proved and the scores as JSON.
     """
     path = model.with_suffix(".html") if out is None else out
     check_output(path, force=force)
@@ -47,6 +50,7 @@ def report_command(
     from ..models import load_model
     from ..report import report_page
     from ..report.evaluation import evaluate
+    from ..summaries import summary
 
     loaded = load_model(model)
     found = None
@@ -55,4 +59,8 @@ def report_command(
     page = report_page(loaded, found, path=model)
     with replacing(path) as stream:
         stream.write(page.encode())
-    console.out().print(f"{path}", soft_wrap=True)
+    if json:
+        scores = {} if found is None else found.scores(loaded.header.task)
+        console.emit_json({"page": str(path), **summary(loaded), "scores": scores})
+    else:
+        console.out().print(f"{path}", soft_wrap=True)
