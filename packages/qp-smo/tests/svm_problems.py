@@ -64,3 +64,19 @@ def violation(K, p, epsilon, lower, upper, u, slack=0.0):
         if u[i] > lower[i] + slack:
             down.append(g[i] - epsilon if u[i] > 0 else g[i] + epsilon)
     return max(0.0, max(up) - min(down))
+
+
+def exact_bound(K, y, lower, upper, solution):
+    """The least primal value over b at ``(1 + stretch) u`` of a classifier, in rationals."""
+    n, longer = len(y), 1 + Fraction(solution.stretch)
+    u = [longer * x for x in exact(solution.dual_coef)]
+    p, lower, upper = exact(y), exact(lower), exact(upper)
+    f = [sum(Fraction(float(K[i, j])) * u[j] for j in range(n) if u[j]) for i in range(n)]
+    losses = [
+        sum(
+            upper[i] * max(p[i] - f[i] - b, 0) - lower[i] * max(f[i] + b - p[i], 0)
+            for i in range(n)
+        )
+        for b in {p[i] - f[i] for i in range(n)}
+    ]
+    return sum(u[i] * f[i] for i in range(n)) / 2 + min(losses)

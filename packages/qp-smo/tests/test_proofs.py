@@ -13,7 +13,15 @@ from kernelweave.qp_smo import SVC, SVR, solve_svc, solve_svr
 from kernelweave.qp_smo.bounds import best_intercept
 from kernelweave.qp_smo.feasible import starting_point, to_grid
 from kernelweave.qp_smo.problem import classification, regression
-from svm_problems import exact, exact_dual, exact_primal, rbf, real_targets, two_classes
+from svm_problems import (
+    exact,
+    exact_bound,
+    exact_dual,
+    exact_primal,
+    rbf,
+    real_targets,
+    two_classes,
+)
 
 
 def assert_exactly_feasible(u, lower, upper):
@@ -39,11 +47,37 @@ def test_svc_ends_hold_in_exact_arithmetic(C, tol, dtype):
     value = exact_dual(K, y, 0, s.dual_coef)
     primal = exact_primal(K, y, 0, lower, upper, s.dual_coef, s.intercept)
     assert Fraction(s.lower_bound) <= value
-    assert value <= primal <= Fraction(s.upper_bound)
+    least = exact_bound(K, y, lower, upper, s)
+    assert value <= primal
+    assert value <= least <= Fraction(s.upper_bound)
+    assert s.upper_bound <= float(primal) + 1e-13 * (float(primal) + float(bound.sum()))
     assert Fraction(s.kappa) == sum(exact(s.alpha))
     size = float(np.abs(s.dual_coef) @ np.abs(K) @ np.abs(s.dual_coef)) + abs(s.kappa)
     assert float(value) - s.lower_bound <= 1e-13 * size
-    assert s.upper_bound - float(primal) <= 1e-13 * (size + float(bound.sum()))
+    assert s.upper_bound - float(least) <= 1e-13 * (size + float(bound.sum()))
+
+
+def test_a_stretched_point_saves_the_losses_on_the_margin_when_C_is_large():
+    X, y = two_classes(n=24, seed=7)
+    K = rbf(X, 5.0)
+    loose, tight = solve_svc(K, y, C=1e8, tol=1e-3), solve_svc(K, y, C=1e8, tol=1e-10)
+    assert 0.0 < loose.stretch < 1e-2
+    assert loose.gap < 1e-2
+    assert loose.lower_bound <= tight.upper_bound <= loose.upper_bound
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1e6])
+def test_the_interval_holds_for_every_matrix_within_the_error_of_the_gram(C):
+    X, y = two_classes(n=24, seed=3)
+    K = rbf(X, 0.7)
+    rng = np.random.default_rng(0)
+    near = K + 1e-5 * np.diag(rng.uniform(0.0, 1.0, size=24))
+    stated = SVC(C=C).solve(K, y, tol=1e-9, gram_error=1e-5)
+    there = SVC(C=C).solve(near, y, tol=1e-9)
+    assert stated.lower_bound <= there.lower_bound
+    assert there.upper_bound <= stated.upper_bound
+    u = stated.dual_coef
+    assert SVC(C=C).primal_upper_bound(K, y, u, gram_error=1e-5) >= there.lower_bound
 
 
 @pytest.mark.parametrize("C", [0.1, 100.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,6 +88,8 @@ class Certificate:
     lower, upper : float
     intercept : float
     kkt_violation : float
+    stretch : float
+        ``upper`` is the primal value at ``(1 + stretch) u``.
     """
 
     kappa: float
@@ -95,6 +98,7 @@ class Certificate:
     upper: float
     intercept: float
     kkt_violation: float
+    stretch: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -176,22 +180,53 @@ def kkt_violation(problem: BoxProblem, point: GridPoint, f: FloatArray) -> float
     )
 
 
+def _stretched(
+    problem: BoxProblem, values: FunctionValues, dual: DualValue, stretch: float
+) -> float:
+    """Return the primal value at ``(1 + stretch) u`` with its best intercept, rounded up."""
+    f = values.f * (1.0 + stretch)
+    error = values.error * (1.0 + stretch) + 4.0 * _UNIT * np.abs(f)
+    longer = FunctionValues(f, error, 0)
+    loss = _loss_upper(problem, longer, best_intercept(problem, f))
+    upper = 0.5 * dual.quadratic_up * (1.0 + stretch) ** 2 * (1.0 + gamma(8)) + loss
+    return float(upper + gamma(4) * (abs(upper) + abs(dual.quadratic_up)))
+
+
+class PrimalBound(NamedTuple):
+    """A proven upper bound, the intercept at f, and the point ``(1 + stretch) u`` it is from."""
+
+    upper: float
+    intercept: float
+    stretch: float
+
+
 def primal_bound(
-    problem: BoxProblem, values: FunctionValues, dual: DualValue
-) -> tuple[float, float]:
-    """Return a proven upper bound of the dual optimum and the intercept that gives it.
+    problem: BoxProblem, values: FunctionValues, dual: DualValue, violation: float = 0.0
+) -> PrimalBound:
+    """Return a proven upper bound of the dual optimum and the intercept of u itself.
 
     The primal value ``½uᵀKu + loss(Ku + b)`` at the best b, rounded up, or the one at ``u = 0``
     where that is smaller. Any u serves, feasible or not; K must be positive semidefinite.
+
+    For classes ``(1 + τ)u`` is tried too, τ being what the margins may be short of 1 by
+    ``violation`` and rounding: where C is large, a loss of τ at each sample on the margin costs
+    far more than ``τ uᵀKu``.
     """
     intercept = best_intercept(problem, values.f)
     upper = 0.5 * dual.quadratic_up + _loss_upper(problem, values, intercept)
     upper += gamma(4) * (abs(upper) + abs(dual.quadratic_up))
+    chosen = 0.0
+    if problem.exact_kappa:
+        short = 2.0 * float(values.error.max(initial=0.0))
+        for stretch in {short, short + violation}:
+            value = _stretched(problem, values, dual, stretch) if 0.0 < stretch < 0.5 else np.inf
+            if value < upper:
+                upper, chosen = value, stretch
     if not upper <= 2.0 * abs(dual.quadratic):
         zero = FunctionValues(np.zeros_like(values.f), np.zeros_like(values.f), 0)
         trivial = _loss_upper(problem, zero, best_intercept(problem, zero.f))
-        upper = upper if upper < trivial else trivial
-    return upper, intercept
+        upper, chosen = (upper, chosen) if upper < trivial else (trivial, -1.0)
+    return PrimalBound(upper, intercept, chosen)
 
 
 def certify(problem: BoxProblem, landing: Landing) -> Certificate:
@@ -203,12 +238,13 @@ def certify(problem: BoxProblem, landing: Landing) -> Certificate:
     dual = landing.dual
     lower = dual.kappa_down - 0.5 * dual.quadratic_up
     lower -= gamma(4) * (abs(dual.kappa_down) + abs(dual.quadratic_up))
-    upper, intercept = primal_bound(problem, landing.values, dual)
+    primal = primal_bound(problem, landing.values, dual, landing.violation)
     return Certificate(
         dual.kappa_down,
         dual.kappa - 0.5 * dual.quadratic,
         lower if lower > 0.0 else 0.0,
-        upper,
-        intercept,
+        primal.upper,
+        primal.intercept,
         landing.violation,
+        primal.stretch,
     )

@@ -118,6 +118,7 @@ class _Learner(ABC):
         backend: Backend = "auto",
         check: bool = True,
         max_iter: int = DEFAULT_MAX_ITER,
+        gram_error: float = 0.0,
     ) -> LearnerSolution:
         """Solve ``Σₜ max κₜ(uₜ) − ½uₜᵀKuₜ``, one task after the other.
 
@@ -137,6 +138,9 @@ class _Learner(ABC):
             Whether to check that K is finite and symmetric.
         max_iter : int
             Of each task.
+        gram_error : float
+            A bound on the error of any entry of K: the interval then holds for every positive
+            semidefinite matrix that near.
 
         Returns
         -------
@@ -159,6 +163,7 @@ class _Learner(ABC):
                 f"dual0 must have the shape of targets, {rows.shape}, got {starts.shape}"
             )
         asymmetry = validation.check_kernel(kernel) if check else 0.0
+        asymmetry += 2.0 * gram_error
         budget = Budget.starting_now(tol, max_iter, max_time)
         solutions = []
         for t, target in enumerate(rows):
@@ -176,6 +181,7 @@ class _Learner(ABC):
         dual_coef: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        gram_error: float = 0.0,
     ) -> float:
         """Return a proven upper bound of ``Σₜ max κₜ(uₜ) − ½uₜᵀKuₜ`` without solving.
 
@@ -187,6 +193,8 @@ class _Learner(ABC):
             Symmetric positive semidefinite; not checked.
         targets, dual_coef : ndarray of shape (t, n) or (n,)
         sample_weight : ndarray of shape (n,), optional
+        gram_error : float
+            As in `solve`.
 
         Returns
         -------
@@ -198,9 +206,9 @@ class _Learner(ABC):
         duals = np.atleast_2d(np.asarray(dual_coef, dtype=np.float64))
         ends = []
         for target, u in zip(rows, duals, strict=True):
-            problem = self.problem(kernel, target, sample_weight)
+            problem = self.problem(kernel, target, sample_weight, asymmetry=2.0 * gram_error)
             values = function_values(problem, u)
-            ends.append(primal_bound(problem, values, dual_value(problem, u, values))[0])
+            ends.append(primal_bound(problem, values, dual_value(problem, u, values)).upper)
         return sum_rounded(ends, np.inf)
 
 

@@ -57,8 +57,8 @@ class DualSolution:
         The dual value at ``alpha`` less a rigorous margin for rounding (never below 0, the value
         at ``α = 0``).
     upper_bound : float
-        The primal value at ``f`` and ``intercept`` plus a rigorous margin; it bounds the dual
-        optimum when K is positive semidefinite.
+        The primal value at ``(1 + stretch) f`` and its best intercept plus a rigorous margin; it
+        bounds the dual optimum when K is positive semidefinite.
     objective : float
         The dual value at ``alpha``, the one that is maximised, in plain floating point.
     kkt_violation : float
@@ -78,6 +78,9 @@ class DualSolution:
         The solver that finished.
     log : tuple of str
         What each solver that was tried did, in order.
+    stretch : float
+        0, or what the margins of a classifier are short of 1 by tolerance and rounding, which
+        costs less than the losses there when C is large; -1 where ``u = 0`` has the least value.
     """
 
     alpha: FloatArray
@@ -94,6 +97,7 @@ class DualSolution:
     n_kernel_rows: int = 0
     backend: str = "smo"
     log: tuple[str, ...] = field(default=())
+    stretch: float = 0.0
 
     @property
     def gap(self) -> float:

@@ -35,6 +35,7 @@ def solution_from(problem: BoxProblem, outcome: Outcome, *, signed: bool) -> Dua
         n_kernel_rows=math.ceil(outcome.rows),
         backend=outcome.backend,
         log=outcome.log,
+        stretch=proof.stretch,
     )
 
 

@@ -27,6 +27,16 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     )
     register(
         AlgorithmSpec(
+            name="tkl-interior-point",
+            target="kernelweave.spectahedron.interior:InteriorPoint",
+            accepts=_TRIPLES,
+            tasks=("classification", "regression"),
+            summary="one interior point over dual variables and P: for hard problems, m ≤ 3000",
+            scaling={"m": 2.6, "n_P": 2.2},
+        )
+    )
+    register(
+        AlgorithmSpec(
             name="tkl-frank-wolfe",
             target="kernelweave.spectahedron.frank_wolfe:FrankWolfe",
             accepts=_TRIPLES,

@@ -76,7 +76,7 @@ class FrankWolfe:
         self._scale = oracle.constant_cost(K)
         solution = oracle.solve(K, None, np.inf)
         direction = oracle.direction(solution, vector[:, 0])
-        upper = oracle.upper_bound(K, solution)
+        upper = oracle.upper_bound(solution)
         empty = np.empty_like(K)
         return FrankWolfeState(
             oracle.matrix(vector),
@@ -95,7 +95,7 @@ class FrankWolfe:
         S = oracle.factor_gram(v[:, None], out=state.atom)
         target = self.inner_fraction * max(state.upper - state.lower, 1e-14 * abs(state.upper))
         K, solution, step = self._line_search(state, S, target)
-        upper = oracle.upper_bound(K, solution)
+        upper = oracle.upper_bound(solution)
         direction = oracle.direction(solution, v)
         return FrankWolfeState(
             (1.0 - step) * state.P + step * oracle.matrix(v[:, None]),

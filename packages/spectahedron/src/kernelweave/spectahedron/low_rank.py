@@ -2,7 +2,8 @@
 
 P = n_P U Uᵀ with ‖U‖ = 1 and U of a few columns. Steps come from the second-order model in a
 trust region; where U is stationary but the certificate does not close, the top eigenvector of
-D joins U as a new column, so that no saddle point holds the method.
+D joins U as a new column, so that no saddle point holds the method. Where that crawls (dual points
+that jump with U, kinks of OPT_A), an interior point over the whole saddle takes over.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from kernelweave.kernels_core import Problem, Status
 
 from .curvature import AtomModel, FactorModel
 from .frank_wolfe import balanced_direction, public_solution
+from .interior import InteriorPoint, InteriorState
+from .rescue import Progress, affordable
 from .saddle import Direction, FloatArray, SaddleOracle
 
 Matrix = npt.NDArray[np.float64]
@@ -24,6 +27,7 @@ _MOST_REJECTIONS = 12
 _SHORTEST = 1e-14
 _MOST_RESTARTS = 4
 _WORTH = 0.5
+_NEGLIGIBLE = 1e-6
 
 
 @dataclass
@@ -57,10 +61,11 @@ class LowRankState:
 class LowRank:
     """``tkl-low-rank``: a saddle-free Newton method on the factor, certified by λ_max(D(α)).
 
-    One iteration forms the Gram of r rank-one atoms, one moment matrix, the second-order model
-    (what r moment matrices cost, plus a Cholesky factorisation on the free samples and an
-    eigendecomposition of order ≤ 1600) and one warm-started learner solve. It holds three
-    Gram-sized arrays with the family's own.
+    Where it is slow, `tkl-interior-point` runs once, if the problem is small enough for it, and
+    hands its P back. One iteration forms the Gram of r rank-one atoms, one moment matrix, the
+    second-order model (what r moment matrices cost, plus a Cholesky factorisation on the free
+    samples and an eigendecomposition of order ≤ 1600) and one warm-started learner solve. It
+    holds three Gram-sized arrays with the family's own.
     """
 
     def init(
@@ -71,6 +76,7 @@ class LowRank:
         dtype: str = "float64",
         rank: int = 5,
         inner_fraction: float = 0.3,
+        rescue: bool = True,
     ) -> LowRankState:
         """Start at the leading eigenvectors of D for a balanced α.
 
@@ -87,9 +93,14 @@ class LowRank:
             not optimal.
         inner_fraction : float, default=0.3
             The learner is solved to this fraction of the decrease that a step promises.
+        rescue : bool, default=True
+            Whether the interior point may take over where this method is slow.
         """
         self.oracle = oracle = SaddleOracle(problem, dtype, n_grams=2)
         self.inner_fraction = inner_fraction
+        self._n_interior = 0
+        self._progress = Progress()
+        self._rescue = InteriorPoint() if rescue else None
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
         U = leading_factor(oracle.moment(u), max(2, rank))
         self._buffer = np.empty((problem.n_samples,) * 2, dtype=oracle.dtype)
@@ -114,9 +125,42 @@ class LowRank:
         oracle.factor_gram(U, out=K)
         solution = oracle.solve(K, warm, target)
         direction = oracle.direction(solution)
-        return Point(U, solution, direction, oracle.upper_bound(K, solution))
+        return Point(U, solution, direction, oracle.upper_bound(solution))
 
-    def step(self, state: LowRankState) -> LowRankState:
+    def step(self, state: LowRankState | InteriorState) -> LowRankState | InteriorState:
+        """Take one step of the method in charge; hand over where that is due."""
+        if isinstance(state, InteriorState):
+            return self._interior_step(state)
+        following = self._newton_step(state)
+        self._progress.observe(following.lower, following.point.upper)
+        slow = self._progress.slow or self._exhausted(following)
+        if slow and self._rescue is not None and affordable(self.oracle):
+            self._resting = following
+            method, self._rescue = self._rescue, None
+            self._interior = method
+            return method.begin(self.oracle)
+        return following
+
+    def _interior_step(self, state: InteriorState) -> LowRankState | InteriorState:
+        """Go on with the interior point; at its end return to the factor of its P."""
+        following = self._interior.step(state)
+        if not following.ended:
+            return following
+        rest = self._resting
+        values, vectors = np.linalg.eigh(following.S)
+        kept = values > _NEGLIGIBLE * values[-1]
+        U = vectors[:, kept] * np.sqrt(values[kept])
+        point = rest.point
+        target = max(following.upper - following.lower, _FLOOR * following.upper)
+        trial = self._evaluate(U / np.linalg.norm(U), self._buffer, following.solution, target)
+        lower = max(rest.lower, following.lower, trial.direction.lower_bound)
+        self._progress = Progress()
+        if trial.upper < point.upper:
+            K, self._buffer = self._buffer, rest.K
+            return LowRankState(trial, K, 0.1, 0.1, lower)
+        return LowRankState(point, rest.K, rest.radius, rest.share, lower, rest.models)
+
+    def _newton_step(self, state: LowRankState) -> LowRankState:
         """Try the better of two model steps: Newton inside the factor, or a new column."""
         point, oracle = state.point, self.oracle
         gap = max(point.upper - state.lower, _FLOOR * abs(point.upper))
@@ -154,30 +198,43 @@ class LowRank:
             state.point, state.K, radius, limit, lower, state.models, state.rejected + 1
         )
 
-    def gap(self, state: LowRankState) -> tuple[float, float]:
+    def gap(self, state: LowRankState | InteriorState) -> tuple[float, float]:
         """Return the proved bounds."""
+        if isinstance(state, InteriorState):
+            return state.lower, state.upper
         return state.lower, state.point.upper
 
-    def best(self, state: LowRankState) -> Matrix:
+    def best(self, state: LowRankState | InteriorState) -> Matrix:
         """Return P."""
+        if isinstance(state, InteriorState):
+            return self._interior.best(state)
         return self.oracle.matrix(state.point.U)
 
-    def solution(self, state: LowRankState) -> Any:
+    def solution(self, state: LowRankState | InteriorState) -> Any:
         """Return the learner's solution in public units."""
-        return public_solution(state.point.solution, self.oracle.scale)
+        inner = state.solution if isinstance(state, InteriorState) else state.point.solution
+        return public_solution(inner, self.oracle.scale)
 
-    def counts(self, state: LowRankState) -> dict[str, int]:
-        """Return learner solves, inner iterations, Grams and the rank."""
-        return {**self.oracle.counts(), "rank": state.point.U.shape[1]}
+    def counts(self, state: LowRankState | InteriorState) -> dict[str, int]:
+        """Return learner solves, inner iterations, Grams, interior iterations and the rank."""
+        interior = isinstance(state, InteriorState)
+        self._n_interior += interior
+        rank = self.oracle.n_P if isinstance(state, InteriorState) else state.point.U.shape[1]
+        return {**self.oracle.counts(), "n_interior": self._n_interior, "rank": rank}
 
-    def scale(self, state: LowRankState) -> float:
+    def scale(self, state: LowRankState | InteriorState) -> float:
         """Return what the best constant prediction costs."""
         return self._scale
 
-    def outcome(self, state: LowRankState) -> Status | None:
+    @staticmethod
+    def _exhausted(state: LowRankState) -> bool:
+        return state.rejected > _MOST_REJECTIONS or state.radius < _SHORTEST
+
+    def outcome(self, state: LowRankState | InteriorState) -> Status | None:
         """Stop where no step of any length succeeds."""
-        exhausted = state.rejected > _MOST_REJECTIONS or state.radius < _SHORTEST
-        return Status.STALLED if exhausted else None
+        if isinstance(state, InteriorState):
+            return None
+        return Status.STALLED if self._exhausted(state) else None
 
 
 def leading_factor(D: Matrix, rank: int) -> Matrix:

@@ -21,6 +21,7 @@ from .eigen import largest_eigenvalue_bound, top_eigenpair
 _EPS = float(np.finfo(np.float64).eps)
 _FIRST_TOL = 1e-2
 _LAST_TOL = 1e-11
+_ANYTHING = 1e300
 FloatArray = npt.NDArray[np.floating[Any]]
 
 
@@ -130,11 +131,22 @@ class SaddleOracle:
             K += self._base
         return K
 
-    def matrix(self, U: FloatArray) -> npt.NDArray[np.float64]:
-        """Return P = (1 − η) n_P U Uᵀ + η I, for ‖U‖ = 1."""
-        P: npt.NDArray[np.float64] = self.spread * (U @ U.T)
+    def matrix_gram(self, S: FloatArray, *, base: bool = True) -> FloatArray:
+        """Return the scaled Gram matrix of `shifted` (S), without the part of ηI on request."""
+        K = self._gram(self.spread * S)
+        if base and self._base is not None:
+            K += self._base
+        return K
+
+    def shifted(self, S: FloatArray) -> npt.NDArray[np.float64]:
+        """Return P = (1 − η) n_P S + η I, for S ⪰ 0 of trace one."""
+        P = self.spread * np.asarray(S, dtype=np.float64)
         P.flat[:: self.n_P + 1] += self.min_eig
         return P
+
+    def matrix(self, U: FloatArray) -> npt.NDArray[np.float64]:
+        """Return P = (1 − η) n_P U Uᵀ + η I, for ‖U‖ = 1."""
+        return self.shifted(U @ U.T)
 
     def moment(self, dual_coef: FloatArray) -> npt.NDArray[np.float64]:
         """Return the scaled moment matrix D."""
@@ -170,6 +182,7 @@ class SaddleOracle:
                 dual0=dual0,
                 tol=tol,
                 check=False,
+                gram_error=self.gram_error(K),
             )
             self.n_steps += int(solution.n_iter)
             inner = (solution.upper_bound - solution.lower_bound) / self.scale
@@ -182,13 +195,24 @@ class SaddleOracle:
         self._tol = min(_FIRST_TOL, 10.0 * tol)
         return solution
 
-    def upper_bound(self, K: FloatArray, solution: Any) -> float:
-        """Return a proven upper bound on OPT_A at K: primal value plus the Gram's rounding."""
-        mass = np.abs(solution.dual_coef).sum(axis=1)
-        weight = self.problem.sample_weight
-        caps = self.learner.C * float(self.problem.n_samples if weight is None else np.sum(weight))
-        slack = self.gram_error(K) * float(np.sum(mass * (0.5 * mass + caps)))
-        return float(solution.upper_bound + slack) / self.scale
+    def evaluate(self, K: FloatArray, dual_coef: FloatArray) -> Any:
+        """Return the solution object of an exactly feasible point near ``dual_coef``: no solve."""
+        return self.learner.solve(
+            K,
+            self.targets,
+            sample_weight=self.problem.sample_weight,
+            dual0=dual_coef,
+            tol=_ANYTHING,
+            check=False,
+            gram_error=self.gram_error(K),
+        )
+
+    def upper_bound(self, solution: Any) -> float:
+        """Return a proven upper bound on OPT_A where ``solution`` was found, public units.
+
+        The primal value there, for any matrix within the Gram matrix's own rounding error.
+        """
+        return float(solution.upper_bound) / self.scale
 
     def direction(self, solution: Any, start: npt.NDArray[np.float64] | None = None) -> Direction:
         """Return the linear oracle at the solution's α, with its lower bound.

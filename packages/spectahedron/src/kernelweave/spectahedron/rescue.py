@@ -1,0 +1,57 @@
+"""When a slow method should hand over to the interior point, and when that is affordable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kernelweave.kernels_core.clock import remaining
+from kernelweave.kernels_core.memory import limit_bytes
+
+from .interior import required_bytes, work
+from .saddle import SaddleOracle
+
+_WINDOW = 12
+_GAP, _UPPER = 0.25, 0.01
+_FLOPS = 5e9
+_ITERATIONS = 30
+_MOST_WORK = 1e11
+
+
+@dataclass
+class Progress:
+    """The bounds seen, one pair a step."""
+
+    lower: list[float] = field(default_factory=list)
+    upper: list[float] = field(default_factory=list)
+
+    def observe(self, lower: float, upper: float) -> None:
+        """Add the bounds after a step."""
+        self.lower.append(lower)
+        self.upper.append(upper)
+
+    @property
+    def slow(self) -> bool:
+        """Whether the gap is wide and neither it nor the upper bound falls, or it has stopped.
+
+        Wide is more than a hundredth; to fall is to a quarter, and by a hundredth, in a dozen
+        steps. A gap that is not wide has stopped when it did not halve in two dozen steps.
+        """
+        if len(self.upper) < 2 * _WINDOW:
+            return False
+        gap, top = self._gap(-1), self.upper[-1]
+        if gap > _UPPER * top:
+            falls = gap < _GAP * self._gap(-_WINDOW)
+            return not falls and self.upper[-_WINDOW] - top < _UPPER * top
+        return gap > 0.5 * self._gap(-2 * _WINDOW)
+
+    def _gap(self, step: int) -> float:
+        return self.upper[step] - self.lower[step]
+
+
+def affordable(oracle: SaddleOracle) -> bool:
+    """Return whether an interior point fits in the memory and in the time that are left."""
+    rows = oracle.problem.n_samples * len(oracle.targets)
+    flops = work(rows, oracle.n_P)
+    if flops > _MOST_WORK or flops * _ITERATIONS / _FLOPS > remaining():
+        return False
+    return required_bytes(rows, oracle.n_P) <= limit_bytes()
