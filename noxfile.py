@@ -196,6 +196,13 @@ def bench_smoke(session: nox.Session) -> None:
     asv(session, "--quick", "--python=same", *session.posargs)
 
 
+@nox.session(name="compare-mklpy")
+def compare_mklpy(session: nox.Session) -> None:
+    """Train CKA and EasyMKL here and in MKLpy, side by side; brings torch, which is large."""
+    install(session, workspace.closure([MEMBERS["baselines"]]), ["MKLpy==0.6", "torch"])
+    session.run("python", "asv_bench/compare_mklpy.py")
+
+
 @nox.session(venv_backend="none")
 def full(session: nox.Session) -> None:
     """Everything: the default checks, each member alone, slow tests, oldest versions, wheels."""

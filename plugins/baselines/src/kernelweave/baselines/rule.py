@@ -14,7 +14,7 @@ from kernelweave.qp_smo.saddle import GramStack
 FloatArray = npt.NDArray[np.float64]
 
 _UNIT = 2.0**-53
-_FIRST_TOL, _LAST_TOL = 1e-3, 1e-12
+_FIRST_TOL, _LAST_TOL = 3e-4, 1e-12
 
 
 @dataclass(frozen=True)
