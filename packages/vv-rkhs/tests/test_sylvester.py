@@ -9,6 +9,7 @@ import pytest
 from kernelweave.vv_rkhs import (
     EigenFactors,
     FactoredGram,
+    Spectrum,
     choose_method,
     solve_sylvester,
     solve_sylvester_cg,
@@ -17,6 +18,8 @@ from kernelweave.vv_rkhs import (
     solve_sylvester_eigen,
     solve_sylvester_low_rank,
 )
+
+FEW_LARGE = Spectrum(n_samples=1500, largest=1000.0, mean=1.0, spread=26.0)
 
 
 def system(
@@ -102,14 +105,37 @@ def test_equal_eigenvalues_share_one_factorisation() -> None:
     _, K, _, Y = system()
     found = solve_sylvester_cholesky(K, 2.0 * np.eye(4), Y, 0.3)
     np.testing.assert_allclose(found.C, kronecker(K, 2.0 * np.eye(4), Y, 0.3), rtol=1e-8)
-    assert choose_method(1000, np.ones(50), 1000.0, 1e-3) == "cholesky"
+    assert choose_method(FEW_LARGE, np.ones(50), 1e-3) == "cholesky"
 
 
 def test_chooser_follows_conditioning() -> None:
     rho = np.linspace(0.1, 1.0, 100)
-    assert choose_method(1500, rho, 100.0, 1500 * 1e-1) == "columns"
-    assert choose_method(1500, rho, 1500.0, 1500 * 1e-5) == "eigen"
-    assert choose_method(1500, rho, 1500.0, 1500 * 1e-5, stale=True) in ("eigen", "stale")
+    assert choose_method(FEW_LARGE, rho, 1500 * 1e-1) == "columns"
+    assert choose_method(FEW_LARGE, rho, 1500 * 1e-5) == "eigen"
+    assert choose_method(FEW_LARGE, rho[-10:], 1500 * 1e-5, stale=True) == "stale"
+    assert choose_method(FEW_LARGE, rho[-3:], 1500 * 1e-5) == "cholesky"
+    small = Spectrum(n_samples=150, largest=2.0, mean=1.0, spread=0.1)
+    assert choose_method(small, rho[-2:], 150 * 1e-1) == "cg"
+
+
+def test_spectrum_is_that_of_the_matrix() -> None:
+    _, K, _, _ = system()
+    values = np.linalg.eigvalsh(K)
+    found = Spectrum.of(K)
+    np.testing.assert_allclose([found.mean, found.spread], [values.mean(), values.std()])
+    assert 0.5 * values[-1] <= found.largest <= values[-1] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("lam", [1e-1, 1e-3])
+def test_expected_iterations_are_near_the_counted_ones(lam: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 5))
+    K = np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(-1))
+    L = np.diag([0.2, 1.0, 1.8])
+    Y = np.sin(X @ rng.standard_normal((5, 3)))
+    counted = solve_sylvester_columns(K, L, Y, 300 * lam).n_iter
+    expected = Spectrum.of(K).iterations(np.diag(L), 300 * lam, 1e-8).max()
+    assert counted / 2 <= expected <= 2 * counted
 
 
 @pytest.mark.parametrize(

@@ -47,11 +47,18 @@ def test_weights_are_those_of_the_regressor(driven: np.ndarray) -> None:
         samples.history, make_groups(None, ["a", "b", "c"]), 1, None
     )
     target = samples.targets[:, 0] - samples.targets[:, 0].mean()
-    plain = MatrixValuedKernelRegressor("precomputed", lam=0.05, tol=1e-7)
+    plain = MatrixValuedKernelRegressor("precomputed", penalty="elastic-net", lam=0.05, tol=1e-7)
     plain.fit(dictionary.grams, target)
     np.testing.assert_allclose(model.weights_[0], plain.weights_, atol=1e-4)
     for j in range(3):
         np.testing.assert_allclose(model.graph_[0, j], model.weights_[0][owner == j].sum())
+
+
+def test_noise_gets_less_weight_than_a_cause_under_the_elastic_net_only(driven: np.ndarray) -> None:
+    elastic = GrangerGraph(lam=1.0, cv=None).fit(driven)
+    assert elastic.graph_[2].sum() < 0.5 * elastic.graph_[0].sum()
+    simplex = GrangerGraph(penalty="lp", lam=1.0, cv=None).fit(driven)
+    np.testing.assert_allclose(simplex.graph_.sum(axis=1), 1.0, rtol=1e-9)
 
 
 def test_forecast_uses_the_past_only_and_the_units_of_the_data(driven: np.ndarray) -> None:
@@ -124,7 +131,7 @@ def test_permutations_find_the_edge_and_spare_the_others(driven: np.ndarray) -> 
 
 def test_stability_bounds(driven: np.ndarray) -> None:
     model = GrangerGraph(
-        lam=0.3, cv=None, significance="stability", n_draws=20, random_state=0, tol=1e-2
+        lam=1.0, cv=None, significance="stability", n_draws=20, random_state=0, tol=1e-2
     ).fit(driven)
     assert model.p_values_ is not None
     assert model.p_values_[0, 2] == model.p_values_.min() < 0.5

@@ -10,6 +10,7 @@ from .regressor import MatrixValuedKernelRegressor
 from .sylvester import (
     EigenFactors,
     FactoredGram,
+    Spectrum,
     SylvesterSolution,
     choose_method,
     solve_sylvester,
@@ -33,6 +34,7 @@ __all__ = [
     "PrecomputedFamily",
     "SeparableKernel",
     "SeparableKernels",
+    "Spectrum",
     "SquaredLpNorm",
     "SylvesterSolution",
     "VectorLeastSquares",

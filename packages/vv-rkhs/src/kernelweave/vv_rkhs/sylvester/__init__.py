@@ -6,6 +6,7 @@ from .auto import choose_method, solve_sylvester
 from .cg import solve_sylvester_cg
 from .cholesky import solve_sylvester_cholesky
 from .columns import solve_sylvester_columns
+from .cost import Spectrum
 from .eigen import EigenFactors, solve_sylvester_eigen
 from .low_rank import FactoredGram, solve_sylvester_low_rank
 from .solution import SylvesterSolution
@@ -13,6 +14,7 @@ from .solution import SylvesterSolution
 __all__ = [
     "EigenFactors",
     "FactoredGram",
+    "Spectrum",
     "SylvesterSolution",
     "choose_method",
     "solve_sylvester",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,25 +9,19 @@ import numpy.typing as npt
 from kernelweave.kernels_core.clock import remaining
 
 from .cg import solve_sylvester_cg
-from .cholesky import distinct_eigenvalues, solve_sylvester_cholesky
+from .cholesky import solve_sylvester_cholesky
 from .columns import solve_sylvester_columns
+from .cost import Spectrum, estimated_seconds
 from .eigen import EigenFactors, solve_sylvester_eigen
 from .low_rank import FactoredGram, solve_sylvester_low_rank
 from .solution import Matrix, SylvesterSolution, check_system
 
 METHODS = ("auto", "eigen", "cholesky", "cg", "columns", "stale", "low-rank")
 
-# seconds per flop relative to a large matrix product: rough guesses, to be calibrated
-_EIGEN_FLOPS = 22.0
-_CHOLESKY_FLOPS = 0.7
-_COLUMN_RATE = 1.6
-_STALE_ITERATIONS = 12
-
 
 def choose_method(
-    n_samples: int,
+    spectrum: Spectrum,
     rho: npt.NDArray[np.float64],
-    sigma_max: float,
     ridge: float,
     *,
     tol: float = 1e-8,
@@ -36,19 +29,18 @@ def choose_method(
 ) -> str:
     """Return which C solver is expected to be the fastest.
 
-    Estimates flops at assumed rates: eigendecomposition about 22 l³; Cholesky 0.7 l³ per
-    distinct eigenvalue of L; columns 2l² per column and iteration, with
-    ½ √κⱼ log(2/tol) iterations for κⱼ = 1 + ρⱼ σ₁ / r; the same from an old eigendecomposition
-    with three times the work per iteration and about a dozen iterations.
+    Each method's time is estimated from its flops at measured rates: an eigendecomposition of K;
+    a Cholesky factorisation per distinct eigenvalue of L; conjugate gradients on C or on its
+    columns, with iterations from a bound on the condition number (`Spectrum.iterations`); the
+    latter from an old eigendecomposition, three times the work per iteration and about a dozen of
+    them.
 
     Parameters
     ----------
-    n_samples : int
-        l.
+    spectrum : Spectrum
+        What is known of the eigenvalues of K.
     rho : ndarray of shape (n_outputs,)
         Eigenvalues of L, ascending.
-    sigma_max : float
-        Largest eigenvalue of K, or a bound on it.
     ridge : float
         r.
     tol : float, default=1e-8
@@ -59,30 +51,22 @@ def choose_method(
     Returns
     -------
     str
-        ``"eigen"``, ``"cholesky"``, ``"columns"`` or ``"stale"``.
+        ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"`` or ``"stale"``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.vv_rkhs import choose_method
-    >>> choose_method(1500, np.ones(100), 1500.0, 1e-5 * 1500)
+    >>> from kernelweave.vv_rkhs import Spectrum, choose_method
+    >>> spectrum = Spectrum(n_samples=1500, largest=1500.0, mean=1.0, spread=40.0)
+    >>> choose_method(spectrum, np.ones(100), 1e-5 * 1500)
     'cholesky'
-    >>> choose_method(1500, np.linspace(0.5, 1.0, 100), 1500.0, 1e-5 * 1500)
+    >>> choose_method(spectrum, np.linspace(0.5, 1.0, 100), 1e-5 * 1500)
     'eigen'
+    >>> choose_method(spectrum, np.linspace(0.5, 1.0, 100), 1e-1 * 1500)
+    'columns'
     """
-    rho = np.maximum(rho, 0.0)
-    iterations = 0.5 * np.sqrt(1.0 + rho * sigma_max / ridge) * math.log(2.0 / tol)
-    iterations = np.minimum(iterations, 2.0 * n_samples)
-    per_column = 2.0 * _COLUMN_RATE * float(n_samples) ** 2
-    distinct = len(np.unique(distinct_eigenvalues(rho)))
-    cost = {
-        "eigen": _EIGEN_FLOPS * float(n_samples) ** 3 + 2.0 * per_column * len(rho),
-        "cholesky": distinct * _CHOLESKY_FLOPS * float(n_samples) ** 3 + per_column * len(rho),
-        "columns": per_column * float(iterations.sum()),
-    }
-    if stale:
-        cost["stale"] = 3.0 * per_column * float(np.minimum(iterations, _STALE_ITERATIONS).sum())
-    return min(cost, key=lambda name: cost[name])
+    seconds = estimated_seconds(spectrum, np.maximum(rho, 0.0), ridge, tol=tol, stale=stale)
+    return min(seconds, key=lambda name: seconds[name])
 
 
 def solve_sylvester(
@@ -140,8 +124,6 @@ def solve_sylvester(
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
     L, Y = check_system(K, L, Y, ridge)
-    if method == "cg":
-        return solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol)
     if isinstance(K, FactoredGram):
         return _solve_factored(K, L, Y, ridge, method, C0, tol)
     if method == "low-rank":
@@ -150,20 +132,35 @@ def solve_sylvester(
         raise ValueError("method='stale' needs the factors of an earlier K")
     if method == "auto":
         rho = np.asarray(np.linalg.eigvalsh(L), dtype=np.float64)
-        sigma = _norm_estimate(K)
-        method = choose_method(len(K), rho, sigma, ridge, tol=tol, stale=factors is not None)
-    if method in ("columns", "stale"):
-        old = factors if method == "stale" else None
-        limit = 40 if method == "stale" else len(K)
-        solution = solve_sylvester_columns(
-            K, L, Y, ridge, C0=C0, tol=tol, max_iter=limit, preconditioner=old
-        )
+        spectrum = Spectrum.of(K)
+        method = choose_method(spectrum, rho, ridge, tol=tol, stale=factors is not None)
+    if method in ("cg", "columns", "stale"):
+        solution = _iterate(K, L, Y, ridge, method, C0, tol, factors)
         if solution.converged or remaining() <= 0.0:
             return solution
         method = "eigen"
     if method == "cholesky":
         return solve_sylvester_cholesky(K, L, Y, ridge)
     return solve_sylvester_eigen(K, L, Y, ridge)
+
+
+def _iterate(
+    K: Matrix,
+    L: Matrix,
+    Y: Matrix,
+    ridge: float,
+    method: str,
+    C0: Matrix | None,
+    tol: float,
+    factors: EigenFactors | None,
+) -> SylvesterSolution:
+    if method == "cg":
+        return solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol)
+    old = factors if method == "stale" else None
+    limit = 40 if method == "stale" else len(K)
+    return solve_sylvester_columns(
+        K, L, Y, ridge, C0=C0, tol=tol, max_iter=limit, preconditioner=old
+    )
 
 
 def _solve_factored(
@@ -175,21 +172,10 @@ def _solve_factored(
     C0: Matrix | None,
     tol: float,
 ) -> SylvesterSolution:
+    if method == "cg":
+        return solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol)
     if method == "columns" or (method == "auto" and K.Z.shape[1] > K.Z.shape[0]):
         return solve_sylvester_columns(K, L, Y, ridge, C0=C0, tol=tol)
     if method in ("auto", "low-rank"):
         return solve_sylvester_low_rank(K.Z, L, Y, ridge)
-    raise ValueError(f"method must be 'auto', 'low-rank' or 'columns' here, got {method!r}")
-
-
-def _norm_estimate(K: Matrix) -> float:
-    """Return an estimate of the largest eigenvalue: five steps of the power method."""
-    v = np.ones(len(K)) / math.sqrt(len(K))
-    norm = 0.0
-    for _ in range(5):
-        v = K @ v
-        norm = float(np.linalg.norm(v))
-        if norm == 0.0:
-            return 0.0
-        v /= norm
-    return norm
+    raise ValueError(f"method must be 'auto', 'low-rank', 'cg' or 'columns' here, got {method!r}")

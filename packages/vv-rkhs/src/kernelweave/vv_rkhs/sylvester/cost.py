@@ -1,0 +1,141 @@
+"""What each C solver is expected to cost, from sizes, conditioning and measured rates."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .cholesky import distinct_eigenvalues
+
+Vector = npt.NDArray[np.float64]
+
+# seconds on one core of a machine of 20 Gflop/s, measured at l = 200, 600 and 1500; only their
+# ratios matter
+_EIGEN = 1.2e-10, 5e-8  # per l³ and per l²
+_CHOLESKY = 0.6e-11, 2e-9  # likewise
+_COLUMN = 0.75e-10  # per l² and column: a product with K, and its share of the vectors
+_STREAM, _STREAM_LARGE = 5.0, 16.0  # columns that reading K costs, in the cache and out of it
+_CACHED = 12e6  # bytes
+_CALLS = {"cg": 1.5e-5, "columns": 4e-5, "cholesky": 5e-5}  # per iteration or factor
+_EARLY = 0.6  # measured iterations over the bound below
+_STALE_ITERATIONS = 12.0
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """What is known of the eigenvalues σ of K without computing them.
+
+    Attributes
+    ----------
+    n_samples : int
+        l.
+    largest : float
+        An estimate of the largest, or a bound on it.
+    mean : float
+        tr K / l.
+    spread : float
+        Standard deviation of the eigenvalues, √(‖K‖²/l − (tr K/l)²).
+    """
+
+    n_samples: int
+    largest: float
+    mean: float
+    spread: float
+
+    @classmethod
+    def of(cls, K: Any) -> Spectrum:
+        """Return trace, norm and two steps of the power method (6 l² flops, three passes)."""
+        l = K.shape[0]
+        v = K @ np.full(l, 1.0 / math.sqrt(l))
+        norm = float(np.linalg.norm(v))
+        largest = float(np.linalg.norm(K @ v)) / norm if norm > 0 else 0.0
+        mean = float(np.trace(K)) / l
+        square = float(np.vdot(K, K)) / l
+        return cls(l, max(largest, mean), mean, math.sqrt(max(0.0, square - mean**2)))
+
+    def iterations(
+        self, rho: Vector, ridge: float, tol: float, *, together: bool = False
+    ) -> Vector:
+        """Return the expected conjugate-gradient iterations on ρK + rI, one per ρ.
+
+        The error falls by 2((√κ − 1)/(√κ + 1))ⁱ. As the k + 1-th eigenvalue is at most
+        tr K/(k + 1), k iterations deal with the k largest and κ ≤ 1 + ρ tr K/((k + 1) r) with the
+        rest, for every k; the smallest eigenvalue is taken to lie three spreads below the mean.
+        With ``together`` the operator is C ↦ K C L + r C: one number, from the trace
+        tr K · tr L and the extremes of both spectra.
+        """
+        low = max(0.0, self.mean - 3.0 * self.spread)
+        rho = np.maximum(rho, 0.0)[:, None]
+        k = _deflations(self.n_samples)
+        top = rho * np.minimum(self.largest, self.n_samples * self.mean / (k + 1.0))
+        bottom = np.minimum(rho * low, top)
+        if together:
+            trace = float(rho.sum()) * self.n_samples * self.mean
+            top = np.minimum(float(rho.max()) * self.largest, trace / (k[None] + 1.0))
+            bottom = np.minimum(float(rho.min()) * low, top)
+        steps = k + 0.5 * np.sqrt((ridge + top) / (ridge + bottom)) * math.log(2.0 / tol)
+        best: Vector = 1.0 + _EARLY * np.minimum(steps.min(axis=1), 2.0 * self.n_samples)
+        return best
+
+
+def estimated_seconds(
+    spectrum: Spectrum, rho: Vector, ridge: float, *, tol: float, stale: bool
+) -> dict[str, float]:
+    """Return the expected time of each method on a machine of 20 Gflop/s.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+        Of K.
+    rho : ndarray of shape (n_outputs,)
+        Eigenvalues of L, ascending.
+    ridge : float
+        r.
+    tol : float
+        Relative residual that an iterative method must reach.
+    stale : bool
+        Whether an earlier eigendecomposition is at hand.
+
+    Returns
+    -------
+    dict of str to float
+        ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"`` and perhaps ``"stale"``.
+    """
+    l, n = float(spectrum.n_samples), len(rho)
+    per_column = _COLUMN * l**2
+    stream = _STREAM if 8.0 * l**2 < _CACHED else _STREAM_LARGE
+    each = spectrum.iterations(rho, ridge, tol)
+    longest = float(each.max(initial=0.0))
+    together = float(spectrum.iterations(rho, ridge, tol, together=True)[0])
+    distinct = len(set(distinct_eigenvalues(rho).tolist()))
+    output = _cubic(_EIGEN, n)
+    seconds = {
+        "eigen": _cubic(_EIGEN, l) + output + 2.0 * n * per_column,
+        "cholesky": distinct * (_cubic(_CHOLESKY, l) + _CALLS["cholesky"])
+        + output
+        + n * per_column,
+        "cg": together * ((n + stream) * per_column + _CALLS["cg"]),
+        "columns": longest * (stream * per_column + _CALLS["columns"])
+        + output
+        + float(each.sum()) * per_column,
+    }
+    if stale:
+        fewer = np.minimum(each, _STALE_ITERATIONS)
+        work = float(fewer.max(initial=0.0)) * (stream * per_column + _CALLS["columns"])
+        seconds["stale"] = 3.0 * (work + float(fewer.sum()) * per_column)
+    return seconds
+
+
+@functools.lru_cache(maxsize=32)
+def _deflations(n_samples: int) -> Vector:
+    """Return numbers of eigenvalues to deal with one by one, from 0 to about l."""
+    return np.unique(np.geomspace(1, max(2, n_samples), 24).astype(int)) - 1.0
+
+
+def _cubic(rates: tuple[float, float], size: float) -> float:
+    return rates[0] * size**3 + rates[1] * size**2
