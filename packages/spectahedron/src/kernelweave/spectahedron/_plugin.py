@@ -46,6 +46,28 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             scaling={"m": 2.3, "n_P": 1.6},
         )
     )
+    register(
+        AlgorithmSpec(
+            name="tkl-apd",
+            target="kernelweave.spectahedron.apd:AcceleratedPrimalDual",
+            accepts=_TRIPLES,
+            tasks=("classification", "regression"),
+            paper="Talitckii, Colbert and Peet 2024, Algorithm 4, corrected",
+            summary="accelerated primal-dual steps: a reproduction, slow",
+            scaling={"m": 2.5, "n_P": 1.6},
+        )
+    )
+    register(
+        AlgorithmSpec(
+            name="tkl-hybrid",
+            target="kernelweave.spectahedron.hybrid:Hybrid",
+            accepts=_TRIPLES,
+            tasks=("classification", "regression"),
+            paper="Talitckii, Colbert and Peet 2024, Algorithm 6",
+            summary="Frank-Wolfe, then accelerated primal-dual steps: a reproduction",
+            scaling={"m": 2.5, "n_P": 1.6},
+        )
+    )
 
 
 @hookimpl

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.clock import remaining
+from kernelweave.kernels_core.magnitude import LARGEST, SMALLEST
 from kernelweave.kernels_core.memory import require
 
 from .eigen import largest_eigenvalue_bound, top_eigenpair
@@ -86,6 +87,11 @@ class SaddleOracle:
         self.dtype = np.dtype(dtype)
         self.n_P = int(self.prepared.n_P)
         self.scale = float(self.prepared.scale)
+        if not SMALLEST <= self.scale <= LARGEST:
+            raise ValueError(
+                f"the kernels have values of about {self.scale:.3g} on these samples, which "
+                "overflow or underflow: scale the features"
+            )
         self.learner = replace(problem.learner, C=problem.learner.C * self.scale)
         self.targets = problem.targets
         self.n_solves = self.n_steps = self.n_grams = 0
@@ -137,6 +143,21 @@ class SaddleOracle:
         if base and self._base is not None:
             K += self._base
         return K
+
+    def public_gram(self, P: FloatArray) -> FloatArray:
+        """Return the scaled Gram matrix of a whole P."""
+        return self._gram(P)
+
+    def feasible(self, direction: FloatArray) -> npt.NDArray[np.float64]:
+        """Return the largest multiple of rows that sum to 0 within C, both signs alike."""
+        weight = self.problem.sample_weight
+        caps = self.learner.C * np.ones(self.problem.n_samples)
+        caps = caps if weight is None else caps * np.asarray(weight)
+        rows = np.array(direction, dtype=np.float64)
+        for row in rows:
+            used = row != 0.0
+            row *= float(np.min(caps[used] / np.abs(row[used]))) if used.any() else 0.0
+        return rows
 
     def shifted(self, S: FloatArray) -> npt.NDArray[np.float64]:
         """Return P = (1 − η) n_P S + η I, for S ⪰ 0 of trace one."""

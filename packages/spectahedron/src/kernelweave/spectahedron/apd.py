@@ -1,0 +1,185 @@
+"""The accelerated primal-dual method: ``tkl-apd``.
+
+Talitckii, Colbert and Peet (2024), Algorithms 4 and 5, after Hamedani and Aybat (2021).
+
+As printed the step constants are not Lipschitz constants, the strong convexity μ > 0 does not
+exist, labels are applied twice, the projection has its bracket upside down and the loop stops on
+differences that bound nothing. Here: L_αα = n_P λ_max(K(I)), L_αP = ‖C‖₂ λ_max(K(I)) with the box
+ends C (C √m for equal ones), μ = 0 and so O(1/k) for the averages, labels once, the exact
+projection, and OPT_A(P) − OPT_P(α).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import Problem, Status
+from kernelweave.qp_smo.engine import solve_box
+from kernelweave.qp_smo.problem import Budget
+from scipy.linalg import eigh
+
+from .frank_wolfe import balanced_direction, public_solution
+from .projection import project_spectahedron
+from .saddle import FloatArray, SaddleOracle
+
+Matrix = npt.NDArray[np.float64]
+_STEPS = 1_000_000
+_INNER_TOL = 1e-8
+
+
+@dataclass
+class PrimalDualState:
+    """P, u, the half moment matrices of this and the last u, and the averages.
+
+    Attributes
+    ----------
+    P, average : ndarray of shape (n_P, n_P)
+    u, average_u : ndarray of shape (n_tasks, n_samples)
+    x, last_x : ndarray of shape (n_P, n_P)
+        ½ D(u), scaled.
+    n_steps : int
+    chosen : ndarray of shape (n_P, n_P)
+        Where ``upper`` was proved.
+    """
+
+    P: Matrix
+    u: Matrix
+    x: Matrix
+    last_x: Matrix
+    average: Matrix
+    average_u: Matrix
+    n_steps: int
+    chosen: Matrix
+    solution: Any
+    upper: float
+    lower: float
+
+
+class AcceleratedPrimalDual:
+    """``tkl-apd``: proximal steps in P and α with constants that are valid, and so very short.
+
+    A reproduction: `tkl-low-rank` needs fewer learner solves than this method needs for a tenth
+    of the gap. One iteration forms a Gram matrix of a P of full rank, one moment matrix, one
+    projection (an eigendecomposition of order n_P) and one quadratic program.
+    """
+
+    def init(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        *,
+        dtype: str = "float64",
+        certify_every: int = 10,
+    ) -> PrimalDualState:
+        """Start at P = I and the balanced direction's learner solution.
+
+        Parameters
+        ----------
+        problem : Problem
+            With a positive-matrix family and a spectahedron.
+        random_state : RandomState
+            Unused: the method is deterministic.
+        dtype : {"float64", "float32"}, default="float64"
+            Precision of the Gram matrices.
+        certify_every : int, default=10
+            Iterations between certificates, each of which costs two learner solves.
+        """
+        oracle = SaddleOracle(problem, dtype, n_grams=2)
+        u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
+        return self.begin(oracle, np.eye(oracle.n_P), oracle.feasible(u), certify_every)
+
+    def begin(
+        self, oracle: SaddleOracle, P: Matrix, u: Matrix, certify_every: int
+    ) -> PrimalDualState:
+        """Start at a feasible pair on an oracle that exists."""
+        self.oracle, self.certify_every = oracle, certify_every
+        K = oracle.public_gram(np.eye(oracle.n_P))
+        top = float(eigh(K, eigvals_only=True, subset_by_index=[len(K) - 1] * 2)[0])
+        weight = oracle.problem.sample_weight
+        ends = oracle.learner.C * (np.ones(len(K)) if weight is None else np.asarray(weight))
+        l_aa = oracle.n_P * top
+        l_ap = float(np.linalg.norm(ends)) * np.sqrt(len(u)) * top
+        self.tau, self.sigma = 1.0 / (3.0 * l_aa), l_aa / (2.0 * l_ap**2)
+        self._scale = oracle.constant_cost(K)
+        x = 0.5 * oracle.moment(u)
+        state = PrimalDualState(P, u, x, x, P, u, 0, P, None, np.inf, 0.0)
+        return self._certified(state)
+
+    def step(self, state: PrimalDualState) -> PrimalDualState:
+        """Project P, solve the proximal quadratic program in α, and average."""
+        oracle, eta = self.oracle, self.oracle.min_eig
+        ahead = state.P + self.sigma * (2.0 * state.x - state.last_x)
+        ahead.flat[:: oracle.n_P + 1] -= eta
+        P = project_spectahedron(ahead, oracle.spread)
+        P.flat[:: oracle.n_P + 1] += eta
+        u = self._proximal(oracle.public_gram(P), state.u)
+        k = state.n_steps + 1
+        following = replace(
+            state,
+            P=P,
+            u=u,
+            x=0.5 * oracle.moment(u),
+            last_x=state.x,
+            average=state.average + (P - state.average) / k,
+            average_u=state.average_u + (u - state.average_u) / k,
+            n_steps=k,
+        )
+        return self._certified(following) if k % self.certify_every == 0 else following
+
+    def _proximal(self, K: FloatArray, u: Matrix) -> Matrix:
+        """Return argmax κ(u′) − ½ u′ᵀ K u′ − ‖u′ − u‖²/(2τ) of each task; K is changed."""
+        oracle, inverse = self.oracle, 1.0 / self.tau
+        K.flat[:: len(K) + 1] += inverse
+        K.flags.writeable = False
+        budget = Budget.starting_now(_INNER_TOL * inverse, _STEPS, None)
+        found = np.empty_like(u)
+        for row, target, out in zip(u, oracle.targets, found, strict=True):
+            problem = oracle.learner.problem(K, target, oracle.problem.sample_weight)
+            problem = replace(problem, p=problem.p + inverse * row, exact_kappa=False)
+            out[:] = solve_box(problem, row, budget, "smo").landing.point.u
+        return found
+
+    def _certified(self, state: PrimalDualState) -> PrimalDualState:
+        """Bound the optimum at the last pair and at the averages."""
+        oracle = self.oracle
+        pairs = [(state.P, state.u)]
+        if state.n_steps > 1:
+            pairs.append((state.average, state.average_u))
+        for P, u in pairs:
+            K = oracle.public_gram(P)
+            own = oracle.direction(oracle.evaluate(K, u))
+            target = 0.1 * max(state.upper - state.lower, 1e-12 * abs(own.lower_bound))
+            solution = oracle.solve(K, oracle.evaluate(K, u), target)
+            upper = oracle.upper_bound(solution)
+            lower = max(own.lower_bound, oracle.direction(solution).lower_bound, state.lower)
+            state = replace(state, lower=lower)
+            if upper < state.upper:
+                state = replace(state, upper=upper, chosen=P, solution=solution)
+        return state
+
+    def gap(self, state: PrimalDualState) -> tuple[float, float]:
+        """Return the proved bounds."""
+        return state.lower, state.upper
+
+    def best(self, state: PrimalDualState) -> Matrix:
+        """Return P."""
+        return state.chosen
+
+    def solution(self, state: PrimalDualState) -> Any:
+        """Return the learner's solution in public units."""
+        return public_solution(state.solution, self.oracle.scale)
+
+    def counts(self, state: PrimalDualState) -> dict[str, int]:
+        """Return learner solves (of certificates), inner iterations and Grams so far."""
+        return self.oracle.counts()
+
+    def scale(self, state: PrimalDualState) -> float:
+        """Return what the best constant prediction costs."""
+        return self._scale
+
+    def outcome(self, state: PrimalDualState) -> Status | None:
+        """Never stop by itself."""
+        return None
