@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -160,7 +161,8 @@ class EasyMKLWeights:
 
     def validate(self) -> None:
         """Raise ValueError unless λ is in [0, 1]."""
-        if isinstance(self.lam, bool) or not 0.0 <= self.lam <= 1.0:
+        number = isinstance(self.lam, numbers.Real) and not isinstance(self.lam, bool)
+        if not number or not 0.0 <= self.lam <= 1.0:
             raise ValueError(f"lam must be in [0, 1], got {self.lam!r}")
 
     def weights(
