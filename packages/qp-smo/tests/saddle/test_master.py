@@ -1,7 +1,15 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from kernelweave.qp_smo.saddle import CutPool, KSupport, lower_bound_from, solve_cut_master
+from kernelweave.qp_smo.saddle import (
+    CutPool,
+    KSupport,
+    NoPenalty,
+    Ridge,
+    lower_bound_from,
+    master,
+    solve_cut_master,
+)
 
 
 def random_pool(seed):
@@ -62,3 +70,21 @@ def test_a_rescaled_pool_holds_for_another_box():
     assert doubled.kappa[0] <= 6.0
     assert doubled.kappa[0] == pytest.approx(6.0, rel=1e-14)
     assert (2 * doubled.half_forms[0] >= [8.0, 16.0]).all()
+
+
+@pytest.mark.parametrize("penalty", [NoPenalty(), Ridge(0.3), KSupport(0.3, 2)], ids=repr)
+def test_many_cuts_are_taken_in_where_they_matter(penalty, monkeypatch):
+    rng = np.random.default_rng(0)
+    pool = CutPool(5)
+    # tangents of a convex function: of many cuts few matter at its minimiser
+    for at in rng.dirichlet(np.full(5, 0.4), size=900):
+        slope = 2.0 * (at - [0.9, 0.1, 0.0, 0.0, 0.0])
+        value = float(((at - [0.9, 0.1, 0.0, 0.0, 0.0]) ** 2).sum())
+        pool.add(value - slope @ at + 1.0, -2.0 * slope, np.zeros((1, 1)))
+    form = penalty.on(5)
+    few = solve_cut_master(pool, form)
+    monkeypatch.setattr(master, "_FIRST_CUTS", 10_000)
+    everything = solve_cut_master(pool, form)
+    assert few.value == pytest.approx(everything.value, rel=1e-8)
+    assert few.lower_bound == pytest.approx(everything.lower_bound, rel=1e-8)
+    assert few.lower_bound <= everything.value

@@ -148,3 +148,16 @@ def test_bad_arguments_are_named(problem, change, message):
         solve_kernel_weights(grams, y, **{"C": 1.0, **change})
     with pytest.raises(ValueError, match="y must have shape"):
         solve_kernel_weights(grams, y[:-1], C=1.0)
+
+
+def test_a_warm_start_within_tolerance_is_still_sharpened(problem):
+    grams, y, _ = problem
+    stack = GramStack(grams)
+    first = SaddleOracle(stack, y[None], SVC(C=5.0))
+    weights = np.array([0.4, 0.3, 0.2, 0.1])
+    loose = first.evaluate(weights, 0.1)
+    again = SaddleOracle(stack, y[None], SVC(C=5.0), pool=first.pool)
+    want = 1e-6 * abs(loose.upper_bound)
+    assert loose.upper_bound - loose.lower_bound > 100 * want
+    fine = again.evaluate(weights, want)
+    assert fine.upper_bound - fine.lower_bound <= 4 * want

@@ -62,7 +62,7 @@ def relaxed_weights(oracle: SaddleOracle, name: str, lam: float, k0: int) -> Flo
         run_search(search, max_iter=200, deadline=deadline_of(None))
         assert search.best is not None
         return search.best.weights
-    bound = _relaxations(name).lower_bound(
+    bound = relaxations(f"init={name!r}").lower_bound(
         oracle.grams.matrices,
         oracle.targets,
         learner=oracle.learner,
@@ -76,16 +76,27 @@ def relaxed_weights(oracle: SaddleOracle, name: str, lam: float, k0: int) -> Flo
     return weights
 
 
-def _relaxations(name: str) -> Any:
-    # the dependency runs the other way: the package is looked for only when a start asks for it
+def relaxations(why: str) -> Any:
+    """Import kernelweave.relaxations, which depends on this package and may be absent.
+
+    Parameters
+    ----------
+    why : str
+        What needs it, for the message.
+
+    Raises
+    ------
+    ImportError
+        Naming the package to install.
+    """
     try:
         return import_module(_PACKAGE)
     except ModuleNotFoundError as error:
         if error.name != _PACKAGE:
             raise
         raise ImportError(
-            f"init={name!r} needs kernelweave-relaxations, which is not installed: "
-            "pip install kernelweave-relaxations, or use init='saddle'"
+            f"{why} needs kernelweave-relaxations, which is not installed: "
+            "pip install kernelweave-relaxations"
         ) from error
 
 

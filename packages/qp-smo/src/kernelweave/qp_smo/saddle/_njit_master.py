@@ -13,7 +13,8 @@ from numba import njit
 
 # Newton steps at one barrier parameter: more are needed only where rounding hides the progress.
 _PATIENCE = 50
-_LATER_PATIENCE = 12
+# Barrier parameters in a row that may bring neither a better point nor a better bound.
+_IDLE = 2
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -209,10 +210,10 @@ def _step_length(a, lam, free, scale, beta, z, over, room, s, ds, x, dz, fill, s
     more than half of what it was, upwards.
     """
     q = beta.size
-    step = _longest(s, ds, 1.0 / 0.99)
+    step = _longest(s, ds, 1.0 / 0.9)
     step = _longest(beta, x[:q], step)
     step = _longest(z, dz, step)
-    step = 0.99 * _longest(over, -dz, step)
+    step = 0.9 * _longest(over, -dz, step)
     if room - step * fill <= 0.0:
         step = 0.99 * room / fill
     while step > 1e-12 and not is_close:
@@ -281,7 +282,7 @@ def solve_master(kappa, G, a, lam, free, capacity, tol, max_iter, beta, z, mu):
     diag, pull, curve_z, dz = np.empty(q), np.zeros(q), np.ones(q), np.zeros(q)
     best_beta, best_z, best_mu = beta.copy(), z.copy(), mu.copy()
     upper, lower = np.inf, -np.inf
-    patience = _PATIENCE
+    patience, idle = _PATIENCE, 0
     it = 0
     for it in range(max_iter):  # noqa: B007 (returned)
         omega = _curvature(scale, lam, free, beta, z, over, room, diag, pull, curve_z)
@@ -305,13 +306,13 @@ def solve_master(kappa, G, a, lam, free, capacity, tol, max_iter, beta, z, mu):
         if size > 0.5 and patience > 0:
             continue
         stuck = size > 0.5
-        patience = _LATER_PATIENCE
+        patience = _PATIENCE
         total = beta.sum()
         primal = (kappa - G @ beta / total).max() + (a @ beta) / total
         primal += lam * (beta * beta / z).sum() / (total * total)
         push = 1.0 / s
         dual = _dual_value(kappa, G, a, lam, free, capacity, push)
-        better = primal < upper or dual > lower
+        idle = 0 if primal < upper or dual > lower else idle + 1
         if primal < upper:
             upper = primal
             best_beta[:] = beta / total
@@ -319,7 +320,7 @@ def solve_master(kappa, G, a, lam, free, capacity, tol, max_iter, beta, z, mu):
         if dual > lower:
             lower = dual
             best_mu[:] = push
-        if upper - lower <= tol * abs(upper) or stuck or not better:
+        if upper - lower <= tol * abs(upper) or stuck or idle >= _IDLE:
             break
         scale *= 12.0
     beta[:] = best_beta

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from ..solution import FloatArray
@@ -17,7 +18,10 @@ _TOL = 1e-9
 _MAX_ITER = 300
 # Weights below this share of the largest are rounding: they cost a Gram matrix each.
 _NEGLIGIBLE = 1e-9
-_MAX_CUTS = 400
+# Cuts in the first master problem, cuts added to it at a time, and how often.
+_FIRST_CUTS = 400
+_MORE_CUTS = 200
+_MAX_ROUNDS = 20
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,29 @@ def solve_cut_master(pool: CutPool, penalty: WeightPenalty) -> MasterSolution:
     -------
     MasterSolution
     """
-    at = np.flatnonzero(penalty.allowed)
+    allowed = np.flatnonzero(penalty.allowed)
     centre = np.zeros(pool.n_kernels)
-    centre[at] = 1.0 / at.size
-    cuts = pool.relevant(centre, _MAX_CUTS)
+    centre[allowed] = 1.0 / allowed.size
+    cuts = pool.relevant(centre, _FIRST_CUTS)
+    for _ in range(_MAX_ROUNDS):
+        weights, multipliers, bound = _solve_over(pool, penalty, cuts)
+        values = pool.values(weights)
+        known = float(values[cuts].max())
+        value = max(known, float(values.max())) + penalty.value(weights)
+        beyond = np.flatnonzero(values > known + 1e-10 * abs(value))
+        if beyond.size == 0:
+            break
+        # what was left out matters here: take in the largest of it
+        more = beyond[np.argsort(-values[beyond], kind="stable")[:_MORE_CUTS]]
+        cuts = np.concatenate([cuts, more])
+    return MasterSolution(weights, value, min(bound, value), multipliers)
+
+
+def _solve_over(
+    pool: CutPool, penalty: WeightPenalty, cuts: NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return the weights, the multipliers and the proven bound of the master over some cuts."""
+    at = np.flatnonzero(penalty.allowed)
     kappa = pool.kappa[cuts]
     half = np.ascontiguousarray(pool.half_forms[np.ix_(cuts, at)])
     free = penalty.free[at] if not penalty.is_tight else np.zeros(at.size, dtype=bool)
@@ -117,8 +140,7 @@ def solve_cut_master(pool: CutPool, penalty: WeightPenalty) -> MasterSolution:
                 bound, mu = other, sharper
     multipliers = np.zeros(len(pool))
     multipliers[cuts] = mu / mu.sum()
-    value = pool.model(weights) + penalty.value(weights)
-    return MasterSolution(weights, value, min(bound, value), multipliers)
+    return weights, multipliers, bound
 
 
 def _polished(

@@ -159,11 +159,12 @@ class SaddleOracle:
             # a solve that ended far below its tolerance says nothing about the next one
             if violation > 0.05 * tol:
                 self._gap_per_tol = gap / violation
-            if gap <= 3.0 * want or solution.status.value != "converged":
+            if gap <= 3.0 * want or solution.status.value != "converged" or violation <= _TIGHTEST:
                 return solution
-            tol = max(_TIGHTEST, min(0.1 * tol, self._tolerance(want)))
-            if violation <= tol:
-                return solution
+            if self._gap_per_tol is None:
+                self._gap_per_tol = gap / violation
+            # a warm start may meet a tolerance as it is: ask for less than it has
+            tol = max(_TIGHTEST, min(0.1 * tol, 0.3 * violation, self._tolerance(want)))
             dual0 = solution.dual_coef
 
     def _forms(self, solution: LearnerSolution) -> FloatArray:

@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+from kernelweave.kernels_core import KernelDictionary, NotPSDError
+from kernelweave.kernels_core.kernels import RBF, Linear
+from kernelweave.mkl_sparse import (
+    SparseMKLClassifier,
+    SparseMKLRegressor,
+    cross_validate_path,
+    sparse_mkl_path,
+)
+from kernelweave.qp_smo import SVC, SVR
+from kernelweave.qp_smo.saddle import Ridge, solve_kernel_weights
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import KFold, StratifiedKFold
+
+KERNELS = [Linear(), RBF(0.1), RBF(1.0), RBF(5.0)]
+GRID = {"Cs": [0.5, 5.0], "lams": [0.1, 3.0], "k0s": [1, 4]}
+
+
+def data(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    return X, np.where(X[:, 0] + X[:, 1] ** 2 > 0.7, 1.0, -1.0)
+
+
+def grams_of(X):
+    return KernelDictionary(KERNELS).fit_grams(X).grams
+
+
+@pytest.mark.parametrize("learner", [SVC(), SVR(epsilon=0.05)])
+def test_every_point_of_a_path_brackets_its_optimum(learner):
+    X, y = data()
+    grams = grams_of(X)
+    path = sparse_mkl_path(grams, y, learner=learner, **GRID)
+    assert [(p.C, p.k0, p.lam) for p in path.points] == [
+        (C, k0, lam) for C in (0.5, 5.0) for k0 in (1, 4) for lam in (3.0, 0.1)
+    ]
+    for p in path.points:
+        assert p.lower_bound <= p.upper_bound
+        assert np.count_nonzero(p.weights) <= p.k0
+        own = type(learner)(C=p.C, **({"epsilon": 0.05} if isinstance(learner, SVR) else {}))
+        if p.k0 == 4:
+            free = solve_kernel_weights(grams, y, learner=own, penalty=Ridge(p.lam), tol=1e-6)
+            assert p.lower_bound <= free.upper_bound
+            assert p.upper_bound >= free.lower_bound
+        else:
+            j = p.support[0]
+            one = [solve_kernel_weights(K[None], y, learner=own, tol=1e-7) for K in grams]
+            assert p.upper_bound == pytest.approx(one[j].upper_bound + p.lam, rel=1e-6)
+            assert p.lower_bound <= min(s.upper_bound for s in one) + p.lam
+
+
+def test_a_path_shares_its_cuts():
+    X, y = data()
+    grams = grams_of(X)
+    lams = np.geomspace(0.01, 10, 8)
+    together = sparse_mkl_path(grams, y, lams=lams, k0s=[2])
+    alone = [sparse_mkl_path(grams, y, lams=[lam], k0s=[2]) for lam in lams]
+    assert together.n_svm_solves < 0.7 * sum(path.n_svm_solves for path in alone)
+    assert together.at(lam=lams[0]).points[0].lam == lams[0]
+    assert together.weights.shape == (8, 4)
+
+
+def test_a_time_limit_keeps_what_was_reached():
+    X, y = data()
+    path = sparse_mkl_path(grams_of(X), y, **GRID, max_time=0.0)
+    assert len(path.points) == 1
+    assert path.points[0].lower_bound <= path.points[0].upper_bound
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"algorithm": "smkl-best"}, "algorithm must be"),
+        ({"lams": [0.0]}, "lam"),
+        ({"k0s": [0]}, "k0"),
+        ({"Cs": [-1.0]}, "C must"),
+    ],
+)
+def test_bad_arguments_are_named(change, message):
+    X, y = data(12)
+    with pytest.raises(ValueError, match=message):
+        sparse_mkl_path(grams_of(X), y, **change)
+    with pytest.raises(ValueError, match="y must have"):
+        sparse_mkl_path(grams_of(X), y[:-1])
+    with pytest.raises(NotPSDError, match=r"grams\[0\]"):
+        sparse_mkl_path(-grams_of(X), y)
+
+
+def by_hand(model, grams, targets, train, test, p):
+    """Return the decision values of one fold and setting, fitted from nothing."""
+    K = np.einsum("j,jkl->kl", p["weights"], grams)
+    learner = model._learner().__class__(C=p["C"])
+    fitted = learner.solve(K[np.ix_(train, train)], targets[:, train], tol=1e-7)
+    return K[np.ix_(test, train)] @ fitted.dual_coef.T + fitted.intercept
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_of_classes_are_those_of_fresh_fits(n_classes):
+    X, _ = data(60)
+    labels = np.digitize(X[:, 0] + 0.3 * X[:, 1], [0.0] if n_classes == 2 else [-0.5, 0.5])
+    y = np.array(["a", "b", "c"])[labels]
+    model = SparseMKLClassifier(KERNELS, k0=1)
+    found = cross_validate_path(model, X, y, Cs=[1.0], lams=[1.0], k0s=[1], cv=3)
+    grams = grams_of(X)
+    rows = [labels == 1] if n_classes == 2 else [labels == c for c in range(3)]
+    targets = np.where(np.array(rows), 1.0, -1.0)
+    for i, (train, test) in enumerate(StratifiedKFold(3).split(y, y)):
+        weights = np.eye(4)[found.supports[0][i][0]]
+        values = by_hand(model, grams, targets, train, test, {"weights": weights, "C": 1.0})
+        codes = (values[:, 0] > 0) * 1 if n_classes == 2 else values.argmax(axis=1)
+        assert found.scores[0, i] == accuracy_score(labels[test], codes)
+
+
+def test_scores_of_numbers_are_those_of_fresh_fits():
+    X, _ = data(60)
+    y = np.sin(X[:, 0]) + X[:, 1]
+    model = SparseMKLRegressor(KERNELS, epsilon=0.1)
+    found = cross_validate_path(model, X, y, Cs=[1.0, 10.0], lams=[0.1], k0s=[1], cv=KFold(3))
+    grams = grams_of(X)
+    for i, (train, test) in enumerate(KFold(3).split(y)):
+        weights = np.eye(4)[found.supports[1][i][0]]
+        values = by_hand(model, grams, y[None], train, test, {"weights": weights, "C": 10.0})
+        assert found.scores[1, i] == pytest.approx(r2_score(y[test], values[:, 0]), abs=1e-3)
+    assert found.best_params == found.params[int(found.mean.argmax())]
+    assert (found.gaps >= 0).all()
+
+
+def test_precomputed_and_scaled_dictionaries_serve_too():
+    X, y = data(60)
+    grams = grams_of(X)
+    a = cross_validate_path(SparseMKLClassifier(KERNELS), X, y, k0s=[1, 2], cv=3)
+    b = cross_validate_path(SparseMKLClassifier("precomputed"), grams, y, k0s=[1, 2], cv=3)
+    np.testing.assert_array_equal(a.scores, b.scores)
+    c = cross_validate_path(SparseMKLClassifier(class_weight="balanced"), X, y, k0s=[1], cv=3)
+    assert c.scores.shape == (1, 3)
+    with pytest.raises(ValueError, match="multiclass='shared'"):
+        cross_validate_path(SparseMKLClassifier(multiclass="ovr"), X, np.arange(60) % 3, cv=3)
+
+
+def test_a_sample_of_weight_zero_teaches_nothing():
+    X, y = data(60)
+    weight = np.ones(60)
+    weight[:20] = 0.0
+    folds = [(np.arange(40), np.arange(40, 60))]
+    a = cross_validate_path(SparseMKLClassifier(KERNELS), X, y, cv=folds, sample_weight=weight)
+    folds = [(np.arange(20, 40), np.arange(40, 60))]
+    b = cross_validate_path(SparseMKLClassifier(KERNELS), X, y, cv=folds)
+    np.testing.assert_array_equal(a.scores, b.scores)
