@@ -1,10 +1,10 @@
-"""What the workbench registers: its commands and the data sets that ship with scikit-learn."""
+"""What the workbench registers: commands, data sets of scikit-learn, tables of papers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import CommandSpec, DatasetSpec, hookimpl
+from kernelweave.kernels_core import CommandSpec, DatasetSpec, TableSpec, hookimpl
 
 from .commands import BUILTIN
 
@@ -31,6 +31,25 @@ _DATASETS = {
     ),
 }
 
+_JMLR = "Colbert, Talitckii and Peet, JMLR 2024"
+_ICML = "Colbert and Peet, ICML 2021"
+_REPRODUCTIONS = "kernelweave.workbench.reproductions"
+_TABLES = {
+    "tkl-1": ("times:table_1", f"{_JMLR}, Table 1", "seconds of a fit on four sets"),
+    "tkl-3": ("accuracy:table_3", f"{_JMLR}, Table 3", "errors on six regression sets"),
+    "tkl-4": ("accuracy:table_4", f"{_JMLR}, Table 4", "accuracy on six classification sets"),
+    "tkl-figure-1": ("convergence:figure_1", f"{_JMLR}, Figure 1", "gap against iteration"),
+    "tkl-figure-2": ("scaling:figure_2", f"{_JMLR}, Figure 2", "seconds of an iteration"),
+    "tkl-figure-3": ("surface:figure_3", f"{_JMLR}, Figure 3", "the Grand Canyon's surface"),
+    "tkl-figure-4": ("ranks:figure_4", f"{_JMLR}, Figure 4", "inner steps against the rank of P"),
+    "tkl-2021-figure-2": (
+        "convergence:icml_figure_2",
+        f"{_ICML}, Figure 2",
+        "gap against iteration on four sets",
+    ),
+    "tkl-2021-figure-3": ("scaling:icml_figure_3", f"{_ICML}, Figure 3", "seconds of a whole fit"),
+}
+
 
 @hookimpl
 def kernelweave_register_commands(register: Callable[[CommandSpec], None]) -> None:
@@ -44,3 +63,13 @@ def kernelweave_register_datasets(register: Callable[[DatasetSpec], None]) -> No
     """Register the data sets."""
     for name, (target, task, summary) in _DATASETS.items():
         register(DatasetSpec(name=name, target=target, task=task, summary=summary))
+
+
+@hookimpl
+def kernelweave_register_tables(register: Callable[[TableSpec], None]) -> None:
+    """Register the tables and figures of the tessellated-kernel papers."""
+    for name, (target, paper, summary) in _TABLES.items():
+        spec = TableSpec(
+            name=name, target=f"{_REPRODUCTIONS}.{target}", paper=paper, summary=summary
+        )
+        register(spec)
