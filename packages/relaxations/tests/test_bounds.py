@@ -52,6 +52,33 @@ def test_the_matrix_form_of_the_learner_is_the_learner(problem):
     assert value == pytest.approx(svm.upper_bound + 1.0, rel=1e-5)
 
 
+def test_10_with_a_pseudoinverse_is_11_with_a_matrix_inequality(problem):
+    """K(β) of rank 3: γ must lie in its range, and both forms say so."""
+    _, y, X = problem
+    K = X @ X.T
+    n, C = y.size, 5.0
+    values, vectors = np.linalg.eigh(K)
+    root = vectors[:, -3:] * np.sqrt(values[-3:])
+    w, eta, sigma = cp.Variable(3), cp.Variable(), cp.Variable(n, nonneg=True)
+    # γ = root w runs over the range of K, and γᵀK†γ = ‖w‖²
+    ten = cp.Problem(
+        cp.Minimize(C * cp.sum(sigma) + 0.5 * cp.sum_squares(w)),
+        [sigma >= 1 - cp.multiply(y, root @ w + eta)],
+    ).solve(solver="CLARABEL")
+    gamma, theta = cp.Variable(n), cp.Variable()
+    column = cp.reshape(gamma, (n, 1), order="F")
+    corner = cp.reshape(theta, (1, 1), order="F")
+    eleven = cp.Problem(
+        cp.Minimize(C * cp.sum(sigma) + 0.5 * theta),
+        [
+            sigma >= 1 - cp.multiply(y, gamma + eta),
+            cp.bmat([[corner, column.T], [column, K]]) >> 0,
+        ],
+    ).solve(solver="CLARABEL")
+    assert eleven == pytest.approx(ten, rel=1e-5)
+    assert ten == pytest.approx(solve_svc(K, y, C=C, tol=1e-8).upper_bound, rel=1e-5)
+
+
 def test_enumerating_the_programs_of_the_supports_is_the_global_search(problem):
     grams, y, _ = problem
     values = []

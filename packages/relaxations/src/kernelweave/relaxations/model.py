@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -226,6 +227,21 @@ def couple_pairs(problem: SparseProblem) -> Any:
     return couple
 
 
+@cache
+def mosek_licence() -> str:
+    """Return "" where MOSEK has a licence, else what it says; asked for once a process."""
+    try:
+        import mosek
+    except ImportError as error:
+        return str(error)
+    try:
+        with mosek.Env() as env:
+            env.checkoutlicense(mosek.feature.pton)
+    except mosek.Error as error:
+        return str(error).strip()
+    return ""
+
+
 def solve_model(model: Model, solver: str | None) -> tuple[float, float]:
     """Solve by the named solver; return the value and the seconds.
 
@@ -234,13 +250,17 @@ def solve_model(model: Model, solver: str | None) -> tuple[float, float]:
     ValueError
         If the solver is not installed; the message lists those that are.
     RuntimeError
-        If it finds no solution.
+        If it finds no solution, or is MOSEK and has no licence.
     """
     cp = cvxpy()
     name = "CLARABEL" if solver is None else solver.upper()
     installed = cp.installed_solvers()
     if name not in installed:
         raise ValueError(f"solver={solver!r} is not installed: choose one of {installed}")
+    if name == "MOSEK" and mosek_licence():
+        raise RuntimeError(
+            f"MOSEK has no licence ({mosek_licence()}): leave solver=None for CLARABEL"
+        )
     started = time.perf_counter()
     with warnings.catch_warnings():
         # the value is no proof in any case: the bound is computed from the multipliers

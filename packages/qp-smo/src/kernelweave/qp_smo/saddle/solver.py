@@ -25,6 +25,8 @@ from .penalties import NoPenalty, WeightPenalty
 _STEP_OUT = 0.5
 # The cuts are trusted where they are wrong by at most this share of the gap.
 _TRUST = 0.25
+# The share of the largest weight below which a weight that the cuts set to 0 is 0.
+_FADED = 0.08
 
 
 class Penalty(Protocol):
@@ -146,7 +148,9 @@ class SaddleSearch:
         if self.best is None:
             return self._outer
         between = self._share * self._outer + (1.0 - self._share) * self.best.weights
-        between[between < 1e-9 * between.max()] = 0.0
+        # halving for ever what the cuts do not want would read a Gram matrix each time
+        fading = (self._outer == 0.0) & (between < _FADED * between.max())
+        between[fading | (between < 1e-9 * between.max())] = 0.0
         point: FloatArray = between / between.sum()
         return point
 
