@@ -1,6 +1,8 @@
 from .classifier import MatrixValuedKernelClassifier
 from .constraint import FrobeniusOutputKernels, SeparableKernels
+from .factors import low_rank_factor, random_fourier_factor
 from .family import PrecomputedFamily
+from .gaussian_grid import GaussianGrid
 from .learner import VectorLeastSquares
 from .output import OutputSubproblem, closed_form_output_kernel
 from .parameters import SeparableKernel, VectorSolution
@@ -26,6 +28,7 @@ __all__ = [
     "ElasticNet",
     "FactoredGram",
     "FrobeniusOutputKernels",
+    "GaussianGrid",
     "GroupNorm",
     "MatrixValuedKernelClassifier",
     "MatrixValuedKernelRegressor",
@@ -42,8 +45,10 @@ __all__ = [
     "__version__",
     "choose_method",
     "closed_form_output_kernel",
+    "low_rank_factor",
     "rademacher_average",
     "rademacher_bound",
+    "random_fourier_factor",
     "solve_sylvester",
     "solve_sylvester_cg",
     "solve_sylvester_cholesky",

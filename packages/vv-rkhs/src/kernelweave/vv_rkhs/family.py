@@ -84,7 +84,7 @@ def grams_of(fitted: Any, root_weight: npt.NDArray[np.float64] | None) -> Grams:
 
     Parameters
     ----------
-    fitted : object with ``grams`` or ``factors``
+    fitted : object with ``grams``, ``factors`` or ``make_grams``
         E.g. what ``KernelDictionary.fit_grams`` returns.
     root_weight : ndarray of shape (n_samples,), optional
         Roots of the sample weights.
@@ -94,6 +94,9 @@ def grams_of(fitted: Any, root_weight: npt.NDArray[np.float64] | None) -> Grams:
     Grams
         Scaled by the weights.
     """
+    if hasattr(fitted, "make_grams"):
+        made: Grams = fitted.make_grams(root_weight)
+        return made
     factors = getattr(fitted, "factors", None)
     if factors is not None:
         return FactoredGrams(factors, root_weight)

@@ -112,7 +112,7 @@ class Objective:
         self.factors: EigenFactors | None = None
         self._counts = {"n_solves": 0, "n_inner_iter": 0, "n_columns": 0}
         memory.require(
-            5 * 8 * grams.n_samples**2 if hasattr(grams, "grams") else 8 * grams.n_samples,
+            8 * grams.n_samples * (1 if hasattr(grams, "factors") else 5 * grams.n_samples),
             f"work matrices of {grams.n_samples} x {grams.n_samples} samples",
             alternative="fit fewer samples, use low-rank kernels, or raise memory_limit",
         )

@@ -23,11 +23,11 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
 
     Parameters
     ----------
-    kernels : None, KernelDictionary, list of Kernel, dict or "precomputed", default=None
+    kernels : None, KernelDictionary, GaussianGrid, list of Kernel, dict or "precomputed"
         The dictionary; ``None`` is the default dictionary of eight kernels, each scaled to mean
-        diagonal 1. Scales matter: a kernel of large trace is cheap to select. With
-        ``"precomputed"`` X is a `PrecomputedGrams` or an array of shape
-        (n_kernels, n_samples, n_train).
+        diagonal 1. Scales matter: a kernel of large trace is cheap to select. Of a `GaussianGrid`
+        no matrix but the sum is stored. With ``"precomputed"`` X is a `PrecomputedGrams` or an
+        array of shape (n_kernels, n_samples, n_train).
     p : float, default=1.0
         Exponent of the squared ℓp norm over kernels, in [1, 2]; 1 selects few.
     penalty : {"lp", "elastic-net", "group"} or Penalty, default="lp"

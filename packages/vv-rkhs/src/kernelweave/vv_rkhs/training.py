@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from .family import PrecomputedFamily
+from .gaussian_grid import FittedGrid, GaussianGrid
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,13 +33,13 @@ class Training:
 
     Attributes
     ----------
-    family : PrecomputedFamily
+    family : PrecomputedFamily or FittedGrid
         Gram matrices of the samples that count.
     targets : ndarray of shape (n_outputs, n_used)
         Their targets.
     weight : ndarray of shape (n_used,) or None
         Their weights; ``None`` where all are one.
-    dictionary : FittedDictionary or None
+    dictionary : FittedDictionary, FittedGrid or None
         The kernels; ``None`` for precomputed ones.
     X : ndarray of shape (n_used, n_features) or None
         The points; ``None`` for precomputed kernels.
@@ -48,10 +49,10 @@ class Training:
         Part of the used sample's weight that each sample given holds.
     """
 
-    family: PrecomputedFamily
+    family: PrecomputedFamily | FittedGrid
     targets: FloatArray
     weight: FloatArray | None
-    dictionary: FittedDictionary | None
+    dictionary: FittedDictionary | FittedGrid | None
     X: FloatArray | None
     owner: npt.NDArray[np.intp]
     share: FloatArray
@@ -76,7 +77,7 @@ def from_points(
 
     Parameters
     ----------
-    kernels : None, KernelDictionary, or what makes one
+    kernels : None, KernelDictionary, GaussianGrid, or what makes a dictionary
         ``None``: the default dictionary, each kernel scaled to mean diagonal 1.
     X : ndarray of shape (n_samples, n_features)
         Points.
@@ -95,10 +96,11 @@ def from_points(
     samples = merge_samples(X, targets, weight)
     if kernels is None:
         kernels = KernelDictionary(default_kernels(), normalize="trace")
-    dictionary = kernels if isinstance(kernels, KernelDictionary) else KernelDictionary(kernels)
+    given = isinstance(kernels, KernelDictionary | GaussianGrid)
+    dictionary = kernels if given else KernelDictionary(kernels)
     fitted = dictionary.fit_grams(samples.X, dtype=np.dtype(dtype))
     return Training(
-        PrecomputedFamily(fitted.grams),
+        fitted if isinstance(fitted, FittedGrid) else PrecomputedFamily(fitted.grams),
         samples.targets,
         samples.weight,
         fitted,

@@ -1,0 +1,138 @@
+"""Gram matrices that are never stored: Gaussian grids, low-rank and random factors, budgets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import RBF, Laplacian, Linear, Problem, config_context, solve
+from kernelweave.kernels_core.exceptions import MemoryBudgetError
+from kernelweave.vv_rkhs import (
+    GaussianGrid,
+    MatrixValuedKernelRegressor,
+    PrecomputedFamily,
+    SeparableKernels,
+    VectorLeastSquares,
+    low_rank_factor,
+    random_fourier_factor,
+)
+from kernelweave.vv_rkhs.grams import GramStack
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 3))
+    Y = np.column_stack([np.sin(2 * X[:, 0]), np.cos(X[:, 2]), X[:, 0] * 0.1])
+    return X, Y + 0.1 * rng.standard_normal(Y.shape)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_grid_equals_the_stack(
+    data: tuple[np.ndarray, np.ndarray], weighted: bool, n_threads: int
+) -> None:
+    X = data[0]
+    fitted = GaussianGrid(0.05, 7).fit_grams(X)
+    root = np.sqrt(np.random.default_rng(1).uniform(0.5, 2, len(X))) if weighted else None
+    stack = GramStack(np.stack([kernel(X) for kernel in fitted.kernels]), root)
+    weights = np.random.default_rng(2).uniform(0, 1, 21) * (np.arange(21) % 3 > 0)
+    weights[7:14] = 0.0
+    C = np.random.default_rng(3).standard_normal((600, 2))
+    L = np.array([[2.0, 0.5], [0.5, 1.0]])
+    with config_context(n_threads=n_threads):
+        grid = fitted.make_grams(root)
+        K, w = grid.combine(weights), grid.inner(C, L)
+    np.testing.assert_array_equal(K, K.T)
+    np.testing.assert_allclose(K, stack.combine(weights), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(w, stack.inner(C, L), rtol=1e-10, atol=1e-9)
+    assert (grid.norms >= stack.norms * (1 - 1e-12)).all()
+
+
+def test_grid_fit_is_the_fit_of_its_kernels(data: tuple[np.ndarray, np.ndarray]) -> None:
+    X, Y = data[0][:80], data[1][:80]
+    grid = GaussianGrid(0.1, 4)
+    kernels = grid.fit_grams(X).kernels
+    ours = MatrixValuedKernelRegressor(grid, learn_output=False, lam=0.01, tol=1e-7).fit(X, Y)
+    plain = MatrixValuedKernelRegressor(kernels, learn_output=False, lam=0.01, tol=1e-7).fit(X, Y)
+    np.testing.assert_allclose(ours.weights_, plain.weights_, atol=1e-5)
+    np.testing.assert_allclose(ours.predict(X[:5]), plain.predict(X[:5]), atol=1e-5)
+    assert ours.kernel_names_ == plain.kernel_names_
+    assert ours.result_.gap <= 1e-7
+    weight = np.arange(80) % 3
+    whole = ours.fit(X, Y, sample_weight=weight).predict(X)
+    twice = np.repeat(np.arange(80), weight)
+    np.testing.assert_allclose(ours.fit(X[twice], Y[twice]).predict(X), whole, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "tol", "most"),
+    [(RBF(gamma=0.5).on([0]), 1e-10, 30), (Linear(), 1e-12, 3), (Laplacian(gamma=0.1), 1e-3, 600)],
+    ids=repr,
+)
+def test_factor_keeps_the_matrix(
+    data: tuple[np.ndarray, np.ndarray], kernel: object, tol: float, most: int
+) -> None:
+    X = data[0]
+    K = kernel(X)  # type: ignore[operator]
+    Z = low_rank_factor(kernel, X, tol=tol)
+    rest = K - Z @ Z.T
+    assert Z.shape[1] <= most
+    assert np.trace(rest) <= 1.001 * tol * np.trace(K) + 1e-10
+    assert np.linalg.eigvalsh(rest)[0] >= -1e-10 * np.trace(K)
+    assert low_rank_factor(kernel, X, max_rank=2).shape == (600, 2)
+
+
+def test_random_features_average_to_the_kernel() -> None:
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    Z = random_fourier_factor(X, 0.3, 200_000, random_state=0)
+    np.testing.assert_allclose(Z @ Z.T, RBF(gamma=0.3)(X), atol=0.02)
+
+
+def test_factored_fit_agrees_with_the_dense_one(data: tuple[np.ndarray, np.ndarray]) -> None:
+    X, Y = data
+    kernels = [RBF(gamma=0.5).on([c]) for c in range(3)] + [Linear()]
+    learner, constraint = VectorLeastSquares(0.01), SeparableKernels(learn_output=False)
+    positions = np.arange(600.0)[:, None]
+    factors = PrecomputedFamily(factors=[low_rank_factor(k, X, tol=1e-13) for k in kernels])
+    dense = PrecomputedFamily(np.stack([k(X) for k in kernels]))
+    found, exact = (
+        solve(Problem(family, learner, constraint, positions, Y.T), tol=1e-7, algorithm="vv-spg")
+        for family in (factors, dense)
+    )
+    np.testing.assert_allclose(found.value, exact.value, rtol=1e-6)
+
+
+def test_single_precision_moves_the_objective_by_little(
+    data: tuple[np.ndarray, np.ndarray],
+) -> None:
+    X, Y = data[0][:200], data[1][:200]
+    kernels = [RBF(gamma=0.5).on([c]) for c in range(3)]
+    values = [
+        MatrixValuedKernelRegressor(kernels, lam=0.01, tol=1e-8, learn_output=False, dtype=dtype)
+        .fit(X, Y)
+        .result_.value
+        for dtype in ("float32", "float64")
+    ]
+    np.testing.assert_allclose(values[0], values[1], rtol=1e-7)
+
+
+def test_budgets_are_checked_before_the_work(data: tuple[np.ndarray, np.ndarray]) -> None:
+    X, Y = data
+    with pytest.raises(MemoryBudgetError, match="600 samples"):
+        MatrixValuedKernelRegressor(GaussianGrid(), memory_limit=5e6).fit(X, Y)
+    kernels = [RBF(gamma=g).on([c]) for c in range(3) for g in (0.1, 1.0)]
+    with pytest.raises(MemoryBudgetError):
+        MatrixValuedKernelRegressor(kernels, memory_limit=1.2e7).fit(X, Y)
+    with config_context(memory_limit=1e5), pytest.raises(MemoryBudgetError, match="factor of rank"):
+        low_rank_factor(Laplacian(gamma=5.0), X, tol=1e-6)
+
+
+@pytest.mark.parametrize(("gamma", "n_widths"), [(0.0, 3), (float("inf"), 3), (1.0, 0)])
+def test_bad_grids_are_refused(gamma: float, n_widths: int) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        GaussianGrid(gamma, n_widths).fit_grams(np.ones((2, 1)))
+
+
+def test_bad_tolerance_is_refused() -> None:
+    with pytest.raises(ValueError, match="tol must lie"):
+        low_rank_factor(Linear(), np.ones((2, 1)), tol=0.0)
