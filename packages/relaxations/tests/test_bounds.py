@@ -52,6 +52,7 @@ def test_the_matrix_form_of_the_learner_is_the_learner(problem):
     assert value == pytest.approx(svm.upper_bound + 1.0, rel=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 def test_10_with_a_pseudoinverse_is_11_with_a_matrix_inequality(problem):
     """K(β) of rank 3: γ must lie in its range, and both forms say so."""
     _, y, X = problem
