@@ -203,9 +203,38 @@ def compare_mklpy(session: nox.Session) -> None:
     session.run("python", "asv_bench/compare_mklpy.py")
 
 
+@nox.session(name="bench-gate")
+def bench_gate(session: nox.Session) -> None:
+    """Compare the counts of this tree with those of its parent, and growth with what is declared.
+
+    A tree with changes is compared with HEAD, a clean one with the commit before it; another
+    commit may be named: ``nox -s bench-gate -- v0.1.0``.
+    """
+    install_all(session, "bench")
+    dirty = session.run("git", "status", "--porcelain", external=True, silent=True)
+    base = session.posargs[0] if session.posargs else ("HEAD" if dirty else "HEAD~1")
+    home = Path(session.create_tmp()).resolve()
+    session.env["PYTHONPATH"] = str(ROOT / "asv_bench")
+    session.run("python", "-m", "gate", "counts", str(home / "after.json"))
+    tree = home / "parent"
+    session.run("git", "worktree", "add", "--force", "--detach", str(tree), base, external=True)
+    try:
+        parents = workspace.members(tree).values()
+        session.install(*(part for member in parents for part in ("-e", str(member.folder))))
+        session.env["NUMBA_CACHE_DIR"] = str(home / "numba")
+        session.run("python", "-m", "gate", "counts", str(home / "before.json"))
+    finally:
+        session.run("git", "worktree", "remove", "--force", str(tree), external=True)
+    install_all(session)
+    session.run(
+        "python", "-m", "gate", "compare", str(home / "before.json"), str(home / "after.json")
+    )
+    session.run("python", "-m", "gate", "exponents")
+
+
 @nox.session(venv_backend="none")
 def full(session: nox.Session) -> None:
     """Everything: the default checks, each member alone, slow tests, oldest versions, wheels."""
     names = ["lint", "types", "docs", "tests(all)", *(f"tests({name})" for name in MEMBERS)]
-    for name in [*names, "slow", "oldest", "build", "bench-smoke"]:
+    for name in [*names, "slow", "oldest", "build", "bench-smoke", "bench-gate"]:
         session.notify(name)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.reproduction import Cell, Plan, Request, Sheet, Value
 
+from ..models.model import kernel_machine
 from . import published, samples
 from .methods import fit_tuned, methods_for
 
@@ -51,7 +52,7 @@ def measure(
     predicted = estimator.predict(X_test)
     right = float(np.mean(predicted == y_test))
     score = 100.0 * right if classes else float(np.mean((predicted - y_test) ** 2))
-    result = getattr(estimator, "result_", None)
+    result = getattr(kernel_machine(estimator), "result_", None)
     gap = None if result is None else float(result.gap)
     return {"score": score, "seconds": seconds, "gap": gap, "chosen": chosen}
 

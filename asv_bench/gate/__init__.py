@@ -1,0 +1,1 @@
+"""The performance gate: counts that no machine changes, and exponents of cost."""

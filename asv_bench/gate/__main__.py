@@ -1,0 +1,52 @@
+"""``python -m gate counts FILE``, ``compare OLD NEW`` or ``exponents``; exits 1 if it is worse."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from kernelweave.kernels_core import algorithms
+
+from . import compare, counts, exponents
+
+
+def main() -> int:
+    """Run one part of the gate."""
+    parser = argparse.ArgumentParser(prog="gate", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("counts").add_argument("file", type=Path)
+    both = commands.add_parser("compare")
+    both.add_argument("before", type=Path)
+    both.add_argument("after", type=Path)
+    commands.add_parser("exponents")
+    chosen = parser.parse_args()
+    if chosen.command == "counts":
+        chosen.file.write_text(json.dumps(counts.all_counts(), indent=1))
+        return 0
+    if chosen.command == "compare":
+        return _compare(chosen.before, chosen.after)
+    return _exponents()
+
+
+def _compare(before: Path, after: Path) -> int:
+    old, new = (json.loads(path.read_text()) for path in (before, after))
+    worse = compare.regressions(old, new)
+    for each in worse:
+        sys.stdout.write(f"worse: {each}\n")
+    shared = len(set(new) & set(old))
+    sys.stdout.write(f"{len(new)} problems, {shared} in both, {len(worse)} counts worse\n")
+    return 1 if worse else 0
+
+
+def _exponents() -> int:
+    found = [exponents.growth(spec) for spec in algorithms().values() if "m" in spec.scaling]
+    for each in found:
+        verdict = "too steep" if each.is_too_steep else "as declared"
+        sys.stdout.write(f"{verdict}: {each}\n")
+    return 1 if any(each.is_too_steep for each in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
