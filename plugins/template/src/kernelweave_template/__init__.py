@@ -55,7 +55,8 @@ class ExponentiatedGradient:
 
     def step(self, state: State) -> State:
         """Move the weights towards the kernels with the largest q."""
-        beta = state.beta * np.exp(state.rate * (state.q / state.q.max() - 1.0))
+        largest = max(state.q.max(), np.finfo(np.float64).tiny)
+        beta = state.beta * np.exp(state.rate * (state.q / largest - 1.0))
         new = self._solve(beta / beta.sum(), state.rate, warm=state.solution.dual_coef)
         if new.solution.upper_bound <= state.solution.upper_bound:
             return new._replace(rate=1.5 * state.rate)

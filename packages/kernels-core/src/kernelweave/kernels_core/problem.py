@@ -8,6 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from .magnitude import SMALLEST, check_magnitude
+
 FloatArray = npt.NDArray[np.floating[Any]]
 
 
@@ -40,7 +42,8 @@ class Problem:
     Raises
     ------
     ValueError
-        If shapes disagree or a value is not finite.
+        If shapes disagree, a value is not finite, or a target or weight is so large or small that
+        products with it overflow or underflow.
     """
 
     family: Any
@@ -70,6 +73,9 @@ class Problem:
         for name, array in (("X", X), ("y", self.targets), ("sample_weight", weight)):
             if array is not None and not np.isfinite(array).all():
                 raise ValueError(f"{name} must be finite, found NaN or infinity")
+        check_magnitude("y", self.targets)
+        if weight is not None:
+            check_magnitude("sample_weight", np.asarray(weight), least=SMALLEST)
 
     @property
     def targets(self) -> FloatArray:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from kernelweave.kernels_core.magnitude import check_strength
 from numpy.typing import ArrayLike
 
 from .projection import check_k0
@@ -36,8 +37,7 @@ class SparseSimplex:
     def validate(self) -> None:
         """Raise ValueError unless k₀ is a positive integer and λ a positive number."""
         check_k0(self.k0, self.k0 if isinstance(self.k0, int) else 1)
-        if not np.isfinite(self.lam) or not self.lam > 0.0:
-            raise ValueError(f"lam must be finite and positive, got {self.lam!r}")
+        check_strength("lam", self.lam)
 
     def penalty(self, weights: ArrayLike) -> float:
         """Return ``λ‖β‖²``."""

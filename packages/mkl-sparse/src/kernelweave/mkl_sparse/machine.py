@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Certificate, Problem, get_algorithm
-from kernelweave.kernels_core.driver import solve
+from kernelweave.kernels_core.driver import check_limits, solve
 from kernelweave.kernels_core.estimators import DictionaryMachine
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.exceptions import UnknownNameError
@@ -38,6 +38,7 @@ class SparseMachine(DictionaryMachine):
         super()._check_parameters()
         self._constraint().validate()
         self._learner().validate()
+        check_limits(_PROVEN if self.tol is None else self.tol, self.max_iter, self.max_time)
         try:
             get_algorithm(self.algorithm)
         except UnknownNameError as error:

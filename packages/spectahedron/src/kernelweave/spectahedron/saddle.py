@@ -86,7 +86,8 @@ class SaddleOracle:
         self.problem = problem
         self.dtype = np.dtype(dtype)
         self.n_P = int(self.prepared.n_P)
-        self.scale = float(self.prepared.scale)
+        with np.errstate(over="ignore"):
+            self.scale = float(self.prepared.scale)
         if not SMALLEST <= self.scale <= LARGEST:
             raise ValueError(
                 f"the kernels have values of about {self.scale:.3g} on these samples, which "

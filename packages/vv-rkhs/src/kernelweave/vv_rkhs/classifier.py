@@ -10,7 +10,12 @@ from kernelweave.kernels_core.estimators.machine import class_weights
 from kernelweave.kernels_core.kernels import as_grams
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
 
 from .machine import MatrixValuedKernelMachine
 
@@ -125,8 +130,9 @@ class MatrixValuedKernelClassifier(ClassifierMixin, MatrixValuedKernelMachine): 
         """
         self._check_parameters()
         if self._precomputed:
-            y = np.asarray(y)
+            y = column_or_1d(y)
             n = as_grams(X).shape[1]
+            check_consistent_length(np.empty(n), y)
             self.n_features_in_ = n
         else:
             X, y = validate_data(self, X, y, dtype=np.float64)

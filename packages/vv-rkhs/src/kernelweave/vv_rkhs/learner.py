@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.magnitude import check_strength
 
-from .constraint import check_positive
 from .parameters import VectorSolution
 
 
@@ -44,7 +44,7 @@ class VectorLeastSquares:
         ValueError
             Naming the value seen.
         """
-        check_positive("lam", self.lam)
+        check_strength("lam", self.lam)
 
     def solve(
         self,

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
+from kernelweave.kernels_core.magnitude import check_strength
 
 from .learners import Ridge, SquaredHingeSVC
-from .machine import WeightLearner, check_positive
+from .machine import WeightLearner
 
 
 class _RidgeMachine(WeightLearner):
     """The learner of both ridge estimators."""
 
     def _check_parameters(self: Any) -> None:
-        check_positive("lam", self.lam)
+        check_strength("lam", self.lam)
         super()._check_parameters()
 
     def _learner(self: Any) -> Ridge:
@@ -399,7 +400,7 @@ class GeneralizedMKLClassifier(WeightLearner, KernelMachineClassifier):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        check_positive("C", self.C)
+        check_strength("C", self.C)
         super()._check_parameters()
 
     def _learner(self) -> SquaredHingeSVC:

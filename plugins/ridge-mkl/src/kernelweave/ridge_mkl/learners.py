@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.magnitude import check_strength
 
 from .hinge import solve_hinge
 from .inner import Factor, Kernel, LearnerSolution, certify, factorize, noise_diagonal
 from .rounding import FloatArray, sums_to_zero
 
 __all__ = ["LearnerSolution", "Ridge", "SquaredHingeSVC"]
-
-
-def _check_C(C: Any) -> None:
-    if not (isinstance(C, (int, float, np.number)) and C > 0 and math.isfinite(C)):
-        raise ValueError(f"C must be a finite number > 0, got {C!r}")
 
 
 @dataclass(frozen=True)
@@ -58,7 +53,7 @@ class Ridge:
         ValueError
             Naming the value seen.
         """
-        _check_C(self.C)
+        check_strength("C", self.C)
 
     def solve(
         self,
@@ -160,7 +155,7 @@ class SquaredHingeSVC:
         ValueError
             Naming the value seen.
         """
-        _check_C(self.C)
+        check_strength("C", self.C)
 
     def solve(
         self,

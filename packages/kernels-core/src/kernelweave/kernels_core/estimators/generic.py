@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import numbers
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,11 @@ class _ByName:
 
     def _check_parameters(self) -> None:
         self._spec()
+        for name, value in self._learner_params().items():
+            number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+            least = "> 0" if name == "C" else ">= 0"
+            if not number or not np.isfinite(value) or value < 0 or (name == "C" and value == 0):
+                raise ValueError(f"{name} must be a finite number {least}, got {value!r}")
 
     def _algorithm(self) -> tuple[str, dict[str, Any]]:
         return self.algorithm, dict(self.algorithm_params or {})  # type: ignore[attr-defined]

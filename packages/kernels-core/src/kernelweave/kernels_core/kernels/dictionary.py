@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..exceptions import KernelWeaveWarning, NotPSDError
+from ..magnitude import LARGEST
 from ._fill import add_scaled
 from ._parameters import Parameters
 from ._validation import check_pair, check_samples, check_weights
@@ -286,8 +287,9 @@ class KernelDictionary(Parameters):
         self, label: str, kernel: Kernel, X: Any, K: NDArray[Any], found: dict[str, Spectrum]
     ) -> Kernel | None:
         """Write the Gram matrix into K and return the fitted kernel, ``None`` if unusable."""
-        K[...] = kernel(X)
-        if not np.isfinite(K).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            K[...] = kernel(X)
+        if not np.isfinite(K).all() or max(float(K.max()), -float(K.min())) > LARGEST:
             raise ValueError(
                 f"{label} overflows on these samples: scale the features (StandardScaler) or "
                 "choose smaller parameters"

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import memory
+from ..magnitude import check_magnitude
 
 _TILE = 128
 
@@ -148,7 +149,8 @@ def as_grams(X: Any, what: str = "X", *, square: bool = False) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If the shape is wrong, an entry is not finite, or (``square``) a matrix is not symmetric.
+        If the shape is wrong, an entry is not finite or above 1e50, or (``square``) a matrix is
+        not symmetric.
     """
     grams = X.grams if isinstance(X, PrecomputedGrams) else np.asarray(X)
     if grams.ndim != 3 or grams.shape[0] == 0:
@@ -165,6 +167,7 @@ def as_grams(X: Any, what: str = "X", *, square: bool = False) -> NDArray[Any]:
     for j, K in enumerate(grams):
         if not np.isfinite(K).all():
             raise ValueError(f"{what}[{j}] contains NaN or infinity")
+        check_magnitude(f"{what}[{j}]", K)
         if square and K.size:
             _check_symmetric(K, f"{what}[{j}]")
     return grams

@@ -73,8 +73,10 @@ def _project_simplex(v: Vector, d: Vector) -> Vector:
     order = np.argsort(-v * d)
     excess = np.cumsum(v[order]) - 1.0
     theta = excess / np.cumsum(1.0 / d[order])
-    last = int(np.flatnonzero((v * d)[order] > theta)[-1])
+    last = int(np.flatnonzero((v * d)[order] >= theta)[-1])
     x: Vector = np.maximum(v - theta[last] / d, 0.0)
+    if not x.any():  # 1 is lost beside the largest entry
+        x[order[0]] = 1.0
     return x / max(1.0, float(x.sum()))
 
 

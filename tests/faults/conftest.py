@@ -1,0 +1,24 @@
+"""The path to the tables beside this file, and the counts of the matrix at the end of a run."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+CELL = "fault matrix"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print how many cells ran, and how each ended; a cell that is skipped says why."""
+    ends: Counter[str] = Counter()
+    for outcome in ("passed", "failed", "error", "skipped", "xfailed", "xpassed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            if (CELL, True) in getattr(report, "user_properties", ()):
+                ends[outcome] += 1
+    if ends:
+        spoken = ", ".join(f"{count} {outcome}" for outcome, count in ends.items())
+        terminalreporter.write_line(f"fault matrix: {sum(ends.values())} cells, {spoken}")

@@ -1,0 +1,147 @@
+"""Every public estimator of every member, found from the public names."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from expectations import Case, Fault, either
+from sklearn.base import BaseEstimator, is_classifier
+from workspace import members
+
+# a few steps on few samples: a cell asks whether the answer is sound, not whether it is the best
+QUICK = {"tol": 1e-2, "max_iter": 10, "max_time": 2.0, "random_state": 0, "C": 1.0}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An estimator class, the algorithm that it is told to run, and how it is called."""
+
+    name: str
+    kind: type[Any]
+    fixed: tuple[tuple[str, Any], ...] = ()
+
+    @functools.cached_property
+    def parameters(self) -> frozenset[str]:
+        """What its constructor takes."""
+        return frozenset(inspect.signature(self.kind).parameters)
+
+    @property
+    def task(self) -> str:
+        """Whether it classifies or predicts numbers."""
+        return "classification" if is_classifier(self.kind()) else "regression"
+
+    @functools.cached_property
+    def abilities(self) -> frozenset[str]:
+        """What a fault may need: constructor parameters, y, weights, Gram matrices."""
+        fit = inspect.signature(self.kind.fit).parameters
+        found = set(self.parameters - dict(self.fixed).keys())
+        if fit["y"].default is inspect.Parameter.empty:
+            found.add("y")
+        if "sample_weight" in fit:
+            found.add("weight")
+        if {"kernels"} <= found and "weight" in found:
+            found.add("grams")
+        return frozenset(found)
+
+    def takes(self, fault: Fault) -> bool:
+        """Whether the fault can be done to it."""
+        return fault.task in (None, self.task) and set(fault.needs) <= self.abilities
+
+    def expects(self, fault: Fault) -> Fault:
+        """Return the fault with what it must lead to here: folds may lack a class."""
+        folds = "cv" in self.parameters and fault.name in (
+            "more features than samples",
+            "one sample of the second class",
+        )
+        return replace(fault, expected=either("class|fold")) if folds else fault
+
+    def make(self, params: dict[str, Any]) -> Any:
+        """Return the estimator, quick unless the parameters say otherwise."""
+        chosen = {name: value for name, value in QUICK.items() if name in self.parameters}
+        if "kernels" in self.parameters:
+            chosen["kernels"] = small_dictionary()
+        if self.kind.__name__ == "GrangerGraph":
+            chosen.update(lam=0.1, cv=None)
+        elif "cv" in self.parameters:
+            chosen["cv"] = 2
+        chosen |= dict(self.fixed) | params
+        for name in self._grids & chosen.keys():
+            chosen[name] = [chosen[name]]
+        return self.kind(**chosen)
+
+    @functools.cached_property
+    def _grids(self) -> frozenset[str]:
+        """Numbers of which it takes several, to choose among."""
+        known = inspect.signature(self.kind).parameters
+        return frozenset(
+            name
+            for name in ("C", "epsilon")
+            if name in known and not isinstance(known[name].default, int | float)
+        )
+
+    def run(self, case: Case) -> Any:
+        """Fit and predict."""
+        model = self.make(case.params)
+        if case.fitted:
+            weight = {} if case.weight is None else {"sample_weight": case.weight}
+            model.fit(case.X, case.y, **weight)
+        if not hasattr(model, "predict"):
+            return model.forecast(case.X_new)
+        return model.predict(case.X_new)
+
+
+def small_dictionary() -> list[Any]:
+    """Return three kernels."""
+    from kernelweave.kernels_core import RBF, Linear, Polynomial
+
+    return [RBF(1.0), Linear(), Polynomial(2)]
+
+
+def public_names() -> Iterator[tuple[str, str, Any]]:
+    """Yield (import name, name, object) for every public name of every member."""
+    for member in members().values():
+        package = importlib.import_module(member.import_name)
+        own = [name for name in vars(package) if not name.startswith("_")]
+        for name in getattr(package, "__all__", own):
+            yield member.import_name, name, getattr(package, name)
+
+
+def estimators() -> list[Subject]:
+    """Return every public estimator with its default algorithm."""
+    found = {
+        name: Subject(name, it)
+        for _, name, it in public_names()
+        if inspect.isclass(it) and issubclass(it, BaseEstimator) and hasattr(it, "fit")
+    }
+    return [found[name] for name in sorted(found)]
+
+
+def algorithm_subjects() -> list[Subject]:
+    """Return the generic estimators with every registered algorithm, third parties' included."""
+    from kernelweave.kernels_core import (
+        KernelLearningClassifier,
+        KernelLearningRegressor,
+        algorithms,
+    )
+
+    kinds = {"classification": KernelLearningClassifier, "regression": KernelLearningRegressor}
+    return [
+        Subject(f"{kind.__name__}[{name}]", kind, (("algorithm", name),))
+        for task, kind in kinds.items()
+        for name, spec in sorted(algorithms(task=task).items())
+        if _has_learner(spec, task)
+    ]
+
+
+def _has_learner(spec: Any, task: str) -> bool:
+    """Whether a learner that the algorithm accepts serves the task by itself."""
+    from kernelweave.kernels_core import get_component
+
+    return any(
+        get_component("learners", learner).load().task == task for _, learner, _ in spec.accepts
+    )
