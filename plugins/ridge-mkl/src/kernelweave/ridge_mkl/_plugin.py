@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, TableSpec, hookimpl
 
 _HOME = "kernelweave.ridge_mkl"
 _PAPER = "Li, Venturi and Xu, Learning the Kernel for Classification and Regression"
@@ -140,3 +140,29 @@ def kernelweave_register_constraints(register: Callable[[ComponentSpec], None]) 
             "orthant": ("sets:Orthant", "{μ ≥ 0} with the penalty β‖μ‖²"),
         },
     )
+
+
+_SETS = {1: "ionosphere", 2: "ionosphere", 3: "sonar", 4: "sonar"}
+
+
+@hookimpl
+def kernelweave_register_tables(register: Callable[[TableSpec], None]) -> None:
+    for number, data in _SETS.items():
+        what = "cross-validation" if number in (1, 3) else "test"
+        register(
+            TableSpec(
+                name=f"krr-{number}",
+                target=f"{_HOME}.reproductions.tables:table_{number}",
+                paper=f"{_PAPER}, Table {number}",
+                summary=f"{what} errors on {data}",
+            )
+        )
+    for number in range(1, 13):
+        register(
+            TableSpec(
+                name=f"krr-figure-{number}",
+                target=f"{_HOME}.reproductions.figures:figure_{number}",
+                paper=f"{_PAPER}, Figure {number}",
+                summary="error against λ by degree",
+            )
+        )
