@@ -115,3 +115,11 @@ def test_exponents_of_exact_powers() -> None:
     m = np.repeat([100, 200, 400], 3)
     n_P = np.tile([6, 10, 14], 3)
     assert exponents(m, n_P, 3e-7 * m**2.6 * n_P**1.8) == pytest.approx((2.6, 1.8))
+
+
+def test_a_subsample_and_repeats_are_obeyed(folder: Path) -> None:
+    request = Request(folder=folder, subsample=100, repeats=2)
+    cells = tables()["tkl-4"].load()(request).cells
+    assert {cell.arguments["n_train"] for cell in cells} == {80}
+    assert {cell.arguments["seed"] for cell in cells} == {0, 1}
+    assert all(cell.is_reduced for cell in cells)

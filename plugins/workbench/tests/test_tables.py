@@ -144,6 +144,7 @@ def test_quick_says_what_is_reduced(
     [
         (["god"], "no table 'god'; did you mean 'good'?"),
         (["good", "--jobs", "0"], "--jobs must be at least 1, got 0"),
+        (["good", "--subsample", "7"], "--subsample must be at least 50, got 7"),
         (["good", "--data", "nowhere"], "the data folder nowhere does not exist"),
     ],
 )
@@ -189,3 +190,10 @@ def test_what_json_cannot_hold_is_kept_as_numbers(tmp_path: Path) -> None:
 )
 def test_values_are_short(value: object, text: str, is_number: bool) -> None:
     assert (shown(value).text, shown(value).is_number) == (text, is_number)
+
+
+def test_numbers_in_names_are_sorted_as_numbers() -> None:
+    from kernelweave.workbench.tables.plans import _natural
+
+    names = ["t-figure-10", "t-2", "t-figure-2", "t-1"]
+    assert sorted(names, key=_natural) == ["t-1", "t-2", "t-figure-2", "t-figure-10"]

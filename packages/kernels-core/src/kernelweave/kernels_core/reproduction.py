@@ -36,11 +36,24 @@ class Request:
         Where the papers' data sets lie: one CSV file a set.
     most_samples : int
         The samples of a quick run.
+    subsample : int, optional
+        Samples at most, quick or not; cells that have more are marked as reduced.
+    repeats : int, optional
+        Random splits of each data set, where a reproduction has several.
     """
 
     quick: bool = False
     folder: Path | None = None
     most_samples: int = 500
+    subsample: int | None = None
+    repeats: int | None = None
+
+    @property
+    def sample_limit(self) -> int | None:
+        """Return the samples at most that were asked for, or None."""
+        if self.quick:
+            return min(self.most_samples, self.subsample or self.most_samples)
+        return self.subsample
 
     def data_file(self, name: str) -> Path:
         """Return the path of a file of the data folder.

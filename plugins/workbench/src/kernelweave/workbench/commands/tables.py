@@ -24,6 +24,8 @@ DATA_VARIABLE = "KERNELWEAVE_DATA"
 def tables_command(
     *names: str,
     quick: Annotated[bool, _Flag] = False,
+    subsample: int | None = None,
+    repeats: int | None = None,
     data: Path | None = None,
     out: Path = Path("kernelweave-tables"),
     jobs: int = 1,
@@ -43,6 +45,10 @@ def tables_command(
         Tables by name, or all.
     quick : bool
         One split and at most 500 samples: does it run, and roughly what comes out?
+    subsample : int
+        Samples of a data set at most; a cell that has more says that it is reduced.
+    repeats : int
+        Random splits of a data set. Default: as many as the paper's.
     data : Path
         The folder with the papers' data sets; KERNELWEAVE_DATA without it.
     out : Path
@@ -63,12 +69,19 @@ def tables_command(
     from ..tables.kept import KeptCells
     from ..tables.plans import ALL, choose
 
-    if jobs < 1:
-        raise CommandError(f"--jobs must be at least 1, got {jobs}")
+    for name, value, least in (
+        ("jobs", jobs, 1),
+        ("subsample", subsample, 50),
+        ("repeats", repeats, 1),
+    ):
+        if value is not None and value < least:
+            raise CommandError(f"--{name} must be at least {least}, got {value}")
     folder = data or (Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
     if folder is not None and not folder.is_dir():
         raise CommandError(f"the data folder {folder} does not exist")
-    chosen = choose(names or (ALL,), Request(quick=quick, folder=folder))
+    chosen = choose(
+        names or (ALL,), Request(quick=quick, folder=folder, subsample=subsample, repeats=repeats)
+    )
     kept = KeptCells(out / "cells")
     outcomes = {} if fresh else _found(chosen, kept)
     if estimate or not names:

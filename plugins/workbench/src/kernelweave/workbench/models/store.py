@@ -13,7 +13,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 
 from ..errors import CommandError, one_line
@@ -116,7 +118,10 @@ def _read(path: Path) -> tuple[Header, bytes]:
         return Header.from_json(header.decode()), body
     except zipfile.BadZipFile as error:
         raise CommandError(damaged if content[:2] == b"PK" else foreign) from error
-    except (ValueError, KeyError, TypeError, NotImplementedError, EOFError) as error:
+    except (
+        *(ValueError, KeyError, TypeError, NotImplementedError, EOFError),
+        *(RecursionError, zlib.error, struct.error, OverflowError),
+    ) as error:
         raise CommandError(damaged) from error
 
 

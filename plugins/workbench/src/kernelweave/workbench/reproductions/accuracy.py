@@ -59,11 +59,10 @@ def measure(
 
 def _sizes(task: published.Task, request: Request) -> tuple[int, int, bool]:
     """Return the training and test sizes, and whether they are less than the paper's."""
-    if not request.quick:
-        return task.n_train, task.n_test, False
-    n_train = min(task.n_train, request.most_samples * 4 // 5)
-    n_test = min(task.n_test, request.most_samples // 5)
-    return n_train, n_test, True
+    limit = request.sample_limit
+    if limit is None or task.n_train + task.n_test <= limit:
+        return task.n_train, task.n_test, request.quick
+    return limit * 4 // 5, min(task.n_test, limit // 5), True
 
 
 def _plan(tasks: dict[str, published.Task], task: str, request: Request) -> Plan:
@@ -72,6 +71,7 @@ def _plan(tasks: dict[str, published.Task], task: str, request: Request) -> Plan
         path: Path = request.data_file(about.file)
         n_train, n_test, reduced = _sizes(about, request)
         splits = 1 if request.quick or about.n_train > _SMALL else _SPLITS
+        splits = request.repeats or splits
         for method in methods_for(task):
             seconds = max(0.5, _SECONDS[method] * (n_train / 1000) ** 2) * (0.3 if reduced else 1)
             cells += [

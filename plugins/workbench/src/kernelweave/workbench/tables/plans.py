@@ -54,7 +54,7 @@ def choose(names: Sequence[str], request: Request) -> list[Chosen]:
     CommandError
         If a name is unknown, or the data of a reproduction asked for by name are missing.
     """
-    known = tables()
+    known = dict(sorted(tables().items(), key=lambda item: _natural(item[0])))
     if not known:
         raise CommandError("no tables are registered: install a plugin that brings some")
     if not names:
@@ -66,6 +66,12 @@ def choose(names: Sequence[str], request: Request) -> list[Chosen]:
             raise CommandError(f"no table {name!r}; {did_you_mean(name, known, what='tables')}")
         chosen[name] = _planned(known[name], request, forgiving=asks_all)
     return list(chosen.values())
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """Return a key that sorts figure-2 before figure-10."""
+    parts = name.split("-")
+    return [(False, int(part), "") if part.isdigit() else (True, 0, part) for part in parts]
 
 
 def _planned(spec: TableSpec, request: Request, *, forgiving: bool) -> Chosen:
