@@ -8,6 +8,7 @@ _SUMMARIES = {
     "demo": "Learn a kernel on a real data set, prove how good it is, and draw both.",
     "fit": "Learn a kernel and its predictor from a table, and save the model.",
     "predict": "Predict a table with a saved model.",
+    "certify": "Prove anew how far a saved model is from the best kernel for its data.",
     "report": "Write one HTML page about a saved model: proof, scores, pictures, settings.",
     "tables": "Recompute tables and figures of papers, ours beside theirs.",
     "list": "List algorithms, kernels, data sets and everything else registered.",

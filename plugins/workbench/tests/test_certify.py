@@ -1,0 +1,57 @@
+"""``kernelweave certify``: a second proof, and data that are not the model's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from kernelweave.workbench.certifying import certifier
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from kernelweave.workbench.app import run
+
+    path = tmp_path_factory.mktemp("model") / "wine.kw"
+    tokens = ["fit", "wine", "--algorithm", "tkl-frank-wolfe", "--C", "0.001"]
+    assert run([*tokens, "--tol", "0.1", "--out", str(path)]) == 0
+    return path
+
+
+def test_the_second_interval_is_narrower_and_agrees(run: Callable, model: Path) -> None:
+    done = run("certify", model, "wine", "--tol", "1e-4", "--json")
+    found = json.loads(done.out)
+    assert found["algorithm"] == "tkl-low-rank"
+    assert found["lower_bound"] <= found["upper_bound"] <= found["objective"]
+    assert found["upper_bound"] - found["lower_bound"] <= 1.01e-4 * found["upper_bound"]
+    assert 0.0 <= found["excess"] <= 0.1
+
+
+def test_people_read_a_sentence(run: Callable, model: Path) -> None:
+    done = run("certify", model, "wine", "--algorithm", "tkl-frank-wolfe", "--tol", "0.1")
+    assert "is proved to be within" in " ".join(done.out.split())
+
+
+def test_other_data_are_refused(run: Callable, model: Path, tmp_path: Path) -> None:
+    from sklearn.datasets import load_wine
+
+    assert "fitted on 178 samples, these are" not in run("certify", model, "wine", "--json").said
+    frame = load_wine(as_frame=True).frame
+    classes = load_wine().target_names
+    frame["target"] = classes[frame["target"]]
+    frame.head(150).to_csv(tmp_path / "less.csv", index=False)
+    said = run("certify", model, tmp_path / "less.csv").error
+    assert "fitted on 178 samples, these are 150" in said
+    frame["target"] = frame["target"].sample(frac=1, random_state=0).to_numpy()
+    frame.to_csv(tmp_path / "other.csv", index=False)
+    assert "not the data" in run("certify", model, tmp_path / "other.csv").error
+
+
+@pytest.mark.parametrize(
+    ("name", "best"),
+    [("tkl-frank-wolfe", "tkl-low-rank"), ("tkl-low-rank", "tkl-low-rank")],
+)
+def test_the_algorithm_that_proves_most(name: str, best: str) -> None:
+    assert certifier(name) == best
