@@ -52,8 +52,8 @@ def margin_distribution(
     -----
     Aiolli, Da San Martino and Sperduti, "A kernel method for the optimization of the margin
     distribution", ICANN 2008. Up to its scale, γ is the dual of the squared-hinge support vector
-    machine with ridge ``λ/(1 − λ)``: over ``α = sγ`` its value ``2s − s²·γᵀQγ`` is largest at
-    ``1/γᵀQγ``, so the largest of all belongs to the smallest γᵀQγ.
+    machine with ridge ``λ/(1 − λ)``: over ``α = sγ`` its value ``2s − ½s²·γᵀQγ`` is largest at
+    ``2/γᵀQγ``, so the largest of all belongs to the smallest γᵀQγ.
 
     Examples
     --------
