@@ -22,10 +22,12 @@ from .checks import check_choice, check_number, check_whole
 from .constraint import Spectahedron
 from .multiclass import fit_parts, one_vs_one_votes
 from .scaling import ScaledFeatures, unit_range
+from .start import Start
 
 FloatArray = npt.NDArray[np.float64]
 
 _KERNELS = ("tessellated", "polynomial")
+_STARTABLE = ("tkl-low-rank",)
 
 
 class _PositiveMatrixMachine:
@@ -43,7 +45,24 @@ class _PositiveMatrixMachine:
             check_whole("z_degree", self.z_degree, low=0)
 
     def _algorithm(self: Any) -> tuple[str, dict[str, Any]]:
-        return self.algorithm, {"dtype": self.dtype}
+        begin = self.__dict__.pop("_begin", None)
+        start = {} if begin is None else {"start": begin}
+        return self.algorithm, {"dtype": self.dtype, **start}
+
+    def _neighbour(self: Any, samples: Samples, n_P: int) -> Start | None:
+        """Return the start in terms of the merged samples, if there is one that fits."""
+        start = self.__dict__.pop("_start", None)
+        if start is None and self.warm_start and isinstance(getattr(self, "P_", None), np.ndarray):
+            start = Start(self.P_, np.atleast_2d(self.dual_coef_))
+        wanted = (len(samples.targets), len(samples.owner))
+        if start is None or self.algorithm not in _STARTABLE:
+            return None
+        if start.P.shape != (n_P, n_P) or start.dual_coef.shape != wanted:
+            return None
+        merged = np.zeros((wanted[0], len(samples.X)))
+        kept = samples.owner >= 0
+        np.add.at(merged.T, samples.owner[kept], start.dual_coef[:, kept].T)
+        return Start(start.P, merged)
 
     def _make_problem(self: Any, samples: Samples) -> Problem:
         X = samples.X
@@ -52,7 +71,22 @@ class _PositiveMatrixMachine:
             X = (X - self.shift_) / self.width_
         family = self._family(X)
         constraint = Spectahedron(min_eig=self.min_eig)
+        self._begin = self._neighbour(samples, family.n_P)
         return Problem(family, self._learner(), constraint, X, samples.targets, samples.weight)
+
+    def _scaled(self: Any, X: FloatArray) -> FloatArray:
+        """Return the features as the kernel sees them if X is the training data."""
+        if not self.scale:
+            return X
+        shift, width = unit_range(X)
+        scaled: FloatArray = (X - shift) / width
+        return scaled
+
+    def _typical_value(self: Any, X: FloatArray) -> float:
+        """Return the mean of k(x, x) over the samples at P = I, for a choice of C."""
+        X = self._scaled(X)
+        family = self._family(X)
+        return float(np.mean(family.diag(X, np.eye(family.n_P))))
 
     def _family(self: Any, X: FloatArray) -> Any:
         if self.kernel == "polynomial":
@@ -140,6 +174,9 @@ class TessellatedKernelClassifier(_PositiveMatrixMachine, KernelMachineClassifie
         Precision of the Gram matrices.
     memory_limit : int, optional
         Bytes that the fit may allocate.
+    warm_start : bool, default=False
+        Begin at the kernel and the coefficients of the last fit, where they have the right shapes
+        and the algorithm is the default one: for a path over C or another parameter.
     on_interrupt : {"raise", "return"}, default="raise"
         What Ctrl-C does after the best iterate is stored.
     random_state : int or RandomState, optional
@@ -207,6 +244,7 @@ class TessellatedKernelClassifier(_PositiveMatrixMachine, KernelMachineClassifie
         multiclass: str = "shared",
         dtype: str = "float64",
         memory_limit: int | None = None,
+        warm_start: bool = False,
         on_interrupt: str = "raise",
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -228,6 +266,7 @@ class TessellatedKernelClassifier(_PositiveMatrixMachine, KernelMachineClassifie
         self.multiclass = multiclass
         self.dtype = dtype
         self.memory_limit = memory_limit
+        self.warm_start = warm_start
         self.on_interrupt = on_interrupt
         self.random_state = random_state
         self.verbose = verbose
@@ -244,7 +283,7 @@ class TessellatedKernelClassifier(_PositiveMatrixMachine, KernelMachineClassifie
         if self.multiclass == "shared" or len(self.classes_) == 2:
             super()._fit_codes(X, codes, weight)
             return
-        template = clone(self).set_params(multiclass="shared", class_weight=None)
+        template = clone(self).set_params(multiclass="shared", class_weight=None, warm_start=False)
         self.estimators_: list[Any] = fit_parts(
             template, X, codes, weight, len(self.classes_), scheme=self.multiclass
         )
@@ -304,6 +343,9 @@ class TessellatedKernelRegressor(_PositiveMatrixMachine, KernelMachineRegressor)
         Precision of the Gram matrices.
     memory_limit : int, optional
         Bytes that the fit may allocate.
+    warm_start : bool, default=False
+        Begin at the kernel and the coefficients of the last fit, where they have the right shapes
+        and the algorithm is the default one: for a path over C or another parameter.
     on_interrupt : {"raise", "return"}, default="raise"
         What Ctrl-C does after the best iterate is stored.
     random_state : int or RandomState, optional
@@ -366,6 +408,7 @@ class TessellatedKernelRegressor(_PositiveMatrixMachine, KernelMachineRegressor)
         min_eig: float = 0.0,
         dtype: str = "float64",
         memory_limit: int | None = None,
+        warm_start: bool = False,
         on_interrupt: str = "raise",
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -386,6 +429,7 @@ class TessellatedKernelRegressor(_PositiveMatrixMachine, KernelMachineRegressor)
         self.min_eig = min_eig
         self.dtype = dtype
         self.memory_limit = memory_limit
+        self.warm_start = warm_start
         self.on_interrupt = on_interrupt
         self.random_state = random_state
         self.verbose = verbose

@@ -20,6 +20,7 @@ from .frank_wolfe import balanced_direction, public_solution
 from .interior import InteriorPoint, InteriorState
 from .rescue import Progress, affordable
 from .saddle import Direction, FloatArray, SaddleOracle
+from .start import Start
 
 Matrix = npt.NDArray[np.float64]
 _FLOOR = 1e-13
@@ -28,6 +29,7 @@ _SHORTEST = 1e-14
 _MOST_RESTARTS = 4
 _WORTH = 0.5
 _NEGLIGIBLE = 1e-6
+_NEAR = 0.1
 
 
 @dataclass
@@ -77,6 +79,7 @@ class LowRank:
         rank: int = 5,
         inner_fraction: float = 0.3,
         rescue: bool = True,
+        start: Start | None = None,
     ) -> LowRankState:
         """Start at the leading eigenvectors of D for a balanced α.
 
@@ -95,18 +98,32 @@ class LowRank:
             The learner is solved to this fraction of the decrease that a step promises.
         rescue : bool, default=True
             Whether the interior point may take over where this method is slow.
+        start : Start, optional
+            P and α of a solved neighbour, to begin there.
         """
         self.oracle = oracle = SaddleOracle(problem, dtype, n_grams=2)
         self.inner_fraction = inner_fraction
         self._n_interior = 0
         self._progress = Progress()
         self._rescue = InteriorPoint() if rescue else None
-        u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
-        U = leading_factor(oracle.moment(u), max(2, rank))
         self._buffer = np.empty((problem.n_samples,) * 2, dtype=oracle.dtype)
         K = np.empty_like(self._buffer)
         self._scale = oracle.constant_cost(K)
+        if start is not None:
+            return self._continued(start, K)
+        u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
+        U = leading_factor(oracle.moment(u), max(2, rank))
         return self._restarted(self._evaluate(U, K, None, np.inf), K, max(2, rank))
+
+    def _continued(self, start: Start, K: FloatArray) -> LowRankState:
+        """Begin at a neighbour's P, with its dual point as the learner's start."""
+        oracle = self.oracle
+        start.check(oracle.n_P, oracle.targets.shape)
+        U = start.factor(oracle.min_eig)
+        oracle.factor_gram(U, out=K)
+        near = oracle.evaluate(K, start.dual_coef * oracle.scale)
+        point = self._evaluate(U, K, near, 0.01 * oracle.upper_bound(near))
+        return LowRankState(point, K, _NEAR, _NEAR, point.direction.lower_bound)
 
     def _restarted(self, point: Point, K: FloatArray, rank: int) -> LowRankState:
         """Replace the factor by the leading eigenvectors of D(α) while that pays well."""

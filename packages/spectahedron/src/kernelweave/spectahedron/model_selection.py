@@ -1,0 +1,418 @@
+"""Choice of C, ε and δ by cross-validation, every fit begun at its neighbour's solution."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core.exceptions import convergence_warning
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .estimators import TessellatedKernelClassifier, TessellatedKernelRegressor
+from .start import Start, at_new_caps
+
+FloatArray = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
+_STEPS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+
+
+@dataclass
+class Fitted:
+    """What a fit leaves for its neighbours.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_train,)
+        The samples it saw.
+    P : ndarray of shape (n_P, n_P)
+    dual_coef : ndarray of shape (n_tasks, n_samples)
+        Zero for samples that it did not see.
+    C : float
+    classes : ndarray or None
+    """
+
+    rows: Rows
+    P: FloatArray
+    dual_coef: FloatArray
+    C: float
+    classes: npt.NDArray[Any] | None
+
+    def fits(self, y: npt.NDArray[Any]) -> bool:
+        """Return whether targets have the same tasks."""
+        return self.classes is None or np.array_equal(np.unique(y), self.classes)
+
+
+@dataclass
+class Warm:
+    """The fits of a search, by fold, and how many learner solves they took."""
+
+    n_samples: int
+    n_solves: int = 0
+    fits: dict[int, Fitted] = field(default_factory=dict)
+    last: Fitted | None = None
+
+    def fit(self, model: Any, X: FloatArray, y: Any, rows: Rows, fold: int) -> Any:
+        """Fit on ``rows``, begun at a neighbour."""
+        C = float(model.C)
+        near = self._neighbour(fold, C)
+        if near is not None and near.fits(y[rows]):
+            model._start = Start(near.P, at_new_caps(near.dual_coef[:, rows], near.C, C))
+        model.fit(X[rows], y[rows])
+        self.n_solves += model.result_.history.counts.get("n_solves", [0])[-1]
+        dual = np.atleast_2d(model.dual_coef_)
+        spread = np.zeros((len(dual), self.n_samples))
+        spread[:, rows] = dual
+        self.last = Fitted(rows, model.P_, spread, C, getattr(model, "classes_", None))
+        self.fits[fold] = self.last
+        return model
+
+    def _neighbour(self, fold: int, C: float) -> Fitted | None:
+        """Return this fold's last fit where no coefficient was at its cap, else the last fit.
+
+        Without a coefficient at its cap a larger C changes nothing. Otherwise another fold at the
+        same C is nearer than this one at another.
+        """
+        own = self.fits.get(fold)
+        if own is not None and own.C <= C and np.abs(own.dual_coef).max() < (1.0 - 1e-6) * own.C:
+            return own
+        return self.last if self.last is None or self.last.C == C else (own or self.last)
+
+    def average(self) -> Fitted | None:
+        """Return the mean of the folds' last fits, each sample over the folds that saw it."""
+        fits = [fit for fold, fit in self.fits.items() if fold >= 0]
+        shapes = {(fit.P.shape, fit.dual_coef.shape, fit.C) for fit in fits}
+        if len(shapes) != 1:
+            return None
+        seen = np.zeros(self.n_samples)
+        for fit in fits:
+            seen[fit.rows] += 1.0
+        total = np.sum([fit.dual_coef for fit in fits], axis=0)
+        P = np.mean([fit.P for fit in fits], axis=0)
+        everything = np.arange(self.n_samples)
+        return Fitted(everything, P, total / np.maximum(seen, 1.0), fits[0].C, fits[0].classes)
+
+
+class _Search(BaseEstimator):  # type: ignore[misc]
+    """Shared by both: the grid, the folds, the refit and the delegation."""
+
+    def _template(self) -> Any:
+        raise NotImplementedError
+
+    def _grid(self, X: FloatArray) -> list[dict[str, float]]:
+        """Return settings in an order in which neighbours follow one another: C fastest."""
+        axes = self._axes()
+        for name, values in {**axes, "C": self.C}.items():
+            if len(values) == 0:
+                raise ValueError(f"{name} must hold at least one value, got none")
+        settings = []
+        for values in product(*(sorted(axis) for axis in axes.values())):
+            setting = dict(zip(axes, values, strict=True))
+            settings += [{**setting, "C": C} for C in self._penalties(setting, X)]
+        return settings
+
+    def _penalties(self, setting: dict[str, float], X: FloatArray) -> list[float]:
+        """Return the values of C to try, in increasing order."""
+        if isinstance(self.C, str):
+            if self.C != "auto":
+                raise ValueError(f"C must be 'auto' or a sequence of numbers, got {self.C!r}")
+            typical = clone(self._template()).set_params(**setting)._typical_value(X)
+            return [step / typical for step in _STEPS]
+        return sorted(float(C) for C in self.C)
+
+    def _axes(self) -> dict[str, list[float]]:
+        raise NotImplementedError
+
+    def _search(self, X: FloatArray, y: Any, classifier: bool) -> None:
+        template = self._template()
+        folds = list(check_cv(self.cv, y, classifier=classifier).split(X, y))
+        scorer = check_scoring(template, scoring=self.scoring)
+        scaled = template._scaled(X)
+        settings, warm = self._grid(X), Warm(len(X))
+        scores, gaps = np.empty((2, len(settings), len(folds)))
+        short = {"tol": self.cv_tol, "max_iter": self.cv_max_iter}
+        averages = []
+        for i, setting in enumerate(settings):
+            for j, (train, test) in enumerate(folds):
+                model = clone(template).set_params(**setting)
+                # one box for all folds: no sample of another fold lies outside it
+                box = model._box(scaled)
+                model.set_params(scale=False, domain=box, **short)
+                with warnings.catch_warnings():
+                    # a short fit is what is asked for; the refit does warn
+                    warnings.simplefilter("ignore", convergence_warning())
+                    model = warm.fit(model, scaled, y, np.asarray(train), j)
+                scores[i, j] = scorer(model, scaled[test], y[test])
+                gaps[i, j] = model.result_.gap
+            averages.append(warm.average())
+        means = scores.mean(axis=1)
+        best = int(np.argmax(means))
+        self.cv_results_ = {
+            "params": settings,
+            "mean_test_score": means,
+            "std_test_score": scores.std(axis=1),
+            "split_test_score": scores,
+            "split_gap": gaps,
+        }
+        self.best_index_, self.best_params_ = best, settings[best]
+        self.best_score_ = float(means[best])
+        self._refit(clone(template).set_params(**settings[best]), averages[best], X, y, warm)
+
+    def _refit(self, model: Any, near: Fitted | None, X: FloatArray, y: Any, warm: Warm) -> None:
+        last = Warm(len(X), warm.n_solves, last=near)
+        self.best_estimator_ = last.fit(model, X, y, np.arange(len(X)), -1)
+        self.n_solves_ = last.n_solves
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the predictions of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels or targets.
+        """
+        check_is_fitted(self, "best_estimator_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        predicted: npt.NDArray[Any] = self.best_estimator_.predict(X)
+        return predicted
+
+
+class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[misc]
+    """Classifier that learns its kernel, with C and δ chosen by cross-validation.
+
+    Every fit begins at the kernel and the coefficients of its neighbour in the grid, and the
+    folds' fits are short, so that the search costs a few learner solves a setting; the refit on
+    all samples begins at the mean of the best setting's folds. The folds share the scaling and
+    the box of all samples.
+
+    Parameters
+    ----------
+    estimator : TessellatedKernelClassifier, optional
+        Holds every other parameter; the default one if not given.
+    C : sequence of float or "auto", default="auto"
+        Penalties to try; by default 0.1 to 1000 in units of 1 / mean k(x, x) at P = I, since the
+        kernel's values grow with the volume of the box.
+    delta : sequence of float, default=(0.5,)
+        Widths of the box to try.
+    cv : int, splitter or iterable, optional
+        As in scikit-learn; five folds by default.
+    cv_tol : float, default=0.02
+        Relative certified gap of the folds' fits; the refit reaches the estimator's own ``tol``.
+    cv_max_iter : int, default=8
+        Steps of a fold's fit at most: enough to rank settings, with ``split_gap`` saying how near
+        to its optimum each fit is.
+    scoring : str or callable, optional
+        Accuracy by default.
+
+    Attributes
+    ----------
+    best_estimator_ : TessellatedKernelClassifier
+        Fitted on all samples.
+    best_params_ : dict
+        The chosen C and delta.
+    best_score_ : float
+        Mean score of the folds there.
+    best_index_ : int
+        Its place in ``cv_results_``.
+    cv_results_ : dict
+        ``params``, ``mean_test_score``, ``std_test_score``, ``split_test_score`` and ``split_gap``.
+    n_solves_ : int
+        Learner solves of the whole search and the refit.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.spectahedron import TessellatedKernelClassifierCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = TessellatedKernelClassifierCV(C=(0.1, 1.0), cv=3).fit(X, y)
+    >>> bool(search.best_score_ > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: TessellatedKernelClassifier | None = None,
+        *,
+        C: Any = "auto",
+        delta: Any = (0.5,),
+        cv: Any = None,
+        cv_tol: float = 0.02,
+        cv_max_iter: int = 8,
+        scoring: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.C = C
+        self.delta = delta
+        self.cv = cv
+        self.cv_tol = cv_tol
+        self.cv_max_iter = cv_max_iter
+        self.scoring = scoring
+
+    def _template(self) -> Any:
+        return TessellatedKernelClassifier() if self.estimator is None else self.estimator
+
+    def _axes(self) -> dict[str, list[float]]:
+        return {"delta": list(self.delta)}
+
+    def fit(self, X: Any, y: Any) -> TessellatedKernelClassifierCV:
+        """Choose C and δ, then learn the kernel from all samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite features.
+        y : array-like of shape (n_samples,)
+            Labels of any kind, two classes or more.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If y holds one class only, or a parameter makes no sense.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise ValueError("y must hold samples of at least 2 classes, got 1 class")
+        self._search(X, y, classifier=True)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the decision values of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points to judge.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Positive means ``classes_[1]`` where there are two classes.
+        """
+        check_is_fitted(self, "best_estimator_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        values: FloatArray = self.best_estimator_.decision_function(X)
+        return values
+
+
+class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[misc]
+    """Regressor that learns its kernel, with C, ε and δ chosen by cross-validation.
+
+    As `TessellatedKernelClassifierCV`.
+
+    Parameters
+    ----------
+    estimator : TessellatedKernelRegressor, optional
+        Holds every other parameter; the default one if not given.
+    C : sequence of float or "auto", default="auto"
+        Penalties to try; by default 0.1 to 1000 in units of 1 / mean k(x, x) at P = I, since the
+        kernel's values grow with the volume of the box.
+    epsilon : sequence of float, default=(0.1,)
+        Half-widths of the tube to try, in units of y.
+    delta : sequence of float, default=(0.5,)
+        Widths of the box to try.
+    cv : int, splitter or iterable, optional
+        As in scikit-learn; five folds by default.
+    cv_tol : float, default=0.02
+        Relative certified gap of the folds' fits; the refit reaches the estimator's own ``tol``.
+    cv_max_iter : int, default=8
+        Steps of a fold's fit at most: enough to rank settings, with ``split_gap`` saying how near
+        to its optimum each fit is.
+    scoring : str or callable, optional
+        R² by default.
+
+    Attributes
+    ----------
+    best_estimator_ : TessellatedKernelRegressor
+        Fitted on all samples.
+    best_params_ : dict
+        The chosen C, delta and epsilon.
+    best_score_ : float
+        Mean score of the folds there.
+    best_index_ : int
+        Its place in ``cv_results_``.
+    cv_results_ : dict
+        ``params``, ``mean_test_score``, ``std_test_score``, ``split_test_score`` and ``split_gap``.
+    n_solves_ : int
+        Learner solves of the whole search and the refit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from kernelweave.spectahedron import TessellatedKernelRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> search = TessellatedKernelRegressorCV(C=(1.0, 10.0), epsilon=(10.0,), cv=3).fit(X, y)
+    >>> bool(search.best_score_ > 0.3)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: TessellatedKernelRegressor | None = None,
+        *,
+        C: Any = "auto",
+        epsilon: Any = (0.1,),
+        delta: Any = (0.5,),
+        cv: Any = None,
+        cv_tol: float = 0.02,
+        cv_max_iter: int = 8,
+        scoring: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.C = C
+        self.epsilon = epsilon
+        self.delta = delta
+        self.cv = cv
+        self.cv_tol = cv_tol
+        self.cv_max_iter = cv_max_iter
+        self.scoring = scoring
+
+    def _template(self) -> Any:
+        return TessellatedKernelRegressor() if self.estimator is None else self.estimator
+
+    def _axes(self) -> dict[str, list[float]]:
+        return {"delta": list(self.delta), "epsilon": list(self.epsilon)}
+
+    def fit(self, X: Any, y: Any) -> TessellatedKernelRegressorCV:
+        """Choose C, ε and δ, then learn the kernel from all samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite features.
+        y : array-like of shape (n_samples,)
+            Finite targets.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter makes no sense.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        self._search(X, np.asarray(y, dtype=np.float64), classifier=False)
+        return self

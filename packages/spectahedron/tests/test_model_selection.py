@@ -1,0 +1,140 @@
+"""Warm starts, and the choice of parameters by cross-validation on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import Problem, TessellatedFamily, solve
+from kernelweave.kernels_core.testing import make_classification, make_regression
+from kernelweave.qp_smo import SVC
+from kernelweave.spectahedron import (
+    Spectahedron,
+    Start,
+    TessellatedKernelClassifier,
+    TessellatedKernelClassifierCV,
+    TessellatedKernelRegressor,
+    TessellatedKernelRegressorCV,
+)
+from kernelweave.spectahedron.start import at_new_caps
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+
+@parametrize_with_checks(
+    [
+        TessellatedKernelClassifierCV(C=(1.0,), cv=2, cv_max_iter=1),
+        TessellatedKernelRegressorCV(C=(1.0,), cv=2, cv_max_iter=1),
+    ]
+)
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def solves(model: Any) -> int:
+    return int(model.result_.history.counts["n_solves"][-1])
+
+
+def test_a_start_at_the_solution_needs_few_solves() -> None:
+    X, y = make_classification(60)
+    family = TessellatedFamily(1, lower=[-0.1] * 2, upper=[1.1] * 2)
+    problem = Problem(family, SVC(C=5.0), Spectahedron(), X, y)
+    cold = solve(problem, "tkl-low-rank", tol=1e-4)
+    start = Start(cold.parameters, cold.solution.dual_coef)
+    warm = solve(problem, "tkl-low-rank", tol=1e-4, start=start)
+    assert warm.gap <= 1e-4
+    assert warm.history.counts["n_solves"][-1] <= 2
+    assert warm.lower_bound <= cold.upper_bound
+    assert cold.lower_bound <= warm.upper_bound
+
+
+def test_a_start_of_the_wrong_shape_is_refused() -> None:
+    X, y = make_classification(20)
+    family = TessellatedFamily(0, lower=[-0.1] * 2, upper=[1.1] * 2)
+    problem = Problem(family, SVC(), Spectahedron(), X, y)
+    with pytest.raises(ValueError, match=r"start\.P"):
+        solve(problem, "tkl-low-rank", start=Start(np.eye(3), np.zeros((1, 20))))
+    with pytest.raises(ValueError, match=r"start\.dual_coef"):
+        solve(problem, "tkl-low-rank", start=Start(np.eye(2), np.zeros((1, 19))))
+
+
+def test_coefficients_at_a_cap_follow_it() -> None:
+    u = np.array([[1.0, -1.0, 0.5, -0.2, 0.0]])
+    assert_allclose(at_new_caps(u, 1.0, 3.0), [[3.0, -3.0, 0.5, -0.2, 0.0]])
+    assert_allclose(at_new_caps(u, 1.0, 0.4), [[0.4, -0.4, 0.4, -0.2, 0.0]])
+
+
+@pytest.mark.parametrize("name", ["C", "epsilon", "delta"])
+def test_warm_paths_prove_the_same_in_fewer_solves(name: str) -> None:
+    X, y = make_regression(60)
+    values = {"C": [0.1, 0.2, 0.4], "epsilon": [0.1, 0.12, 0.15], "delta": [0.3, 0.32, 0.35]}[name]
+    path = TessellatedKernelRegressor(C=0.1, tol=1e-3, warm_start=True)
+    total = alone = 0
+    for value in values:
+        path.set_params(**{name: value}).fit(X, y)
+        single = clone(path).set_params(warm_start=False).fit(X, y)
+        assert path.certificate_.gap <= 1e-3
+        assert path.certificate_.lower_bound <= single.certificate_.upper_bound
+        assert single.certificate_.lower_bound <= path.certificate_.upper_bound
+        total, alone = total + solves(path), alone + solves(single)
+    assert total < alone
+
+
+def test_a_warm_start_survives_other_data() -> None:
+    X, y = make_classification(40)
+    model = TessellatedKernelClassifier(C=1.0, warm_start=True).fit(X, y)
+    model.fit(X[:30], y[:30])
+    assert model.certificate_.gap <= 1e-3
+    model.set_params(degree=0).fit(X, y)
+    assert model.P_.shape == (2, 2)
+
+
+def test_a_search_costs_a_few_fits() -> None:
+    X, y = load_iris(return_X_y=True)
+    grid = (0.001, 0.003, 0.01, 0.03, 0.1)
+    search = TessellatedKernelClassifierCV(C=grid).fit(X, y)
+    assert search.best_params_["C"] in grid
+    assert search.best_estimator_.certificate_.gap <= 1e-3
+    assert search.score(X, y) > 0.95
+    assert search.decision_function(X).shape == (150, 3)
+    cold = sum(
+        solves(TessellatedKernelClassifier(C=C, tol=0.02).fit(X[train], y[train]))
+        for C in grid
+        for train, _ in check_cv(5, y, classifier=True).split(X, y)
+    )
+    assert search.n_solves_ <= cold / 2
+
+
+def test_regression_search_over_three_axes() -> None:
+    X, y = make_regression(60)
+    search = TessellatedKernelRegressorCV(
+        C=(0.1, 10.0), epsilon=(0.05, 0.2), delta=(0.2, 0.5), cv=KFold(3)
+    ).fit(X, y)
+    assert len(search.cv_results_["params"]) == 8
+    assert search.cv_results_["split_test_score"].shape == (8, 3)
+    assert set(search.best_params_) == {"C", "epsilon", "delta"}
+    best = search.cv_results_["mean_test_score"].max()
+    assert search.best_score_ == best
+    assert search.predict(X).shape == (60,)
+
+
+def test_the_automatic_grid_follows_the_size_of_the_kernel() -> None:
+    X, y = make_classification(60)
+    narrow = TessellatedKernelClassifierCV(delta=(0.1,), cv=2).fit(X, y)
+    wide = TessellatedKernelClassifierCV(delta=(2.0,), cv=2).fit(X, y)
+    first, second = (s.cv_results_["params"][0]["C"] for s in (narrow, wide))
+    assert second < first / 10
+
+
+def test_parameters_are_checked() -> None:
+    X, y = make_classification(20)
+    with pytest.raises(ValueError, match="C must be 'auto'"):
+        TessellatedKernelClassifierCV(C="best").fit(X, y)
+    with pytest.raises(ValueError, match="delta must hold"):
+        TessellatedKernelClassifierCV(delta=()).fit(X, y)
+    with pytest.raises(ValueError, match="2 classes"):
+        TessellatedKernelClassifierCV().fit(X, np.ones(20))
