@@ -1,5 +1,6 @@
 from itertools import combinations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from kernelweave.kernels_core.result import Status
@@ -64,6 +65,35 @@ def test_regression_equals_libsvm_over_supports(problem):
     best = min(regression_by_libsvm(grams[list(p)], y, 5.0, 0.1, 0.5) for p in pairs)
     s = solve_global(grams, y, learner=SVR(C=5.0, epsilon=0.1), lam=0.5, k0=2, tol=1e-7)
     assert s.upper_bound == pytest.approx(best, rel=1e-6)
+
+
+def regression_by_cones(grams, y, C, epsilon, lam):
+    """Solve one support by Clarabel, from the dual side: the best weights are in closed form."""
+    u, tau = cp.Variable(y.size), cp.Variable()
+    over = cp.Variable(len(grams), nonneg=True)
+    forms = [0.5 * cp.sum_squares(factor_of(K) @ u) for K in grams]
+    value = y @ u - epsilon * cp.norm1(u) - tau - cp.sum_squares(over) / (4 * lam)
+    constraints = [form - tau <= over[j] for j, form in enumerate(forms)]
+    problem = cp.Problem(cp.Maximize(value), [*constraints, cp.abs(u) <= C, cp.sum(u) == 0])
+    return problem.solve(solver="CLARABEL")
+
+
+def factor_of(K):
+    """Return R with RᵀR = K."""
+    values, vectors = np.linalg.eigh(K)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))).T
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize(("k0", "lam"), [(1, 0.5), (2, 0.05), (2, 5.0), (3, 0.5)])
+def test_regression_equals_cvxpy_over_supports(problem, k0, lam):
+    grams, _, X = problem
+    y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1]
+    supports = combinations(range(len(grams)), k0)
+    best = min(regression_by_cones(grams[list(s)], y, 5.0, 0.1, lam) for s in supports)
+    s = solve_global(grams, y, learner=SVR(C=5.0, epsilon=0.1), lam=lam, k0=k0, tol=1e-7)
+    assert s.upper_bound == pytest.approx(best, rel=1e-6)
+    assert s.lower_bound == pytest.approx(best, rel=1e-6)
 
 
 def test_tiny_problems_need_no_branching(problem):
