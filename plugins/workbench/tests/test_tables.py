@@ -98,6 +98,13 @@ def test_a_damaged_result_is_computed_again(run: Callable, tmp_path: Path) -> No
     assert "1 cells to compute" in run("tables", "good", *out).said
 
 
+def test_tables_share_what_is_the_same(run: Callable, tmp_path: Path) -> None:
+    done = run("tables", "good", "unlucky", "--out", tmp_path)
+    assert sorted(CALLS) == [1, 2, 3, 13]
+    assert "4 cells to compute" in done.said
+    assert (tmp_path / "tables.md").read_text().count("| n3    |") == 2
+
+
 def test_a_failed_cell_costs_itself_alone(run: Callable, tmp_path: Path) -> None:
     done = run("tables", "unlucky", "--out", tmp_path / "t")
     assert done.status == 2

@@ -87,7 +87,7 @@ def tables_command(
     if estimate or not names:
         _print_estimate(chosen, outcomes, jobs, as_json=json)
         return
-    _say_estimate(chosen, outcomes, jobs)
+    _say_estimate(chosen, kept, outcomes, jobs)
     _compute(chosen, kept, outcomes, jobs, max_time)
     _finish(chosen, outcomes, out, quick=quick, as_json=json)
 
@@ -148,8 +148,19 @@ def _print_estimate(
     )
 
 
-def _say_estimate(chosen: Sequence[Chosen], outcomes: _Outcomes, jobs: int) -> None:
-    left = [cell for each in chosen for cell in _left(each, outcomes)]
+def _shared(
+    chosen: Sequence[Chosen], kept: Any, outcomes: _Outcomes
+) -> dict[Path, list[tuple[str, Any]]]:
+    """Return the cells that are left, those that compute the same thing together."""
+    groups: dict[Path, list[tuple[str, Any]]] = {}
+    for each in chosen:
+        for cell in _left(each, outcomes):
+            groups.setdefault(kept.path(each.spec.name, cell), []).append((each.spec.name, cell))
+    return groups
+
+
+def _say_estimate(chosen: Sequence[Chosen], kept: Any, outcomes: _Outcomes, jobs: int) -> None:
+    left = [group[0][1] for group in _shared(chosen, kept, outcomes).values()]
     seconds = sum(cell.seconds for cell in left) / jobs
     console.say(
         "note",
@@ -168,12 +179,13 @@ def _compute(
 
     from ..tables.running import compute_all
 
-    todo = [(each.spec.name, cell) for each in chosen for cell in _left(each, outcomes)]
+    shared = _shared(chosen, kept, outcomes)
+    todo = [group[0] for group in shared.values()]
     start = time.monotonic()
     with count_bar("cells", len(todo)) as advance:
-        done = compute_all(todo, kept, jobs, max_time)
-        for table, cell, outcome in done:
-            outcomes[table, cell.key] = outcome
+        for table, cell, outcome in compute_all(todo, kept, jobs, max_time):
+            for other, same in shared[kept.path(table, cell)]:
+                outcomes[other, same.key] = outcome
             advance(f"{table}: {cell.key}")
     if len(outcomes) < sum(len(each.plan.cells) for each in chosen):
         console.say(

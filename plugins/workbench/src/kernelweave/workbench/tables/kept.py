@@ -46,14 +46,18 @@ class KeptCells:
     folder: Path
 
     def path(self, table: str, cell: Cell) -> Path:
-        """Return the file of a cell; other arguments or another version are another file."""
+        """Return the file of a cell: the same for the same function, arguments and version.
+
+        Tables that need the same figure share it.
+        """
         function = f"{cell.compute.__module__}.{cell.compute.__qualname__}"
-        what = [__version__, table, cell.key, function, dict(cell.arguments)]
+        what = [__version__, function, dict(cell.arguments)]
         try:
             text = json.dumps(what, sort_keys=True)
         except TypeError as error:
             raise CommandError(f"the cell {cell.key!r} of {table} is broken: {error}") from error
-        return self.folder / f"{table}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
+        name = hashlib.sha256(text.encode()).hexdigest()[:24]
+        return self.folder / f"{cell.compute.__name__}-{name}.json"
 
     def get(self, table: str, cell: Cell) -> Outcome | None:
         """Return the result that is kept, or None; a damaged file counts as none."""
