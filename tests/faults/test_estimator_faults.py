@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from cells import judge
-from estimator_faults import FAULTS, sound
+from estimator_faults import FAULTS
 from expectations import Fault
+from sample_faults import sound
 from subjects import Subject, algorithm_subjects, estimators
 
 # numbers that these algorithms square once more than the others; they warn and go on

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.driver import check_limits
 from kernelweave.kernels_core.result import Status, relative_gap
 from kernelweave.qp_smo import SVC, LearnerSolution
 from kernelweave.qp_smo.saddle import (
@@ -181,6 +182,7 @@ def sparse_mkl_path(
     settings = [(lam, k0) for k0 in sorted(set(k0s)) for lam in sorted(set(lams), reverse=True)]
     for lam, k0 in settings:
         SparseSimplex(k0=k0, lam=lam).validate()
+    check_limits(tol, 1, None)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     walk = _Walk(stack, targets, learner or SVC(), weight, tol, deadline_of(max_time))
     points: list[PathPoint] = []

@@ -70,7 +70,8 @@ def _certified(
     values = function_values(problem, u)
     dual = dual_value(ridged, u, values)
     live = bound > 0.0
-    ridge = float((u[live] ** 2 / (2.0 * bound[live])).sum())
+    # not u²: its underflow, at C near 1e-160, would lift the lower bound
+    ridge = float((u[live] / (2.0 * bound[live]) * u[live]).sum())
     ridge_up = ridge * (1.0 + gamma(u.size + 8))
     lower = dual.kappa_down - 0.5 * (dual.quadratic_up + ridge_up)
     lower -= gamma(6) * (abs(dual.kappa_down) + abs(dual.quadratic_up) + ridge_up)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.driver import check_limits
 from kernelweave.qp_smo.feasible import starting_point, to_grid
 from kernelweave.qp_smo.saddle import (
     GramStack,
@@ -201,6 +202,7 @@ def _dense(problem: SparseProblem) -> list[FloatArray]:
 
 
 def _saddle(problem: SparseProblem, tol: float, max_time: float | None) -> Bound:
+    check_limits(tol, 1, None)
     started = time.perf_counter()
     oracle = SaddleOracle(problem.grams, problem.targets, problem.learner, problem.sample_weight)
     penalty = KSupport(problem.lam, problem.k0).on(len(problem.grams))

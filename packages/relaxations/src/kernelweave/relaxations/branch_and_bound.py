@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
+from kernelweave.kernels_core.driver import check_limits
 from kernelweave.kernels_core.result import History, Status, relative_gap
 from kernelweave.qp_smo import LearnerSolution
 from kernelweave.qp_smo.saddle import (
@@ -335,6 +336,7 @@ def solve_global(
     stack = grams if isinstance(grams, GramStack) else GramStack(grams, check=check)
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    check_limits(tol, 1, None)
     deadline = deadline_of(max_time)
     started = time.monotonic()
     oracle = SaddleOracle(stack, targets, as_learner(C, learner), weight, pool)

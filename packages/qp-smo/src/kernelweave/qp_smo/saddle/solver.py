@@ -209,7 +209,15 @@ def run_search(search: SaddleSearch, *, max_iter: int, deadline: float) -> Statu
 
 
 def deadline_of(max_time: float | None) -> float:
-    """Return the moment, in time.monotonic, when to stop: never past the running solve's."""
+    """Return the moment, in time.monotonic, when to stop: never past the running solve's.
+
+    Raises
+    ------
+    ValueError
+        If ``max_time`` is negative or NaN.
+    """
+    if max_time is not None and not max_time >= 0.0:
+        raise ValueError(f"max_time must be a number of seconds or None, got {max_time!r}")
     seconds = min(np.inf if max_time is None else max_time, clock.remaining())
     return time.monotonic() + seconds
 

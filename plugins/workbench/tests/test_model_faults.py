@@ -1,0 +1,278 @@
+"""Model files that were cut, altered or half written: a sentence, or the very same model."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kernelweave.workbench import Model, load_model, read_table, save_model
+from kernelweave.workbench.data import read_target
+from kernelweave.workbench.errors import CommandError
+from kernelweave.workbench.fitting import Choices, fit_table
+from kernelweave.workbench.models import store
+
+LIGHT, MANY = 300, 10_000
+HEADERS = (
+    *(b"", b"null", b"[]", b"{}", b"\xff", b"9" * 10_000, b"[" * 100_000),
+    *(b'{"format": "1"}', b'{"format": 99}', b'{"format": 1}', b'{"format": 1e999}'),
+    b'{"format": 1, "columns": 3}',
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    table = read_table("iris")
+    choices = Choices(algorithm="tkl-frank-wolfe", tol=0.2)
+    return fit_table(table, read_target(table, "target"), choices, drop=[])
+
+
+@pytest.fixture(scope="module")
+def content(model: Model, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("sound") / "model"
+    save_model(model, path)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def wanted(model: Model) -> np.ndarray:
+    return model.predict(read_table("iris"))
+
+
+def attempt(path: Path) -> tuple[Model | None, str]:
+    """Return the model, or the one sentence that refuses it; nothing else may be raised."""
+    try:
+        return load_model(path), ""
+    except CommandError as error:
+        said = str(error)
+    assert said
+    assert "\n" not in said
+    return None, said
+
+
+def outcome(path: Path, content: bytes, wanted: np.ndarray, header: object) -> str:
+    """Return how a file ends: refused in one sentence, or the same model.
+
+    A mutant may change bytes that carry nothing (a date in the archive's directory); whatever
+    loads must therefore predict the same and say the same about itself.
+    """
+    path.write_bytes(content)
+    loaded, said = attempt(path)
+    if loaded is None:
+        assert str(path) in said
+        return "refused"
+    assert loaded.header == header
+    np.testing.assert_array_equal(loaded.predict(read_table("iris")), wanted)
+    return "same"
+
+
+def mutate(content: bytes, rng: np.random.Generator) -> bytes:
+    """Return the bytes with a few flipped, deleted, repeated, inserted or exchanged."""
+    data = bytearray(content)
+    # half of the changes hit the header, the archive's directory and other structure
+    ends = 4096
+    for _ in range(int(rng.integers(1, 4))):
+        size = len(data)
+        at = int(rng.integers(size))
+        if rng.random() < 0.5:
+            at = int(rng.integers(min(ends, size)))
+            at = at if rng.random() < 0.5 else size - 1 - at
+        length = int(rng.integers(1, 64))
+        kind = int(rng.integers(5))
+        if kind == 0:
+            data[at] ^= 1 << int(rng.integers(8))
+        elif kind == 1:
+            del data[at : at + length]
+        elif kind == 2:
+            data[at:at] = data[at : at + length]
+        elif kind == 3:
+            data[at:at] = rng.bytes(length)
+        else:
+            data[at : at + length] = rng.bytes(min(length, size - at))
+        if not data:
+            return b""
+    return bytes(data)
+
+
+def mutants(
+    count: int, seed: int, path: Path, content: bytes, wanted: np.ndarray, header: object
+) -> dict[str, int]:
+    rng = np.random.default_rng(seed)
+    ends = {"refused": 0, "same": 0}
+    for _ in range(count):
+        ends[outcome(path, mutate(content, rng), wanted, header)] += 1
+    return ends
+
+
+def test_random_mutations(content: bytes, wanted: np.ndarray, model: Model, tmp_path: Path) -> None:
+    ends = mutants(LIGHT, 0, tmp_path / "model", content, wanted, model.header)
+    assert ends["refused"] > 0.9 * LIGHT
+
+
+@pytest.mark.slow
+def test_ten_thousand_random_mutations(
+    content: bytes, wanted: np.ndarray, model: Model, tmp_path: Path
+) -> None:
+    ends = mutants(MANY, 1, tmp_path / "model", content, wanted, model.header)
+    assert ends["refused"] > 0.9 * MANY
+
+
+def cuts(content: bytes, *, every: bool) -> list[int]:
+    """Return lengths to cut at: all, or all near the ends and a sample between."""
+    size = len(content)
+    if every:
+        return list(range(size))
+    between = np.linspace(0, size - 1, 200).astype(int).tolist()
+    return sorted({*range(64), *range(size - 64, size), *between})
+
+
+@pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["sample", "every"]
+)
+def test_truncations(
+    content: bytes, wanted: np.ndarray, model: Model, tmp_path: Path, every: bool
+) -> None:
+    """No file that was cut short loads."""
+    path = tmp_path / "model"
+    for length in cuts(content, every=every):
+        assert outcome(path, content[:length], wanted, model.header) == "refused", length
+
+
+def forged(content: bytes, **changes: bytes) -> bytes:
+    """Return a file with other members and the checksums that belong to them."""
+    import io
+    import json
+
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    names = {"header": "header.json", "body": "estimator.skops"}
+    for key, value in changes.items():
+        members[names[key]] = value
+    digests = {name: store._digest(members[name]) for name in names.values()}
+    members["checksum.json"] = json.dumps(digests).encode()
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in ("header.json", "checksum.json", "estimator.skops"):
+            archive.writestr(name, members[name])
+    return stream.getvalue()
+
+
+def body_of(content: bytes) -> bytes:
+    import io
+
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return archive.read("estimator.skops")
+
+
+def forgeries(
+    count: int, seed: int, path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch
+) -> int:
+    """Load bodies that were mutated before the checksum was made; return how many loaded.
+
+    What loads need not be the same model, since somebody meant it; it must only be one, and no
+    program may start.
+    """
+    body, loaded = body_of(content), 0
+    rng = np.random.default_rng(seed)
+
+    def refuse(*arguments: object, **settings: object) -> None:
+        raise AssertionError(f"a model file ran something: {arguments}")
+
+    for name in ("system", "popen", "execv", "posix_spawn"):
+        monkeypatch.setattr(os, name, refuse, raising=False)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    for _ in range(count):
+        path.write_bytes(forged(content, body=mutate(body, rng)))
+        loaded += attempt(path)[0] is not None
+    return loaded
+
+
+def test_forged_bodies(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the checksum of a stranger's own making the types are still refused or sound."""
+    forgeries(LIGHT, 2, tmp_path / "model", content, monkeypatch)
+
+
+@pytest.mark.slow
+def test_many_forged_bodies(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgeries(MANY, 3, tmp_path / "model", content, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "header",
+    HEADERS,
+    ids=range(len(HEADERS)),
+)
+def test_forged_headers(content: bytes, header: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.write_bytes(forged(content, header=header))
+    with pytest.raises(CommandError) as caught:
+        load_model(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param("before the bytes", marks=pytest.mark.slow),
+        pytest.param("amid the bytes", marks=pytest.mark.slow),
+        "before the name",
+    ],
+)
+def test_a_kill_during_a_save_leaves_the_old_file(
+    content: bytes, wanted: np.ndarray, model: Model, moment: str, tmp_path: Path
+) -> None:
+    path, ready = tmp_path / "model", tmp_path / "ready"
+    path.write_bytes(content)
+    program = textwrap.dedent(
+        f"""
+        import os, time, zipfile
+        from pathlib import Path
+        from kernelweave.workbench import load_model, save_model
+        model = load_model({str(path)!r})
+
+        def stop(*arguments, **settings):
+            Path({str(ready)!r}).touch()
+            time.sleep(60)
+
+        moment, real = {moment!r}, zipfile.ZipFile.writestr
+
+        def some(archive, info, data, *rest):
+            name = getattr(info, "filename", info)
+            if moment == "before the bytes" and name == "header.json":
+                stop()
+            if moment == "amid the bytes" and name == "estimator.skops":
+                archive.fp.write(data[: len(data) // 2])
+                archive.fp.flush()
+                stop()
+            return real(archive, info, data, *rest)
+
+        zipfile.ZipFile.writestr = some
+        if moment == "before the name":
+            os.fsync = stop
+        save_model(model, {str(path)!r}, force=True)
+        """
+    )
+    child = subprocess.Popen([sys.executable, "-c", program])
+    try:
+        deadline = time.monotonic() + 60
+        while not ready.exists():
+            assert child.poll() is None, "the save ended before it was stopped"
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    assert path.read_bytes() == content
+    assert outcome(path, path.read_bytes(), wanted, model.header) == "same"
+    save_model(model, path, force=True)
+    assert load_model(path).header == model.header

@@ -1,0 +1,212 @@
+"""The faults of the solvers: Gram matrices, targets, weights, numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from expectations import SAME, WORKS, Case, Faults, either, error
+from sample_faults import N, sound
+
+SOLVERS = Faults()
+add = SOLVERS.add
+RANGE = "overflow|large|small|underflow|finite|range"
+
+
+def sound_grams(task: str) -> Case:
+    """Return a sound case of two Gram matrices, a Gaussian and a linear one."""
+    case = sound(task)
+    square = ((case.X[:, None, :] - case.X[None, :, :]) ** 2).sum(axis=2)
+    case.X = np.stack([np.exp(-square), case.X @ case.X.T])
+    case.y = case.y.astype(float)
+    return case
+
+
+@add("grams", error("finite|NaN"), "check")
+def _(case: Case) -> None:
+    """a NaN in a Gram matrix."""
+    case.X[0, 1, 2] = np.nan
+
+
+@add("grams", error("finite|infinity"), "check")
+def _(case: Case) -> None:
+    """an infinity in a Gram matrix."""
+    case.X[0, 1, 2] = case.X[0, 2, 1] = np.inf
+
+
+@add("grams", error("square|shape"), "check")
+def _(case: Case) -> None:
+    """Gram matrices that are not square."""
+    case.X = case.X[:, :, :-1]
+
+
+@add("grams", error("symmetric"), "check")
+def _(case: Case) -> None:
+    """an asymmetric Gram matrix."""
+    case.X[0, 0, 1] += 1.0
+
+
+@add("grams", error("semidefinite|eigenvalue", "ValueError", "NotPSDError"), "psd")
+def _(case: Case) -> None:
+    """an indefinite Gram matrix, where positive semidefinite ones are needed."""
+    case.X[1] = np.diag(np.linspace(-1.0, 1.0, N))
+
+
+@add("grams", WORKS, "check")
+def _(case: Case) -> None:
+    """Gram matrices of rank one."""
+    case.X[:] = 1.0
+
+
+@add("grams", either("zero|trace|scale"), "check")
+def _(case: Case) -> None:
+    """Gram matrices of zeros."""
+    case.X[:] = 0.0
+
+
+@add("grams", error("no samples|empty|shape|sample"), "check")
+def _(case: Case) -> None:
+    """Gram matrices of no sample."""
+    case.X, case.y = case.X[:, :0, :0], case.y[:0]
+
+
+@add("grams", error("real numbers|dtype|convert"), "check")
+def _(case: Case) -> None:
+    """Gram matrices of words."""
+    case.X = np.full((2, N, N), "a")
+
+
+@add("grams", error("[Cc]omplex|real numbers|dtype"), "check")
+def _(case: Case) -> None:
+    """complex Gram matrices."""
+    case.X = case.X + 0j
+
+
+@add("grams", either(RANGE), "check")
+def _(case: Case) -> None:
+    """Gram matrices times 1e200."""
+    case.X = 1e200 * case.X
+
+
+@add("grams", either(RANGE), "check")
+def _(case: Case) -> None:
+    """Gram matrices times 1e-200."""
+    case.X = 1e-200 * case.X
+
+
+@add("layouts", WORKS, "check")
+def _(case: Case) -> None:
+    """Gram matrices in float32."""
+    case.X = case.X.astype(np.float32)
+
+
+@add("layouts", WORKS, "check")
+def _(case: Case) -> None:
+    """Gram matrices of integers."""
+    case.X = np.stack([2 * np.eye(N, dtype=np.int64), np.ones((N, N), dtype=np.int64)])
+
+
+@add("layouts", SAME, "check")
+def _(case: Case) -> None:
+    """Gram matrices in Fortran order."""
+    case.X = np.stack([np.asfortranarray(K) for K in case.X]).transpose(0, 2, 1)
+
+
+@add("layouts", SAME, "check")
+def _(case: Case) -> None:
+    """Gram matrices that are read-only."""
+    case.X.setflags(write=False)
+    case.y.setflags(write=False)
+
+
+@add("layouts", SAME, "check")
+def _(case: Case) -> None:
+    """every second entry of larger Gram matrices."""
+    large = np.full((2, 2 * N, 2 * N), np.nan)
+    large[:, ::2, ::2] = case.X
+    case.X = large[:, ::2, ::2]
+
+
+@add("targets", error("finite|NaN"), "y")
+def _(case: Case) -> None:
+    """a NaN in y."""
+    case.y[3] = np.nan
+
+
+@add("targets", error("finite|infinity"), "y")
+def _(case: Case) -> None:
+    """an infinity in y."""
+    case.y[3] = np.inf
+
+
+@add("targets", error("shape|sample|inconsistent"), "y")
+def _(case: Case) -> None:
+    """y that is too short."""
+    case.y = case.y[:-1]
+
+
+@add("targets", error("real numbers|convert"), "y")
+def _(case: Case) -> None:
+    """words in y."""
+    case.y = np.array(["a"] * N)
+
+
+@add("targets", error("class"), "y", task="classification")
+def _(case: Case) -> None:
+    """one class."""
+    case.y = np.ones(N)
+
+
+@add("targets", error(r"-1 and \+1"), "y", task="classification")
+def _(case: Case) -> None:
+    """labels of 0 and 1."""
+    case.y = (case.y + 1) / 2
+
+
+@add("targets", either(RANGE), "y", task="regression")
+def _(case: Case) -> None:
+    """y times 1e200."""
+    case.y = 1e200 * case.y
+
+
+@add("weights", error("sample_weight"), "weight")
+def _(case: Case) -> None:
+    """a negative weight."""
+    case.weight = np.ones(N)
+    case.weight[1] = -1.0
+
+
+@add("weights", error("sample_weight"), "weight")
+def _(case: Case) -> None:
+    """a NaN among the weights."""
+    case.weight = np.ones(N)
+    case.weight[1] = np.nan
+
+
+@add("weights", error("sample_weight|weight 0|class"), "weight")
+def _(case: Case) -> None:
+    """all weights zero."""
+    case.weight = np.zeros(N)
+
+
+@add("weights", error("sample_weight"), "weight")
+def _(case: Case) -> None:
+    """too few weights."""
+    case.weight = np.ones(N - 1)
+
+
+@add("weights", WORKS, "weight")
+def _(case: Case) -> None:
+    """some weights zero."""
+    case.weight = np.ones(N)
+    case.weight[:3] = 0.0
+
+
+SOLVERS.values("C", error(r"\bC\b"), 0.0, -1.0, math.nan, math.inf, "much")
+SOLVERS.values("C", either(r"\bC\b"), 1e300, 1e-300)
+SOLVERS.values("lam", error("lam"), -1.0, math.nan, math.inf)
+SOLVERS.values("k0", error("k0"), 0, -1, 1.5)
+SOLVERS.values("epsilon", error("epsilon"), -1.0, math.nan)
+SOLVERS.values("tol", error("tol"), -1.0, math.nan)
+SOLVERS.values("max_time", error("max_time"), -1.0, math.nan)
+SOLVERS.values("max_time", WORKS, 1e-9)
