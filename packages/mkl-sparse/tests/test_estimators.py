@@ -52,6 +52,21 @@ def test_fit_finds_at_most_k0_kernels(kernels):
     )
 
 
+def test_a_fitted_model_is_small_and_can_compute_its_gram_matrices_again():
+    X, y = data(200)
+    model = SparseMKLClassifier(k0=2).fit(X, y)
+    assert len(pickle.dumps(model)) < 8 * 200 * 200
+    problem = pickle.loads(pickle.dumps(model)).problem_
+    K = problem.family.fit_grams(problem.X).gram(model.weights_)
+    u = np.asarray(model.result_.solution.dual_coef)[0]
+    f = K @ u
+    value = (
+        0.5 * u @ f + model.C * np.maximum(0, 1 - problem.targets[0] * (f + model.intercept_)).sum()
+    )
+    total = value + model.lam * model.weights_ @ model.weights_
+    assert total == pytest.approx(model.result_.value, rel=1e-6)
+
+
 def test_precomputed_equals_the_kernels_themselves():
     X, y = data()
     order = np.lexsort(X.T[::-1])  # the order in which equal samples are merged

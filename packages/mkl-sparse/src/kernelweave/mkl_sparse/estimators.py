@@ -82,7 +82,8 @@ class SparseMKLClassifier(SparseMachine, KernelMachineClassifier):
     support_samples_ : ndarray of int
         The support vectors.
     problem_ : Problem
-        What was solved, Gram matrices included: `kernelweave.relaxations.certify` reads it.
+        What was solved; `kernelweave.relaxations.certify` reads it. Its family computes the Gram
+        matrices again, or refers to the precomputed ones.
     kernel_ : callable
         The learned kernel.
     result_ : Result
@@ -237,7 +238,8 @@ class SparseMKLRegressor(SparseMachine, KernelMachineRegressor):
     support_samples_ : ndarray of int
         The support vectors.
     problem_ : Problem
-        What was solved, Gram matrices included: `kernelweave.relaxations.certify` reads it.
+        What was solved; `kernelweave.relaxations.certify` reads it. Its family computes the Gram
+        matrices again, or refers to the precomputed ones.
     kernel_ : callable
         The learned kernel.
     result_ : Result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -116,7 +117,9 @@ class SparseMachine(DictionaryMachine):
 
     def _store(self: Any, problem: Problem, result: Any, samples: Samples) -> None:
         super()._store(problem, result, samples)  # type: ignore[misc]
-        self.problem_ = problem
+        # the Gram matrices are computed again when somebody asks: a fitted model stays small
+        keeps = self._is_precomputed
+        self.problem_ = problem if keeps else replace(problem, family=deepcopy(self._dictionary()))
         self.support_samples_ = self.support_
         self.support_ = np.flatnonzero(self.weights_)
         proven = bool(np.isfinite(result.lower_bound))
