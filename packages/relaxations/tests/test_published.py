@@ -147,6 +147,30 @@ def test_golden_intervals(golden_smkl, name, dictionary):
         assert best.upper_bound >= p["exact_lo"] * (1 - 1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:.*negative eigenvalues set to zero")
+@pytest.mark.parametrize(
+    ("name", "dictionary"),
+    [
+        ("iris", "psd8"),
+        pytest.param("iris", "clip10", marks=pytest.mark.slow),
+        *(
+            pytest.param(name, kind, marks=pytest.mark.slow)
+            for name in ("wine", "heart", "haberman")
+            for kind in ("psd8", "clip10")
+        ),
+    ],
+)
+def test_golden_second_order_cones(golden_smkl, name, dictionary):
+    case = golden_smkl[name]
+    grams, y = golden_grams(case, dictionary)
+    for p in (p for p in case["problems"] if p["dictionary"] == dictionary):
+        for relaxation, key in (("soc", "soc_basis"), ("soc-random", "soc_random")):
+            setting = {"C": p["C"], "lam": p["lam"], "k0": p["k0"]}
+            b = lower_bound(grams, y, relaxation=relaxation, check=False, **setting)
+            assert b.value == pytest.approx(p[key], rel=1e-5)
+            assert b.bound <= p[key] * (1 + 1e-5)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*negative eigenvalues set to zero")
 @pytest.mark.parametrize("name", ["wine", "heart", "ionosphere", "breastcancer"])
