@@ -21,6 +21,7 @@ PACKAGES = {
     "kernelweave.ridge_mkl": "Kernel learning for ridge regression and the squared hinge.",
     "kernelweave.vv_rkhs": "Vector-valued least squares with learned input and output kernels.",
     "kernelweave.granger": "Nonlinear Granger-causality graphs of time series.",
+    "kernelweave.relaxations.tables": "The tables of the sparse multiple kernel learning paper.",
     "kernelweave.workbench": "Tables, saved models and pictures behind the command line.",
 }
 # values, which have no docstring of their own at the place where they are exported
@@ -29,6 +30,7 @@ VALUES = {
     "`KernelDictionary`. Two are sigmoids: fitting raises unless ``psd`` says what to do.",
     "PAPER_FIFTY": "Fifty kernels: 1 linear, 18 polynomial, 12 Gaussian, 12 sigmoid (clipped), "
     "7 Laplacian, in a `KernelDictionary`.",
+    "PRINTED": "What the paper prints for its ten data sets, a `Printed` each.",
     "hookimpl": "Marks a function of a plugin as the implementation of a hook.",
     "hookspec": "Marks the declaration of a hook; plugins need `hookimpl` only.",
 }
