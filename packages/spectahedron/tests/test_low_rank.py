@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import PolynomialFamily, Problem, Status, TessellatedFamily, solve
+from kernelweave.kernels_core import (
+    CallableFamily,
+    PolynomialFamily,
+    Problem,
+    Status,
+    TessellatedFamily,
+    get_algorithm,
+    solve,
+)
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
@@ -159,6 +168,41 @@ def test_degrees(degree: int, family: str) -> None:
     )
     problem = Problem(chosen, SVR(C=2.0, epsilon=0.1), Spectahedron(), X, y)
     assert solve(problem, "tkl-low-rank", tol=1e-5).gap <= 1e-5
+
+
+@pytest.mark.parametrize("algorithm", ["tkl-low-rank", "tkl-interior-point", "tkl-frank-wolfe"])
+def test_a_family_given_by_its_own_function(algorithm: str) -> None:
+    """The blocks of the tessellated family, one call a pair, give the same optimum."""
+    X, y = make_classification(20)
+    family = wide_box(2)
+    own = CallableFamily(family.block, family.n_P, scale=1.2**2)
+    tol = 1e-2 if algorithm == "tkl-frank-wolfe" else 1e-6
+    known = get_algorithm(algorithm)
+    mine = replace(known, name="mine", accepts=(("callable", "svc", "spectahedron"),))
+    compiled = solve(Problem(family, SVC(C=2.0), Spectahedron(), X, y), known, tol=tol)
+    plain = solve(Problem(own, SVC(C=2.0), Spectahedron(), X, y), mine, tol=tol)
+    assert plain.gap <= tol
+    assert plain.lower_bound <= compiled.upper_bound
+    assert compiled.lower_bound <= plain.upper_bound
+
+
+@pytest.mark.parametrize("algorithm", ["tkl-low-rank", "tkl-interior-point"])
+def test_fewer_monomials_of_z_cannot_do_better(algorithm: str) -> None:
+    X, y = make_regression(40)
+    learner = SVR(C=2.0, epsilon=0.1)
+    full = Problem(wide_box(2), learner, Spectahedron(), X, y)
+    few = TessellatedFamily(1, lower=[-0.1] * 2, upper=[1.1] * 2, z_degree=0)
+    some = Problem(few, learner, Spectahedron(), X, y)
+    best, less = (solve(problem, algorithm, tol=1e-6) for problem in (full, some))
+    assert max(best.gap, less.gap) <= 1e-6
+    # traces are n_P, so the smaller family is scaled up before it is compared
+    scaled = solve(
+        Problem(few, SVR(C=2.0 * few.n_P / wide_box(2).n_P, epsilon=0.1), Spectahedron(), X, y),
+        algorithm,
+        tol=1e-6,
+    )
+    assert best.lower_bound <= scaled.upper_bound * wide_box(2).n_P / few.n_P
+    assert less.parameters.shape == (few.n_P, few.n_P)
 
 
 def test_min_eig_agrees_with_frank_wolfe() -> None:
