@@ -39,6 +39,12 @@ def settings(session: nox.Session) -> None:
     session.env["MPLBACKEND"] = "Agg"
 
 
+def one_thread_each(session: nox.Session) -> None:
+    """Give each of several workers one thread: libraries that spin for work stop each other."""
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        session.env[f"{library}_NUM_THREADS"] = "1"
+
+
 def group(name: str, project: dict[str, object] = ROOT_PROJECT) -> list[str]:
     """Return the requirements of a dependency group."""
     return list(nox.project.dependency_groups(project, name))
@@ -123,6 +129,7 @@ def tests(session: nox.Session, member: str) -> None:
     """Light tests: of everything, or of one member among its declared dependencies alone."""
     if member == "all":
         install_all(session, "test")
+        one_thread_each(session)
         session.run("pytest", "-n", "2", "-m", "not slow", *session.posargs)
         return
     chosen = MEMBERS[member]
@@ -137,6 +144,7 @@ def tests(session: nox.Session, member: str) -> None:
 def slow(session: nox.Session) -> None:
     """The tests that take more than about ten seconds: paper tables, scaling, long proofs."""
     install_all(session, "test")
+    one_thread_each(session)
     session.run("pytest", "-n", "2", "-m", "slow", *session.posargs)
 
 
@@ -144,6 +152,7 @@ def slow(session: nox.Session) -> None:
 def oldest(session: nox.Session) -> None:
     """Every test about estimators, with the oldest scikit-learn that is supported."""
     install_all(session, "test", extra=OLDEST_SCIKIT_LEARN)
+    one_thread_each(session)
     session.run("pytest", "-n", "2", "-m", "not slow", "-k", "estimator", *session.posargs)
 
 
