@@ -21,8 +21,8 @@ class Status(enum.Enum):
         "zero for all purposes and a relative gap means little: lower C for a softer margin"
     )
     STATIONARY = (
-        "a stationary point was reached; the problem is not jointly convex, so no lower bound "
-        "is claimed: try other starts"
+        "a stationary point was reached; the problem is not jointly convex, so the lower bound, "
+        "where one is given, holds but is not tight: try other starts"
     )
     CYCLED = (
         "the iterates repeat with a period above one, so they settle nowhere: the best of them is "

@@ -74,7 +74,7 @@ class OutputKernelLearning:
         """
         problem.constraint.validate()
         self.rho = float(problem.constraint.rho)
-        self.objective = objective_of(problem, dtype=dtype, method="auto", fixed_input=True)
+        self.objective = objective_of(problem, dtype=dtype, method="eigen", fixed_input=True)
         self.weights = given_weights(problem.constraint.weights, self.objective.grams.n_kernels)
         return self._state(np.eye(self.objective.n_outputs))
 

@@ -73,7 +73,7 @@ class GramStack:
             squares = np.empty(self.n_kernels)
             for j, K in enumerate(self.grams):
                 squares[j] = sum(
-                    float((B**2).sum() if s is None else s[rows] @ (B**2) @ s)
+                    float(np.vdot(B, B) if s is None else s[rows] @ (B**2) @ s)
                     for rows, B in self._blocks(K)
                 )
             self._norms = np.sqrt(squares) * (1.0 + 1e-9)

@@ -24,10 +24,12 @@ from .rounding import Sizes
 from .sylvester import (
     EigenFactors,
     FactoredGram,
+    Spectrum,
     SylvesterSolution,
     solve_sylvester,
     solve_sylvester_eigen,
 )
+from .sylvester.cost import column_seconds, estimated_seconds
 
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
@@ -46,7 +48,7 @@ class Evaluation:
     B : ndarray of shape (n, n)
         Cᵀ K_η C.
     w : ndarray of shape (m,)
-        ⟨Kⱼ, C L Cᵀ⟩.
+        ⟨Kⱼ, C L Cᵀ⟩; zeros where the weights never change, as nothing needs it.
     value : float
         Primal value (1/l)‖A L − Y‖² + λ⟨C, A L⟩ ≥ J, without ω.
     upper : float
@@ -106,6 +108,7 @@ class Objective:
         self.root_weight, self.method = root_weight, method
         self.fixed_input = fixed_input
         self._K: Any = None
+        self._spectrum: Spectrum | None = None
         l = float(Y.shape[0]) if root_weight is None else float((root_weight**2).sum())
         self.total_weight, self.ridge = l, lam * l
         self.Y_norm = float(np.linalg.norm(Y))
@@ -176,7 +179,7 @@ class Objective:
         K = self._gram(weights)
         solved = self._solve(K, L, C0, tol)
         C = solved.C
-        A = K @ C
+        A = solved.product
         B = C.T @ A
         B = 0.5 * (B + B.T)
         sizes = Sizes(
@@ -189,7 +192,7 @@ class Objective:
             Y=self.Y_norm,
         )
         value, upper = self._primal(A @ L, C, sizes)
-        w = self.grams.inner(C, L)
+        w = np.zeros(len(weights)) if self.fixed_input else self.grams.inner(C, L)
         return Evaluation(weights, L, C, A, B, w, value, upper, solved.residual_norm, sizes)
 
     def _gram(self, weights: Vector) -> Any:
@@ -200,7 +203,7 @@ class Objective:
         return self._K
 
     def _solve(self, K: Any, L: Matrix, C0: Matrix | None, tol: float) -> SylvesterSolution:
-        if self.fixed_input and self.method == "auto" and not isinstance(K, FactoredGram):
+        if self._decomposes(K, L, tol):
             if self.factors is None:
                 self.factors = EigenFactors.of(K, L)
             known = self.factors.with_output(L)
@@ -215,6 +218,24 @@ class Objective:
         self._counts["n_inner_iter"] += solved.n_iter
         self._counts["n_columns"] += solved.n_columns
         return solved
+
+    def _decomposes(self, K: Any, L: Matrix, tol: float) -> bool:
+        """Tell whether to decompose a K that never changes, for this solve and all later ones.
+
+        How many will come is not known: cheaper solvers go first, until what they have spent
+        would have paid for the decomposition.
+        """
+        known = self.method in ("auto", "eigen") and not isinstance(K, FactoredGram)
+        if not self.fixed_input or not known:
+            return False
+        if self.factors is not None or self.method == "eigen":
+            return True
+        if self._spectrum is None:
+            self._spectrum = Spectrum.of(K)
+        rho = np.maximum(np.linalg.eigvalsh(L), 0.0)
+        cost = estimated_seconds(self._spectrum, rho, self.ridge, tol=tol, stale=False)
+        spent = column_seconds(K.shape[0]) * self._counts["n_columns"]
+        return spent > cost["eigen"] or min(cost["columns"], cost["cholesky"]) > 2.0 * cost["eigen"]
 
     def _primal(self, fit: Matrix, C: Matrix, sizes: Sizes) -> tuple[float, float]:
         """Return (1/l)‖fit − Y‖² + λ⟨C, fit⟩ and a proved bound on it."""

@@ -33,6 +33,7 @@ _MAX_BACKTRACKS = 30
 _ROUNDING = 1e-13  # values that differ by less are equal: gradients go on where values cannot
 _NO_SLOPE = 1e-19
 _MAX_FAILURES = 3
+_TIGHTEST, _LOOSEST = 1e-9, 1e-3
 _LONGEST, _SHORTEST = 1e12, 1e-12
 
 
@@ -79,7 +80,7 @@ class SpectralProjectedGradient:
         *,
         method: str = "auto",
         dtype: str = "float64",
-        inner_tol: float = 1e-9,
+        inner_tol: float | None = None,
         memory: int = 8,
         stationarity_tol: float = 1e-6,
     ) -> SPGState:
@@ -95,8 +96,10 @@ class SpectralProjectedGradient:
             C solver, see `solve_sylvester`.
         dtype : {"float64", "float32"}, default="float64"
             Precision of the stack of Gram matrices.
-        inner_tol : float, default=1e-9
-            Relative residual of iterative C solvers.
+        inner_tol : float, optional
+            Relative residual of iterative C solvers. By default a tenth of the iterate's relative
+            stationarity, between 1e-9 and 1e-3: first steps need no exact C, and every bound
+            counts the residual.
         memory : int, default=8
             A step must improve on the worst of so many last values.
         stationarity_tol : float, default=1e-6
@@ -114,7 +117,7 @@ class SpectralProjectedGradient:
                 f"vv-spg needs a penalty with prox, {self.setting.bounds.penalty!r} has none: "
                 "choose algorithm='vv-block-descent'"
             )
-        point = self.setting.start(inner_tol)
+        point = self.setting.start(_LOOSEST if inner_tol is None else inner_tol)
         R = square_root(point.L)
         recent = deque([self.setting.bounds.value(point)], maxlen=memory)
         return SPGState(point, R, self._first_lengths(point, R), recent)
@@ -159,16 +162,22 @@ class SpectralProjectedGradient:
         """Return the first acceptable evaluation along a path, and its step."""
         bounds = self.setting.bounds
         reference, current, step = max(state.recent), bounds.value(state.point), 1.0
+        tol = self._inner_tol(state.point)
         for _ in range(_MAX_BACKTRACKS):
             weights, L = path(step)
             new = self.setting.objective.evaluate(
-                np.maximum(weights, 0.0), L, C0=state.point.C, tol=self.inner_tol
+                np.maximum(weights, 0.0), L, C0=state.point.C, tol=tol
             )
             value = bounds.value(new)
             if value <= reference + _ARMIJO * step * slope + _ROUNDING * abs(reference):
                 return new, step
             step *= _shrink(value - current, slope, step)
         return None
+
+    def _inner_tol(self, point: Evaluation) -> float:
+        if self.inner_tol is not None:
+            return self.inner_tol
+        return float(np.clip(0.1 * self.setting.bounds.stationarity(point), _TIGHTEST, _LOOSEST))
 
     def _escape(self, state: SPGState) -> SPGState:
         """Step along ∂J/∂L itself, which sees directions that R has lost."""

@@ -131,6 +131,11 @@ def estimated_seconds(
     return seconds
 
 
+def column_seconds(n_samples: int) -> float:
+    """Return the expected time of one product of K with a column, beside others."""
+    return _COLUMN * float(n_samples) ** 2
+
+
 @functools.lru_cache(maxsize=32)
 def _deflations(n_samples: int) -> Vector:
     """Return numbers of eigenvalues to deal with one by one, from 0 to about l."""

@@ -32,6 +32,8 @@ class SylvesterSolution:
         Products of K with one column: the unit in which iterative methods compare.
     method : str
         Which solver made it.
+    product : ndarray of shape (n_samples, n_outputs)
+        K C.
     factors : object or None
         The `EigenFactors`, where the method made them: a preconditioner for later solves.
     """
@@ -42,6 +44,7 @@ class SylvesterSolution:
     n_iter: int
     n_columns: int
     method: str
+    product: Matrix
     factors: Any = None
 
 
@@ -79,8 +82,8 @@ def finish(
     factors: Any = None,
 ) -> SylvesterSolution:
     """Return the solution with its residual computed from C itself (2l²n + 2ln² flops)."""
-    residual = Y - (K @ C) @ L - ridge * C
+    product = K @ C
+    residual = Y - product @ L - ridge * C
     norm = float(np.linalg.norm(residual))
-    return SylvesterSolution(
-        C, norm, norm <= target, n_iter, n_columns + Y.shape[1], method, factors
-    )
+    spent = n_columns + Y.shape[1]
+    return SylvesterSolution(C, norm, norm <= target, n_iter, spent, method, product, factors)
