@@ -8,7 +8,7 @@ from kernelweave.relaxations.tables import PRINTED, objectives, shuffled, split_
 from kernelweave.relaxations.tables.fifty import measure as measure_fifty
 from kernelweave.relaxations.tables.samples import arguments_of
 
-NAMES = [f"smkl-{number}" for number in range(2, 11)]
+NAMES = [*(f"smkl-{number}" for number in range(2, 11)), "smkl-optima"]
 
 
 def test_the_shuffle_is_that_of_the_published_splits(shared):
@@ -67,6 +67,19 @@ def test_cells_and_their_rows(shared):
     assert shown[3] == pytest.approx(0.0, abs=0.02)
     accuracy = tables()["smkl-2"].load()(Request(folder=shared / "data")).present(results)[0]
     assert next(r for r in accuracy.rows if r[0] == "haberman")[-1] == 67.7
+
+
+def test_what_an_optimum_costs(shared):
+    plan = tables()["smkl-optima"].load()(Request(folder=shared / "data"))
+    cell = next(cell for cell in plan.cells if cell.key == "heart/optima")
+    value = json.loads(json.dumps(cell.compute(**cell.arguments)))
+    row = next(r for r in plan.present({cell.key: value})[0].rows if r[0] == "heart")
+    assert row[1] == pytest.approx(69.9484, rel=2e-5)
+    assert row[2] <= 1e-5
+    assert row[4] == pytest.approx(69.9484, rel=1e-4)
+    assert row[6] <= 25
+    assert row[7] == 98.75
+    assert row[-1] == "Linear(), RBF(gamma=0.5)"
 
 
 def test_a_cell_with_more_kernels(shared):

@@ -1,6 +1,7 @@
 from .accuracy import accuracy, sparsity, times, warm_starts
 from .fifty import fifty_accuracy, fifty_sparsity, fifty_times
 from .objectives import gaps, objectives
+from .optima import optima
 from .published import PRINTED, Printed
 from .shuffle import shuffled, split_of
 
@@ -13,6 +14,7 @@ __all__ = [
     "fifty_times",
     "gaps",
     "objectives",
+    "optima",
     "shuffled",
     "sparsity",
     "split_of",
