@@ -1,7 +1,9 @@
 """How the Ridge-MKL paper measures: kernels, methods, cross-validation and random halves.
 
 The base kernels are not printed in the paper; ours are the linear kernel and Gaussian ones with
-γ = 2^−6 … 2^3 on standardised features, each of mean diagonal 1.
+γ = 2^−6 … 2^3 on standardised features, each of mean diagonal 1. The matrices are small: on a busy
+machine threads of the linear algebra library made the same work take 50 times as long, so the cells
+use one.
 """
 
 from __future__ import annotations
