@@ -10,6 +10,7 @@ A fault is a small change of a sound case. Its expectation is one of:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,7 +39,7 @@ class Expectation:
         if self.kind == "same":
             return "works, with the same predictions"
         types = " or ".join(f"`{name}`" for name in self.errors)
-        spoken = self.word.replace(r"\(", "(").replace(r"\)", ")").replace(r"\.", ".")
+        spoken = re.sub(r"\[[A-Z]([a-z])\]", r"\1", self.word).replace(r"\b", "").replace("\\", "")
         error = f"{types}: “{spoken.replace('|', '” or “')}”"
         return error if self.kind == "error" else f"works, or {error}"
 

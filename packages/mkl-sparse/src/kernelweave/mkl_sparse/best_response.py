@@ -94,8 +94,9 @@ class BestResponseRun:
         self._seen.append(self.weights)
         self._forms = found.forms
         sparse = np.count_nonzero(self.weights) <= self.k0
-        if sparse and value < self.upper:
-            self.upper, self.best = value, found
+        # the first one also where its bound overflows: there must be weights to return
+        if sparse and (self.best is None or value < self.upper):
+            self.upper, self.best = float(np.fmin(value, np.inf)), found
         if len(self.objectives) > 1:
             self._judge(value)
 

@@ -1,0 +1,97 @@
+"""``{fault-matrix} estimators``: the faults of ``tests/faults`` and what each must lead to.
+
+Also ``{fault-counts}``: how many cells the tests run.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
+
+ROOT = Path(__file__).resolve().parents[2]
+for folder in (ROOT / "tests" / "faults", ROOT / ".ci"):
+    sys.path.insert(0, str(folder))
+
+TITLES = {
+    "values": "Values in X and y",
+    "shapes": "Shapes",
+    "kinds": "Kinds of data",
+    "content": "Data that degenerate",
+    "layouts": "Containers: the same numbers in another place",
+    "weights": "Sample weights",
+    "parameters": "Parameters",
+    "prediction": "Points to predict",
+    "grams": "Gram matrices",
+    "targets": "Targets",
+}
+
+
+def table_of(name: str) -> list[Any]:
+    """Return the faults of the estimators or of the solvers."""
+    if name == "estimators":
+        from estimator_faults import FAULTS
+
+        return FAULTS
+    from solver_faults import SOLVERS
+
+    return SOLVERS
+
+
+def matrix(name: str) -> str:
+    """Return a table in Markdown per group of faults."""
+    faults = table_of(name)
+    parts = []
+    for group in dict.fromkeys(fault.group for fault in faults):
+        rows = "\n".join(
+            f"| {fault.name} | {_escaped(str(fault.expected))} |"
+            for fault in faults
+            if fault.group == group
+        )
+        parts.append(f"**{TITLES[group]}**\n\n| fault | what happens |\n| --- | --- |\n{rows}\n")
+    return "\n".join(parts)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
+def counts() -> str:
+    """Return a sentence with the sizes of the matrix."""
+    from estimator_faults import FAULTS
+    from solver_faults import SOLVERS
+    from solvers import solvers
+    from subjects import algorithm_subjects, estimators
+
+    def cells(subjects: list[Any], faults: list[Any]) -> int:
+        return sum(subject.takes(fault) for subject in subjects for fault in faults)
+
+    public, generic, functions = estimators(), algorithm_subjects(), solvers()
+    found = [cells(public, FAULTS), cells(generic, FAULTS), cells(functions, SOLVERS)]
+    return (
+        f"{len(FAULTS)} faults of samples, weights and parameters meet {len(public)} estimators "
+        f"({found[0]} cells) and the generic estimators with {len(generic)} pairs of algorithm and "
+        f"task ({found[1]} cells); {len(SOLVERS)} faults of Gram matrices meet {len(functions)} "
+        f"solvers ({found[2]} cells). Together {sum(found)} cells."
+    )
+
+
+class Generated(Directive):
+    optional_arguments: ClassVar[int] = 1
+
+    def run(self) -> list[nodes.Node]:
+        text = matrix(self.arguments[0]) if self.arguments else counts()
+        node = nodes.container()
+        lines = StringList(text.splitlines(), source=self.state.document.current_source)
+        self.state.nested_parse(lines, self.content_offset, node)
+        return list(node.children)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.add_directive("fault-matrix", Generated)
+    app.add_directive("fault-counts", Generated)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

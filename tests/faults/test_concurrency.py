@@ -1,0 +1,138 @@
+"""Several fits at once, forks, and compiled code that is gone or spoilt."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sample_faults import sound
+from subjects import Subject, estimators
+
+LIGHT = ("SimpleMKLClassifier", "SparseMKLClassifier", "TessellatedKernelClassifier")
+FIT = """
+import sys, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+from kernelweave.spectahedron import TessellatedKernelClassifier
+X = np.random.default_rng(0).random((20, 2))
+y = np.where(X[:, 0] > 0.5, 1, -1)
+print(TessellatedKernelClassifier(tol=0.1).fit(X, y).decision_function(X).tobytes().hex())
+"""
+
+
+def predicted(subject: Subject) -> Any:
+    case = sound(subject.task)
+    # no limit of time: the answer must not depend on who else is at work
+    case.params = {"max_time": None} if "max_time" in subject.parameters else {}
+    return subject.run(case)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "subject",
+    [
+        pytest.param(s, id=s.name, marks=() if s.name in LIGHT else pytest.mark.slow)
+        for s in estimators()
+    ],
+)
+def test_eight_threads_agree_with_one(subject: Subject) -> None:
+    alone = predicted(subject)
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(predicted, [subject] * 8))
+    for values in together:
+        np.testing.assert_array_equal(values, alone)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_four_processes_agree_with_one() -> None:
+    """Under joblib's own processes, as in a grid search."""
+    from joblib import Parallel, delayed
+    from kernelweave.mkl_sparse import SparseMKLClassifier
+
+    case = sound("classification")
+
+    def fit(C: float) -> Any:
+        model = SparseMKLClassifier(C=C, random_state=0).fit(case.X, case.y)
+        return model.decision_function(case.X_new)
+
+    strengths = [0.1, 1.0, 10.0, 100.0]
+    alone = [fit(C) for C in strengths]
+    together = Parallel(n_jobs=4, backend="loky")(delayed(fit)(C) for C in strengths)
+    np.testing.assert_array_equal(together, alone)
+
+
+def run(program: str, **settings: str) -> str:
+    """Return what a program printed; a process that hangs is a failure."""
+    environment = {**os.environ, **settings}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_after_a_fit_does_not_hang() -> None:
+    program = FIT + textwrap.dedent(
+        """
+        import os, signal
+        child = os.fork()
+        if child == 0:
+            signal.alarm(120)
+            TessellatedKernelClassifier(tol=0.1).fit(X, y)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        """
+    )
+    run(program)
+
+
+def spoil(cache: Path, how: str) -> None:
+    """Damage every file of a folder of compiled code."""
+    files = [path for path in cache.rglob("*") if path.is_file()]
+    assert files
+    for path in files:
+        content = path.read_bytes()
+        if how == "truncated":
+            path.write_bytes(content[: len(content) // 2])
+        elif how == "emptied":
+            path.write_bytes(b"")
+        elif how == "missing data" and path.suffix == ".nbc":
+            path.unlink()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["missing data", "truncated", "emptied"])
+def test_spoilt_compiled_code(how: str, tmp_path: Path) -> None:
+    """Damaged files of numba's cache are compiled again, to the same answer."""
+    wanted = run(FIT, NUMBA_CACHE_DIR=str(tmp_path))
+    spoil(tmp_path, how)
+    assert run(FIT, NUMBA_CACHE_DIR=str(tmp_path)) == wanted
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    run(FIT, NUMBA_CACHE_DIR=str(tmp_path))
+
+
+@pytest.mark.slow
+def test_no_home(tmp_path: Path) -> None:
+    """Neither a home folder nor a cache folder that exists."""
+    gone = str(tmp_path / "gone")
+    run(FIT, HOME=gone, XDG_CACHE_HOME=gone, NUMBA_CACHE_DIR=str(tmp_path / "new"))

@@ -1,0 +1,157 @@
+"""Time, interruption and memory: what is promised of every estimator that takes the parameter."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import MemoryBudgetError, Progress, SolveInterrupted, watch
+from sample_faults import N, sound
+from subjects import Subject, estimators
+
+QUICKEST = ("SimpleMKLClassifier", "SparseMKLClassifier", "TessellatedKernelClassifier")
+
+
+def having(parameter: str, *, light: tuple[str, ...] = ()) -> list[Any]:
+    """Return the estimators that take a parameter; all but the light ones are slow."""
+    return [
+        pytest.param(
+            subject,
+            id=subject.name,
+            marks=() if not light or subject.name in light else pytest.mark.slow,
+        )
+        for subject in estimators()
+        if parameter in subject.parameters
+    ]
+
+
+def hard(task: str, n: int = 120) -> tuple[np.ndarray, np.ndarray]:
+    """Return points far apart with targets that are noise, on which scikit-learn's SVC hangs."""
+    rng = np.random.default_rng(0)
+    X = 1e8 * rng.standard_normal((n, 3))
+    y = np.where(rng.random(n) < 0.5, -1.0, 1.0) if task == "classification" else rng.random(n)
+    return X, y
+
+
+@pytest.mark.parametrize("subject", having("max_time", light=QUICKEST))
+def test_a_hopeless_fit_ends_in_time_with_its_gap(subject: Subject) -> None:
+    """C = 1e300 and X times 1e8: the limit, a tenth of it, and one inner solve.
+
+    Processor time is compared, which others on the machine do not stretch.
+    """
+    limit, inner = 1.0, 1.0
+    warm = sound(subject.task)
+    settings: dict[str, Any] = {"tol": 1e-9, "max_iter": 10**6, "max_time": limit}
+    strength = {"C": 1e300} if "C" in subject.parameters else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        subject.run(warm)
+        X, y = hard(subject.task)
+        model = subject.make({**settings, **strength})
+        started = time.process_time()
+        try:
+            model.fit(X, y)
+        except ValueError as error:
+            refusal: str | None = str(error)
+        else:
+            refusal = None
+        seconds = time.process_time() - started
+    assert seconds <= 1.1 * limit + inner
+    if refusal is None:
+        assert model.result_.gap >= 0.0
+        assert np.isfinite(model.predict(X)).all()
+    else:
+        assert "1e+300" in refusal or "scale" in refusal
+
+
+def interrupted_at(iteration: int) -> Any:
+    """Return a callback that presses Ctrl-C."""
+
+    def press(progress: Progress) -> None:
+        if progress.n_iter >= iteration:
+            signal.raise_signal(signal.SIGINT)
+
+    return press
+
+
+@pytest.mark.parametrize("subject", having("on_interrupt"))
+def test_an_interrupted_fit_keeps_the_best_iterate(subject: Subject) -> None:
+    case = sound(subject.task)
+    model = subject.make({"tol": 1e-12})
+    with watch(interrupted_at(0)), pytest.raises(SolveInterrupted):
+        model.fit(case.X, case.y)
+    assert issubclass(SolveInterrupted, KeyboardInterrupt)
+    assert model.result_.status.name == "INTERRUPTED"
+    assert np.isfinite(model.predict(case.X_new)).all()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("subject", having("on_interrupt"))
+def test_an_interrupted_fit_returns_if_told_to(subject: Subject) -> None:
+    case = sound(subject.task)
+    model = subject.make({"tol": 1e-12, "on_interrupt": "return"})
+    with warnings.catch_warnings(), watch(interrupted_at(0)):
+        warnings.simplefilter("ignore")
+        model.fit(case.X, case.y)
+    assert model.result_.status.name == "INTERRUPTED"
+    assert np.isfinite(model.predict(case.X_new)).all()
+
+
+@pytest.mark.parametrize("subject", having("memory_limit"))
+def test_a_refusal_names_the_samples_the_size_and_the_way_out(subject: Subject) -> None:
+    """Of all matrices, before the work: a kernel would raise if it were computed."""
+    case = sound(subject.task)
+    with pytest.raises(MemoryBudgetError) as caught:
+        subject.make({"memory_limit": 100}).fit(case.X, case.y)
+    said = str(caught.value)
+    # a history of one step leaves one row fewer
+    assert any(str(n) in said for n in (N, N - 1))
+    assert "GiB" in said
+    assert len(said.rpartition(": ")[2].split()) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
+@pytest.mark.parametrize("subject", having("memory_limit"))
+def test_peak_memory_stays_below_the_limit(subject: Subject) -> None:
+    """In a process of its own: refused, or the resident memory grows by less than the limit."""
+    limit, n = 300 * 2**20, 1500
+    program = textwrap.dedent(
+        f"""
+        import json, sys, warnings
+        import numpy as np
+        sys.path[:0] = {sys.path[:8]!r}
+        from subjects import estimators
+        from sample_faults import sound
+        warnings.simplefilter("ignore")
+
+        def peak():
+            lines = open("/proc/self/status").read().splitlines()
+            return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
+
+        subject = next(each for each in estimators() if each.name == {subject.name!r})
+        subject.run(sound(subject.task))
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal(({n}, 3))
+        y = np.sign(X[:, 0]) if subject.task == "classification" else X[:, 0]
+        before, end = peak(), "fitted"
+        try:
+            subject.make({{"memory_limit": {limit}, "max_iter": 2}}).fit(X, y)
+        except MemoryError as error:
+            end = str(error)
+        print(json.dumps([end, peak() - before]))
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
+    )
+    end, grown = json.loads(done.stdout.splitlines()[-1])
+    assert grown <= limit, (end, grown / 2**20)
