@@ -49,7 +49,10 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
         ) from error
     first_line = next(line for line in text.splitlines() if line.strip())
     separator = max(_SEPARATORS, key=first_line.count)
-    first = [cell.strip() for cell in next(_records(first_line, separator))[1]]
+    try:
+        first = [cell.strip() for cell in next(_records(first_line, separator))[1]]
+    except csv.Error as error:
+        raise CommandError(f"{source}, line 1: {error}: correct the line") from error
     names = _names(first, source) if header else [str(j) for j in range(len(first))]
     frame = _parse(text, source, separator, names, header)
     if frame.empty:
@@ -106,12 +109,17 @@ def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 def _lines(text: str, source: str, separator: str, width: int, header: bool) -> list[int]:
     """Return the line of every row; raise at the first row that is too long or too short."""
-    lines = []
-    for line, cells in _records(text, separator):
-        if len(cells) != width:
-            raise CommandError(
-                f"{source}, line {line}: {len(cells)} cells where "
-                f"{'the header has' if header else 'the first line has'} {width}: correct the line"
-            )
-        lines.append(line)
+    lines = [0]
+    try:
+        for line, cells in _records(text, separator):
+            if len(cells) != width:
+                raise CommandError(
+                    f"{source}, line {line}: {len(cells)} cells where "
+                    f"{'the header has' if header else 'the first line has'} {width}: correct the "
+                    f"line"
+                )
+            lines.append(line)
+    except csv.Error as error:
+        raise CommandError(f"{source}, line {lines[-1] + 1}: {error}: correct the line") from error
+    del lines[0]
     return lines[1:] if header else lines
