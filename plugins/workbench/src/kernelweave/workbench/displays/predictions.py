@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def wilson_interval(hits: float, n: float) -> tuple[float, float]:
     """
     share = hits / n
     centre = share + _Z**2 / (2 * n)
-    half = _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+    half = _Z * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
     scale = 1 + _Z**2 / n
     return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
 
