@@ -1,0 +1,45 @@
+"""The plans of the figures on causality: what they hold and how it is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kernelweave.granger.reproductions.drosophila import load
+from kernelweave.granger.reproductions.known_graphs import dream3
+from kernelweave.kernels_core import tables
+from kernelweave.kernels_core.reproduction import Request
+from matplotlib.figure import Figure
+
+
+def test_dream3_networks_have_their_edges(shared: Path) -> None:
+    stem = str(shared / "data" / "granger" / "dream3_size10_ecoli1")
+    X, replicates, truth = dream3(f"{stem}.csv", f"{stem}_edges.csv")
+    assert X.shape == (84, 10)
+    assert len(set(replicates)) == 4
+    assert truth.sum() == 11
+    assert not truth.diagonal().any()
+
+
+def test_gene_groups_are_complete(shared: Path) -> None:
+    X, groups = load(str(shared / "data" / "granger" / "drosophila_lifecycle.csv.gz"))
+    assert X.shape == (66, len(groups))
+    assert len(set(groups)) == 10
+
+
+@pytest.mark.parametrize("name", ["vv-figure-3", "vv-figure-4", "vv-figure-5"])
+def test_gene_figures_draw_what_was_found(shared: Path, name: str) -> None:
+    plan = tables()[name].load()(Request(quick=True, folder=shared / "data"))
+    result = {"rmse": [0.5, 1.0], "graph": [[1.0]], "groups": ["a"], "output": [[1.0]]}
+    for shown in plan.present({plan.cells[0].key: result}):
+        if hasattr(shown, "draw"):
+            shown.draw(Figure())
+
+
+def test_known_graphs_are_summed_up_by_set(shared: Path) -> None:
+    plan = tables()["vv-known-graphs"].load()(Request(folder=shared / "data"))
+    names = ("kernel", "lasso", "lasso_best", "kernel_aupr", "lasso_aupr")
+    found = {cell.key: dict.fromkeys(names, 0.5) for cell in plan.cells}
+    (sheet,) = plan.present(found)
+    assert [row[0] for row in sheet.rows] == ["DREAM3, size 10", "Lorenz-96"]
+    assert sheet.rows[0][2] == "0.500 ± 0.000"
