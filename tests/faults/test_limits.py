@@ -69,7 +69,7 @@ def test_a_hopeless_fit_ends_in_time_with_its_gap(subject: Subject) -> None:
         assert model.result_.gap >= 0.0
         assert np.isfinite(model.predict(X)).all()
     else:
-        assert "1e+300" in refusal or "scale" in refusal
+        assert any(word in refusal for word in ("1e+300", "scale", "raise lam"))
 
 
 def interrupted_at(iteration: int) -> Any:

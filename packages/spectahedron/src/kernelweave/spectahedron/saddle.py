@@ -93,7 +93,13 @@ class SaddleOracle:
                 f"the kernels have values of about {self.scale:.3g} on these samples, which "
                 "overflow or underflow: scale the features"
             )
-        self.learner = replace(problem.learner, C=problem.learner.C * self.scale)
+        C = float(problem.learner.C) * self.scale
+        if not np.isfinite(C):
+            raise ValueError(
+                f"C={problem.learner.C!r} overflows beside kernels with values of about "
+                f"{self.scale:.3g}: lower C or scale the features"
+            )
+        self.learner = replace(problem.learner, C=C)
         self.targets = problem.targets
         self.n_solves = self.n_steps = self.n_grams = 0
         self.min_eig = eta
