@@ -19,9 +19,9 @@ Vector = npt.NDArray[np.float64]
 _EIGEN = 1.2e-10, 5e-8  # per l³ and per l²
 _CHOLESKY = 0.6e-11, 2e-9  # likewise
 _COLUMN = 0.75e-10  # per l² and column: a product with K, and its share of the vectors
-_STREAM, _STREAM_LARGE = 5.0, 16.0  # columns that reading K costs, in the cache and out of it
-_CACHED = 12e6  # bytes
-_CALLS = {"cg": 1.5e-5, "columns": 4e-5, "cholesky": 5e-5}  # per iteration or factor
+# columns that reading K costs, by its bytes: in the second cache, in the third, in memory
+_STREAM = (1e6, 1.0), (12e6, 5.0), (math.inf, 16.0)
+_CALLS = {"cg": 1.2e-5, "columns": 4e-5, "cholesky": 5e-5}  # per iteration or factor
 _EARLY = 0.6  # measured iterations over the bound below
 _STALE_ITERATIONS = 12.0
 
@@ -108,7 +108,7 @@ def estimated_seconds(
     """
     l, n = float(spectrum.n_samples), len(rho)
     per_column = _COLUMN * l**2
-    stream = _STREAM if 8.0 * l**2 < _CACHED else _STREAM_LARGE
+    stream = next(columns for limit, columns in _STREAM if 8.0 * l**2 < limit)
     each = spectrum.iterations(rho, ridge, tol)
     longest = float(each.max(initial=0.0))
     together = float(spectrum.iterations(rho, ridge, tol, together=True)[0])
