@@ -11,6 +11,7 @@ projection, and OPT_A(P) − OPT_P(α).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from .saddle import FloatArray, SaddleOracle
 Matrix = npt.NDArray[np.float64]
 _STEPS = 1_000_000
 _INNER_TOL = 1e-8
+_LONGEST_STEP = 1e100
 
 
 @dataclass
@@ -101,8 +103,11 @@ class AcceleratedPrimalDual:
         weight = oracle.problem.sample_weight
         ends = oracle.learner.C * (np.ones(len(K)) if weight is None else np.asarray(weight))
         l_aa = oracle.n_P * top
-        l_ap = float(np.linalg.norm(ends)) * np.sqrt(len(u)) * top
-        self.tau, self.sigma = 1.0 / (3.0 * l_aa), l_aa / (2.0 * l_ap**2)
+        # in factors, because C may be as large or small as numbers go
+        longest = float(ends.max())
+        l_ap = longest * float(np.linalg.norm(ends / longest)) * math.sqrt(len(u)) * top
+        self.tau = 1.0 / (3.0 * l_aa)
+        self.sigma = min(0.5 * (l_aa / l_ap) / l_ap, _LONGEST_STEP)
         self._scale = oracle.constant_cost(K)
         x = 0.5 * oracle.moment(u)
         state = PrimalDualState(P, u, x, x, P, u, 0, P, None, np.inf, 0.0)
