@@ -25,7 +25,7 @@ MAX_SECONDS = 60.0
 # C needs no finished kernel: Frank-Wolfe is the quickest to a rough one
 _ROUGH = {"algorithm": "tkl-frank-wolfe", "tol": 0.1, "max_iter": 30}
 _RBF_GRID = {"C": np.logspace(-1, 3, 5), "gamma": np.logspace(-3, 1, 5)}
-_OUR_GRID = (0.001, 0.01, 0.1, 1.0)
+_OUR_GRID = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 _MAX_DRAWN = 300
 _EPSILON_SHARE = 0.1
 
