@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -228,3 +229,19 @@ def test_clones_are_equal_and_repeat() -> None:
     model = TessellatedKernelClassifier(C=3.0, tol=0.01)
     a, b = clone(model).fit(X, y), clone(model).fit(X, y)
     assert_array_equal(a.decision_function(X), b.decision_function(X))
+
+
+def test_a_box_that_drowns_its_samples_is_named():
+    X = np.random.default_rng(0).random((12, 40))
+    y = np.arange(12) % 2
+    fitted = TessellatedKernelClassifier(tol=0.5, max_iter=2, C=1e-6)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        fitted.fit(X, y)
+    message = next(str(each.message) for each in seen if "volume" in str(each.message))
+    assert "volume 1.1e+12 in 40 features" in message
+    assert "lower delta, to 0.39 or less" in message
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        fitted.set_params(delta=0.38).fit(X, y)
+    assert not [each for each in seen if "volume" in str(each.message)]

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from .checks import check_choice, check_number, check_whole
 from .constraint import Spectahedron
 from .multiclass import fit_parts, one_vs_one_votes
-from .scaling import ScaledFeatures, unit_range
+from .scaling import ScaledFeatures, unit_range, warn_of_volume
 from .start import Start
 
 FloatArray = npt.NDArray[np.float64]
@@ -92,6 +92,8 @@ class _PositiveMatrixMachine:
         if self.kernel == "polynomial":
             return PolynomialFamily(self.degree, n_features=X.shape[1])
         lower, upper = self._box(X)
+        if self.scale:
+            warn_of_volume(upper - lower)
         return TessellatedFamily(self.degree, lower=lower, upper=upper, z_degree=self.z_degree)
 
     def _box(self: Any, X: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -2,13 +2,45 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import Kernel
+from kernelweave.kernels_core import Kernel, KernelWeaveWarning
 
 FloatArray = npt.NDArray[np.float64]
+
+# six digits of a float64 are left to tell samples apart
+_LARGEST_VOLUME = 1e10
+
+
+def warn_of_volume(width: FloatArray) -> None:
+    """Warn where the volume of the box drowns what tells samples apart.
+
+    The integral over the part of the box that lies on one side of all samples grows with the
+    volume; what differs between samples does not.
+
+    Parameters
+    ----------
+    width : ndarray of shape (n_features,)
+        Of the box, in features scaled to [0, 1].
+
+    Warns
+    -----
+    KernelWeaveWarning
+        Naming the volume and a ``delta`` that keeps it in bounds.
+    """
+    volume = float(np.prod(width))
+    if volume <= _LARGEST_VOLUME:
+        return
+    delta = 0.5 * (_LARGEST_VOLUME ** (1.0 / len(width)) - 1.0)
+    warnings.warn(
+        f"the box of the tessellated kernel has the volume {volume:.1e} in {len(width)} features, "
+        f"and rounding hides what is small beside it: lower delta, to {delta:.2g} or less",
+        KernelWeaveWarning,
+        stacklevel=2,
+    )
 
 
 def unit_range(X: FloatArray) -> tuple[FloatArray, FloatArray]:
