@@ -120,8 +120,10 @@ def _present(found: Mapping[str, Any]) -> list[Sheet]:
         row: list[Any] = [label, len(each)]
         for name in ("kernel", "lasso", "lasso_best", "kernel_aupr", "lasso_aupr"):
             values = np.array([one[name] for one in each])
-            spread = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-            row.append(f"{values.mean():.3f} ± {1.96 * spread:.3f}")
+            text = f"{values.mean():.3f}"
+            if len(values) > 1:
+                text += f" ± {1.96 * values.std(ddof=1) / np.sqrt(len(values)):.3f}"
+            row.append(text)
         rows.append(row)
     columns = ["set", "seeds", "kernel", "lasso", "lasso at its best", "kernel", "lasso"]
     return [Sheet("Known graphs: AUROC, then average precision", columns, rows, _NOTES)]
