@@ -120,15 +120,17 @@ def alignment_weights(
     scale[scale == 0.0] = 1.0
     solve = _nonnegative if method == "qp" else _unconstrained
     v = solve(M / np.outer(scale, scale), a / scale) / scale
-    length = float(np.linalg.norm(v))
-    if not length > 0.0:
+    largest = float(np.abs(v).max())
+    if not largest > 0.0:
         warnings.warn(
             "no kernel is aligned with the labels after centring: equal weights are used",
             KernelWeaveWarning,
             stacklevel=2,
         )
         return np.full(len(a), len(a) ** -0.5)
-    return v / length
+    # the squares of kernels with tiny Gram matrices are no numbers
+    v = v / largest
+    return np.asarray(v / np.linalg.norm(v))
 
 
 def _unconstrained(M: FloatArray, a: FloatArray) -> FloatArray:
