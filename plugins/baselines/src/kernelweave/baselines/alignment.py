@@ -151,6 +151,9 @@ def _nonnegative(M: FloatArray, a: FloatArray) -> FloatArray:
 
     values, vectors = np.linalg.eigh(M)
     kept = values > len(a) * np.finfo(np.float64).eps * values[-1]
+    if not kept.any():
+        # nnls reads memory that nobody wrote where there is no row
+        return np.zeros(len(a))
     root = np.sqrt(values[kept])
     F = root[:, None] * vectors[:, kept].T
     v, _ = nnls(F, (vectors[:, kept].T @ a) / root)
