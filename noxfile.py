@@ -220,6 +220,7 @@ def bench_gate(session: nox.Session) -> None:
     commit may be named: ``nox -s bench-gate -- v0.1.0``.
     """
     install_all(session, "bench")
+    one_thread_each(session)
     dirty = session.run("git", "status", "--porcelain", external=True, silent=True)
     base = session.posargs[0] if session.posargs else ("HEAD" if dirty else "HEAD~1")
     home = Path(session.create_tmp()).resolve()
