@@ -31,9 +31,14 @@ def test_gene_groups_are_complete(shared: Path) -> None:
 def test_gene_figures_draw_what_was_found(shared: Path, name: str) -> None:
     plan = tables()[name].load()(Request(quick=True, folder=shared / "data"))
     result = {"rmse": [0.5, 1.0], "graph": [[1.0]], "groups": ["a"], "output": [[1.0]]}
-    for shown in plan.present({plan.cells[0].key: result}):
-        if hasattr(shown, "draw"):
-            shown.draw(Figure())
+    drawings = [
+        shown for shown in plan.present({plan.cells[0].key: result}) if hasattr(shown, "draw")
+    ]
+    assert drawings
+    for drawing in drawings:
+        figure = Figure()
+        drawing.draw(figure)
+        assert any(ax.has_data() for ax in figure.axes)
 
 
 def test_known_graphs_are_summed_up_by_set(shared: Path) -> None:
