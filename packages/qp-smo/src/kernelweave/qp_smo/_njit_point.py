@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+from kernelweave.kernels_core.compiled import njit
 
 _UNIT = 2.0**-53
 _SMALLEST_EXPONENT = -1000

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from kernelweave.kernels_core.compiled import njit
+from numba import types
 from numba.extending import intrinsic
 
 # All of fast-math but "no infinities": the offsets are infinite at the bounds.

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from kernelweave.kernels_core.compiled import njit
 
 Matrix = npt.NDArray[np.float64]
 

@@ -8,7 +8,8 @@ symmetric result while it is in the cache.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..compiled import njit
 
 _FAST = {"reassoc", "contract", "nsz"}
 _BAND = 32

@@ -8,7 +8,8 @@ Every sum is cut in the same short runs, so that its rounding error is that of a
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..compiled import njit
 
 _FAST = {"reassoc", "contract", "nsz"}
 _RUN = 64

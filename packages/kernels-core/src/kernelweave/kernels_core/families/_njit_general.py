@@ -3,7 +3,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from __future__ import annotations
 
-from numba import njit
+from ..compiled import njit
 
 _FAST = {"reassoc", "contract", "nsz"}
 _RUN = 64

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..compiled import njit
 
 _FAST = {"reassoc", "contract", "nsz"}
 _RUN = 64

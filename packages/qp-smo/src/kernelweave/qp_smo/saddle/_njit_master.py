@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from kernelweave.kernels_core.compiled import njit
 
 # Newton steps at one barrier parameter: more are needed only where rounding hides the progress.
 _PATIENCE = 50

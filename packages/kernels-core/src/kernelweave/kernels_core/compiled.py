@@ -1,0 +1,153 @@
+"""``njit`` whose cache on disk may be damaged, read-only or out of reach.
+
+numba reads its cache unchecked: an index that was cut short raises an ``UnpicklingError`` at the
+first call, altered machine code is run as it is, and without a folder to write to the import
+fails. Here every file carries a SHA-256 digest of its content; what does not match is compiled
+again and replaced, and what cannot be written is kept in memory, with one warning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+
+from .exceptions import KernelWeaveWarning
+
+_DIGEST = hashlib.sha256().digest_size
+_MARK = b"kernelweave\n"
+
+
+def sealed(content: bytes) -> bytes:
+    """Return bytes that begin with a mark and the digest of the content."""
+    return _MARK + hashlib.sha256(content).digest() + content
+
+
+def unsealed(data: bytes) -> bytes | None:
+    """Return the content of sealed bytes, ``None`` where a bit of them is not as it was."""
+    start = len(_MARK) + _DIGEST
+    content = data[start:]
+    sound = data[:start] == _MARK + hashlib.sha256(content).digest()
+    return content if sound else None
+
+
+class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
+    """numba's index and data files, each sealed; one that is damaged counts as absent."""
+
+    def _load_index(self) -> dict[Any, str]:
+        content = self._content(Path(self._index_path))
+        if content is None:
+            return {}
+        version, stamp, rest = pickle.loads(content)
+        if (version, stamp) != (self._version, self._source_stamp):
+            return {}
+        overloads: dict[Any, str] = pickle.loads(rest)
+        return overloads
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        # apart, because another version's signatures may not be readable
+        content = (self._version, self._source_stamp, self._dump(overloads))
+        with self._open_for_write(self._index_path) as stream:
+            stream.write(sealed(pickle.dumps(content)))
+
+    def _load_data(self, name: str) -> Any:
+        content = self._content(Path(self._data_path(name)))
+        return None if content is None else pickle.loads(content)
+
+    def _save_data(self, name: str, data: Any) -> None:
+        with self._open_for_write(self._data_path(name)) as stream:
+            stream.write(sealed(self._dump(data)))
+
+    @staticmethod
+    def _content(path: Path) -> bytes | None:
+        try:
+            return unsealed(path.read_bytes())
+        except OSError:
+            return None
+
+
+class CheckedCache(FunctionCache):  # type: ignore[misc]
+    """The cache of one function, in `CheckedFiles`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = CheckedFiles(self._cache_path, self._impl.filename_base, stamp)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code on disk where that is possible."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            self.disable()
+            warn_once(f"{self._cache_path} cannot be written ({error.strerror or error})")
+
+
+_told = threading.Event()
+
+
+def warn_once(cause: str) -> None:
+    """Warn that compiled code is not kept, the first time.
+
+    Warns
+    -----
+    KernelWeaveWarning
+        With the cause and what to set.
+    """
+    if _told.is_set():
+        return
+    _told.set()
+    warnings.warn(
+        f"compiled code is not kept for the next process, which starts slower: {cause}; set "
+        "NUMBA_CACHE_DIR to a folder that can be written",
+        KernelWeaveWarning,
+        stacklevel=3,
+    )
+
+
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return numba's ``njit`` with a cache that survives damage.
+
+    Parameters
+    ----------
+    **options
+        Of ``numba.njit``; ``cache=True`` keeps the compiled code on disk.
+
+    Returns
+    -------
+    callable
+        A decorator.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.compiled import njit
+    >>> @njit(cache=False, nogil=True)
+    ... def half(x):
+    ...     return 0.5 * x
+    >>> half(3.0)
+    1.5
+    """
+    cache = options.pop("cache", False)
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        compiled = numba.njit(**options)(function)
+        if cache and not numba.config.DISABLE_JIT:
+            compiled._cache = _cache_of(function)
+        return compiled
+
+    return decorate
+
+
+def _cache_of(function: Callable[..., Any]) -> Any:
+    try:
+        return CheckedCache(function)
+    except RuntimeError:
+        warn_once("neither NUMBA_CACHE_DIR nor __pycache__ nor the user's cache can be written")
+        return NullCache()

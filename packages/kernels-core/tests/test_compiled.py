@@ -1,0 +1,119 @@
+"""Compiled code on disk that is damaged, stale or cannot be written."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numba
+import pytest
+from kernelweave.kernels_core import KernelWeaveWarning, compiled
+
+SOURCE = """
+from kernelweave.kernels_core.compiled import njit
+
+@njit(cache=True, nogil=True)
+def half(x):
+    return 0.5 * x
+
+@njit(cache=True)
+def quarter(x):
+    return half(half(x))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "_njit_quarter.py"
+    path.write_text(SOURCE)
+    # an index is for the source of its time
+    os.utime(path, (1e9, 1e9))
+    return tmp_path
+
+
+def load(folder: Path) -> ModuleType:
+    """Return the module as a new process would see it."""
+    spec = importlib.util.spec_from_file_location("_njit_quarter", folder / "_njit_quarter.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def hits(folder: Path) -> int:
+    """Return how many compiled functions came from disk; the answer must be right."""
+    module = load(folder)
+    assert module.quarter(3.0) == 0.75
+    return int(sum(module.quarter.stats.cache_hits.values()))
+
+
+def test_sealed_bytes() -> None:
+    assert compiled.unsealed(compiled.sealed(b"code")) == b"code"
+    for damaged in (b"", b"code", compiled.sealed(b"code")[:-1], compiled.sealed(b"code") + b"x"):
+        assert compiled.unsealed(damaged) is None
+
+
+def test_sound_code_is_found_again(folder: Path) -> None:
+    assert hits(folder) == 0
+    assert hits(folder) == 1
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("how", ["emptied", "cut", "flipped", "foreign", "gone"])
+def test_damaged_code_is_compiled_again(folder: Path, suffix: str, how: str) -> None:
+    hits(folder)
+    files = list((folder / "cache").rglob(f"*{suffix}"))
+    assert files
+    for path in files:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 4
+        spoilt = {"emptied": b"", "cut": content[:-1], "flipped": content, "foreign": b"\x80\x04N."}
+        if how == "gone":
+            path.unlink()
+        else:
+            path.write_bytes(spoilt[how])
+    assert hits(folder) == 0
+    assert hits(folder) == 1
+
+
+def test_a_changed_source_is_compiled_again(folder: Path) -> None:
+    hits(folder)
+    path = folder / "_njit_quarter.py"
+    path.write_text(SOURCE.replace("half(half(x))", "0.25 * x"))
+    assert hits(folder) == 0
+
+
+def test_a_folder_that_fills_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that cannot be written is used all the same, and said once."""
+    module = load(folder)
+    monkeypatch.setattr(compiled, "_told", type(compiled._told)())
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(compiled.CheckedFiles, "_save_data", full)
+    with pytest.warns(KernelWeaveWarning, match="No space left") as given:
+        assert module.quarter(3.0) == 0.75
+    assert len(given) == 1
+
+
+def test_no_folder_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where numba itself fails at import."""
+    monkeypatch.setattr(numba.config, "CACHE_LOCATOR_CLASSES", "UserProvidedCacheLocator")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder / "_njit_quarter.py" / "no"))
+    monkeypatch.setattr(compiled, "_told", type(compiled._told)())
+    with pytest.warns(KernelWeaveWarning, match="NUMBA_CACHE_DIR") as given:
+        module = load(folder)
+    assert len(given) == 1
+    assert module.quarter(3.0) == 0.75
+
+
+def test_without_a_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
+    assert load(folder).quarter(3.0) == 0.75
+    assert "_njit_quarter" not in sys.modules
