@@ -13,12 +13,6 @@ from expectations import Fault
 from sample_faults import sound
 from subjects import Subject, algorithm_subjects, estimators
 
-# numbers that these algorithms square once more than the others; they warn and go on
-LEFT = {
-    ("KernelLearningClassifier[tkl-apd]", "C = 1e+300"): "moments overflow",
-    ("KernelLearningRegressor[tkl-apd]", "C = 1e+300"): "moments overflow",
-    ("KernelLearningRegressor[tkl-interior-point]", "C = 1e+300"): "moments overflow",
-}
 FEW = ("a NaN in X", "no sample", "X times 1e200", "C = 1e+300", "conflicting", "read-only")
 
 
@@ -36,20 +30,12 @@ def cells(subjects: list[Subject], *, light: bool) -> list[Any]:
             subject,
             subject.expects(fault),
             id=f"{subject.name}: {fault.name}",
-            marks=marks(subject, fault, light),
+            marks=() if light or any(word in fault.name for word in FEW) else pytest.mark.slow,
         )
         for subject in subjects
         for fault in FAULTS
         if subject.takes(fault)
     ]
-
-
-def marks(subject: Subject, fault: Fault, light: bool) -> list[Any]:
-    reason = LEFT.get((subject.name, fault.name))
-    left = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
-    if light or any(word in fault.name for word in FEW):
-        return left
-    return [pytest.mark.slow, *left]
 
 
 def check(subject: Subject, fault: Fault) -> None:

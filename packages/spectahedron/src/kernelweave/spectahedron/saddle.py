@@ -156,10 +156,13 @@ class SaddleOracle:
         return self._gram(P)
 
     def feasible(self, direction: FloatArray) -> npt.NDArray[np.float64]:
-        """Return the largest multiple of rows that sum to 0 within C, both signs alike."""
+        """Return the largest multiple of rows that sum to 0 within C, both signs alike.
+
+        No entry is so large that products of two overflow.
+        """
         weight = self.problem.sample_weight
         caps = self.learner.C * np.ones(self.problem.n_samples)
-        caps = caps if weight is None else caps * np.asarray(weight)
+        caps = np.minimum(LARGEST, caps if weight is None else caps * np.asarray(weight))
         rows = np.array(direction, dtype=np.float64)
         for row in rows:
             used = row != 0.0

@@ -168,7 +168,7 @@ class InteriorPoint:
         best_gap = min(gap, best_gap)
         # a wide gap far from the end may pause; a narrow one that grows is rounding
         near = gap < 1e-3 * abs(upper) or best_gap < 1e-3 * abs(upper)
-        done = (near and idle >= _MOST_IDLE) or at.total() < _SMALLEST * (1.0 + abs(upper))
+        done = (near and idle >= _MOST_IDLE) or at.total() < _SMALLEST * (1.0 + lower)
         S = at.S / np.trace(at.S)
         return InteriorState(at, K, S, solution, direction, upper, lower, best_gap, idle, done)
 

@@ -132,7 +132,7 @@ class Variables:
 
 
 def start(parts: Parts, K: FloatArray, half_moment: Any, order: int) -> Variables:
-    """Return the first point: S = I/p, small v, multipliers of the size of the gain.
+    """Return the first point: S = I/p, small v, and equal products v z = t w.
 
     Parameters
     ----------
@@ -149,9 +149,11 @@ def start(parts: Parts, K: FloatArray, half_moment: Any, order: int) -> Variable
     v = np.minimum(0.5 * parts.cap, reach / diagonal)
     M = half_moment(parts.signed(v))
     z = np.full_like(v, reach)
+    t = parts.cap - v
+    w = z * (v / t)
     mean = float((v * z).mean())
     multiplier = max(1.5 * float(eigvalsh(M)[-1]), order * mean)
     Z = -M
     Z.flat[:: order + 1] += multiplier
     S = np.eye(order) / order
-    return Variables(v, parts.cap - v, z, z.copy(), np.zeros(parts.n_tasks), S, Z, multiplier)
+    return Variables(v, t, z, w, np.zeros(parts.n_tasks), S, Z, multiplier)
