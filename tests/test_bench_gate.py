@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,11 @@ def test_a_steeper_growth_is_caught(spec: AlgorithmSpec, monkeypatch: pytest.Mon
     assert not exponents.growth(spec, sizes).is_too_steep
     monkeypatch.setattr(Slowed, "waste_powers", True)
     assert exponents.growth(spec, sizes).is_too_steep
+
+
+def test_an_algorithm_for_few_samples_is_measured_at_few(spec: AlgorithmSpec) -> None:
+    assert exponents.sizes_for(spec) == exponents.SIZES
+    assert exponents.sizes_for(replace(spec, max_samples=60)) == (15, 20, 30)
 
 
 def test_what_only_one_commit_has_is_no_regression() -> None:

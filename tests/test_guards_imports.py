@@ -21,7 +21,7 @@ ALLOWED = {
     "spectahedron": {"kernels-core", "qp-smo"},
     "mkl-sparse": {"kernels-core", "qp-smo"},
     "vv-rkhs": {"kernels-core", "qp-smo", "spectahedron"},
-    "relaxations": {"kernels-core", "qp-smo", "mkl-sparse"},
+    "relaxations": {"kernels-core", "qp-smo", "mkl-sparse", "spectahedron"},
 }
 HEAVY = ("numba", "sklearn", "cvxpy", "matplotlib", "scipy", "pandas", "libsvm", "skops")
 # import name -> distribution, where no installed distribution says so

@@ -59,11 +59,19 @@ def slope(sizes: Sequence[float], costs: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
 
 
-def growth(spec: AlgorithmSpec, sizes: Sequence[int] = SIZES) -> Growth:
+def sizes_for(spec: AlgorithmSpec) -> tuple[int, ...]:
+    """Return the numbers of samples to measure at: `SIZES`, or less where fewer are taken."""
+    if spec.max_samples is None or spec.max_samples >= max(SIZES):
+        return SIZES
+    return tuple(spec.max_samples // part for part in (4, 3, 2))
+
+
+def growth(spec: AlgorithmSpec, sizes: Sequence[int] | None = None) -> Growth:
     """Fit the exponent of some iterations on the first problem that the algorithm accepts.
 
     Small samples hide the highest power behind what does not grow, so that the fitted exponent is
     a lower estimate: only one above the declared is held against an algorithm.
     """
-    costs = [seconds(spec, next(iter(small_problems(spec, m)))) for m in sizes]
-    return Growth(spec.name, slope(sizes, costs), float(spec.scaling["m"]))
+    chosen = sizes_for(spec) if sizes is None else sizes
+    costs = [seconds(spec, next(iter(small_problems(spec, m)))) for m in chosen]
+    return Growth(spec.name, slope(chosen, costs), float(spec.scaling["m"]))

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from kernelweave.relaxations import model
+from kernelweave.relaxations import conic
 
 SCRIPT = """
 import json, sys
@@ -60,8 +60,8 @@ def test_the_licence_is_asked_for_only_by_name(problem, monkeypatch):
     from kernelweave.relaxations import lower_bound
 
     grams, y, _ = problem
-    monkeypatch.setattr(model, "mosek_licence", lambda: "none here")
-    original = model.cvxpy()
+    monkeypatch.setattr(conic, "mosek_licence", lambda: "none here")
+    original = conic.cvxpy()
     monkeypatch.setattr(original, "installed_solvers", lambda: ["MOSEK", "CLARABEL", "SCS"])
     assert lower_bound(grams, y, C=1.0, lam=1.0, k0=1, relaxation="soc").bound > 0
     with pytest.raises(RuntimeError, match="none here"):

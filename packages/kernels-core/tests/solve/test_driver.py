@@ -60,13 +60,14 @@ class Stuck(Halving):
         return Status.STALLED if state["k"] == 2 else None
 
 
-def spec(cls: str = "Halving") -> AlgorithmSpec:
+def spec(cls: str = "Halving", max_samples: int | None = None) -> AlgorithmSpec:
     new = AlgorithmSpec(
         name="halving",
         target="builtins:object",
         accepts=(("f", "l", "c"),),
         tasks=("regression",),
         summary="halves",
+        max_samples=max_samples,
     )
     loaded = {"Halving": Halving, "Slow": Slow, "Stuck": Stuck}[cls]
     object.__setattr__(new, "load", lambda: loaded)
@@ -145,6 +146,14 @@ def test_a_problem_it_does_not_solve_is_refused_before_work(problem: Problem) ->
     other = Problem(Part("other"), Part("l"), Part("c"), problem.X, problem.y)
     with pytest.raises(UnsupportedProblemError, match=r"\(f, l, c\), got \(other, l, c\)"):
         solve(other, spec())
+
+
+def test_more_samples_than_it_takes_are_refused_before_work(problem: Problem) -> None:
+    assert solve(problem, spec(max_samples=3)).status is Status.CONVERGED
+    with pytest.raises(UnsupportedProblemError, match="halving takes at most 2 samples, got 3"):
+        solve(problem, spec(max_samples=2))
+    with pytest.raises(ValueError, match="max_samples must be None or positive, got 0"):
+        spec(max_samples=0)
 
 
 @pytest.mark.parametrize(

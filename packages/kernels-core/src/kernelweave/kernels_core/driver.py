@@ -69,6 +69,11 @@ def check_accepts(spec: AlgorithmSpec, problem: Problem) -> None:
     UnsupportedProblemError
         Naming who, what is required and what was given.
     """
+    if spec.max_samples is not None and problem.n_samples > spec.max_samples:
+        raise UnsupportedProblemError(
+            f"{spec.name} takes at most {spec.max_samples} samples, got {problem.n_samples}: "
+            "choose another algorithm or fit fewer"
+        )
     if spec.accepts_triple(problem.triple):
         return
     have = dict(zip(("family", "learner", "constraint"), problem.triple, strict=True))

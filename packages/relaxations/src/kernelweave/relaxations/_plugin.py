@@ -8,6 +8,12 @@ from kernelweave.kernels_core import AlgorithmSpec, TableSpec, hookimpl
 
 _TRIPLES = tuple(("dictionary", learner, "sparse-simplex") for learner in ("svc", "svr"))
 
+_MATRICES = tuple(
+    (family, learner, "spectahedron")
+    for family in ("tessellated", "polynomial")
+    for learner in ("svc", "svr")
+)
+
 _TABLES = {
     2: ("accuracy", "test accuracy of Algorithm 1, of proved optima and of tuned optima"),
     3: ("sparsity", "kernels that they use"),
@@ -32,6 +38,18 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             paper="Bertsimas, Iglesias and Johnson 2025, problem (4)",
             summary="certified global optimum: cutting planes, then branch and bound on supports",
             scaling={"m": 2.3, "q": 1.5},
+        )
+    )
+    register(
+        AlgorithmSpec(
+            name="tkl-sdp",
+            target="kernelweave.relaxations.semidefinite:SemidefiniteProgram",
+            accepts=_MATRICES,
+            tasks=("classification", "regression"),
+            paper="Lanckriet, Cristianini, Bartlett, El Ghaoui and Jordan 2004, generalised",
+            summary="one semidefinite program, at most 100 samples: a reproduction, slow",
+            scaling={"m": 3.8, "n_P": 2.0},
+            max_samples=100,
         )
     )
 

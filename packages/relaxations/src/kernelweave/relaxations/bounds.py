@@ -16,23 +16,22 @@ from kernelweave.qp_smo.saddle import (
     Learner,
     SaddleOracle,
     SaddleSearch,
-    as_learner,
     deadline_of,
     lower_bound_from,
     run_search,
 )
 from numpy.typing import ArrayLike, NDArray
 
+from .conic import solve_conic
+from .epigraph import Epigraph
 from .model import (
-    Model,
-    SparseProblem,
     base_model,
     couple_diagonal,
     couple_matrix,
     couple_pairs,
     couple_vectors,
-    solve_model,
 )
+from .sparse_problem import SparseProblem, as_problem
 from .splits import forms_by_pairs, forms_by_vectors
 
 FloatArray = NDArray[np.float64]
@@ -70,27 +69,6 @@ class Bound:
     solver: str
     seconds: float
     n_svm_solves: int = 0
-
-
-def as_problem(
-    grams: Any,
-    y: Any,
-    *,
-    C: float | None,
-    lam: float,
-    k0: int,
-    learner: Learner | None = None,
-    sample_weight: ArrayLike | None = None,
-    check: bool = True,
-) -> SparseProblem:
-    """Check and gather what every relaxation needs."""
-    stack = grams if isinstance(grams, GramStack) else GramStack(grams, check=check)
-    targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
-    if targets.shape[1] != stack.n_samples:
-        raise ValueError(f"y must have {stack.n_samples} samples, got shape {np.shape(y)}")
-    k0 = KSupport(lam, k0).on(len(stack)).capacity
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    return SparseProblem(stack, targets, as_learner(C, learner), float(lam), k0, weight)
 
 
 def lower_bound(
@@ -260,8 +238,8 @@ def _conic(
     problem: SparseProblem, name: str, solver: str | None, couple: Any, vectors: FloatArray | None
 ) -> Bound:
     model = base_model(problem, couple)
-    value, seconds = solve_model(model, solver)
-    bound = _proven(problem, model, name, vectors)
+    value, seconds = solve_conic(model.problem, solver)
+    bound = _proven(problem, model.learner, name, vectors)
     weights = np.maximum(np.asarray(model.weights.value, dtype=np.float64), 0.0)
     scale = max(abs(value), abs(bound))
     return Bound(
@@ -275,19 +253,21 @@ def _conic(
     )
 
 
-def _proven(problem: SparseProblem, model: Model, name: str, vectors: FloatArray | None) -> float:
+def _proven(
+    problem: SparseProblem, learner: Epigraph, name: str, vectors: FloatArray | None
+) -> float:
     """Return the bound of the solver's multipliers, evaluated here."""
     kappa, forms = 0.0, np.zeros(len(problem.grams))
-    for t, (box, raw) in enumerate(zip(problem.boxes(), model.dual_points(), strict=True)):
+    for t, (box, raw) in enumerate(zip(problem.boxes(), learner.dual_points(), strict=True)):
         u = to_grid(starting_point(raw, box.lower, box.upper), box.lower, box.upper).u
         terms = np.append(box.p * u, -box.epsilon * np.abs(u))
         kappa += float(terms.sum()) - 4.0 * u.size * _UNIT * float(np.abs(terms).sum())
         if name in ("full-sdp", "soc-diagonal"):
             forms += problem.grams.quadratic_forms(u)
         elif vectors is not None:
-            forms += _split_by_vectors(problem, model.coupling[t][0], vectors, u)
+            forms += _split_by_vectors(problem, learner.coupling[t][0], vectors, u)
         else:
-            forms += _split_by_pairs(problem, model.coupling[t][0], u)
+            forms += _split_by_pairs(problem, learner.coupling[t][0], u)
     penalty = KSupport(problem.lam, problem.k0).on(len(problem.grams))
     return lower_bound_from(np.array([kappa]), 0.5 * forms[None, :], np.ones(1), penalty)
 

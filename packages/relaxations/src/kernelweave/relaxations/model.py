@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-import time
-import warnings
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from kernelweave.qp_smo.saddle import GramStack, Learner
+from kernelweave.qp_smo.saddle import Learner
 from numpy.typing import NDArray
 
+from .conic import cvxpy
+from .epigraph import Epigraph, epigraph, schur
+from .sparse_problem import SparseProblem, as_problem
+
 FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class SparseProblem:
-    """``min over sparse β of Σₜ max κ(uₜ) − ½uₜᵀK(β)uₜ + λ‖β‖²`` as data.
-
-    Attributes
-    ----------
-    grams : GramStack
-    targets : ndarray of shape (t, n)
-    learner : Learner
-    lam : float
-    k0 : int
-    sample_weight : ndarray of shape (n,) or None
-    """
-
-    grams: GramStack
-    targets: FloatArray
-    learner: Learner
-    lam: float
-    k0: int
-    sample_weight: FloatArray | None = None
-
-    def boxes(self) -> list[Any]:
-        """Return the box problem of each task: p, lower, upper and ε of its dual."""
-        K = self.grams.matrices[0]
-        return [self.learner.problem(K, y, self.sample_weight) for y in self.targets]
 
 
 @dataclass
@@ -51,47 +25,14 @@ class Model:
     problem : cvxpy.Problem
     weights, shares : cvxpy.Variable
         β and z.
-    thetas, functions : list of cvxpy.Variable
-        θ and γ = f of each task; the maximum over uₜ is bounded below through ``½θₜ``.
-    above, below : list of cvxpy constraints
-        ``σ⁺ ≥ p − f − b − ε`` and ``σ⁻ ≥ f + b − p − ε``, whose multipliers make u.
-    coupling : list of cvxpy constraints
-        What ties θ, f and β, per task.
+    learner : Epigraph
+        θ, f and the constraints of each task.
     """
 
     problem: Any
     weights: Any
     shares: Any
-    thetas: list[Any]
-    functions: list[Any]
-    above: list[Any]
-    below: list[Any]
-    coupling: list[Any]
-
-    def dual_points(self) -> list[FloatArray]:
-        """Return u of each task, nearly feasible, shape (n,) each."""
-        return [
-            np.asarray(up.dual_value) - np.asarray(down.dual_value)
-            for up, down in zip(self.above, self.below, strict=True)
-        ]
-
-
-def cvxpy() -> Any:
-    """Import cvxpy.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed; the message says how to go on.
-    """
-    try:
-        import cvxpy as cp
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            "this relaxation needs cvxpy: pip install cvxpy clarabel, or use relaxation='saddle', "
-            "which has the value of 'full-sdp' and needs neither"
-        ) from error
-    return cp
+    learner: Epigraph
 
 
 def base_model(problem: SparseProblem, couple: Any, *, integer: bool = False) -> Model:
@@ -106,7 +47,7 @@ def base_model(problem: SparseProblem, couple: Any, *, integer: bool = False) ->
         Whether z is 0 or 1 (problem (13)) or between them.
     """
     cp = cvxpy()
-    n, q = problem.grams.n_samples, len(problem.grams)
+    q = len(problem.grams)
     beta = cp.Variable(q, nonneg=True)
     z = cp.Variable(q, boolean=True) if integer else cp.Variable(q, nonneg=True)
     omega = cp.Variable(q, nonneg=True)
@@ -114,24 +55,10 @@ def base_model(problem: SparseProblem, couple: Any, *, integer: bool = False) ->
     if not integer:
         constraints.append(z <= 1)
     constraints.append(cp.SOC(z + omega, cp.vstack([2 * beta, z - omega]), axis=0))
-    cost = problem.lam * cp.sum(omega)
-    model = Model(None, beta, z, [], [], [], [], [])
-    for box in problem.boxes():
-        theta, intercept = cp.Variable(), cp.Variable()
-        f = cp.Variable(n)
-        up, down = cp.Variable(n, nonneg=True), cp.Variable(n, nonneg=True)
-        above = up >= box.p - f - intercept - box.epsilon
-        below = down >= f + intercept - box.p - box.epsilon
-        tie = couple(theta, f, beta)
-        constraints += [above, below, *tie]
-        cost = cost + box.upper @ up - box.lower @ down + 0.5 * theta
-        model.thetas.append(theta)
-        model.functions.append(f)
-        model.above.append(above)
-        model.below.append(below)
-        model.coupling.append(tie)
-    model.problem = cp.Problem(cp.Minimize(cost), constraints)
-    return model
+    learner = epigraph(problem.boxes(), lambda theta, f: couple(theta, f, beta))
+    cost = problem.lam * cp.sum(omega) + learner.cost
+    whole = cp.Problem(cp.Minimize(cost), [*constraints, *learner.constraints])
+    return Model(whole, beta, z, learner)
 
 
 def couple_vectors(vectors: FloatArray, forms: FloatArray) -> Any:
@@ -178,15 +105,10 @@ def couple_diagonal(basis: FloatArray, diagonals: FloatArray) -> Any:
 
 def couple_matrix(problem: SparseProblem) -> Any:
     """Return the tie ``[θ fᵀ; f K(β)] ⪰ 0``, a linear matrix inequality in n + q + 2 unknowns."""
-    cp = cvxpy()
     grams = [np.asarray(K, dtype=np.float64) for K in problem.grams.matrices]
 
     def couple(theta: Any, f: Any, beta: Any) -> list[Any]:
-        n = problem.grams.n_samples
-        combined = sum(beta[j] * K for j, K in enumerate(grams))
-        column = cp.reshape(f, (n, 1), order="F")
-        corner = cp.reshape(theta, (1, 1), order="F")
-        return [cp.bmat([[corner, column.T], [column, combined]]) >> 0]
+        return [schur(theta, f, sum(beta[j] * K for j, K in enumerate(grams)))]
 
     return couple
 
@@ -227,52 +149,6 @@ def couple_pairs(problem: SparseProblem) -> Any:
     return couple
 
 
-@cache
-def mosek_licence() -> str:
-    """Return "" where MOSEK has a licence, else what it says; asked for once a process."""
-    try:
-        import mosek
-    except ImportError as error:
-        return str(error)
-    try:
-        with mosek.Env() as env:
-            env.checkoutlicense(mosek.feature.pton)
-    except mosek.Error as error:
-        return str(error).strip()
-    return ""
-
-
-def solve_model(model: Model, solver: str | None) -> tuple[float, float]:
-    """Solve by the named solver; return the value and the seconds.
-
-    Raises
-    ------
-    ValueError
-        If the solver is not installed; the message lists those that are.
-    RuntimeError
-        If it finds no solution, or is MOSEK and has no licence.
-    """
-    cp = cvxpy()
-    name = "CLARABEL" if solver is None else solver.upper()
-    installed = cp.installed_solvers()
-    if name not in installed:
-        raise ValueError(f"solver={solver!r} is not installed: choose one of {installed}")
-    if name == "MOSEK" and mosek_licence():
-        raise RuntimeError(
-            f"MOSEK has no licence ({mosek_licence()}): leave solver=None for CLARABEL"
-        )
-    started = time.perf_counter()
-    with warnings.catch_warnings():
-        # the value is no proof in any case: the bound is computed from the multipliers
-        warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
-        # the only backend for arrays of matrices; cvxpy would choose it with a warning
-        value = model.problem.solve(solver=getattr(cp, name, name), canon_backend="SCIPY")
-    seconds = time.perf_counter() - started
-    if model.problem.status not in ("optimal", "optimal_inaccurate"):
-        raise RuntimeError(f"{name} stopped with status {model.problem.status!r}: try another")
-    return float(value), seconds
-
-
 def misdp(
     grams: Any,
     y: Any,
@@ -311,7 +187,5 @@ def misdp(
     >>> model.problem.is_mixed_integer()
     True
     """
-    from .bounds import as_problem
-
     problem = as_problem(grams, y, C=C, lam=lam, k0=k0, learner=learner)
     return base_model(problem, couple_matrix(problem), integer=True)

@@ -78,12 +78,15 @@ class AlgorithmSpec(ComponentSpec):
     scaling : mapping of str to float
         Declared growth exponents, e.g. ``{"m": 2.3, "n_P": 2.0}``: ``m`` samples, ``q`` kernels,
         ``n_P`` the side of P, ``n_outputs``. ``nox -s bench-gate`` fits the one in m.
+    max_samples : int, optional
+        The most samples it takes; `solve` refuses more before any work.
     """
 
     accepts: tuple[tuple[str, str, str], ...]
     tasks: tuple[str, ...]
     paper: str = ""
     scaling: Mapping[str, float] = field(default_factory=dict)
+    max_samples: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,6 +96,8 @@ class AlgorithmSpec(ComponentSpec):
             )
         if not self.tasks or any(task not in TASKS for task in self.tasks):
             raise ValueError(f"tasks must be taken from {TASKS}, got {self.tasks!r}")
+        if self.max_samples is not None and self.max_samples < 1:
+            raise ValueError(f"max_samples must be None or positive, got {self.max_samples!r}")
 
     @property
     def family(self) -> str:

@@ -1,0 +1,95 @@
+"""The learner's part of a conic program: what its losses cost, and where its dual is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .conic import cvxpy
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass
+class Epigraph:
+    """``Σₜ (Σ losses + ½θₜ)``, where θₜ ≥ fₜᵀ K⁻¹ fₜ is left to the ties.
+
+    Attributes
+    ----------
+    cost : cvxpy expression
+    constraints : list of cvxpy constraints
+        All of them, the ties included.
+    thetas, functions : list of cvxpy.Variable
+        θ and the function values f of each task; the maximum over uₜ is bounded below through
+        ``½θₜ``.
+    above, below : list of cvxpy constraints
+        ``σ⁺ ≥ p − f − b − ε`` and ``σ⁻ ≥ f + b − p − ε``, whose multipliers make u.
+    coupling : list of list of cvxpy constraints
+        What ties θ, f and the kernel, per task.
+    """
+
+    cost: Any = 0.0
+    constraints: list[Any] = field(default_factory=list)
+    thetas: list[Any] = field(default_factory=list)
+    functions: list[Any] = field(default_factory=list)
+    above: list[Any] = field(default_factory=list)
+    below: list[Any] = field(default_factory=list)
+    coupling: list[list[Any]] = field(default_factory=list)
+
+    def dual_points(self) -> list[FloatArray]:
+        """Return u of each task, nearly feasible, shape (n,) each."""
+        return [
+            np.asarray(up.dual_value) - np.asarray(down.dual_value)
+            for up, down in zip(self.above, self.below, strict=True)
+        ]
+
+
+def epigraph(boxes: Iterable[Any], couple: Callable[[Any, Any], list[Any]]) -> Epigraph:
+    """State the losses of every task, with a free intercept each.
+
+    Parameters
+    ----------
+    boxes : iterable of BoxProblem
+        p, lower, upper and ε of each task's dual.
+    couple : callable
+        ``couple(theta, f)`` returns the constraints of one task.
+
+    Returns
+    -------
+    Epigraph
+    """
+    cp = cvxpy()
+    whole = Epigraph()
+    for box in boxes:
+        n = len(box.p)
+        theta, intercept, f = cp.Variable(), cp.Variable(), cp.Variable(n)
+        up, down = cp.Variable(n, nonneg=True), cp.Variable(n, nonneg=True)
+        above = up >= box.p - f - intercept - box.epsilon
+        below = down >= f + intercept - box.p - box.epsilon
+        tie = couple(theta, f)
+        whole.constraints += [above, below, *tie]
+        whole.cost = whole.cost + box.upper @ up - box.lower @ down + 0.5 * theta
+        whole.thetas.append(theta)
+        whole.functions.append(f)
+        whole.above.append(above)
+        whole.below.append(below)
+        whole.coupling.append(tie)
+    return whole
+
+
+def schur(theta: Any, f: Any, K: Any) -> Any:
+    """Return ``[θ fᵀ; f K] ⪰ 0``, which says θ ≥ fᵀ K⁺ f and f in the range of K.
+
+    Parameters
+    ----------
+    theta, f, K : cvxpy expressions of shape (), (n,) and (n, n)
+    """
+    cp = cvxpy()
+    n = f.shape[0]
+    column = cp.reshape(f, (n, 1), order="F")
+    corner = cp.reshape(theta, (1, 1), order="F")
+    return cp.bmat([[corner, column.T], [column, K]]) >> 0

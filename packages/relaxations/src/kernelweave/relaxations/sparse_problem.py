@@ -1,0 +1,66 @@
+"""Sparse multiple kernel learning as data: Gram matrices, targets, learner and penalty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from kernelweave.qp_smo.saddle import GramStack, KSupport, Learner, as_learner
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SparseProblem:
+    """``min over sparse β of Σₜ max κ(uₜ) − ½uₜᵀK(β)uₜ + λ‖β‖²`` as data.
+
+    Attributes
+    ----------
+    grams : GramStack
+    targets : ndarray of shape (t, n)
+    learner : Learner
+    lam : float
+    k0 : int
+    sample_weight : ndarray of shape (n,) or None
+    """
+
+    grams: GramStack
+    targets: FloatArray
+    learner: Learner
+    lam: float
+    k0: int
+    sample_weight: FloatArray | None = None
+
+    def boxes(self) -> list[Any]:
+        """Return the box problem of each task: p, lower, upper and ε of its dual."""
+        K = self.grams.matrices[0]
+        return [self.learner.problem(K, y, self.sample_weight) for y in self.targets]
+
+
+def as_problem(
+    grams: Any,
+    y: Any,
+    *,
+    C: float | None,
+    lam: float,
+    k0: int,
+    learner: Learner | None = None,
+    sample_weight: ArrayLike | None = None,
+    check: bool = True,
+) -> SparseProblem:
+    """Check and gather what every relaxation needs.
+
+    Raises
+    ------
+    ValueError
+        If the number of targets does not fit the Gram matrices, or λ or k₀ is out of range.
+    """
+    stack = grams if isinstance(grams, GramStack) else GramStack(grams, check=check)
+    targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
+    if targets.shape[1] != stack.n_samples:
+        raise ValueError(f"y must have {stack.n_samples} samples, got shape {np.shape(y)}")
+    k0 = KSupport(lam, k0).on(len(stack)).capacity
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    return SparseProblem(stack, targets, as_learner(C, learner), float(lam), k0, weight)
