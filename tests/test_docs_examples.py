@@ -25,6 +25,10 @@ GENERATED = {"_build", "api", "auto_examples"}
 PAGES = sorted(
     path for path in DOCS.rglob("*.md") if not GENERATED & set(path.relative_to(DOCS).parts)
 )
+READMES = [
+    ROOT / "README.md",
+    *sorted(member.folder / "README.md" for member in members().values()),
+]
 GALLERY = sorted((DOCS / "gallery").glob("plot_*.py"))
 # what a reader types that a test must not: it installs, or drives the tests themselves
 NOT_RUN = re.compile(r"^(python3 -m venv|\.venv/bin/|pip install|nox|kernelweave demo)")
@@ -89,6 +93,12 @@ def named(path: Path) -> str:
 )
 @pytest.mark.usefixtures("alone")
 def test_python_runs(path: Path) -> None:
+    assert run_python(path) > 0
+
+
+@pytest.mark.parametrize("path", READMES, ids=lambda path: path.parent.name)
+@pytest.mark.usefixtures("alone")
+def test_readme_runs(path: Path) -> None:
     assert run_python(path) > 0
 
 
