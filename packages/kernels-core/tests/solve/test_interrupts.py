@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
+import time
 
 import pytest
-from kernelweave.kernels_core import interrupts
+from kernelweave.kernels_core import clock, interrupts
 
 
 class Deaf:
@@ -43,6 +45,56 @@ def test_a_plain_interrupt_is_raised_once():
     with pytest.raises(KeyboardInterrupt), interrupts.kept():
         signal.raise_signal(signal.SIGINT)
     interrupts.check()
+
+
+def test_the_first_makes_the_deadline_pass() -> None:
+    with interrupts.kept():
+        assert not clock.passed(time.monotonic() + 100.0)
+        signal.raise_signal(signal.SIGINT)
+        assert interrupts.asked()
+        assert clock.remaining() == 0.0
+        assert clock.passed(time.monotonic() + 100.0)
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+    assert not interrupts.asked()
+    assert clock.remaining() == math.inf
+
+
+def test_the_second_is_raised_at_once() -> None:
+    with interrupts.kept():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+
+
+def sleep_long() -> None:
+    started = time.monotonic()
+    while time.monotonic() < started + 60.0:
+        time.sleep(0.05)
+
+
+def test_who_does_not_look_at_the_clock_is_stopped_all_the_same() -> None:
+    with interrupts.kept():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            sleep_long()
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+    assert not interrupts._reminders
+
+
+def test_another_thread_is_not_asked() -> None:
+    seen = []
+    with interrupts.kept():
+        signal.raise_signal(signal.SIGINT)
+        thread = threading.Thread(target=lambda: seen.append(clock.remaining()))
+        thread.start()
+        thread.join()
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+    assert seen == [math.inf]
 
 
 def test_a_handler_of_the_program_stays():

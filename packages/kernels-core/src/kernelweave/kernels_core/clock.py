@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from . import interrupts
+
 _deadline: ContextVar[float] = ContextVar("kernelweave_deadline", default=math.inf)
 
 
@@ -26,5 +28,13 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 
 def remaining() -> float:
-    """Return the seconds left before the deadline (``inf`` without one, never negative)."""
-    return max(0.0, _deadline.get() - time.monotonic())
+    """Return the seconds left before the deadline (``inf`` without one, never negative).
+
+    None are left after a Ctrl-C.
+    """
+    return 0.0 if interrupts.asked() else max(0.0, _deadline.get() - time.monotonic())
+
+
+def passed(moment: float) -> bool:
+    """Return whether a moment in ``time.monotonic`` has passed, or a Ctrl-C asks to end."""
+    return interrupts.asked() or time.monotonic() >= moment

@@ -247,11 +247,12 @@ def _loop(
     """Iterate until something says stop, and say what."""
     state = run.algorithm.init(problem, random_state, **params)
     while True:
-        interrupts.check()
         run.observe(state)
+        interrupts.check()
         progress = run.progress()
         if tell(progress):
             return Status.STOPPED
+        interrupts.check()
         outcome = run.outcome(state)
         if outcome is not None:
             return outcome

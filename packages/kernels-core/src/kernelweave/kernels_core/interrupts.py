@@ -1,24 +1,60 @@
-"""A Ctrl-C that cannot get lost.
+"""A Ctrl-C that ends a solve where its best point can be kept, and that cannot get lost.
 
-Python raises KeyboardInterrupt at whatever bytecode comes next. Where that is a finalizer or a
-callback, which compilers run by the thousand, the exception is printed or dropped and the program
-goes on. A solve therefore remembers that the signal came, and raises it again at its next check.
+Python raises KeyboardInterrupt at whatever bytecode comes next: amid a solver that holds a point
+worth keeping, or in a finalizer or a callback, which compilers run by the thousand, where the
+exception is printed or dropped and the program goes on. Inside a solve the first Ctrl-C therefore
+only makes the deadline pass (`asked`): every inner solve returns its best point, as at a time
+limit, and the outer loop stores it and raises. What has not returned after a second, and whoever
+presses twice, gets the plain KeyboardInterrupt.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+Handler = Callable[[int, FrameType | None], object]
+_GRACE = 1.0
 _pending = threading.Event()
 
 
+class _Reminder(threading.Thread):
+    """Repeats the signal for the main thread after each second until it is told to stop."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        while not self.over.wait(_GRACE):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+_reminders: list[_Reminder] = []
+
+
 def _remember(signum: int, frame: FrameType | None) -> None:
+    if _pending.is_set() or not hasattr(signal, "pthread_kill"):
+        _pending.set()
+        signal.default_int_handler(signum, frame)
     _pending.set()
-    signal.default_int_handler(signum, frame)
+    reminder = _Reminder()
+    _reminders.append(reminder)
+    reminder.start()
+
+
+def _forget(handler: Handler) -> None:
+    """End the reminders, and go on with a handler; a signal that comes late changes nothing."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while _reminders:
+        reminder = _reminders.pop()
+        reminder.over.set()
+        reminder.join()
+    _pending.clear()
+    signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager
@@ -43,15 +79,19 @@ def kept() -> Iterator[None]:
         yield
         check()
     finally:
-        _pending.clear()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _forget(signal.default_int_handler)
+
+
+def asked() -> bool:
+    """Return whether the solve of this thread was asked to end by a Ctrl-C.
+
+    Only the main thread is: it is the one that Python interrupts.
+    """
+    return _pending.is_set() and threading.current_thread() is threading.main_thread()
 
 
 def check() -> None:
-    """Raise the Ctrl-C that was lost, if one was.
-
-    Only the main thread raises: it is the one that Python interrupts.
-    """
-    if _pending.is_set() and threading.current_thread() is threading.main_thread():
-        _pending.clear()
+    """Raise the Ctrl-C that came, if one did, in the main thread."""
+    if asked():
+        _forget(_remember)
         raise KeyboardInterrupt

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.driver import check_limits
 from kernelweave.kernels_core.result import Status, relative_gap
 from kernelweave.qp_smo import SVC, LearnerSolution
@@ -189,7 +190,7 @@ def sparse_mkl_path(
     for C in sorted(set(Cs)):
         walk.move_to(C)
         for lam, k0 in settings:
-            if points and time.monotonic() >= walk.deadline:
+            if points and clock.passed(walk.deadline):
                 return SparseMKLPath(tuple(points))
             solve = walk.globally if algorithm == "smkl-global" else walk.by_best_response
             points.append(solve(float(lam), check_k0(k0, len(stack))))
@@ -304,7 +305,7 @@ class _Walk:
         run.evaluate()
         while run.ending is Ending.RUNNING and len(run.objectives) <= _RUN_LIMIT:
             is_proven = relative_gap(lower, run.upper) <= self.tol
-            if is_proven or time.monotonic() >= self.deadline:
+            if is_proven or clock.passed(self.deadline):
                 break
             run.step()
         return run

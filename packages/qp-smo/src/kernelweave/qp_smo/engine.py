@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from kernelweave.kernels_core import interrupts, memory
+from kernelweave.kernels_core import clock, interrupts, memory
 
 from . import _njit_newton, _njit_point
 from .bounds import Landing, land
@@ -180,7 +179,7 @@ def _smo_budget(n_samples: int) -> int:
 def _interior_pays(n_samples: int, budget: Budget) -> bool:
     """Return whether the interior point fits in the memory and the time that are left."""
     seconds = 25 * n_samples**3 / 3 / _FLOPS
-    if n_samples > _MAX_INTERIOR or time.monotonic() + seconds > budget.deadline:
+    if n_samples > _MAX_INTERIOR or clock.passed(budget.deadline - seconds):
         return False
     return required_bytes(n_samples) <= memory.limit_bytes()
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
+from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.driver import check_limits
 from kernelweave.kernels_core.result import History, Status, relative_gap
 from kernelweave.qp_smo import LearnerSolution
@@ -378,7 +379,7 @@ def _run(search: SupportSearch, root: SaddleSearch, max_nodes: int, deadline: fl
             return Status.STALLED
         if search.n_nodes >= max_nodes:
             return Status.MAX_ITER
-        if time.monotonic() >= deadline:
+        if clock.passed(deadline):
             return Status.MAX_TIME
         search.step()
     return Status.CONVERGED

@@ -18,17 +18,19 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ..clock import time_limit
 from ..config import config_context
 from ..driver import solve
 from ..memory import limit_bytes
 from ..problem import Problem
-from ..result import Certificate, Result, SolveInterrupted
+from ..result import Certificate, Result, SolveInterrupted, Status
 from .samples import Samples, merge_samples
 
 FloatArray = npt.NDArray[np.float64]
 
 _LOWER_PROOF = "a feasible dual point and a proven bound of the maximum over the kernels"
 _UPPER_PROOF = "the primal value of the learner at the learned kernel"
+_LATE_SECONDS = 1.0
 
 
 class KernelMachine(BaseEstimator):  # type: ignore[misc]
@@ -91,11 +93,16 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         self.intercept_ = intercept if len(intercept) > 1 else float(intercept[0])
 
     def _refit(self, problem: Problem, result: Result) -> Any:
-        """Solve the learner at the best kernel, for algorithms that keep no solution."""
-        K = problem.family.gram(problem.X, result.parameters)
-        return problem.learner.solve(
-            K, problem.targets, sample_weight=problem.sample_weight, tol=1e-4
-        )
+        """Solve the learner at the best kernel, for algorithms that keep no solution.
+
+        After a limit or a Ctrl-C it has a second, and its best point is good enough.
+        """
+        hurry = result.status in (Status.MAX_TIME, Status.INTERRUPTED)
+        with time_limit(_LATE_SECONDS if hurry else None):
+            K = problem.family.gram(problem.X, result.parameters)
+            return problem.learner.solve(
+                K, problem.targets, sample_weight=problem.sample_weight, tol=1e-4
+            )
 
     def _decision(self, X: Any) -> FloatArray:
         """Return K(X, X_support) · coefficients + intercept, shape (n_samples, n_tasks).

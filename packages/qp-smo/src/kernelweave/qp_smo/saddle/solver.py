@@ -203,7 +203,7 @@ def run_search(search: SaddleSearch, *, max_iter: int, deadline: float) -> Statu
         idle = idle + 1 if (search.lower, search.upper) == before else 0
         if idle >= 5:
             return Status.STALLED
-        if time.monotonic() >= deadline:
+        if clock.passed(deadline):
             return Status.MAX_TIME
     return Status.MAX_ITER
 
