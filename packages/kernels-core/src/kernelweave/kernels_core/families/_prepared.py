@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
-from . import _affine, _general, _moments, _sample_products
+from . import _affine, _affine_values, _general, _moments, _sample_products
+from ._affine_values import DecisionValues
 from ._arguments import matrix, output, rows, vector
 from ._box import Float
 from ._general import Box
@@ -297,6 +299,41 @@ class PreparedAffine(PreparedTessellated):
         out[:] = 0.0
         for v in factors:
             _affine.gram_symmetric(self._box, self._X, self._volumes, v, out, add=True)
+
+    def decision_values(self, factors: ArrayLike, W: ArrayLike) -> DecisionValues:
+        """Return ``Kwₜ`` for P = Σ vvᵀ up to a constant per task, with a proven error bound.
+
+        A tighter bound than any stored Gram matrix allows: the volume of the box, which every
+        entry of that carries, meets only sums that have cancelled. m s n (4f + 5) flops for s
+        samples with weights; nothing of the size of a Gram matrix is stored.
+
+        Parameters
+        ----------
+        factors : array-like of shape (f, n_P)
+            Rows v.
+        W : array-like of shape (m,) or (t, m)
+            The weights of each task sum to exactly 0.
+
+        Returns
+        -------
+        values, error : ndarray of shape (t, m), float64
+
+        Raises
+        ------
+        ValueError
+            If the weights of a task do not sum to 0.
+        """
+        weights = rows(W, self.n_samples)
+        for t, w in enumerate(weights):
+            if math.fsum(w) != 0.0:
+                raise ValueError(
+                    f"the weights of a task must sum to exactly 0, those of task {t} sum to "
+                    f"{math.fsum(w):.3g}"
+                )
+        chosen = np.atleast_2d(np.asarray(factors, dtype=np.float64))
+        if chosen.shape[1] != self.n_P:
+            raise ValueError(f"factors must have {self.n_P} columns, got {chosen.shape[1]}")
+        return _affine_values.decision_values(self._box, self._X, chosen, weights)
 
     def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
         """Return ``D(w) u`` without forming D; m²/2·(12n + 12) flops, samples of weight 0 free.
