@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernelweave.granger import GrangerGraph, plot_graph, plot_output_kernel, plot_weights
+from kernelweave.granger import CausalGraphDisplay, GrangerGraph, plot_output_kernel, plot_weights
 from kernelweave.granger.command import granger_command
 from kernelweave.kernels_core import commands
 from matplotlib.figure import Figure
@@ -85,12 +85,32 @@ def test_displays_draw_what_was_found() -> None:
     X[1:, 0] += 3 * X[:-1, 1]
     model = GrangerGraph(groups=["p", "p", "q"], lam=0.1, cv=None).fit(X)
     left, middle, right = Figure().subplots(1, 3)
-    plot_graph(model, left)
+    drawn = CausalGraphDisplay.from_estimator(model, ax=left)
+    assert drawn.ax_ is left
+    heaviest = max((0, 1), (1, 0), key=lambda each: model.graph_[each])
+    assert drawn.edges_[0] == (*heaviest, model.graph_[heaviest])
+    assert {text.get_text() for text in left.texts} == {"p", "q"}
+    assert len(left.patches) == len(drawn.edges_)
+    assert left.get_title() == f"{len(drawn.edges_)} heaviest edges"
     plot_weights(model, middle)
     plot_output_kernel(model, "p", right)
     assert np.asarray(middle.images[0].get_array()).shape == (2, 2)
     np.testing.assert_allclose(right.images[0].get_array(), model.output_kernels_[0])
     with pytest.raises(ValueError, match="needs p-values"):
-        plot_graph(model, left, max_p_value=0.05)
+        drawn.plot(max_p_value=0.05)
     with pytest.raises(ValueError, match="group must be one of"):
         plot_output_kernel(model, "r", right)
+    with pytest.raises(ValueError, match="shape"):
+        CausalGraphDisplay(np.eye(2), ["one"])
+
+
+def test_edges_above_a_p_value_are_left_out() -> None:
+    graph = [[0.0, 3.0, 2.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    p_values = np.full((3, 3), np.nan)
+    p_values[0, 1], p_values[0, 2], p_values[2, 0] = 0.2, 0.01, 0.02
+    drawn = CausalGraphDisplay(graph, list("abc"), p_values=p_values, n_draws=99)
+    drawn.plot(max_p_value=0.05, ax=Figure().subplots())
+    assert drawn.edges_ == [(0, 2, 2.0), (2, 0, 1.0)]
+    widths = [arrow.get_linewidth() for arrow in drawn.ax_.patches]
+    assert max(widths) == 3.5
+    assert "p ≤ 0.05 (99 draws)" in drawn.ax_.get_title()

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import History
-from kernelweave.workbench import plot_convergence, plot_gram
-from kernelweave.workbench.displays import cosine_gram, is_demo_picture, plot_gap
-from matplotlib.figure import Figure
+from kernelweave.workbench.displays import is_demo_picture
 from matplotlib.image import imread
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
@@ -76,40 +73,3 @@ def test_the_picture_of_another_demo_is_replaced_and_nothing_else(
 def test_a_data_set_with_many_features_is_refused(run: Callable, here: Path) -> None:
     assert "has 64 features, the demo takes at most 13" in run("demo", "--dataset", "digits").error
     assert list(here.iterdir()) == []
-
-
-def history(lower: list[float], upper: list[float]) -> History:
-    found = History()
-    for low, high in zip(lower, upper, strict=True):
-        found.append(lower=low, upper=high, value=high, seconds=0.0, counts={})
-    return found
-
-
-def test_convergence_shows_both_bounds_and_the_gap() -> None:
-    top, bottom = Figure().subplots(2, 1)
-    course = history([-np.inf, 1.0, 2.0], [4.0, 3.0, 2.5])
-    plot_convergence(course, top)
-    upper, lower = (line.get_ydata().tolist() for line in top.lines)
-    assert upper == [4.0, 3.0, 2.5]
-    assert lower == [1.0, 2.0]
-    plot_gap(course, 0.1, bottom)
-    assert bottom.get_yscale() == "log"
-    np.testing.assert_allclose(bottom.lines[0].get_ydata(), [2 / 3, 0.2])
-
-
-def test_gram_is_ordered_by_class() -> None:
-    K = np.outer([1.0, -1.0, 1.0], [1.0, -1.0, 1.0])
-    ax = Figure().subplots()
-    plot_gram(K, np.array(["b", "a", "b"]), ax)
-    image = ax.images[0].get_array()
-    np.testing.assert_allclose(image, [[1, -1, -1], [-1, 1, 1], [-1, 1, 1]])
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["a\n(1)", "b\n(2)"]
-
-
-def test_centred_cosines_against_the_definition() -> None:
-    rng = np.random.default_rng(0)
-    F = rng.standard_normal((6, 4))
-    centred = F - F.mean(axis=0)
-    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
-    np.testing.assert_allclose(cosine_gram(F @ F.T + 7.0), unit @ unit.T, atol=1e-12)
-    assert (cosine_gram(np.ones((3, 3))) == 0).all()

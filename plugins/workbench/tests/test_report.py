@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernelweave.workbench.displays.predictions import wilson_interval
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 
@@ -92,18 +91,6 @@ def test_errors_are_one_sentence_and_nothing_is_overwritten(
         in run("report", models / "t.kw", other, *force).error
     )
     assert page.read_text() == "precious"
-
-
-def test_wilson_covers_as_it_says() -> None:
-    rng = np.random.default_rng(0)
-    for p, n in ((0.5, 20), (0.05, 40), (0.9, 60)):
-        inside = [
-            low <= p <= high
-            for low, high in (wilson_interval(h, n) for h in rng.binomial(n, p, 4000))
-        ]
-        assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
-    assert wilson_interval(0, 10)[0] == 0.0
-    assert wilson_interval(10, 10)[1] == pytest.approx(1.0)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")

@@ -1,4 +1,4 @@
-from .displays import plot_graph, plot_output_kernel, plot_weights
+from .displays import CausalGraphDisplay, plot_output_kernel, plot_weights
 from .graph import GrangerGraph
 from .linear import LassoVAR, lasso_var
 from .scores import GraphScores, score_graph
@@ -6,6 +6,7 @@ from .series import LaggedSamples, lagged_samples
 from .simulation import lorenz96
 
 __all__ = [
+    "CausalGraphDisplay",
     "GrangerGraph",
     "GraphScores",
     "LaggedSamples",
@@ -14,7 +15,6 @@ __all__ = [
     "lagged_samples",
     "lasso_var",
     "lorenz96",
-    "plot_graph",
     "plot_output_kernel",
     "plot_weights",
     "score_graph",

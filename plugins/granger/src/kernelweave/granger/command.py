@@ -166,11 +166,11 @@ def _draw(model: Any, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from .displays import plot_graph, plot_weights
+    from .displays import CausalGraphDisplay, plot_weights
 
     figure = Figure(figsize=(12.0, 5.5), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
-    plot_graph(model, left)
+    CausalGraphDisplay.from_estimator(model, ax=left)
     plot_weights(model, right)
     figure.savefig(path, dpi=130)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,55 +46,148 @@ def strongest(graph: npt.NDArray[np.float64], n_edges: int) -> list[tuple[int, i
     return sorted(pairs, key=lambda each: -each[2])[:n_edges]
 
 
-def plot_graph(
-    model: GrangerGraph, ax: Any, *, n_edges: int = 20, max_p_value: float | None = None
-) -> None:
-    """Draw groups on a circle and the heaviest arrows between them, from driver to driven.
+class CausalGraphDisplay:
+    """Groups on a circle and the heaviest arrows between them, from driver to driven.
 
     Parameters
     ----------
-    model : GrangerGraph
-        Fitted.
-    ax : matplotlib Axes
-        Where to draw.
-    n_edges : int, default=20
-        Arrows at most; width follows weight.
-    max_p_value : float, optional
-        Leaves out edges of larger p-value; the title then names the draws.
+    graph : array-like of shape (n_groups, n_groups)
+        Weight of the edge to the row's group from the column's.
+    names : sequence of str
+        Of the groups.
+    p_values : array-like of shape (n_groups, n_groups) or None, default=None
+        Of the edges.
+    n_draws : int or None, default=None
+        Permutations behind the p-values, for the title.
 
-    Raises
-    ------
-    ValueError
-        If ``max_p_value`` is given and the model has no p-values.
+    Attributes
+    ----------
+    edges_ : list of (int, int, float)
+        Target, source and weight of what is drawn, the heaviest first.
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        That holds them.
+
+    Examples
+    --------
+    >>> from kernelweave.granger import CausalGraphDisplay
+    >>> display = CausalGraphDisplay([[1.0, 0.5], [0.0, 1.0]], ["price", "rain"]).plot()
+    >>> display.edges_
+    [(0, 1, 0.5)]
     """
-    import networkx as nx
 
-    graph = np.array(model.graph_)
-    if max_p_value is not None:
-        if model.p_values_ is None:
-            raise ValueError("max_p_value needs p-values: fit with significance='permutation'")
-        graph[~(model.p_values_ <= max_p_value)] = 0.0
-    edges = strongest(graph, n_edges)
-    drawing: Any = nx.DiGraph()
-    drawing.add_nodes_from(range(len(graph)))
-    drawing.add_weighted_edges_from([(source, target, w) for target, source, w in edges])
-    place = nx.circular_layout(drawing)
-    widest = max((w for *_, w in edges), default=1.0)
-    nx.draw_networkx_nodes(drawing, place, ax=ax, node_color=NODE, edgecolors=WEAK)
-    nx.draw_networkx_labels(drawing, place, dict(enumerate(model.group_names_)), ax=ax, font_size=8)
-    nx.draw_networkx_edges(
-        drawing,
-        place,
-        ax=ax,
-        edge_color=EDGE,
-        width=[0.5 + 3.0 * drawing.edges[each]["weight"] / widest for each in drawing.edges],
-        connectionstyle="arc3,rad=0.12",
-    )
-    ax.set_axis_off()
-    title = f"{len(edges)} heaviest edges"
-    if max_p_value is not None:
-        title += f" with p ≤ {max_p_value:g} ({model.n_draws_} draws)"
-    ax.set_title(title)
+    def __init__(
+        self,
+        graph: npt.ArrayLike,
+        names: Sequence[str],
+        *,
+        p_values: npt.ArrayLike | None = None,
+        n_draws: int | None = None,
+    ) -> None:
+        self.graph = np.asarray(graph, dtype=np.float64)
+        if self.graph.shape != (len(names), len(names)):
+            raise ValueError(
+                f"graph must have shape {(len(names), len(names))}, got {self.graph.shape}"
+            )
+        self.names = list(map(str, names))
+        self.p_values = None if p_values is None else np.asarray(p_values, dtype=np.float64)
+        self.n_draws = n_draws
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: GrangerGraph,
+        *,
+        n_edges: int = 20,
+        max_p_value: float | None = None,
+        ax: Any = None,
+    ) -> CausalGraphDisplay:
+        """Draw the graph of a fit.
+
+        Parameters
+        ----------
+        estimator : GrangerGraph
+            Fitted.
+        n_edges, max_p_value, ax
+            As in `plot`.
+
+        Returns
+        -------
+        CausalGraphDisplay
+            Drawn.
+        """
+        display = cls(
+            estimator.graph_,
+            estimator.group_names_,
+            p_values=estimator.p_values_,
+            n_draws=estimator.n_draws_,
+        )
+        return display.plot(n_edges=n_edges, max_p_value=max_p_value, ax=ax)
+
+    def plot(
+        self, *, n_edges: int = 20, max_p_value: float | None = None, ax: Any = None
+    ) -> CausalGraphDisplay:
+        """Draw the graph.
+
+        Parameters
+        ----------
+        n_edges : int, default=20
+            Arrows at most; width follows weight.
+        max_p_value : float, optional
+            Leaves out edges of larger p-value; the title then names the draws.
+        ax : matplotlib Axes or None, default=None
+            Where; a new figure 3.5 inches wide without it.
+
+        Returns
+        -------
+        CausalGraphDisplay
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If ``max_p_value`` is given and there are no p-values.
+        """
+        graph = self.graph.copy()
+        if max_p_value is not None:
+            if self.p_values is None:
+                raise ValueError("max_p_value needs p-values: fit with significance='permutation'")
+            graph[~(self.p_values <= max_p_value)] = 0.0
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=(3.5, 3.5), layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        self.edges_ = strongest(graph, n_edges)
+        self._draw()
+        title = f"{len(self.edges_)} heaviest edges"
+        if max_p_value is not None:
+            title += f" with p ≤ {max_p_value:g} ({self.n_draws} draws)"
+        ax.set_title(title)
+        return self
+
+    def _draw(self) -> None:
+        import networkx as nx
+
+        drawing: Any = nx.DiGraph()
+        drawing.add_nodes_from(range(len(self.graph)))
+        drawing.add_weighted_edges_from([(source, target, w) for target, source, w in self.edges_])
+        place = nx.circular_layout(drawing)
+        widest = max((w for *_, w in self.edges_), default=1.0)
+        ax = self.ax_
+        nx.draw_networkx_nodes(drawing, place, ax=ax, node_color=NODE, edgecolors=WEAK)
+        nx.draw_networkx_labels(drawing, place, dict(enumerate(self.names)), ax=ax, font_size=8)
+        nx.draw_networkx_edges(
+            drawing,
+            place,
+            ax=ax,
+            edge_color=EDGE,
+            width=[0.5 + 3.0 * drawing.edges[each]["weight"] / widest for each in drawing.edges],
+            connectionstyle="arc3,rad=0.12",
+        )
+        ax.margins(0.15)
+        ax.set_axis_off()
 
 
 def plot_weights(model: GrangerGraph, ax: Any) -> None:

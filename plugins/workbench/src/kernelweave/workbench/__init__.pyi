@@ -1,28 +1,28 @@
 from .data import Table, read_table
 from .displays import (
-    plot_calibration,
-    plot_convergence,
-    plot_gap,
-    plot_gram,
-    plot_residuals,
-    plot_spectrum,
-    plot_weights,
+    ConvergenceDisplay,
+    DecisionCalibrationDisplay,
+    GramDisplay,
+    KernelWeightsDisplay,
+    PathDisplay,
+    SpectrumDisplay,
+    SurfaceDisplay,
 )
 from .models import Header, Model, load_model, save_model
 
 __all__ = [
+    "ConvergenceDisplay",
+    "DecisionCalibrationDisplay",
+    "GramDisplay",
     "Header",
+    "KernelWeightsDisplay",
     "Model",
+    "PathDisplay",
+    "SpectrumDisplay",
+    "SurfaceDisplay",
     "Table",
     "__version__",
     "load_model",
-    "plot_calibration",
-    "plot_convergence",
-    "plot_gap",
-    "plot_gram",
-    "plot_residuals",
-    "plot_spectrum",
-    "plot_weights",
     "read_table",
     "save_model",
 ]

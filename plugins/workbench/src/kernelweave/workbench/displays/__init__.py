@@ -1,22 +1,26 @@
-"""Pictures of a fit: how the bounds closed, and the kernel that was learned."""
+"""Pictures of a fit in scikit-learn's style: how the bounds closed, and what was learned."""
 
 from __future__ import annotations
 
-from .convergence import plot_convergence, plot_gap
-from .gram import cosine_gram, plot_gram
+from .calibration import DecisionCalibrationDisplay
+from .convergence import ConvergenceDisplay
+from .gram import GramDisplay, cosine_gram
+from .path import PathDisplay
 from .picture import demo_picture, is_demo_picture
-from .predictions import plot_calibration, plot_residuals
-from .weights import plot_spectrum, plot_weights
+from .spectrum import SpectrumDisplay
+from .surface import SurfaceDisplay
+from .weights import KernelWeightsDisplay, learned_weights
 
 __all__ = [
+    "ConvergenceDisplay",
+    "DecisionCalibrationDisplay",
+    "GramDisplay",
+    "KernelWeightsDisplay",
+    "PathDisplay",
+    "SpectrumDisplay",
+    "SurfaceDisplay",
     "cosine_gram",
     "demo_picture",
     "is_demo_picture",
-    "plot_calibration",
-    "plot_convergence",
-    "plot_gap",
-    "plot_gram",
-    "plot_residuals",
-    "plot_spectrum",
-    "plot_weights",
+    "learned_weights",
 ]

@@ -9,6 +9,7 @@ LOWER = "#0072B2"
 GAP = "#333333"
 FAINT = "#8C8C8C"
 HEAT = "cividis"
+DIVERGING = "PuOr"
 # one style a series: told apart by marker and dash too
 SERIES: tuple[dict[str, Any], ...] = tuple(
     {"color": color, "marker": marker, "markersize": 3, "linewidth": 1.2, "linestyle": line}
@@ -18,5 +19,9 @@ SERIES: tuple[dict[str, Any], ...] = tuple(
         ("#009E73", "s", "-."),
         ("#CC79A7", "^", ":"),
         ("#E69F00", "D", "-"),
+        ("#56B4E9", "P", "--"),
+        ("#333333", "X", "-."),
     )
 )
+# light enough to carry points of any class
+REGIONS = ("#9DC9E6", "#F2B48C", "#93D2BC", "#E6BCD4", "#F3D08A", "#C8E4F5", "#BDBDBD")

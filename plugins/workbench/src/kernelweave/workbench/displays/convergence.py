@@ -5,79 +5,212 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core import History
+import numpy.typing as npt
+from kernelweave.kernels_core import History, Result
 
+from ..machines import fitted_machine
+from .axes import on_axes, open_frame
 from .colours import FAINT, GAP, LOWER, UPPER
 
+_KINDS = ("bounds", "gap")
+_NOUNS = {"iterations": "iteration", "seconds": "seconds"}
 
-def plot_convergence(history: History, ax: Any) -> None:
-    """Draw the best upper and lower bound after each iteration, and the strip between them.
+
+class ConvergenceDisplay:
+    """How the proved bounds closed on the optimum, or how the relative gap fell.
 
     Parameters
     ----------
     history : History
-        Of a result.
-    ax : matplotlib Axes
-        Where to draw.
+        One entry an iteration.
+    tol : float or None, default=None
+        The relative gap asked for; drawn as a line where the gap is.
+    name : str or None, default=None
+        Of the solve, for a legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        That holds them.
+    lines_ : list of matplotlib Line2D
+        Upper and lower bound, or the gap.
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
-    >>> from kernelweave.kernels_core import History
-    >>> from kernelweave.workbench import plot_convergence
-    >>> history = History()
-    >>> history.append(lower=0.0, upper=2.0, value=2.0, seconds=0.1, counts={})
-    >>> plot_convergence(history, Figure().subplots())
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.spectahedron import TessellatedKernelClassifier
+    >>> from kernelweave.workbench import ConvergenceDisplay
+    >>> model = TessellatedKernelClassifier(tol=1e-2).fit(*load_iris(return_X_y=True))
+    >>> display = ConvergenceDisplay.from_estimator(model, kind="gap")
+    >>> display.ax_.get_ylabel()
+    'relative gap'
     """
-    n = np.arange(len(history))
-    lower, upper = np.array(history.lower), np.array(history.upper)
-    shown = np.isfinite(lower)
-    ax.fill_between(n[shown], lower[shown], upper[shown], color=FAINT, alpha=0.25, linewidth=0)
-    ax.plot(n, upper, color=UPPER, marker="v", markersize=4, label="upper bound (primal)")
-    ax.plot(n[shown], lower[shown], color=LOWER, marker="^", markersize=4, label="lower bound")
-    _focus(ax, lower[shown], upper)
-    ax.set_ylabel("objective")
-    ax.legend(frameon=False)
-    _whole_numbers(ax)
+
+    def __init__(
+        self, history: History, *, tol: float | None = None, name: str | None = None
+    ) -> None:
+        self.history = history
+        self.tol = tol
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        kind: str = "bounds",
+        by: str = "iterations",
+        name: str | None = None,
+        ax: Any = None,
+        **line: Any,
+    ) -> ConvergenceDisplay:
+        """Draw the course of a fit.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted: a kernel machine, a pipeline that ends in one, or a search over either.
+        kind, by, ax, **line
+            As in `plot`.
+        name : str or None, default=None
+            For a legend.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If the estimator holds several solves; draw one by `from_result`.
+        """
+        machine = fitted_machine(estimator, "result_")
+        display = cls(machine.result_.history, tol=getattr(machine, "tol", None), name=name)
+        return display.plot(kind=kind, by=by, ax=ax, **line)
+
+    @classmethod
+    def from_result(
+        cls,
+        result: Result,
+        *,
+        tol: float | None = None,
+        kind: str = "bounds",
+        by: str = "iterations",
+        name: str | None = None,
+        ax: Any = None,
+        **line: Any,
+    ) -> ConvergenceDisplay:
+        """Draw the course of a solve.
+
+        Parameters
+        ----------
+        result : Result
+            What ``solve`` returns.
+        tol : float or None, default=None
+            The relative gap asked for.
+        kind, by, ax, **line
+            As in `plot`.
+        name : str or None, default=None
+            For a legend; the algorithm without it.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            Drawn.
+        """
+        display = cls(result.history, tol=tol, name=result.algorithm if name is None else name)
+        return display.plot(kind=kind, by=by, ax=ax, **line)
+
+    def plot(
+        self, *, kind: str = "bounds", by: str = "iterations", ax: Any = None, **line: Any
+    ) -> ConvergenceDisplay:
+        """Draw the bounds and the strip between them, or the gap on a logarithmic axis.
+
+        Parameters
+        ----------
+        kind : {"bounds", "gap"}, default="bounds"
+            What to draw.
+        by : str, default="iterations"
+            Against what: ``"iterations"``, ``"seconds"``, or a count of the history such as
+            ``"n_solves"``.
+        ax : matplotlib Axes or None, default=None
+            Where; a new figure without it.
+        **line
+            Passed to matplotlib for the gap's line, e.g. ``color`` and ``linestyle``.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If ``kind`` or ``by`` is none of those.
+        """
+        if kind not in _KINDS:
+            raise ValueError(f"kind must be one of {', '.join(_KINDS)}, got {kind!r}")
+        at = self._places(by)
+        with on_axes(ax) as self.ax_:
+            self.figure_ = self.ax_.figure
+            self.lines_ = self._bounds(at) if kind == "bounds" else self._gap(at, line)
+            self.ax_.set_xlabel(_NOUNS.get(by, by.removeprefix("n_").replace("_", " ")))
+            open_frame(self.ax_)
+            if by != "seconds":
+                _whole_numbers(self.ax_)
+        return self
+
+    def _places(self, by: str) -> npt.NDArray[Any]:
+        if by == "iterations":
+            return np.arange(len(self.history))
+        if by == "seconds":
+            return np.array(self.history.seconds)
+        if by not in self.history.counts:
+            known = ["iterations", "seconds", *self.history.counts]
+            raise ValueError(f"by must be one of {', '.join(known)}, got {by!r}")
+        return np.array(self.history.counts[by])
+
+    def _bounds(self, at: npt.NDArray[Any]) -> list[Any]:
+        lower, upper = np.array(self.history.lower), np.array(self.history.upper)
+        shown, ax = np.isfinite(lower), self.ax_
+        ax.fill_between(at[shown], lower[shown], upper[shown], color=FAINT, alpha=0.25, linewidth=0)
+        lines = ax.plot(at, upper, color=UPPER, marker="v", markersize=4, label="upper bound")
+        if shown.any():
+            lines += ax.plot(
+                at[shown], lower[shown], color=LOWER, marker="^", markersize=4, label="lower bound"
+            )
+            _focus(ax, lower[shown], upper)
+        ax.set_ylabel("objective")
+        ax.legend(frameon=False)
+        return list(lines)
+
+    def _gap(self, at: npt.NDArray[Any], line: dict[str, Any]) -> list[Any]:
+        gap, ax = self.history.gap, self.ax_
+        shown = np.isfinite(gap) & (gap > 0)
+        style = {"color": GAP, "marker": "o", "markersize": 3, "linewidth": 1.2} | line
+        lines = ax.semilogy(at[shown], gap[shown], label=self.name, **style)
+        if self.tol is not None and self.tol > 0:
+            ax.axhline(self.tol, color=FAINT, linestyle="--", linewidth=1)
+            place = {"xycoords": ("axes fraction", "data"), "ha": "left", "va": "bottom"}
+            ax.annotate(
+                f"asked for: {self.tol:g}", (0.01, self.tol), color=GAP, fontsize=8, **place
+            )
+        ax.set_ylabel("relative gap")
+        return list(lines)
 
 
 def _focus(ax: Any, lower: Any, upper: Any) -> None:
     """Let the first lower bounds leave the picture where they would flatten all the others."""
-    if len(lower) == 0:
-        return
     end = upper[-1]
     reach = 1.15 * max(upper.max() - end, end - np.median(lower))
     if lower.min() < end - 1.5 * reach:
         ax.set_ylim(end - reach, end + reach)
 
 
-def plot_gap(history: History, tol: float, ax: Any) -> None:
-    """Draw the relative gap after each iteration on a logarithmic axis.
-
-    Parameters
-    ----------
-    history : History
-        Of a result.
-    tol : float
-        The gap asked for, drawn as a line.
-    ax : matplotlib Axes
-        Where to draw.
-    """
-    gap = history.gap
-    shown = np.isfinite(gap) & (gap > 0)
-    ax.semilogy(np.arange(len(gap))[shown], gap[shown], color=GAP, marker="o", markersize=3)
-    if tol > 0:
-        ax.axhline(tol, color=FAINT, linestyle="--", linewidth=1)
-        place = {"xycoords": ("axes fraction", "data"), "ha": "left", "va": "bottom"}
-        ax.annotate(f"asked for: {tol:g}", (0.01, tol), color=GAP, fontsize=8, **place)
-    ax.set_xlabel("iteration")
-    ax.set_ylabel("relative gap")
-    _whole_numbers(ax)
-
-
 def _whole_numbers(ax: Any) -> None:
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(alpha=0.2)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..machines import fitted_machine, transformed
+from .axes import COLUMN, on_axes
 from .colours import HEAT
 
 
@@ -43,28 +45,153 @@ def cosine_gram(K: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return result
 
 
-def plot_gram(K: npt.NDArray[Any], y: npt.NDArray[Any], ax: Any, *, classes: bool = True) -> None:
-    """Draw a Gram matrix with its samples ordered by class or target.
+class GramDisplay:
+    """A Gram matrix as a heat map of centred cosines, its samples ordered by class or target.
 
     Parameters
     ----------
-    K : ndarray of shape (n, n)
-        Gram matrix of the samples.
-    y : ndarray of shape (n,)
-        Labels or targets.
-    ax : matplotlib Axes
-        Where to draw; a colour bar is added beside it.
-    classes : bool, default=True
+    K : array-like of shape (n_samples, n_samples)
+        Symmetric positive semidefinite.
+    y : array-like of shape (n_samples,) or None, default=None
+        Labels or targets; without it samples keep their order.
+    classes : bool or None, default=None
         Whether ``y`` holds labels: blocks are then named. Otherwise the axes carry targets.
+        Decided by the type of ``y`` without it.
+
+    Attributes
+    ----------
+    similarity : ndarray of shape (n_samples, n_samples)
+        What is drawn, see `cosine_gram`, in the order drawn.
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        That holds them.
+    image_ : matplotlib AxesImage
+        The heat map.
+    bar_ : matplotlib Colorbar
+        Beside it.
+
+    Raises
+    ------
+    ValueError
+        If K is not square or ``y`` has another length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core import RBF
+    >>> from kernelweave.workbench import GramDisplay
+    >>> X = np.array([[0.0], [3.0], [0.1]])
+    >>> GramDisplay(RBF(gamma=1.0)(X), ["a", "b", "a"]).similarity.round(1)
+    array([[ 1.,  1., -1.],
+           [ 1.,  1., -1.],
+           [-1., -1.,  1.]])
     """
-    order = np.argsort(y, kind="stable")
-    image = ax.imshow(
-        cosine_gram(K)[np.ix_(order, order)], cmap=HEAT, vmin=-1.0, vmax=1.0, aspect="equal"
-    )
-    bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03, ticks=[-1, -0.5, 0, 0.5, 1])
-    bar.outline.set_visible(False)
-    bar.set_label("similarity (centred cosine)")
-    _mark_classes(ax, y[order]) if classes else _mark_targets(ax, y[order])
+
+    def __init__(
+        self, K: npt.ArrayLike, y: npt.ArrayLike | None = None, *, classes: bool | None = None
+    ) -> None:
+        gram = np.asarray(K, dtype=np.float64)
+        if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+            raise ValueError(f"K must be a square matrix, got shape {gram.shape}")
+        known = np.arange(len(gram)) if y is None else np.asarray(y)
+        if known.shape != (len(gram),):
+            raise ValueError(f"y must hold {len(gram)} values, got shape {known.shape}")
+        order = np.argsort(known, kind="stable")
+        self.similarity = cosine_gram(gram)[np.ix_(order, order)]
+        self.y = None if y is None else known[order]
+        self.classes = known.dtype.kind not in "f" if classes is None else classes
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        classes: bool | None = None,
+        ax: Any = None,
+    ) -> GramDisplay:
+        """Draw the learned kernel between samples.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted, with one ``kernel_``; also a pipeline or a search.
+        X : array-like of shape (n_samples, n_features)
+            Some hundred samples at most, as ``estimator`` takes them.
+        y : array-like of shape (n_samples,) or None, default=None
+            Their labels or targets.
+        classes : bool or None, default=None
+            Whether ``y`` holds labels; that of the estimator's kind without it.
+        ax : matplotlib Axes or None, default=None
+            Where; a new figure without it.
+
+        Returns
+        -------
+        GramDisplay
+            Drawn.
+        """
+        kernel = fitted_machine(estimator, "kernel_").kernel_
+        if classes is None:
+            classes = hasattr(estimator, "classes_")
+        return cls(kernel(transformed(estimator, X)), y, classes=classes).plot(ax=ax)
+
+    @classmethod
+    def from_gram(
+        cls,
+        K: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        classes: bool | None = None,
+        ax: Any = None,
+    ) -> GramDisplay:
+        """Draw a Gram matrix.
+
+        Parameters
+        ----------
+        K, y, classes
+            As for the class.
+        ax : matplotlib Axes or None, default=None
+            Where; a new figure without it.
+
+        Returns
+        -------
+        GramDisplay
+            Drawn.
+        """
+        return cls(K, y, classes=classes).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> GramDisplay:
+        """Draw the heat map, with a colour bar beside it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where; a new figure without it.
+
+        Returns
+        -------
+        GramDisplay
+            Itself.
+        """
+        with on_axes(ax, height=0.85 * COLUMN) as self.ax_:
+            ax, self.figure_ = self.ax_, self.ax_.figure
+            self.image_ = ax.imshow(self.similarity, cmap=HEAT, vmin=-1.0, vmax=1.0, aspect="equal")
+            ticks = [-1, -0.5, 0, 0.5, 1]
+            self.bar_ = self.figure_.colorbar(
+                self.image_, ax=ax, fraction=0.046, pad=0.03, ticks=ticks
+            )
+            self.bar_.outline.set_visible(False)
+            self.bar_.set_label("similarity (centred cosine)")
+            if self.y is None:
+                ax.set_xlabel("sample")
+                ax.set_ylabel("sample")
+            elif self.classes:
+                _mark_classes(ax, self.y)
+            else:
+                _mark_targets(ax, self.y)
+        return self
 
 
 def _mark_classes(ax: Any, y: npt.NDArray[Any]) -> None:

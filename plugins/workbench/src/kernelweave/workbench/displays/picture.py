@@ -9,8 +9,8 @@ from typing import Any
 import numpy.typing as npt
 from kernelweave.kernels_core import Result
 
-from .convergence import plot_convergence, plot_gap
-from .gram import plot_gram
+from .convergence import ConvergenceDisplay
+from .gram import GramDisplay
 
 SIGNATURE = "kernelweave demo"
 
@@ -54,8 +54,10 @@ def demo_picture(
     halves: Any = figure.subfigures(1, 2, width_ratios=[1.0, 1.05])
     left, right = halves
     bounds, gap = left.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    plot_convergence(result.history, bounds)
-    plot_gap(result.history, tol, gap)
+    course = ConvergenceDisplay(result.history, tol=tol)
+    course.plot(kind="bounds", ax=bounds)
+    course.plot(kind="gap", ax=gap)
+    bounds.set_xlabel("")
     bounds.set_title(
         f"The optimum is proved to lie in the strip\nrelative gap {result.gap:.1e} after "
         f"{result.n_iter} iterations",
@@ -64,7 +66,7 @@ def demo_picture(
     heat = right.subplots()
     order = "class" if classes else "target"
     heat.set_title(f"The learned kernel between {len(y)} samples\nordered by {order}", fontsize=11)
-    plot_gram(K, y, heat, classes=classes)
+    GramDisplay(K, y, classes=classes).plot(ax=heat)
     figure.suptitle(title, fontsize=13)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130, metadata={"Software": SIGNATURE})

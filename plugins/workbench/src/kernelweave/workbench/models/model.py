@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data import Table, Target
+from ..machines import kernel_machine
 from .header import Header
 
 
@@ -94,20 +95,3 @@ class Model:
             If a column is absent or a cell is no finite number.
         """
         return np.asarray(self.estimator.predict(table.features(self.header.columns)))
-
-
-def kernel_machine(estimator: Any) -> Any:
-    """Return the estimator that learns the kernel: a pipeline's last step, or itself.
-
-    Parameters
-    ----------
-    estimator : object
-        Fitted or not.
-
-    Returns
-    -------
-    object
-        Has ``result_`` once fitted.
-    """
-    steps = getattr(estimator, "steps", None)
-    return estimator if steps is None else steps[-1][1]

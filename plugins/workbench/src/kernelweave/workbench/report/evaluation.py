@@ -29,12 +29,15 @@ class Evaluation:
         By the model.
     source : str
         Of the data.
+    classes : bool, default=True
+        Whether ``y`` holds labels.
     """
 
     X: npt.NDArray[np.float64]
     y: npt.NDArray[Any]
     predicted: npt.NDArray[Any]
     source: str
+    classes: bool = True
 
     def scores(self, task: str) -> dict[str, float]:
         """Return the usual scores by name."""
@@ -98,4 +101,5 @@ def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
                 f"{', '.join(map(repr, known))}"
             )
     X = table.features(model.header.columns)
-    return Evaluation(X, target.values, np.asarray(model.estimator.predict(X)), table.source)
+    predicted = np.asarray(model.estimator.predict(X))
+    return Evaluation(X, target.values, predicted, table.source, classes=known is not None)

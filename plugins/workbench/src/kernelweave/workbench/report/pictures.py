@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..displays.convergence import plot_convergence, plot_gap
-from ..displays.gram import plot_gram
-from ..displays.predictions import plot_calibration, plot_residuals
-from ..displays.weights import plot_spectrum, plot_weights
+from ..displays import (
+    ConvergenceDisplay,
+    DecisionCalibrationDisplay,
+    GramDisplay,
+    KernelWeightsDisplay,
+    SpectrumDisplay,
+    learned_weights,
+)
+from ..displays.axes import open_frame
+from ..displays.colours import GAP, LOWER
+from ..machines import transformed
 from ..models import Model
 from ..pages import as_data_uri, figure_svg
 from .evaluation import Evaluation
@@ -31,12 +38,13 @@ def _picture(title: str, text: str, draw: Callable[[Figure], None], **size: floa
 
 def convergence(model: Model) -> Picture:
     """Return the course of the proved bounds."""
-    result, tol = model.machine.result_, float(model.machine.tol)
+    result = model.machine.result_
 
     def draw(figure: Figure) -> None:
         bounds, gap = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-        plot_convergence(result.history, bounds)
-        plot_gap(result.history, tol, gap)
+        ConvergenceDisplay.from_estimator(model.estimator, ax=bounds)
+        ConvergenceDisplay.from_estimator(model.estimator, kind="gap", ax=gap)
+        bounds.set_xlabel("")
 
     text = (
         f"The optimum is proved to lie in the grey strip. After {result.n_iter} iterations the "
@@ -47,28 +55,27 @@ def convergence(model: Model) -> Picture:
 
 def composition(model: Model) -> Picture | None:
     """Return the weights of the kernels or the spectrum of P; None if the kernel has neither."""
-    machine = model.machine
-    kernel = getattr(machine, "kernel_", None)
-    weights = getattr(machine, "weights_", getattr(kernel, "weights", None))
-    names = getattr(kernel, "kernels", None)
-    if weights is not None and np.ndim(weights) == 1:
-        labels = [str(name) for name in (range(len(weights)) if names is None else names)]
+    weights = learned_weights(model.estimator)
+    if weights is not None:
 
         def draw(figure: Figure) -> None:
-            plot_weights(np.asarray(weights), labels, figure.subplots())
+            KernelWeightsDisplay(*weights).plot(ax=figure.subplots())
 
-        height = 1.2 + 0.28 * min(len(labels), 20)
-        return _picture(
-            "Kernel weights", "How much of each kernel was chosen.", draw, height=height
-        )
-    P = getattr(machine, "P_", None)
+        height = 1.2 + 0.28 * min(len(weights[0]), 20)
+        text = "How much of each kernel was chosen."
+        return _picture("Kernel weights", text, draw, height=height)
+    P = getattr(model.machine, "P_", None)
     if P is None or np.ndim(P) != 2:
         return None
     text = (
         "The learned kernel is a sum of as many simple kernels as P has positive eigenvalues; "
         "the shares say how much each contributes."
     )
-    return _picture("Spectrum of P", text, lambda figure: plot_spectrum(P, figure.subplots()))
+
+    def spectrum(figure: Figure) -> None:
+        SpectrumDisplay(P).plot(ax=figure.subplots())
+
+    return _picture("Spectrum of P", text, spectrum)
 
 
 def heat_map(model: Model, found: Evaluation) -> Picture | None:
@@ -77,38 +84,54 @@ def heat_map(model: Model, found: Evaluation) -> Picture | None:
     if not callable(kernel):
         return None
     chosen = found.drawn()
-    X = found.X[chosen]
-    for _, step in getattr(model.estimator, "steps", [])[:-1]:
-        X = step.transform(X)
-    K, classes = kernel(X), model.header.task == "classification"
+    K, classes = kernel(transformed(model.estimator, found.X[chosen])), found.classes
 
     def draw(figure: Figure) -> None:
-        plot_gram(K, found.y[chosen], figure.subplots(), classes=classes)
+        GramDisplay(K, found.y[chosen], classes=classes).plot(ax=figure.subplots())
 
     order = "class" if classes else "target"
     text = f"Similarity by the learned kernel of {len(chosen)} samples, ordered by {order}."
     return _picture("The learned kernel", text, draw, width=5.6, height=4.8)
 
 
+def residuals(found: Evaluation) -> Picture:
+    """Return predictions against targets, and what is left of the targets."""
+
+    def draw(figure: Figure) -> None:
+        from sklearn.metrics import PredictionErrorDisplay
+
+        style = {
+            "scatter_kwargs": {"color": LOWER, "s": 8, "alpha": 0.6},
+            "line_kwargs": {"color": GAP, "linewidth": 1, "linestyle": "-"},
+        }
+        left, right = figure.subplots(1, 2)
+        for ax, kind in ((left, "actual_vs_predicted"), (right, "residual_vs_predicted")):
+            PredictionErrorDisplay.from_predictions(
+                found.y, found.predicted, kind=kind, ax=ax, subsample=None, **style
+            )
+            open_frame(ax)
+        left.set(xlabel="prediction", ylabel="target")
+        right.set(xlabel="prediction", ylabel="target − prediction")
+
+    text = "Targets against predictions, on the line is right; and what is left of each target."
+    return _picture("Residuals", text, draw, width=6.4, height=3.2)
+
+
 def predictions(model: Model, found: Evaluation) -> Picture | None:
     """Return calibration or residuals; None where there is neither (several classes)."""
-    if model.header.task == "regression":
-
-        def draw(figure: Figure) -> None:
-            plot_residuals(found.y, found.predicted, figure.subplots())
-
-        return _picture("Residuals", "Predictions against targets; on the line is right.", draw)
-    decision = np.asarray(model.estimator.decision_function(found.X))
+    if not found.classes:
+        return residuals(found)
     classes = model.header.classes or ()
-    if decision.ndim != 1 or len(classes) != 2:
+    if len(classes) != 2:
         return None
-    positive = np.asarray(found.y) == classes[1]
 
-    def curve(figure: Figure) -> None:
-        plot_calibration(decision, positive, figure.subplots())
+    def draw(figure: Figure) -> None:
+        DecisionCalibrationDisplay.from_estimator(
+            model.estimator, found.X, found.y, ax=figure.subplots()
+        )
 
     text = f"How often {classes[1]} is true at each decision value, with 95 % Wilson intervals."
-    return _picture("Calibration", text, curve)
+    return _picture("Calibration", text, draw)
 
 
 def all_pictures(model: Model, found: Evaluation | None) -> list[Picture]:

@@ -1,0 +1,58 @@
+"""Axes to draw on: the caller's, or new ones as wide as a column of a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+COLUMN = 3.5
+_TEXT = 8
+
+
+@contextmanager
+def on_axes(ax: Any = None, *, height: float = 2.6) -> Iterator[Any]:
+    """Yield the given axes, or those of a new figure 3.5 inches wide with text of 8 points.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes or None
+        Where to draw.
+    height : float
+        Inches of a new figure.
+
+    Yields
+    ------
+    matplotlib Axes
+        Its figure is known to pyplot if it is new, so that ``plt.show()`` shows it.
+    """
+    if ax is not None:
+        yield ax
+        return
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    with mpl.rc_context({"font.size": _TEXT, "axes.titlesize": _TEXT + 1}):
+        figure, ax = plt.subplots(figsize=(COLUMN, height), layout="constrained")
+        yield ax
+        # ticks that are made later, when the figure is drawn, take the size from here
+        for each in figure.axes:
+            each.tick_params(labelsize=_TEXT)
+        # the first layout measures rotated labels before they are placed
+        figure.draw_without_rendering()
+
+
+def open_frame(ax: Any, grid: str | None = "both") -> None:
+    """Take away the upper and right spines and draw a faint grid.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Whose.
+    grid : {"both", "x", "y"} or None
+        Along which axis.
+    """
+    ax.spines[["top", "right"]].set_visible(False)
+    if grid is not None:
+        ax.grid(axis=grid, alpha=0.2)
+        ax.set_axisbelow(True)

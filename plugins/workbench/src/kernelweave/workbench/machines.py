@@ -1,0 +1,96 @@
+"""The kernel machine inside what a user fitted: a pipeline's last step, a search's best."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def kernel_machine(estimator: Any) -> Any:
+    """Return the estimator that learns the kernel: a pipeline's last step, or itself.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted or not.
+
+    Returns
+    -------
+    object
+        Has ``result_`` once fitted.
+    """
+    steps = getattr(estimator, "steps", None)
+    return estimator if steps is None else steps[-1][1]
+
+
+def best_of(estimator: Any) -> Any:
+    """Return the best estimator of a fitted search, anything else as it is.
+
+    Parameters
+    ----------
+    estimator : object
+        An estimator, a pipeline or a search over one.
+
+    Returns
+    -------
+    object
+        No search.
+    """
+    return getattr(estimator, "best_estimator_", estimator)
+
+
+def fitted_machine(estimator: Any, attribute: str) -> Any:
+    """Return the kernel machine of something fitted, checked for one attribute.
+
+    Parameters
+    ----------
+    estimator : object
+        A kernel machine, a pipeline that ends in one, or a fitted search over either.
+    attribute : str
+        What the caller is going to read, e.g. ``"result_"``.
+
+    Returns
+    -------
+    object
+        Fitted, with one (not a list) of that attribute.
+
+    Raises
+    ------
+    NotFittedError
+        If it is not fitted.
+    ValueError
+        If it has one of that attribute per class, or none at all.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    machine = kernel_machine(best_of(estimator))
+    check_is_fitted(machine)
+    kind = type(machine).__name__
+    if not hasattr(machine, attribute):
+        raise ValueError(f"estimator must have learned a {attribute}, and {kind} has none")
+    if isinstance(getattr(machine, attribute), list):
+        raise ValueError(
+            f"this {kind} has a {attribute} for each of several machines: fit it with "
+            f"multiclass='shared', or draw one of the list"
+        )
+    return machine
+
+
+def transformed(estimator: Any, X: Any) -> Any:
+    """Return samples as the kernel machine sees them, after the steps before it.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted: a kernel machine, a pipeline, or a search over either.
+    X : array-like of shape (n_samples, n_features)
+        Samples as ``estimator`` takes them.
+
+    Returns
+    -------
+    array-like
+        Unchanged where there is no pipeline.
+    """
+    for _, step in getattr(best_of(estimator), "steps", [])[:-1]:
+        if step not in (None, "passthrough"):
+            X = step.transform(X)
+    return X

@@ -1,0 +1,398 @@
+"""Displays: what is drawn is what was computed, on axes of the caller or on new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from kernelweave.kernels_core import History
+from kernelweave.spectahedron import (
+    TessellatedKernelClassifier,
+    TessellatedKernelClassifierCV,
+    TessellatedKernelRegressor,
+)
+from kernelweave.workbench import (
+    ConvergenceDisplay,
+    DecisionCalibrationDisplay,
+    GramDisplay,
+    KernelWeightsDisplay,
+    PathDisplay,
+    SpectrumDisplay,
+    SurfaceDisplay,
+)
+from kernelweave.workbench.displays import cosine_gram
+from kernelweave.workbench.displays.calibration import wilson_interval
+from kernelweave.workbench.displays.colours import SERIES
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+
+@pytest.fixture(autouse=True)
+def no_screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    plt.switch_backend("Agg")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def points() -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(0).random((60, 3))
+    return X, np.where((X[:, 0] > 0.6) ^ (X[:, 1] > 0.4), "in", "out")
+
+
+@pytest.fixture(scope="module")
+def fitted(points: tuple[np.ndarray, np.ndarray]) -> Any:
+    return TessellatedKernelClassifier(C=1.0, tol=1e-2).fit(*points)
+
+
+def history(lower: list[float], upper: list[float]) -> History:
+    found = History()
+    for i, (low, high) in enumerate(zip(lower, upper, strict=True)):
+        found.append(lower=low, upper=high, value=high, seconds=i / 4, counts={"n_solves": 3 * i})
+    return found
+
+
+COURSE = history([-np.inf, 1.0, 2.0], [4.0, 3.0, 2.5])
+
+
+def test_convergence_shows_both_bounds_and_the_gap() -> None:
+    top, bottom = Figure().subplots(2, 1)
+    display = ConvergenceDisplay(COURSE, tol=0.1, name="mine").plot(ax=top)
+    upper, lower = (line.get_ydata().tolist() for line in display.lines_)
+    assert upper == [4.0, 3.0, 2.5]
+    assert lower == [1.0, 2.0]
+    assert display.ax_ is top
+    assert display.figure_ is top.figure
+    display.plot(kind="gap", by="n_solves", ax=bottom)
+    assert bottom.get_yscale() == "log"
+    np.testing.assert_allclose(display.lines_[0].get_ydata(), [2 / 3, 0.2])
+    assert display.lines_[0].get_xdata().tolist() == [3, 6]
+    assert display.lines_[0].get_label() == "mine"
+    assert bottom.get_xlabel() == "solves"
+    assert [text.get_text() for text in bottom.texts] == ["asked for: 0.1"]
+
+
+def test_convergence_along_the_seconds_and_without_any_lower_bound() -> None:
+    display = ConvergenceDisplay(history([-np.inf] * 2, [2.0, 1.0])).plot(by="seconds")
+    assert len(display.lines_) == 1
+    assert display.lines_[0].get_xdata().tolist() == [0.0, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [({"kind": "bars"}, "bounds, gap"), ({"by": "steps"}, "n_solves")]
+)
+def test_convergence_refuses_with_what_there_is(options: dict[str, str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        ConvergenceDisplay(COURSE).plot(**options)
+
+
+def test_a_fit_a_pipeline_and_a_search_are_drawn_alike(fitted: Any, points: Any) -> None:
+    pipeline = make_pipeline(StandardScaler(), TessellatedKernelClassifier(tol=1e-2)).fit(*points)
+    search = GridSearchCV(TessellatedKernelClassifier(tol=0.1), {"C": [1.0]}, cv=2).fit(*points)
+    for estimator, machine in (
+        (fitted, fitted),
+        (pipeline, pipeline[-1]),
+        (search, search.best_estimator_),
+    ):
+        display = ConvergenceDisplay.from_estimator(estimator)
+        assert display.lines_[0].get_ydata().tolist() == machine.result_.history.upper
+        assert display.tol == machine.tol
+    result = ConvergenceDisplay.from_result(fitted.result_, kind="gap")
+    assert result.name == "tkl-low-rank"
+    gap = fitted.result_.history.gap
+    np.testing.assert_array_equal(result.lines_[0].get_ydata(), gap[np.isfinite(gap) & (gap > 0)])
+
+
+def test_what_is_not_fitted_or_has_several_solves_is_refused(points: Any) -> None:
+    with pytest.raises(NotFittedError):
+        ConvergenceDisplay.from_estimator(TessellatedKernelClassifier())
+    X, y = points
+    with pytest.raises(ValueError, match="must have learned a result_, and SVC has none"):
+        ConvergenceDisplay.from_estimator(SVC().fit(X, y))
+    three = np.digitize(X[:, 0], [0.3, 0.6])
+    many = TessellatedKernelClassifier(multiclass="ovr", tol=0.1).fit(X, three)
+    with pytest.raises(ValueError, match="multiclass='shared'"):
+        ConvergenceDisplay.from_estimator(many)
+
+
+def test_new_figures_fit_a_column_and_can_be_read(fitted: Any, points: Any) -> None:
+    X, y = points
+    made = [
+        ConvergenceDisplay.from_estimator(fitted),
+        SpectrumDisplay.from_estimator(fitted),
+        GramDisplay.from_estimator(fitted, X, y),
+        DecisionCalibrationDisplay.from_estimator(fitted, X, y),
+        SurfaceDisplay.from_estimator(fitted, X),
+        KernelWeightsDisplay([0.5, 0.5]).plot(),
+        PathDisplay([1, 2], [[1.0], [2.0]], ["a"], parameter="C").plot(),
+    ]
+    for display in made:
+        assert display.figure_.get_figwidth() == 3.5
+        assert display.figure_.number in plt.get_fignums()
+        assert display.ax_.get_xlabel() or display.ax_.get_xticklabels()[0].get_text()
+        display.figure_.canvas.draw()
+        for axes in display.figure_.axes:
+            texts = [*axes.get_xticklabels(), *axes.get_yticklabels()]
+            texts += [axes.xaxis.label, axes.yaxis.label]
+            assert min(text.get_fontsize() for text in texts) >= 7
+            box = axes.get_tightbbox()
+            assert box.x0 >= -1
+            assert box.y0 >= -1
+            assert box.x1 <= display.figure_.bbox.x1 + 1
+            assert box.y1 <= display.figure_.bbox.y1 + 1
+
+
+def test_weights_are_the_largest_on_top() -> None:
+    names = ["linear", "rbf", "laplacian"]
+    display = KernelWeightsDisplay([0.3, 0.7, 0.0], names).plot(max_kernels=2)
+    assert [bar.get_width() for bar in display.bars_] == [0.3, 0.7]
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["linear", "rbf"]
+    assert "2 of 3" in display.ax_.get_xlabel()
+
+
+def test_long_names_stand_above_their_bars() -> None:
+    names = ["Polynomial(degree=3, gamma=0.01, coef0=1.0)", "Linear()"]
+    display = KernelWeightsDisplay([0.3, 0.7], names).plot()
+    assert [text.get_text() for text in display.ax_.texts] == names
+    for text, bar in zip(display.ax_.texts, display.bars_, strict=True):
+        assert text.get_window_extent().y0 >= bar.get_window_extent().y1 - 1
+
+
+class Weighted(BaseEstimator):
+    """Learns that the first of two kernels has weight 1/(1 + C)."""
+
+    def __init__(self, C: float = 1.0, named: bool = False) -> None:
+        self.C, self.named = C, named
+
+    def fit(self) -> Weighted:
+        self.result_ = None
+        self.weights_ = np.array([1 / (1 + self.C), self.C / (1 + self.C)])
+        if self.named:
+            self.kernel_names_ = ["narrow", "wide"]
+        return self
+
+
+def test_weights_of_an_estimator_have_its_names() -> None:
+    display = KernelWeightsDisplay.from_estimator(Weighted(3.0, named=True).fit())
+    assert display.names == ["narrow", "wide"]
+    assert display.weights.tolist() == [0.25, 0.75]
+    pipeline = make_pipeline("passthrough", Weighted(3.0).fit())
+    assert KernelWeightsDisplay.from_estimator(pipeline).names == ["K0", "K1"]
+
+
+def test_weights_that_are_not_there_are_refused(fitted: Any) -> None:
+    with pytest.raises(ValueError, match="TessellatedKernelClassifier has not"):
+        KernelWeightsDisplay.from_estimator(fitted)
+    with pytest.raises(ValueError, match="names must be 2"):
+        KernelWeightsDisplay([1.0, 0.0], ["one"])
+
+
+def test_the_spectrum_is_that_of_the_matrix(fitted: Any) -> None:
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
+    display = SpectrumDisplay(Q @ np.diag([6.0, 3.0, 1.0, 0.0]) @ Q.T).plot()
+    np.testing.assert_allclose([bar.get_height() for bar in display.bars_], [0.6, 0.3, 0.1])
+    assert display.ax_.get_xlabel() == "eigenvalue of P (rank 3 of 4)"
+    learned = SpectrumDisplay.from_estimator(fitted)
+    values = np.linalg.eigvalsh(fitted.P_)[::-1]
+    np.testing.assert_allclose(learned.shares, values / values.sum(), atol=1e-9)
+
+
+def test_gram_is_ordered_by_class() -> None:
+    K = np.outer([1.0, -1.0, 1.0], [1.0, -1.0, 1.0])
+    ax = Figure().subplots()
+    display = GramDisplay.from_gram(K, ["b", "a", "b"], ax=ax)
+    image = display.image_.get_array()
+    np.testing.assert_allclose(image, [[1, -1, -1], [-1, 1, 1], [-1, 1, 1]])
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a\n(1)", "b\n(2)"]
+
+
+def test_gram_of_an_estimator_is_its_kernel(points: Any) -> None:
+    X, y = points
+    pipeline = make_pipeline(StandardScaler(), TessellatedKernelClassifier(tol=0.1)).fit(X, y)
+    display = GramDisplay.from_estimator(pipeline, X, y)
+    order = np.argsort(y, kind="stable")
+    K = pipeline[-1].kernel_(pipeline[0].transform(X))
+    np.testing.assert_allclose(display.similarity, cosine_gram(K)[np.ix_(order, order)])
+    numbers = GramDisplay(K, X[:, 0]).plot()
+    assert numbers.ax_.get_xlabel() == "target"
+    assert float(numbers.ax_.get_xticklabels()[0].get_text()) == pytest.approx(
+        X[:, 0].min(), rel=5e-3
+    )
+    with pytest.raises(ValueError, match="y must hold 60 values"):
+        GramDisplay(K, y[:5])
+
+
+def test_centred_cosines_against_the_definition() -> None:
+    F = np.random.default_rng(0).standard_normal((6, 4))
+    centred = F - F.mean(axis=0)
+    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    np.testing.assert_allclose(cosine_gram(F @ F.T + 7.0), unit @ unit.T, atol=1e-12)
+    assert (cosine_gram(np.ones((3, 3))) == 0).all()
+
+
+def test_calibration_counts_in_bins_of_equal_size(fitted: Any, points: Any) -> None:
+    decision = np.arange(40.0)
+    y = np.where(decision % 4 == 0, "yes", "no")
+    display = DecisionCalibrationDisplay.from_predictions(y, decision, pos_label="yes")
+    assert display.middles.tolist() == [2.0, 7.0, 12.0, 17.0, 22.0, 27.0, 32.0, 37.0]
+    wanted = [(y[i : i + 5] == "yes").mean() for i in range(0, 40, 5)]
+    np.testing.assert_allclose(display.points_.lines[0].get_ydata(), wanted)
+    assert display.ax_.get_ylabel() == "share of yes"
+    X, labels = points
+    own = DecisionCalibrationDisplay.from_estimator(fitted, X, labels)
+    again = DecisionCalibrationDisplay.from_predictions(
+        labels, fitted.decision_function(X), pos_label="out"
+    )
+    np.testing.assert_array_equal(own.shares, again.shares)
+    assert own.positive == "out"
+
+
+def test_calibration_refuses_more_than_two_classes(points: Any) -> None:
+    X, _ = points
+    three = np.digitize(X[:, 0], [0.3, 0.6])
+    model = TessellatedKernelClassifier(tol=0.1, max_iter=20).fit(X, three)
+    with pytest.raises(ValueError, match="it has 3"):
+        DecisionCalibrationDisplay.from_estimator(model, X, three)
+    with pytest.raises(ValueError, match="one length"):
+        DecisionCalibrationDisplay.from_predictions([1, 0], [0.5])
+
+
+def test_wilson_covers_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    for p, n in ((0.5, 20), (0.05, 40), (0.9, 60)):
+        inside = [
+            low <= p <= high
+            for low, high in (wilson_interval(h, n) for h in rng.binomial(n, p, 4000))
+        ]
+        assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
+    assert wilson_interval(0, 10)[0] == 0.0
+    assert wilson_interval(10, 10)[1] == pytest.approx(1.0)
+
+
+def path_of(*settings: tuple[float, float, int, list[float]]) -> Any:
+    points = [SimpleNamespace(C=C, lam=lam, k0=k0, weights=w) for C, lam, k0, w in settings]
+    return SimpleNamespace(points=points)
+
+
+def test_a_path_is_drawn_in_the_order_of_its_setting() -> None:
+    path = path_of((1, 100, 2, [0.2, 0.8, 0]), (1, 0.1, 2, [0.9, 0.1, 0]))
+    display = PathDisplay.from_path(path, names=["a", "b", "c"], max_curves=2)
+    assert display.ax_.get_xlabel() == "λ"
+    assert display.ax_.get_xscale() == "log"
+    assert display.settings.tolist() == [0.1, 100]
+    assert [line.get_ydata().tolist() for line in display.lines_] == [
+        [0.9, 0.2],
+        [0.1, 0.8],
+        [0, 0],
+    ]
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["a", "b"]
+    sparse = path_of((1, 1, 1, [1.0, 0.0]), (1, 1, 2, [0.5, 0.5]))
+    assert PathDisplay.from_path(sparse).ax_.get_xlabel().startswith("kernels at most")
+
+
+def test_a_path_along_two_settings_is_refused_with_the_remedy() -> None:
+    path = path_of((1, 1, 1, [1.0]), (2, 1, 2, [1.0]))
+    with pytest.raises(ValueError, match=r"k0 changes too: hold it by path\.at"):
+        PathDisplay.from_path(path)
+
+
+def test_scores_of_a_search_are_the_best_over_other_settings(points: Any) -> None:
+    X, y = points
+    grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.5, 5.0]}
+    search = GridSearchCV(SVC(), grid, cv=3).fit(X, y)
+    display = PathDisplay.from_estimator(search)
+    table = pd.DataFrame(search.cv_results_)
+    wanted = table.groupby("param_C")["mean_test_score"].max()
+    np.testing.assert_allclose(display.settings, wanted.index)
+    np.testing.assert_allclose(display.lines_[0].get_ydata(), wanted)
+    assert display.ax_.get_xlabel() == "C"
+    assert PathDisplay.from_estimator(search, parameter="gamma").ax_.get_xlabel() == "γ"
+    with pytest.raises(ValueError, match="C, gamma"):
+        PathDisplay.from_estimator(search, parameter="degree")
+    ours = TessellatedKernelClassifierCV(cv=2, C=[0.1, 1.0]).fit(X, y)
+    np.testing.assert_allclose(
+        PathDisplay.from_estimator(ours).values[:, 0], ours.cv_results_["mean_test_score"]
+    )
+
+
+def test_weights_of_several_fits_make_a_path() -> None:
+    fits = [Weighted(C, named=True).fit() for C in (100.0, 1.0)]
+    display = PathDisplay.from_estimators(fits, parameter="C")
+    assert display.names == ["narrow", "wide"]
+    np.testing.assert_allclose(display.values, [[0.5, 0.5], [1 / 101, 100 / 101]])
+
+
+def test_a_surface_is_the_function_on_the_grid(fitted: Any, points: Any) -> None:
+    X, y = points
+    display = SurfaceDisplay.from_estimator(fitted, X, features=(2, 0), grid_resolution=7, y=y)
+    first, second = display.grid
+    held = np.median(X, axis=0)
+    for i, j in ((0, 0), (3, 5), (6, 2)):
+        place = held.copy()
+        place[2], place[0] = first[j], second[i]
+        assert display.values[i, j] == pytest.approx(fitted.decision_function(place[None])[0])
+    assert first[0] < X[:, 2].min() < X[:, 2].max() < first[-1]
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("x2", "x0")
+    low, high = display.surface_.get_clim()
+    assert low == -high
+    legend = display.ax_.get_legend().get_texts()
+    assert [text.get_text() for text in legend] == ["in", "out"]
+
+
+def test_a_surface_of_the_kernel_is_the_kernel(fitted: Any, points: Any) -> None:
+    X, _ = points
+    at = [0.2, 0.3, 0.4]
+    display = SurfaceDisplay.from_estimator(
+        fitted, X, response="kernel", at=at, features=[1], grid_resolution=5
+    )
+    rows = np.tile(np.median(X, axis=0), (5, 1))
+    rows[:, 1] = display.grid[0]
+    wanted = fitted.kernel_(rows, np.array([at]))[:, 0]
+    np.testing.assert_allclose(display.surface_.get_ydata(), wanted)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_features_go_by_name_and_names_reach_the_estimator(frame: Any, points: Any) -> None:
+    X, y = points
+    table = frame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
+    model = make_pipeline(StandardScaler(), TessellatedKernelClassifier(tol=0.1)).fit(table, y)
+    display = SurfaceDisplay.from_estimator(model, table, features=["c"], grid_resolution=3)
+    assert display.ax_.get_xlabel() == "c"
+    assert display.ax_.get_ylabel() == "decision value"
+    with pytest.raises(ValueError, match="got 'd'"):
+        SurfaceDisplay.from_estimator(model, table, features=["d"])
+
+
+def test_regions_of_several_classes_and_a_regression(points: Any) -> None:
+    X, _ = points
+    names = np.array(["low", "mid", "top"])[np.digitize(X[:, 0], [0.3, 0.6])]
+    model = TessellatedKernelClassifier(tol=0.1, max_iter=20).fit(X, names)
+    display = SurfaceDisplay.from_estimator(model, X, grid_resolution=6, y=names)
+    grid = np.stack(np.meshgrid(*display.grid), axis=-1).reshape(-1, 2)
+    rows = np.column_stack([grid, np.full(36, np.median(X[:, 2]))])
+    assert (model.classes_[display.values.ravel()] == model.predict(rows)).all()
+    with pytest.raises(ValueError, match="two classes"):
+        SurfaceDisplay.from_estimator(model, X, response="decision")
+    line = TessellatedKernelRegressor(tol=0.1).fit(X, X[:, 0])
+    drawn = SurfaceDisplay.from_estimator(line, X, y=X[:, 0])
+    assert drawn.points_.get_offsets().shape == (60, 2)
+
+
+def test_series_differ_in_shape_and_each_is_seen_on_white() -> None:
+    looks = {(each["marker"], each["linestyle"]) for each in SERIES}
+    assert len(looks) == len(SERIES)
+    grey = sorted(float(np.dot(to_rgb(each["color"]), [0.299, 0.587, 0.114])) for each in SERIES)
+    assert grey[-1] < 0.8  # each is seen on white
