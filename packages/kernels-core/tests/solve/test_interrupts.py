@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 
+import numpy as np
 import pytest
 from kernelweave.kernels_core import clock, interrupts
 
@@ -132,3 +133,31 @@ def test_the_default_handler_is_back():
             pass
         assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_long_call_is_left() -> None:
+    """A call that does not return to Python, as a factorisation; a lock stands for it."""
+    lock = threading.Lock()
+    lock.acquire()
+    threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), interrupts.kept():
+        interrupts.aside(lock.acquire)
+    assert time.monotonic() < started + 30.0
+    lock.release()
+
+
+def test_a_long_call_returns_and_raises_as_here() -> None:
+    def value(array: np.ndarray, *, factor: float) -> tuple[int, float, float]:
+        return threading.get_ident(), factor * array.sum(), clock.remaining()
+
+    large = np.ones((1000, 1000))
+    with interrupts.kept(), clock.time_limit(100.0):
+        here, total, left = interrupts.aside(value, large[:2], factor=2.0)
+        there, whole, seen = interrupts.aside(value, large, factor=2.0)
+        with pytest.raises(np.linalg.LinAlgError):
+            interrupts.aside(np.linalg.cholesky, -np.eye(1000))
+    assert here == threading.get_ident() != there
+    assert (total, whole) == (4000.0, 2e6)
+    assert 0.0 < seen <= left <= 100.0
+    assert interrupts.aside(value, large, factor=1.0)[0] == here

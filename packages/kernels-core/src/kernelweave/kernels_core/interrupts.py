@@ -4,8 +4,9 @@ Python raises KeyboardInterrupt at whatever bytecode comes next: amid a solver t
 worth keeping, or in a finalizer or a callback, which compilers run by the thousand, where the
 exception is printed or dropped and the program goes on. Inside a solve the first Ctrl-C therefore
 only makes the deadline pass (`asked`): every inner solve returns its best point, as at a time
-limit, and the outer loop stores it and raises. What has not returned after a second, and whoever
-presses twice, gets the plain KeyboardInterrupt.
+limit, and the outer loop stores it and raises. What has not returned in 0.7 seconds, and whoever
+presses twice, gets the plain KeyboardInterrupt. One call into a numerical library that takes long
+runs in a thread of its own (`aside`), for Python hears nothing before such a call returns.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from types import FrameType
+from typing import Any, TypeVar
 
 Handler = Callable[[int, FrameType | None], object]
-_GRACE = 1.0
+_GRACE = 0.7
+_HEAR = 0.05
+_LARGE = 1_000_000
 _pending = threading.Event()
+T = TypeVar("T")
 
 
 class _Reminder(threading.Thread):
-    """Repeats the signal for the main thread after each second until it is told to stop."""
+    """Repeats the signal for the main thread after each pause until it is told to stop."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -95,3 +101,51 @@ def check() -> None:
     if asked():
         _forget(_remember)
         raise KeyboardInterrupt
+
+
+def aside(work: Callable[..., T], *arguments: Any, **settings: Any) -> T:
+    """Return ``work(*arguments, **settings)``, and hear a Ctrl-C meanwhile.
+
+    For one long call that gives the interpreter free, an eigendecomposition or a conic solver. Only
+    inside `kept`, and not on an array that is small, does it run in another thread; after a Ctrl-C
+    it is left to end there by itself.
+
+    Parameters
+    ----------
+    work : callable
+        Does not touch what the caller goes on to change.
+    *arguments, **settings
+        Of ``work``.
+
+    Returns
+    -------
+    object
+        What ``work`` returns.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.interrupts import aside
+    >>> aside(max, 2, 3)
+    3
+    """
+    listening = signal.getsignal(signal.SIGINT) is _remember
+    small = bool(arguments) and getattr(arguments[0], "size", _LARGE) < _LARGE
+    if small or not listening or threading.current_thread() is not threading.main_thread():
+        return work(*arguments, **settings)
+    context, ends = copy_context(), list[tuple[bool, Any]]()
+
+    def run() -> None:
+        try:
+            ends.append((True, context.run(work, *arguments, **settings)))
+        except BaseException as error:  # noqa: BLE001
+            ends.append((False, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(_HEAR)
+    done, value = ends.pop()
+    if not done:
+        raise value
+    result: T = value
+    return result

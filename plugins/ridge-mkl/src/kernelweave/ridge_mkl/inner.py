@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.interrupts import aside
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from .rounding import (
@@ -110,7 +111,7 @@ def factorize(
     while True:
         A[diagonal, diagonal] = base + jitter
         try:
-            cholesky = cho_factor(A, lower=True, check_finite=False)
+            cholesky = aside(cho_factor, A, lower=True, check_finite=False)
             break
         except LinAlgError:
             jitter = max(10.0 * jitter, len(A) * 2.0 * UNIT * float(base.max()))

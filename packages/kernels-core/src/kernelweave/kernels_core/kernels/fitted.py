@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..interrupts import aside
 from ._fill import add_outer
 from ._validation import check_samples
 from .base import Kernel
@@ -99,7 +100,7 @@ class Clipped(_OnTrainingPoints):
         K : ndarray, shape (n, n)
             Symmetric. Cost: one eigendecomposition, about 9n³ operations.
         """
-        values, vectors = np.linalg.eigh(K.astype(np.float64, copy=False))
+        values, vectors = aside(np.linalg.eigh, K.astype(np.float64, copy=False))
         found = spectrum_of_values(values, K.dtype)
         keep = values > found.tolerance
         return cls(kernel, X, np.ascontiguousarray(vectors[:, keep]), values[keep]), found
