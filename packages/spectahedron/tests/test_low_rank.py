@@ -20,7 +20,7 @@ from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.spectahedron import Spectahedron, curvature
-from kernelweave.spectahedron.curvature import FactorModel
+from kernelweave.spectahedron.curvature import FactorModel, responses
 from kernelweave.spectahedron.low_rank import LowRank, compressed, leading_factor
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes
@@ -121,15 +121,15 @@ def test_the_model_equals_finite_differences(task: str) -> None:
     method = LowRank()
     state = method.init(problem, np.random.RandomState(0))
     oracle = method.oracle
-    state.K[:] = oracle.factor_gram(state.point.U)
-    state.point.solution = oracle.solve(state.K, state.point.solution, 1e-13)
+    K = oracle.factor_gram(state.point.U)
+    state.point.solution = oracle.solve(K, state.point.solution, 1e-13)
     state.point.direction = oracle.direction(state.point.solution)
     U = state.point.U
     rng = np.random.default_rng(0)
     V = rng.standard_normal(U.shape)
     V -= np.sum(U * V) * U
     V /= np.linalg.norm(V)
-    model = FactorModel(oracle, state.point, state.K)
+    model = FactorModel(oracle, state.point, responses(oracle, state.point))
     H = model._vectors @ (model._signed[:, None] * model._vectors.T)
     gradient = (model._vectors @ model._coordinates).reshape(U.shape)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import validation
-from .bounds import dual_value, function_values, primal_bound
+from .bounds import FunctionValues, dual_value, function_values, primal_bound
 from .engine import Backend, solve_box
 from .problem import BoxProblem, Budget, KernelArray, classification, regression
 from .solution import DualSolution, FloatArray, SolveStatus
@@ -210,6 +210,48 @@ class _Learner(ABC):
             values = function_values(problem, u)
             ends.append(primal_bound(problem, values, dual_value(problem, u, values)).upper)
         return sum_rounded(ends, np.inf)
+
+    def primal_at(
+        self,
+        targets: ArrayLike,
+        dual_coef: ArrayLike,
+        values: FloatArray,
+        errors: FloatArray,
+        *,
+        sample_weight: ArrayLike | None = None,
+        violation: float = 0.0,
+    ) -> tuple[float, FloatArray]:
+        """Return the proven upper bound of `primal_upper_bound` from given values, without K.
+
+        Parameters
+        ----------
+        targets, dual_coef : ndarray of shape (t, n) or (n,)
+        values : ndarray of shape (t, n)
+            Computed ``Kuₜ``, of a positive semidefinite K that need not exist in memory.
+        errors : ndarray of shape (t,)
+            Bounds of the error of the entries of each row of ``values``.
+        sample_weight : ndarray of shape (n,), optional
+        violation : float
+            What margins may be short of 1, for classes; any number is safe.
+
+        Returns
+        -------
+        upper : float
+        intercept : ndarray of shape (t,)
+            The best one at the values of each task.
+        """
+        self.validate()
+        rows = np.atleast_2d(np.asarray(targets, dtype=np.float64))
+        duals = np.atleast_2d(np.asarray(dual_coef, dtype=np.float64))
+        nothing = np.broadcast_to(np.float64(0.0), (rows.shape[1], rows.shape[1]))
+        ends, intercepts = [], []
+        for target, u, f, error in zip(rows, duals, values, errors, strict=True):
+            problem = self.problem(nothing, target, sample_weight)
+            at = FunctionValues(f, np.full(f.shape, float(error)), 0)
+            found = primal_bound(problem, at, dual_value(problem, u, at), violation)
+            ends.append(found.upper)
+            intercepts.append(found.intercept)
+        return sum_rounded(ends, np.inf), np.array(intercepts)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, qr
 
+from .gram import GramAt
 from .saddle import FloatArray, SaddleOracle
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Matrix = npt.NDArray[np.float64]
 _FREE = 1e-9
 _ORDER = 1600
+_MOST_FREE = 2500
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -35,27 +37,51 @@ def free_samples(oracle: SaddleOracle, u: Matrix) -> npt.NDArray[np.intp]:
     return np.flatnonzero((size > _FREE * caps) & (size < (1.0 - _FREE) * caps))
 
 
-def reduced_inverse(K: FloatArray, rows: npt.NDArray[np.intp], B: Matrix) -> Matrix:
-    """Return Bᵀ M B, M the inverse of K_FF on the subspace Σ du = 0.
+class Response:
+    """How the free samples of one task answer a change: M, the inverse of K_FF on Σ du = 0.
 
-    One Cholesky factorisation (|F|³/3 flops) and |F|² N for N columns of B; a multiple of the
-    identity is added where K_FF is singular to working precision.
+    Of more than 2500 free samples every so many are taken, about evenly: the others are held,
+    which makes the model a little too soft, and the trust region answers for that. One Cholesky
+    factorisation, |F|³/3 flops; a multiple of the identity is added where K_FF is singular to
+    working precision.
+
+    Parameters
+    ----------
+    gram : GramAt
+    rows : ndarray of shape (n_free,)
     """
-    K_FF = np.array(K[np.ix_(rows, rows)], dtype=np.float64)
-    ridge = max(1e-12, 4.0 * len(rows) * float(np.finfo(K.dtype).eps)) * np.trace(K_FF)
-    while True:
-        shifted = K_FF.copy()
-        shifted.flat[:: len(rows) + 1] += ridge / len(rows)
-        try:
-            factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
-            break
-        except LinAlgError:
-            ridge = max(10.0 * ridge, _TINY)
-    ones = cho_solve(factor, np.ones(len(rows)), check_finite=False)
-    columns = cho_solve(factor, B, check_finite=False)
-    sums = B.T @ ones
-    inverse: Matrix = B.T @ columns - np.outer(sums, sums) / ones.sum()
-    return inverse
+
+    def __init__(self, gram: GramAt, rows: npt.NDArray[np.intp]) -> None:
+        if len(rows) > _MOST_FREE:
+            rows = rows[np.linspace(0, len(rows) - 1, _MOST_FREE).astype(np.intp)]
+        self.rows = rows
+        K_FF = gram.part(rows, rows)
+        ridge = max(1e-12, 4.0 * len(rows) * gram.eps) * np.trace(K_FF)
+        while True:
+            shifted = K_FF.copy()
+            shifted.flat[:: len(rows) + 1] += ridge / len(rows)
+            try:
+                self._factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+                break
+            except LinAlgError:
+                ridge = max(10.0 * ridge, _TINY)
+        self._ones = cho_solve(self._factor, np.ones(len(rows)), check_finite=False)
+
+    def inverse(self, B: Matrix) -> Matrix:
+        """Return Bᵀ M B, |F|² N flops for N columns of B."""
+        columns = cho_solve(self._factor, B, check_finite=False)
+        sums = B.T @ self._ones
+        inverse: Matrix = B.T @ columns - np.outer(sums, sums) / self._ones.sum()
+        return inverse
+
+
+def responses(oracle: SaddleOracle, point: Point) -> list[Response | None]:
+    """Return the response of every task, none where fewer than two samples are free."""
+    found: list[Response | None] = []
+    for u in point.solution.dual_coef:
+        rows = free_samples(oracle, u)
+        found.append(Response(point.gram, rows) if len(rows) >= 2 else None)
+    return found
 
 
 def step_basis(D: Matrix, U: Matrix) -> Matrix | None:
@@ -80,12 +106,12 @@ class FactorModel:
     Its minimiser leaves saddle points instead of approaching them.
     """
 
-    def __init__(self, oracle: SaddleOracle, point: Point, K: FloatArray) -> None:
+    def __init__(self, oracle: SaddleOracle, point: Point, answers: list[Response | None]) -> None:
         D, U, c = point.direction.moment, point.U, oracle.spread
         self._shape = U.shape
         self._basis = step_basis(D, U)
         gradient = -c * (D @ U - point.stationarity * U)
-        H = self._hessian(oracle, point, K)
+        H = self._hessian(oracle, point, answers)
         values, self._vectors = eigh(H, driver="evd", check_finite=False)
         floor = max(1e-12 * float(np.abs(values).max()), _TINY)
         self._values = np.maximum(np.abs(values), floor)
@@ -95,20 +121,21 @@ class FactorModel:
     def _reduced(self, V: Matrix) -> Matrix:
         return V if self._basis is None else self._basis.T @ V
 
-    def _hessian(self, oracle: SaddleOracle, point: Point, K: FloatArray) -> Matrix:
+    def _hessian(
+        self, oracle: SaddleOracle, point: Point, answers: list[Response | None]
+    ) -> Matrix:
         """Return the Hessian form over the entries of V, row by row, in the basis."""
         D, U, c = point.direction.moment, point.U, oracle.spread
         r = U.shape[1]
         inner = D if self._basis is None else self._basis.T @ D @ self._basis
         H = np.kron(-c * inner, np.eye(r))
         H.flat[:: len(H) + 1] += c * point.stationarity
-        for u in point.solution.dual_coef:
-            rows = free_samples(oracle, u)
-            if len(rows) >= 2:
-                B = oracle.sample_products(u, U, rows)
+        for u, answer in zip(point.solution.dual_coef, answers, strict=True):
+            if answer is not None:
+                B = oracle.sample_products(u, U, answer.rows)
                 if self._basis is not None:
                     B = np.matmul(self._basis.T, B)
-                H += reduced_inverse(K, rows, c * B.reshape(len(rows), -1))
+                H += answer.inverse(c * B.reshape(len(answer.rows), -1))
         direction = self._reduced(U).ravel()
         H -= np.outer(direction, direction @ H)
         H -= np.outer(H @ direction, direction)
@@ -139,22 +166,28 @@ class FactorModel:
 class AtomModel:
     """The model along P + t (atom − P), the atom that of the top eigenvector of D.
 
-    OPT_A ≈ OPT_A(P) − slope t + ½ curvature t². Forms one rank-one Gram in ``buffer``.
+    OPT_A ≈ OPT_A(P) − slope t + ½ curvature t². Forms the atom's entries at the free samples, in
+    ``buffer`` where the family cannot compute them alone.
     """
 
     def __init__(
-        self, oracle: SaddleOracle, point: Point, K: FloatArray, buffer: FloatArray
+        self,
+        oracle: SaddleOracle,
+        point: Point,
+        answers: list[Response | None],
+        buffer: FloatArray | None,
     ) -> None:
         slope = 0.5 * oracle.spread * (point.direction.value - point.stationarity)
         self.slope = max(slope, 0.0)
         self.curvature = 0.0
-        S = oracle.factor_gram(point.direction.vector[:, None], out=buffer)
-        for u in point.solution.dual_coef:
-            rows = free_samples(oracle, u)
-            if len(rows) >= 2:
-                support = np.flatnonzero(u)
-                change = (S[np.ix_(rows, support)] - K[np.ix_(rows, support)]) @ u[support]
-                self.curvature += float(reduced_inverse(K, rows, change[:, None])[0, 0])
+        atom = oracle.at(point.direction.vector[:, None], None)
+        if atom.entries is None:
+            atom = oracle.at(point.direction.vector[:, None], buffer)
+        for u, answer in zip(point.solution.dual_coef, answers, strict=True):
+            if answer is not None:
+                rows = answer.rows
+                change = atom.times(rows, u) - point.gram.times(rows, u)
+                self.curvature += float(answer.inverse(change[:, None])[0, 0])
 
     def step(self, limit: float) -> tuple[float, float]:
         """Return the best t in (0, limit] and the decrease expected there."""

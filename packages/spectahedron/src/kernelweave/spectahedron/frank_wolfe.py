@@ -44,7 +44,8 @@ class FrankWolfe:
     """``tkl-frank-wolfe``: rank-one atoms n_P vvᵀ, v the top eigenvector of D(α).
 
     Each iteration forms one rank-one Gram (m² (6n + 10)/2 flops at degree 1), one moment matrix
-    and a handful of warm-started learner solves for the line search.
+    and a handful of warm-started learner solves for the line search. It holds three Gram-sized
+    arrays: of the iterate, of the atom, and of a trial point between them.
     """
 
     def init(
@@ -74,15 +75,15 @@ class FrankWolfe:
         vector = top_eigenpair(oracle.moment(u))[1][:, None]
         K = oracle.factor_gram(vector)
         self._scale = oracle.constant_cost(K)
-        solution = oracle.solve(K, None, np.inf)
+        P = oracle.matrix(vector)
+        solution = oracle.sharpened(oracle.solve(K, None, np.inf), P)
         direction = oracle.direction(solution, vector[:, 0])
         upper = oracle.upper_bound(solution)
-        empty = np.empty_like(K)
         return FrankWolfeState(
-            oracle.matrix(vector),
+            P,
             K,
-            empty,
-            np.empty_like(empty),
+            np.empty_like(K),
+            np.empty_like(K),
             solution,
             direction,
             upper,
@@ -95,10 +96,12 @@ class FrankWolfe:
         S = oracle.factor_gram(v[:, None], out=state.atom)
         target = self.inner_fraction * max(state.upper - state.lower, 1e-14 * abs(state.upper))
         K, solution, step = self._line_search(state, S, target)
+        P = (1.0 - step) * state.P + step * oracle.matrix(v[:, None])
+        solution = oracle.sharpened(solution, P)
         upper = oracle.upper_bound(solution)
         direction = oracle.direction(solution, v)
         return FrankWolfeState(
-            (1.0 - step) * state.P + step * oracle.matrix(v[:, None]),
+            P,
             K,
             state.atom,
             state.trial if K is state.K else state.K,

@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 
-from .curvature import AtomModel, FactorModel
+from .coarse import coarse_factor
+from .curvature import AtomModel, FactorModel, responses
 from .frank_wolfe import balanced_direction, public_solution
+from .gram import GramAt
 from .interior import InteriorPoint, InteriorState
 from .rescue import Progress, affordable
 from .saddle import Direction, FloatArray, SaddleOracle
@@ -30,6 +32,8 @@ _MOST_RESTARTS = 4
 _WORTH = 0.5
 _NEGLIGIBLE = 1e-6
 _NEAR = 0.1
+_CLOSE = 0.01
+_LARGE = 4000
 
 
 @dataclass
@@ -37,6 +41,7 @@ class Point:
     """A factor and what the learner and the oracle say there."""
 
     U: Matrix
+    gram: GramAt
     solution: Any
     direction: Direction
     upper: float
@@ -52,7 +57,6 @@ class LowRankState:
     """The best point, the model there, the trust radius and the bounds."""
 
     point: Point
-    K: FloatArray
     radius: float
     share: float
     lower: float
@@ -79,6 +83,7 @@ class LowRank:
         rank: int = 5,
         inner_fraction: float = 0.3,
         rescue: bool = True,
+        coarse: bool = True,
         start: Start | None = None,
     ) -> LowRankState:
         """Start at the leading eigenvectors of D for a balanced α.
@@ -98,6 +103,9 @@ class LowRank:
             The learner is solved to this fraction of the decrease that a step promises.
         rescue : bool, default=True
             Whether the interior point may take over where this method is slow.
+        coarse : bool, default=True
+            Whether 4000 samples or more begin at the kernel of a problem over 1500 of them, solved
+            roughly along a path of C, instead of at the balanced direction.
         start : Start, optional
             P and α of a solved neighbour, to begin there.
         """
@@ -109,23 +117,29 @@ class LowRank:
         self._buffer = np.empty((problem.n_samples,) * 2, dtype=oracle.dtype)
         K = np.empty_like(self._buffer)
         self._scale = oracle.constant_cost(K)
+        rank = max(2, rank)
         if start is not None:
             return self._continued(start, K)
+        if coarse and problem.n_samples >= _LARGE:
+            U = coarse_factor(problem, dtype, rank)
+            point = self._evaluate(U, K, None, np.inf, relative=_CLOSE)
+            return LowRankState(point, _NEAR, _NEAR, point.direction.lower_bound)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
-        U = leading_factor(oracle.moment(u), max(2, rank))
-        return self._restarted(self._evaluate(U, K, None, np.inf), K, max(2, rank))
+        U = leading_factor(oracle.moment(u), rank)
+        return self._restarted(self._evaluate(U, K, None, np.inf), rank)
 
     def _continued(self, start: Start, K: FloatArray) -> LowRankState:
         """Begin at a neighbour's P, with its dual point as the learner's start."""
         oracle = self.oracle
         start.check(oracle.n_P, oracle.targets.shape)
         U = start.factor(oracle.min_eig)
-        oracle.factor_gram(U, out=K)
-        near = oracle.evaluate(K, start.dual_coef * oracle.scale)
-        point = self._evaluate(U, K, near, 0.01 * oracle.upper_bound(near))
-        return LowRankState(point, K, _NEAR, _NEAR, point.direction.lower_bound)
+        gram = oracle.at(U, K)
+        near = oracle.evaluate(K, start.dual_coef * oracle.scale, entries=gram.entries)
+        target = _CLOSE * oracle.upper_bound(near)
+        point = self._solved(U, gram, near, target)
+        return LowRankState(point, _NEAR, _NEAR, point.direction.lower_bound)
 
-    def _restarted(self, point: Point, K: FloatArray, rank: int) -> LowRankState:
+    def _restarted(self, point: Point, rank: int) -> LowRankState:
         """Replace the factor by the leading eigenvectors of D(α) while that pays well."""
         lower = point.direction.lower_bound
         for _ in range(_MOST_RESTARTS):
@@ -134,15 +148,28 @@ class LowRank:
             lower = max(lower, trial.direction.lower_bound)
             if trial.upper > _WORTH * point.upper:
                 break
-            point, K, self._buffer = trial, self._buffer, K
-        return LowRankState(point, K, 0.3, 0.5, lower)
+            point = self._accepted(trial, point)
+        return LowRankState(point, 0.3, 0.5, lower)
 
-    def _evaluate(self, U: Matrix, K: FloatArray, warm: Any, target: float) -> Point:
+    def _evaluate(
+        self, U: Matrix, K: FloatArray, warm: Any, target: float, *, relative: float = 0.1
+    ) -> Point:
+        return self._solved(U, self.oracle.at(U, K), warm, target, relative=relative)
+
+    def _solved(
+        self, U: Matrix, gram: GramAt, warm: Any, target: float, *, relative: float = 0.1
+    ) -> Point:
         oracle = self.oracle
-        oracle.factor_gram(U, out=K)
-        solution = oracle.solve(K, warm, target)
+        assert gram.array is not None
+        solution = oracle.solve(gram.array, warm, target, entries=gram.entries, relative=relative)
         direction = oracle.direction(solution)
-        return Point(U, solution, direction, oracle.upper_bound(solution))
+        return Point(U, gram, solution, direction, oracle.upper_bound(solution))
+
+    def _accepted(self, trial: Point, last: Point) -> Point:
+        """Return the trial, whose Gram matrix stays, and write the next into that of the last."""
+        assert last.gram.array is not None
+        self._buffer = last.gram.array
+        return trial
 
     def step(self, state: LowRankState | InteriorState) -> LowRankState | InteriorState:
         """Take one step of the method in charge; hand over where that is due."""
@@ -173,17 +200,17 @@ class LowRank:
         lower = max(rest.lower, following.lower, trial.direction.lower_bound)
         self._progress = Progress()
         if trial.upper < point.upper:
-            K, self._buffer = self._buffer, rest.K
-            return LowRankState(trial, K, 0.1, 0.1, lower)
-        return LowRankState(point, rest.K, rest.radius, rest.share, lower, rest.models)
+            return LowRankState(self._accepted(trial, point), 0.1, 0.1, lower)
+        return LowRankState(point, rest.radius, rest.share, lower, rest.models)
 
     def _newton_step(self, state: LowRankState) -> LowRankState:
         """Try the better of two model steps: Newton inside the factor, or a new column."""
         point, oracle = state.point, self.oracle
         gap = max(point.upper - state.lower, _FLOOR * abs(point.upper))
         if state.models is None:
-            atom = AtomModel(oracle, point, state.K, self._buffer)
-            state.models = FactorModel(oracle, point, state.K), atom
+            answers = responses(oracle, point)
+            atom = AtomModel(oracle, point, answers, self._buffer)
+            state.models = FactorModel(oracle, point, answers), atom
         factor, atom = state.models
         step, decrease = factor.step(state.radius)
         share, growth = atom.step(state.share)
@@ -209,11 +236,8 @@ class LowRank:
             length = float(np.linalg.norm(trial.U - state.point.U))
             radius = resized(radius, length, ratio, 1.0)
         if ratio > 1e-4:
-            K, self._buffer = self._buffer, state.K
-            return LowRankState(trial, K, radius, limit, lower)
-        return LowRankState(
-            state.point, state.K, radius, limit, lower, state.models, state.rejected + 1
-        )
+            return LowRankState(self._accepted(trial, state.point), radius, limit, lower)
+        return LowRankState(state.point, radius, limit, lower, state.models, state.rejected + 1)
 
     def gap(self, state: LowRankState | InteriorState) -> tuple[float, float]:
         """Return the proved bounds."""

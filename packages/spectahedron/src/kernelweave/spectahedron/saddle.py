@@ -18,6 +18,7 @@ from kernelweave.kernels_core.magnitude import LARGEST, SMALLEST
 from kernelweave.kernels_core.memory import require
 
 from .eigen import largest_eigenvalue_bound, top_eigenpair
+from .gram import GramAt
 
 _EPS = float(np.finfo(np.float64).eps)
 _FIRST_TOL = 1e-2
@@ -48,6 +49,11 @@ class Direction:
     lower_bound: float
 
 
+def gram_bytes(n_samples: int, dtype: str, n_grams: float) -> int:
+    """Return the bytes of so many Gram matrices and of the learner's copy of half of one."""
+    return int((n_grams + 0.5) * n_samples * n_samples * np.dtype(dtype).itemsize)
+
+
 class SaddleOracle:
     """Grams, learner solves and moment matrices of one problem, counted.
 
@@ -73,16 +79,15 @@ class SaddleOracle:
     def __init__(self, problem: Problem, dtype: str = "float64", *, n_grams: int = 3) -> None:
         problem.constraint.validate()
         problem.learner.validate()
-        m, eta = problem.n_samples, float(problem.constraint.min_eig)
-        arrays = n_grams + 1 + (eta > 0.0)
         require(
-            arrays * m * m * np.dtype(dtype).itemsize,
-            f"{arrays} Gram-sized arrays of {m} samples in {dtype}",
+            gram_bytes(problem.n_samples, dtype, n_grams),
+            f"{n_grams} Gram-sized arrays of {problem.n_samples} samples in {dtype} and the "
+            "learner's copy of half of one",
             alternative="pass dtype='float32', fit fewer samples, or raise memory_limit",
         )
-        self.prepared = problem.family.prepare(
-            np.asarray(problem.X, dtype=np.float64), dtype=np.dtype(dtype)
-        )
+        # a family that can do without stored parts of the size of a Gram matrix says so
+        bind = getattr(problem.family, "bind", problem.family.prepare)
+        self.prepared = bind(np.asarray(problem.X, dtype=np.float64), dtype=np.dtype(dtype))
         self.problem = problem
         self.dtype = np.dtype(dtype)
         self.n_P = int(self.prepared.n_P)
@@ -102,10 +107,9 @@ class SaddleOracle:
         self.learner = replace(problem.learner, C=C)
         self.targets = problem.targets
         self.n_solves = self.n_steps = self.n_grams = 0
-        self.min_eig = eta
-        self.spread = (1.0 - eta) * self.n_P
+        self.min_eig = float(problem.constraint.min_eig)
+        self.spread = (1.0 - self.min_eig) * self.n_P
         self._tol = _FIRST_TOL
-        self._base = None if eta == 0.0 else eta * self._gram(np.eye(self.n_P))
 
     def counts(self) -> dict[str, int]:
         """Return the cumulative counts, independent of the machine."""
@@ -134,22 +138,29 @@ class SaddleOracle:
 
     def factor_gram(self, U: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Return the scaled Gram matrix of `matrix` (U)."""
-        if U.shape[1] == 1:
+        if U.shape[1] == 1 and self.min_eig == 0.0:
             self.n_grams += 1
             factor = np.sqrt(self.spread / self.scale)
             K: FloatArray = self.prepared.gram_rank_one(factor * U[:, 0], out=out)
-        else:
-            K = self._gram(self.spread * (U @ U.T), out=out)
-        if self._base is not None:
-            K += self._base
-        return K
+            return K
+        return self._gram(self.matrix(U), out=out)
+
+    def at(self, U: FloatArray, out: FloatArray | None) -> GramAt:
+        """Return the scaled Gram matrix of `matrix` (U), stored in ``out`` where that is given.
+
+        Its entries can be computed in float64 as well, unless they are stored so.
+        """
+        if out is not None and self.dtype == np.float64:
+            return GramAt(self.factor_gram(U, out=out), None)
+        unstored = getattr(self.prepared, "unstored", None)
+        entries = None if unstored is None else unstored(self.matrix(U) / self.scale)
+        if out is None:
+            return GramAt(None, entries)
+        return GramAt(self.factor_gram(U, out=out), entries)
 
     def matrix_gram(self, S: FloatArray, *, base: bool = True) -> FloatArray:
         """Return the scaled Gram matrix of `shifted` (S), without the part of ηI on request."""
-        K = self._gram(self.spread * S)
-        if base and self._base is not None:
-            K += self._base
-        return K
+        return self._gram(self.shifted(S) if base else self.spread * S)
 
     def public_gram(self, P: FloatArray) -> FloatArray:
         """Return the scaled Gram matrix of a whole P."""
@@ -192,51 +203,99 @@ class SaddleOracle:
         error that grows with their number. The constants are several times the worst error seen
         against 40-digit arithmetic (85 units in the last place for 250 features).
         """
-        units = 16.0 + 2.0 * np.shape(self.problem.X)[1]
-        return float(units * np.finfo(self.dtype).eps * np.abs(np.diagonal(K)).max())
+        return self._entry_error(float(np.abs(np.diagonal(K)).max()), self.dtype)
 
-    def solve(self, K: FloatArray, warm: Any, target_gap: float) -> Any:
+    def _entry_error(self, diagonal: float, dtype: Any) -> float:
+        units = 16.0 + 2.0 * np.shape(self.problem.X)[1]
+        return float(units * np.finfo(dtype).eps * diagonal)
+
+    def solve(
+        self,
+        K: FloatArray,
+        warm: Any,
+        target_gap: float,
+        *,
+        entries: Any = None,
+        relative: float = 0.1,
+    ) -> Any:
         """Solve the learner at K until its own gap is below ``target_gap`` (public units).
 
         The tolerance follows the gap asked for: it starts near where the last solve left it and
         falls until the interval closes or the precision of the numbers is reached. Without a
-        warm start a tenth of the value found is good enough.
+        warm start the fraction ``relative`` of the value found is good enough.
+
+        With ``entries``, the same matrix computed in float64, a K in float32 only steers: the
+        upper bound is the primal value of what float64 says.
         """
+        exact = self._steers(entries)
+        error = 0.0 if exact else self.gram_error(K)
         tol, limit = self._tol, _LAST_TOL
         solution = warm
         while True:
             dual0 = None if solution is None else solution.dual_coef
-            solution = self.learner.solve(
-                K,
-                self.targets,
-                sample_weight=self.problem.sample_weight,
-                dual0=dual0,
-                tol=tol,
-                check=False,
-                gram_error=self.gram_error(K),
-            )
+            solution = self._learn(K, dual0, tol, error)
             self.n_steps += int(solution.n_iter)
             inner = (solution.upper_bound - solution.lower_bound) / self.scale
             if warm is None:
-                target_gap = min(target_gap, 0.1 * abs(solution.upper_bound) / self.scale)
-            if inner <= target_gap or tol <= limit or remaining() <= 0.0:
+                target_gap = min(target_gap, relative * abs(solution.upper_bound) / self.scale)
+            reachable = max(target_gap, self._floor(solution, error))
+            if inner <= reachable or tol <= limit or remaining() <= 0.0:
                 break
             tol = max(limit, tol * float(np.clip(0.5 * target_gap / inner, 1e-3, 0.1)))
         self.n_solves += 1
         self._tol = min(_FIRST_TOL, 10.0 * tol)
-        return solution
+        return self._certified(solution, entries) if exact else solution
 
-    def evaluate(self, K: FloatArray, dual_coef: FloatArray) -> Any:
-        """Return the solution object of an exactly feasible point near ``dual_coef``: no solve."""
+    def _steers(self, entries: Any) -> bool:
+        return entries is not None and self.dtype != np.float64
+
+    def _learn(self, K: FloatArray, dual0: FloatArray | None, tol: float, error: float) -> Any:
         return self.learner.solve(
             K,
             self.targets,
             sample_weight=self.problem.sample_weight,
-            dual0=dual_coef,
-            tol=_ANYTHING,
+            dual0=dual0,
+            tol=tol,
             check=False,
-            gram_error=self.gram_error(K),
+            gram_error=error,
         )
+
+    def _floor(self, solution: Any, error: float) -> float:
+        """Return the inner gap that no tolerance closes, public units: 0 in float64.
+
+        Entries in float32 that are wrong by ``error`` add this much to the primal value.
+        """
+        if self.dtype == np.float64 or error == 0.0:
+            return 0.0
+        weight = self.problem.sample_weight
+        mass = self.problem.n_samples if weight is None else float(np.sum(weight))
+        size = float(np.abs(solution.dual_coef).sum())
+        return 4.0 * error * float(self.learner.C) * mass * size / self.scale
+
+    def _certified(self, solution: Any, entries: Any) -> Any:
+        """Replace the upper bound and the intercept by those of the float64 values of K u."""
+        u = np.asarray(solution.dual_coef)
+        values = entries.product(u)
+        diagonal = float(np.abs(entries.diagonal()).max())
+        errors = entries.product_error(u)
+        errors = errors + 1.01 * self._entry_error(diagonal, np.float64) * np.abs(u).sum(axis=1)
+        upper, intercept = self.learner.primal_at(
+            self.targets, u, values, errors, sample_weight=self.problem.sample_weight
+        )
+        return replace(solution, upper_bound=upper, intercept=intercept)
+
+    def sharpened(self, solution: Any, P: FloatArray) -> Any:
+        """Return the solution with an upper bound at P from float64, where K is in float32."""
+        unstored = getattr(self.prepared, "unstored", None)
+        if unstored is None or self.dtype == np.float64:
+            return solution
+        return self._certified(solution, unstored(P / self.scale))
+
+    def evaluate(self, K: FloatArray, dual_coef: FloatArray, *, entries: Any = None) -> Any:
+        """Return the solution object of an exactly feasible point near ``dual_coef``: no solve."""
+        if self._steers(entries):
+            return self._certified(self._learn(K, dual_coef, _ANYTHING, 0.0), entries)
+        return self._learn(K, dual_coef, _ANYTHING, self.gram_error(K))
 
     def upper_bound(self, solution: Any) -> float:
         """Return a proven upper bound on OPT_A where ``solution`` was found, public units.

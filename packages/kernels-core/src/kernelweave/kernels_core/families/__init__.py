@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .base import Family, PreparedFamily
+    from .base import Family, PreparedFamily, UnstoredGram
     from .custom import CallableFamily
     from .polynomial import PolynomialFamily
     from .tessellated import TessellatedFamily
@@ -20,6 +20,7 @@ __all__ = [
     "PolynomialFamily",
     "PreparedFamily",
     "TessellatedFamily",
+    "UnstoredGram",
 ]
 
 _HOMES = {
@@ -28,6 +29,7 @@ _HOMES = {
     "PolynomialFamily": "polynomial",
     "PreparedFamily": "base",
     "TessellatedFamily": "tessellated",
+    "UnstoredGram": "base",
 }
 
 

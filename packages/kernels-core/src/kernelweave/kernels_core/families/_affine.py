@@ -20,7 +20,6 @@ from ._tables import TessellatedTables, power_products
 from ._threads import row_bounds, run_blocks
 from .base import FloatArray
 
-_CHUNK = 512
 _SQRT12 = float(np.sqrt(12.0))
 
 
@@ -120,7 +119,7 @@ class Volumes(NamedTuple):
     root: float
 
 
-def _balance(e: Float, a: Float) -> float:
+def balance(e: Float, a: Float) -> float:
     """Return the power of two that makes e·s and a/s about as large; a may carry a huge volume."""
     sizes = float(np.abs(e).max()), float(np.abs(a).max())
     if 0.0 in sizes:
@@ -128,52 +127,24 @@ def _balance(e: Float, a: Float) -> float:
     return float(np.ldexp(1.0, round(0.5 * (np.log2(sizes[1]) - np.log2(sizes[0])))))
 
 
-def gram_symmetric(
-    box: Box, X: Float, V: Volumes, v: Float, out: FloatArray, *, add: bool = False
-) -> None:
-    """Write (or add) ``vᵀ G(xₖ, xₗ) v``, given V; 5n + 10 flops a pair, two pairs at once."""
+def gram_symmetric(box: Box, X: Float, V: Volumes, v: Float, out: FloatArray) -> None:
+    """Write ``vᵀ G(xₖ, xₗ) v``, given V; 5n + 10 flops a pair, two pairs at once."""
     from ._njit_affine_gram import rank_one_rows
 
     c = coefficients(box.tables, v)
     Z, sign = scaled_sides(box, c, X, out.dtype, V.root), signs(c, out.dtype)
     parts = outer_parts(box, c, X)
     parts[0] *= V.root
-    balance = _balance(parts[1], parts[2])
-    parts[1] *= balance
-    parts[2] /= balance
+    factor = balance(parts[1], parts[2])
+    parts[1] *= factor
+    parts[2] /= factor
     parts = parts.astype(out.dtype)
 
     def work(start: int, stop: int) -> None:
-        rank_one_rows(Z, Z, sign, V.values, parts, parts, out, start, stop, True, add)
+        rank_one_rows(Z, Z, sign, V.values, parts, parts, out, start, stop, True, False)
 
     steps = float(len(X)) ** 2 * (len(sign) + 4)
     run_blocks(work, row_bounds(len(X), lower=True), steps)
-
-
-def gram_rectangular(box: Box, X: Float, Y: Float, factors: Float, out: Float) -> None:
-    """Write ``Σ_f vᵀ G(xₖ, yₗ) v`` over the rows v of factors (f, n_P), by chunks of rows."""
-    from ._njit_affine_gram import rank_one_rows, volume_rows
-
-    out[:] = 0.0
-    kinds = [coefficients(box.tables, v) for v in factors]
-    right = [(scaled_sides(box, c, Y, np.float64), outer_parts(box, c, Y)) for c in kinds]
-    YT = np.ascontiguousarray((box.upper - Y).T)
-
-    def one_chunk(first: int, stop: int) -> None:
-        rows, target = X[first:stop], out[first:stop]
-        V = np.empty(target.shape)
-        volume_rows(np.ascontiguousarray((box.upper - rows).T), YT, V, 0, len(rows), False)
-        for c, (Z, parts) in zip(kinds, right, strict=True):
-            Zx, left = scaled_sides(box, c, rows, np.float64), outer_parts(box, c, rows)
-            sign = signs(c, np.float64)
-            rank_one_rows(Zx, Z, sign, V, left, parts, target, 0, len(rows), False, True)
-
-    def work(start: int, stop: int) -> None:
-        for first in range(start, stop, _CHUNK):
-            one_chunk(first, min(first + _CHUNK, stop))
-
-    steps = float(len(X)) * len(Y) * (X.shape[1] + 4) * (1 + len(factors))
-    run_blocks(work, row_bounds(len(X), lower=False), steps)
 
 
 def moment_product(box: Box, X: Float, w: Float, u: Float, units: Float, power: int) -> Float:

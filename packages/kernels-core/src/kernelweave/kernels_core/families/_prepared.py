@@ -11,37 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
 from . import _affine, _affine_values, _general, _moments, _sample_products
+from ._affine_sum import AffineSum
 from ._affine_values import DecisionValues
 from ._arguments import matrix, output, rows, vector
 from ._box import Float
 from ._general import Box
+from ._unstored import GeneralGram, factors_are_cheaper, factors_of
 from .base import FloatArray
 
 _GIB_HINT = "use fewer samples, dtype float32, or raise the memory limit"
-
-
-def factors_of(P: Float) -> Float | None:
-    """Return rows vᵣ with ``P = Σ vᵣvᵣᵀ``, or None where P is not positive semidefinite.
-
-    Eigenvalues below ``n_P`` units of rounding of the largest are left out.
-    """
-    values, vectors = np.linalg.eigh(0.5 * (P + P.T))
-    floor = len(P) * np.finfo(np.float64).eps * max(abs(values[0]), abs(values[-1]))
-    if values[0] < -floor:
-        return None
-    keep = values > floor
-    return np.ascontiguousarray((vectors[:, keep] * np.sqrt(values[keep])).T)
-
-
-def factors_are_cheaper(box: Box, rank: int) -> bool:
-    """Tell whether ``rank`` rank-one Grams cost less than one general one."""
-    n = box.tables.n_features
-    if not _affine.is_affine(box.tables):
-        general = len(box.tables.moments) + 2 * len(box.tables.gram_terms.moment)
-        return _general.is_quadratic(box.tables) and rank * (4 * n * n + 20 * n) <= general
-    if box.tables.z_degree == 0:
-        return rank <= 2 + len(box.tables.x_powers) // 8
-    return rank * (3 * n + 10) <= 2 * (n + 1) * (n + 2) + 2 * n * n
 
 
 class PreparedTessellated:
@@ -157,6 +135,19 @@ class PreparedTessellated:
         if wide is not out:
             out[:] = wide
         return out
+
+    def unstored(self, P: ArrayLike) -> Any:
+        """Return the Gram matrix of one P as an object that computes entries and products.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_P, n_P), symmetric
+
+        Returns
+        -------
+        UnstoredGram
+        """
+        return GeneralGram(self._box, self._X, matrix(P, self.n_P))
 
     def moment(self, W: ArrayLike) -> NDArray[np.float64]:
         """Return ``D = Σₜ Σₖₗ Wₜₖ Wₜₗ G(xₖ, xₗ)``; samples of weight 0 cost nothing.
@@ -278,7 +269,9 @@ class PreparedAffine(PreparedTessellated):
         return super().nbytes + (0 if stored is None else int(stored.values.nbytes))
 
     def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
-        """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``; m²/2·(5n + 10) flops with the stored volumes.
+        """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``.
+
+        m²/2·(5n + 10) flops with the stored volumes, m²/2·(6n + 10) after `bind` without them.
 
         Parameters
         ----------
@@ -292,13 +285,32 @@ class PreparedAffine(PreparedTessellated):
         """
         v = vector(v, self.n_P, "v")
         out = self._output(out)
-        _affine.gram_symmetric(self._box, self._X, self._volumes, v, out)
+        if "_volumes" in self.__dict__:
+            _affine.gram_symmetric(self._box, self._X, self._volumes, v, out)
+        else:
+            self._sum(v[None, :]).fill(out)
         return out
 
     def _add_factors(self, factors: Float, out: FloatArray) -> None:
-        out[:] = 0.0
-        for v in factors:
-            _affine.gram_symmetric(self._box, self._X, self._volumes, v, out, add=True)
+        self._sum(factors).fill(out)
+
+    def _sum(self, factors: Float) -> AffineSum:
+        return AffineSum(self._box, self._X, factors, self._units, self._power)
+
+    def unstored(self, P: ArrayLike) -> AffineSum | GeneralGram:
+        """Return the Gram matrix of one P as an object that computes entries and products.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_P, n_P), symmetric
+
+        Returns
+        -------
+        UnstoredGram
+        """
+        P = matrix(P, self.n_P)
+        factors = factors_of(P)
+        return GeneralGram(self._box, self._X, P) if factors is None else self._sum(factors)
 
     def decision_values(self, factors: ArrayLike, W: ArrayLike) -> DecisionValues:
         """Return ``Kwₜ`` for P = Σ vvᵀ up to a constant per task, with a proven error bound.

@@ -28,6 +28,49 @@ def _sums(W: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]
     return total
 
 
+class FeatureGram:
+    """``Φ P Φᵀ`` over the samples, its entries and products computed where they are asked for."""
+
+    def __init__(self, features: NDArray[np.float64], P: NDArray[np.float64]) -> None:
+        self._F, self._FP = features, features @ P
+        self.n_samples = len(features)
+
+    def fill(self, out: FloatArray) -> None:
+        """Write the whole matrix, exactly symmetric, in the dtype of ``out``."""
+        left, right = self._FP.astype(out.dtype), self._F.astype(out.dtype)
+        np.matmul(left, right.T, out=out)
+        for c in range(0, self.n_samples, 1024):
+            rows_above = out[c : c + 1024, c:]
+            symmetric = 0.5 * (rows_above + out[c:, c : c + 1024].T)
+            out[c : c + 1024, c:] = symmetric
+            out[c:, c : c + 1024] = symmetric.T
+
+    def block(
+        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: FloatArray
+    ) -> None:
+        """Write the entries of some rows and columns, in the dtype of ``out``."""
+        out[:] = self._FP[rows] @ self._F[columns].T
+
+    def product(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``K W``, shape (t, m), for W (t, m); 4 t m n_P flops."""
+        return np.asarray(_sums(W, self._FP) @ self._F.T)
+
+    def diagonal(self) -> NDArray[np.float64]:
+        """Return the diagonal, shape (m,), float64."""
+        return np.asarray(np.sum(self._FP * self._F, axis=1))
+
+    def product_error(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return bounds, shape (t,), on the rounding error of `product`.
+
+        ``γₖ max‖Φₖ‖ Σₗ ‖(ΦP)ₗ‖ |Wₗ|``, k the additions that a term meets in both products.
+        """
+        m, n_P = self._F.shape
+        count = (_RUN + ceil(m / _RUN) + 2.0 * n_P + 8.0) * _UNIT
+        gamma = count / (1.0 - count) * 1.001
+        longest = np.linalg.norm(self._F, axis=1).max()
+        return np.asarray(gamma * longest * (np.abs(W) @ np.linalg.norm(self._FP, axis=1)))
+
+
 class PreparedPolynomial:
     """A generalized polynomial family bound to samples: holds ``Φ = Z_d(X)``, shape (m, n_P)."""
 
@@ -65,15 +108,13 @@ class PreparedPolynomial:
 
     def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
         """Return ``ΦPΦᵀ``, shape (m, m), for a symmetric P of shape (n_P, n_P)."""
-        left = (self._F @ matrix(P, self.n_P)).astype(self._dtype)
         out = output(out, (self.n_samples, self.n_samples), self._dtype)
-        np.matmul(left, self._F.astype(self._dtype).T, out=out)
-        for c in range(0, self.n_samples, 1024):
-            rows_above = out[c : c + 1024, c:]
-            symmetric = 0.5 * (rows_above + out[c:, c : c + 1024].T)
-            out[c : c + 1024, c:] = symmetric
-            out[c:, c : c + 1024] = symmetric.T
+        self.unstored(P).fill(out)
         return out
+
+    def unstored(self, P: ArrayLike) -> FeatureGram:
+        """Return ``ΦPΦᵀ`` as an object that computes entries and products."""
+        return FeatureGram(self._F, matrix(P, self.n_P))
 
     def moment(self, W: ArrayLike) -> NDArray[np.float64]:
         """Return ``Σₜ sₜsₜᵀ``, ``sₜ = ΦᵀWₜ``, shape (n_P, n_P), for W of shape (m,) or (t, m)."""

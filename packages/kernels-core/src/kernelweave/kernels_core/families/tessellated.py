@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .. import memory
 from . import _affine, _box, _general
 from ._arguments import in_box, matrix, real_dtype, samples, vector
-from ._prepared import PreparedAffine, PreparedTessellated, factors_are_cheaper, factors_of
+from ._prepared import PreparedAffine, PreparedTessellated
 from ._tables import count_tessellated, tessellated_tables
+from ._unstored import factors_of, fill_rectangle
 from .base import FloatArray
 
 if TYPE_CHECKING:
@@ -205,10 +206,21 @@ class TessellatedFamily:
         MemoryBudgetError
             If the volumes and one Gram would not fit.
         """
-        prepared = self._bind(X, dtype)
+        prepared = self.bind(X, dtype)
         return prepared.load() if isinstance(prepared, PreparedAffine) else prepared
 
-    def _bind(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedTessellated:
+    def bind(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedTessellated:
+        """Bind the family to samples without storing anything of the size of a Gram matrix.
+
+        Rank-one Grams then compute the volumes again, about a third more work; Grams of a
+        matrix P never need stored volumes.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n_features), inside the box
+        dtype : numpy dtype, default=numpy.float64
+            As in `prepare`.
+        """
         box = self._box
         kind = PreparedAffine if _affine.is_affine(box.tables) else PreparedTessellated
         return kind(box, self._points(X, "X"), real_dtype(dtype))
@@ -228,7 +240,7 @@ class TessellatedFamily:
         ndarray of shape (n_x, n_y), float64
         """
         if Y is None:
-            return self._bind(X).gram_rank_one(v)
+            return self.bind(X).gram_rank_one(v)
         v = vector(v, self.n_P, "v")
         return self._rectangular(X, Y, None, v[None, :])
 
@@ -247,7 +259,7 @@ class TessellatedFamily:
         ndarray of shape (n_x, n_y), float64
         """
         if Y is None:
-            return self._bind(X).gram(P)
+            return self.bind(X).gram(P)
         P = matrix(P, self.n_P)
         return self._rectangular(X, Y, P, factors_of(P))
 
@@ -259,23 +271,13 @@ class TessellatedFamily:
         factors: NDArray[np.float64] | None,
     ) -> NDArray[np.float64]:
         left, right = self._points(X, "X"), self._points(Y, "Y")
-        box = self._box
         memory.require(
             8 * len(left) * len(right),
             f"a Gram matrix of {len(left)} x {len(right)} samples",
             alternative="pass fewer rows at a time",
         )
-        out = np.zeros((len(left), len(right)))
-        few = factors is not None and factors_are_cheaper(box, len(factors))
-        if factors is not None and (few or P is None) and _affine.is_affine(box.tables):
-            _affine.gram_rectangular(box, left, right, factors, out)
-        elif factors is not None and (few or P is None) and _general.is_quadratic(box.tables):
-            for v in factors:
-                _general.gram_quadratic(box, left, right, v, out, add=True)
-        else:
-            whole = factors.T @ factors if P is None and factors is not None else P
-            assert whole is not None
-            _general.gram_general(box, left, right, whole, out)
+        out = np.empty((len(left), len(right)))
+        fill_rectangle(self._box, left, right, P, factors, out)
         return out
 
     def moment(self, X: ArrayLike, w: ArrayLike) -> NDArray[np.float64]:
@@ -290,7 +292,7 @@ class TessellatedFamily:
         -------
         ndarray of shape (n_P, n_P), float64
         """
-        return self._bind(X).moment(w)
+        return self.bind(X).moment(w)
 
     def diag(self, X: ArrayLike, P: ArrayLike) -> NDArray[np.float64]:
         """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,), float64."""

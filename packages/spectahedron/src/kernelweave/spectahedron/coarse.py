@@ -1,0 +1,87 @@
+"""A start for many samples: the kernel of a problem over a part of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import Problem, relative_gap
+from kernelweave.kernels_core.clock import remaining
+
+from .start import Start, at_new_caps
+
+Matrix = npt.NDArray[np.float64]
+_PART = 1500
+_SHRINK = 5
+_PATH = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+_STEPS = 8
+_GAP = 0.02
+
+
+def part_of(problem: Problem, size: int) -> Problem:
+    """Return the problem over every so many samples in the order of their targets.
+
+    C grows by what the weights of the samples left out would have added, so that loss and norm
+    keep their balance and the best kernel hardly changes.
+    """
+    rows = np.lexsort(problem.targets[::-1])
+    rows = np.sort(rows[np.linspace(0, len(rows) - 1, size).round().astype(np.intp)])
+    weight = problem.sample_weight
+    whole = np.ones(problem.n_samples) if weight is None else np.asarray(weight)
+    C = float(problem.learner.C) * float(whole.sum() / whole[rows].sum())
+    return replace(
+        problem,
+        learner=replace(problem.learner, C=C),
+        X=np.asarray(problem.X)[rows],
+        y=problem.targets[:, rows],
+        sample_weight=None if weight is None else whole[rows],
+    )
+
+
+def coarse_factor(problem: Problem, dtype: str, rank: int) -> Matrix:
+    """Return a factor of the P of a part of the samples.
+
+    The part is a fifth of the samples, which begins at a part of its own where it is large too.
+    The smallest is solved along a path of growing C, since a large C makes a cold start slow and
+    its solution at a tenth of C is near. Each solve takes eight steps at most: what they reach is
+    not certified for the whole problem and need not be.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of more than 1500 samples.
+    dtype : str
+        Precision of the Gram matrices.
+    rank : int
+        Columns of the first factor.
+    """
+    part = part_of(problem, max(_PART, problem.n_samples // _SHRINK))
+    top = float(part.learner.C)
+    fractions = _PATH if part.n_samples == _PART else (1.0,)
+    start, last = None, 0.0
+    for fraction in fractions:
+        C = fraction * top
+        near = None if start is None else Start(start.P, at_new_caps(start.dual_coef, last, C))
+        at = replace(part, learner=replace(part.learner, C=C))
+        start, last = _rough(at, dtype, rank, near), C
+    assert start is not None
+    return start.factor(float(problem.constraint.min_eig))
+
+
+def _rough(problem: Problem, dtype: str, rank: int, start: Start | None) -> Start:
+    """Return P and α after a few steps."""
+    from .low_rank import LowRank
+
+    method: Any = LowRank()
+    state = method.init(
+        problem, np.random.RandomState(0), dtype=dtype, rank=rank, rescue=False, start=start
+    )
+    for _ in range(_STEPS):
+        if relative_gap(*method.gap(state)) <= _GAP or remaining() <= 0.0:
+            break
+        if method.outcome(state) is not None:
+            break
+        state = method.step(state)
+    return Start(method.best(state), method.solution(state).dual_coef)

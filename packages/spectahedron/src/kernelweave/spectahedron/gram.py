@@ -1,0 +1,56 @@
+"""The Gram matrix of one P: stored in the precision asked for, computed in float64, or both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.floating[Any]]
+_ENTRIES = 2**22
+
+
+@dataclass
+class GramAt:
+    """The scaled Gram matrix of one P.
+
+    Attributes
+    ----------
+    array : ndarray of shape (m, m) or None
+        Stored, in the oracle's precision.
+    entries : UnstoredGram or None
+        Computes entries and products in float64, where the family can.
+    """
+
+    array: FloatArray | None
+    entries: Any | None
+
+    @property
+    def eps(self) -> float:
+        """Unit of rounding of what `part` returns."""
+        dtype = np.float64 if self.entries is not None or self.array is None else self.array.dtype
+        return float(np.finfo(dtype).eps)
+
+    def part(self, rows: Rows, columns: Rows) -> Matrix:
+        """Return some rows and columns in float64."""
+        stored = self.array is not None and self.array.dtype == np.float64
+        if stored or self.entries is None:
+            assert self.array is not None
+            return np.array(self.array[np.ix_(rows, columns)], dtype=np.float64)
+        out = np.empty((len(rows), len(columns)))
+        self.entries.block(rows, columns, out)
+        return out
+
+    def times(self, rows: Rows, w: Matrix) -> Matrix:
+        """Return the entries ``rows`` of K w, for w of shape (m,); samples of weight 0 are free."""
+        support = np.flatnonzero(w)
+        step = max(1, _ENTRIES // max(1, len(support)))
+        parts = [
+            self.part(rows[start : start + step], support) @ w[support]
+            for start in range(0, len(rows), step)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
