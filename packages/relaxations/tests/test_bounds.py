@@ -7,9 +7,13 @@ from kernelweave.qp_smo import SVR, solve_svc
 from kernelweave.qp_smo.saddle import GramStack
 from kernelweave.relaxations import lower_bound, misdp, solve_global
 from kernelweave.relaxations.bounds import common_eigenvectors
-from kernelweave.relaxations.conic import solve_conic
+from kernelweave.relaxations.conic import attempts
 from kernelweave.relaxations.model import base_model, couple_matrix
 from kernelweave.relaxations.sparse_problem import as_problem
+
+
+def solved(model):
+    return next(attempts(model.problem, None)).value
 
 
 def commuting(n=12, q=3, seed=0):
@@ -49,7 +53,7 @@ def test_common_eigenvectors_with_repeated_eigenvalues():
 def test_the_matrix_form_of_the_learner_is_the_learner(problem):
     grams, y, _ = problem
     one = as_problem(grams[3:4], y, C=5.0, lam=1.0, k0=1)
-    value, _ = solve_conic(base_model(one, couple_matrix(one)).problem, None)
+    value = solved(base_model(one, couple_matrix(one)))
     svm = solve_svc(grams[3], y, C=5.0, tol=1e-8)
     assert value == pytest.approx(svm.upper_bound + 1.0, rel=1e-5)
 
@@ -87,7 +91,7 @@ def test_enumerating_the_programs_of_the_supports_is_the_global_search(problem):
     values = []
     for support in ([0, 1], [0, 2], [1, 2]):
         part = as_problem(grams[support], y, C=5.0, lam=1.0, k0=2)
-        values.append(solve_conic(base_model(part, couple_matrix(part)).problem, None)[0])
+        values.append(solved(base_model(part, couple_matrix(part))))
     s = solve_global(grams[:3], y, C=5.0, lam=1.0, k0=2, tol=1e-6)
     assert s.upper_bound == pytest.approx(min(values), rel=1e-5)
 

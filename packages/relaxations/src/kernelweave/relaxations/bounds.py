@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,10 @@ from kernelweave.qp_smo.saddle import (
 )
 from numpy.typing import ArrayLike, NDArray
 
-from .conic import solve_conic
+from .conic import CLOSE, Attempt, attempts, report
 from .epigraph import Epigraph
 from .model import (
+    Model,
     base_model,
     couple_diagonal,
     couple_matrix,
@@ -59,6 +60,8 @@ class Bound:
     seconds : float
     n_svm_solves : int
         Of ``"saddle"``, else 0.
+    attempts : tuple of str
+        The conic solvers that were tried, in turn, each with how it ended.
     """
 
     bound: float
@@ -69,6 +72,7 @@ class Bound:
     solver: str
     seconds: float
     n_svm_solves: int = 0
+    attempts: tuple[str, ...] = ()
 
 
 def lower_bound(
@@ -106,7 +110,8 @@ def lower_bound(
         matrix inequality, for n up to about 150. ``"sdp-3x3"``: (18). ``"soc"``: (16).
         ``"soc-random"``: (17). ``"soc-diagonal"``: (15), for Gram matrices that commute.
     solver : str, optional
-        A cvxpy solver, ``"CLARABEL"`` by default; ``"SCS"`` and, with a licence, ``"MOSEK"``.
+        A cvxpy solver to try first; then come ``"CLARABEL"`` and ``"SCS"``, until one is content.
+        ``"MOSEK"`` needs a licence.
     learner : Learner, optional
     sample_weight : ndarray of shape (n,), optional
     tol : float
@@ -114,7 +119,7 @@ def lower_bound(
     n_vectors, random_state : int
         Of ``"soc-random"``: how many unit vectors, from ``numpy.random.default_rng``.
     max_time : float, optional
-        Seconds, for ``"saddle"``.
+        Seconds; those that cvxpy needs to state a program are not limited.
     check : bool
         Whether to check that the Grams are finite, symmetric and positive semidefinite: n³/3
         flops each. Those of a `KernelDictionary` have been checked where it is needed.
@@ -129,6 +134,13 @@ def lower_bound(
         If a Gram matrix has a negative eigenvalue; no bound would hold.
     ValueError
         If an argument is out of range, or the Grams of ``"soc-diagonal"`` do not commute.
+    RuntimeError
+        If no conic solver leaves a number.
+
+    Warns
+    -----
+    KernelWeaveWarning
+        If the first solver was not content; the message says how each one ended.
 
     Notes
     -----
@@ -162,17 +174,18 @@ def lower_bound(
     if relaxation == "saddle":
         return _saddle(problem, tol, max_time)
     if relaxation == "full-sdp":
-        return _conic(problem, relaxation, solver, couple_matrix(problem), None)
+        return _conic(problem, relaxation, solver, max_time, couple_matrix(problem), None)
     if relaxation == "sdp-3x3":
-        return _conic(problem, relaxation, solver, couple_pairs(problem), None)
+        return _conic(problem, relaxation, solver, max_time, couple_pairs(problem), None)
     if relaxation == "soc-diagonal":
         basis = common_eigenvectors(problem.grams)
         diagonals = np.stack([np.einsum("ki,kl,li->i", basis, K, basis) for K in _dense(problem)])
-        return _conic(problem, relaxation, solver, couple_diagonal(basis, diagonals), None)
+        tie = couple_diagonal(basis, diagonals)
+        return _conic(problem, relaxation, solver, max_time, tie, None)
     vectors = _vectors(problem, relaxation, n_vectors, random_state)
     forms = np.stack([np.einsum("li,ij,lj->l", vectors, K, vectors) for K in _dense(problem)])
     tie = couple_vectors(vectors, forms)
-    return _conic(problem, relaxation, solver, tie, vectors)
+    return _conic(problem, relaxation, solver, max_time, tie, vectors)
 
 
 def _dense(problem: SparseProblem) -> list[FloatArray]:
@@ -235,28 +248,55 @@ def common_eigenvectors(grams: GramStack) -> FloatArray:
 
 
 def _conic(
-    problem: SparseProblem, name: str, solver: str | None, couple: Any, vectors: FloatArray | None
+    problem: SparseProblem,
+    name: str,
+    solver: str | None,
+    max_time: float | None,
+    couple: Any,
+    vectors: FloatArray | None,
 ) -> Bound:
+    """Return the best bound that the multipliers of the solvers prove."""
     model = base_model(problem, couple)
-    value, seconds = solve_conic(model.problem, solver)
+    tried: list[Attempt] = []
+    best: Bound | None = None
+    for attempt in attempts(model.problem, solver, max_time):
+        tried.append(attempt)
+        if attempt.is_usable:
+            found = _from_multipliers(problem, name, model, attempt, vectors)
+            best = found if best is None or found.bound > best.bound else best
+            if abs(best.gap) <= CLOSE:
+                break
+    report(tried, is_close=best is not None and abs(best.gap) <= CLOSE)
+    assert best is not None
+    seconds = sum(attempt.seconds for attempt in tried)
+    return replace(best, seconds=seconds, attempts=tuple(map(str, tried)))
+
+
+def _from_multipliers(
+    problem: SparseProblem, name: str, model: Model, attempt: Attempt, vectors: FloatArray | None
+) -> Bound:
     bound = _proven(problem, model.learner, name, vectors)
-    weights = np.maximum(np.asarray(model.weights.value, dtype=np.float64), 0.0)
-    scale = max(abs(value), abs(bound))
+    weights = np.maximum(np.asarray(model.weights.value, dtype=np.float64), 1e-300)
+    scale = max(abs(attempt.value), abs(bound))
     return Bound(
         bound=bound,
-        value=value,
+        value=attempt.value,
         weights=weights / weights.sum(),
-        gap=(value - bound) / scale if scale > 0.0 else 0.0,
+        gap=(attempt.value - bound) / scale if scale > 0.0 else 0.0,
         relaxation=name,
-        solver="CLARABEL" if solver is None else solver.upper(),
-        seconds=seconds,
+        solver=attempt.solver,
+        seconds=attempt.seconds,
     )
 
 
 def _proven(
     problem: SparseProblem, learner: Epigraph, name: str, vectors: FloatArray | None
 ) -> float:
-    """Return the bound of the solver's multipliers, evaluated here."""
+    """Return the bound of the solver's multipliers, evaluated here.
+
+    With u also tu is feasible, 0 ≤ t ≤ 1, and the best t of a few is taken: multipliers that are
+    far off prove little, but never less than t = 0 does. Powers of two round nothing.
+    """
     kappa, forms = 0.0, np.zeros(len(problem.grams))
     for t, (box, raw) in enumerate(zip(problem.boxes(), learner.dual_points(), strict=True)):
         u = to_grid(starting_point(raw, box.lower, box.upper), box.lower, box.upper).u
@@ -269,7 +309,10 @@ def _proven(
         else:
             forms += _split_by_pairs(problem, learner.coupling[t][0], u)
     penalty = KSupport(problem.lam, problem.k0).on(len(problem.grams))
-    return lower_bound_from(np.array([kappa]), 0.5 * forms[None, :], np.ones(1), penalty)
+    return max(
+        lower_bound_from(np.array([t * kappa]), 0.5 * t * t * forms[None, :], np.ones(1), penalty)
+        for t in (*np.ldexp(1.0, -np.arange(8)), 0.0)
+    )
 
 
 def _split_by_vectors(

@@ -1,11 +1,28 @@
-"""Conic solvers through cvxpy, which is imported when the first program is stated."""
+"""Conic solvers through cvxpy, which is imported when the first program is stated.
+
+A solver may lack a licence, stop at a limit or call its own answer inaccurate: the next one is
+tried, and what each said is recorded. No bound rests on their words: all are proved from the
+multipliers by our own code.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.clock import passed, remaining
+from kernelweave.kernels_core.interrupts import aside, kept
+
+CHAIN = ("CLARABEL", "SCS")
+# a relative gap between what a solver says and what is proved that leaves nothing to ask
+CLOSE = 1e-3
+USABLE = ("optimal", "optimal_inaccurate", "user_limit")
 
 
 def cvxpy() -> Any:
@@ -41,34 +58,143 @@ def mosek_licence() -> str:
     return ""
 
 
-def solve_conic(problem: Any, solver: str | None) -> tuple[float, float]:
-    """Solve a cvxpy problem by the named solver; return the value and the seconds.
+@dataclass(frozen=True)
+class Attempt:
+    """How one solver ended on a program.
+
+    Attributes
+    ----------
+    solver : str
+    status : str
+        cvxpy's word, or why the solver did not start.
+    value : float
+        Of the program as the solver reports it, NaN where it left none; no proof.
+    seconds : float
+    """
+
+    solver: str
+    status: str
+    value: float = math.nan
+    seconds: float = 0.0
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the program's variables and multipliers hold numbers."""
+        return self.status in USABLE and math.isfinite(self.value)
+
+    def __str__(self) -> str:
+        return f"{self.solver}: {self.status}"
+
+
+def attempts(problem: Any, solver: str | None, max_time: float | None = None) -> Iterator[Attempt]:
+    """Solve a cvxpy problem by one solver after the other until one is content.
+
+    Between two attempts the problem holds the numbers of the last: a proof is made of the
+    multipliers by whoever asks, so those of a solver that stopped early are of use, and who has
+    proved enough asks no further.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+    solver : str, optional
+        The first to try, before `CHAIN`.
+    max_time : float, optional
+        Seconds for all of them; the deadline of the running solve holds too.
+
+    Yields
+    ------
+    Attempt
+        The last one is optimal, unless all failed or the time is over.
 
     Raises
     ------
     ValueError
-        If the solver is not installed; the message lists those that are.
-    RuntimeError
-        If it finds no solution, or is MOSEK and has no licence.
+        If the named solver is not installed; the message lists those that are.
+    KeyboardInterrupt
+        At once after a Ctrl-C; the solver is left to end by itself.
     """
-    cp = cvxpy()
-    name = "CLARABEL" if solver is None else solver.upper()
-    installed = cp.installed_solvers()
-    if name not in installed:
+    installed = cvxpy().installed_solvers()
+    first = [] if solver is None else [solver.upper()]
+    if first and first[0] not in installed:
         raise ValueError(f"solver={solver!r} is not installed: choose one of {installed}")
-    if name == "MOSEK" and mosek_licence():
-        raise RuntimeError(
-            f"MOSEK has no licence ({mosek_licence()}): leave solver=None for CLARABEL"
-        )
-    started = time.perf_counter()
-    with warnings.catch_warnings():
+    deadline = time.monotonic() + min(math.inf if max_time is None else max_time, remaining())
+    for name in dict.fromkeys([*first, *CHAIN]):
+        if name not in installed:
+            continue
+        if name == "MOSEK" and mosek_licence():
+            yield Attempt(name, f"no licence ({mosek_licence()})")
+            continue
+        attempt = _attempt(problem, name, deadline)
+        yield attempt
+        if attempt.status == "optimal" or passed(deadline):
+            return
+
+
+def _attempt(problem: Any, name: str, deadline: float) -> Attempt:
+    cp = cvxpy()
+    started = time.monotonic()
+    options = _options(name, deadline - started)
+    with warnings.catch_warnings(), kept():
         # the value is no proof in any case: the bound is computed from the multipliers
         warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
-        # the only backend for arrays of matrices; cvxpy would choose it with a warning
+        try:
+            # the only backend for arrays of matrices; cvxpy would choose it with a warning
+            value = aside(
+                problem.solve, solver=getattr(cp, name, name), canon_backend="SCIPY", **options
+            )
+        except cp.SolverError as error:
+            return Attempt(name, str(error).partition(". ")[0], seconds=time.monotonic() - started)
+    found = math.nan if value is None else float(value)
+    return Attempt(name, str(problem.status), found, time.monotonic() - started)
+
+
+def _options(name: str, seconds: float) -> dict[str, Any]:
+    """Return a solver's own settings; ``seconds`` may be infinite."""
+    seconds = max(seconds, 1e-3)
+    if name == "CLARABEL":
         # supernodal factors: a fifth of the time of its default on one large matrix inequality
-        options = {"direct_solve_method": "faer"} if name == "CLARABEL" else {}
-        value = problem.solve(solver=getattr(cp, name, name), canon_backend="SCIPY", **options)
-    seconds = time.perf_counter() - started
-    if problem.status not in ("optimal", "optimal_inaccurate"):
-        raise RuntimeError(f"{name} stopped with status {problem.status!r}: try another")
-    return float(value), seconds
+        found = {"direct_solve_method": "faer", "accept_unknown": True}
+        return found | ({"time_limit": seconds} if math.isfinite(seconds) else {})
+    if name == "SCS":
+        return {"time_limit_secs": seconds} if math.isfinite(seconds) else {}
+    if name == "MOSEK" and math.isfinite(seconds):
+        return {"mosek_params": {"MSK_DPAR_OPTIMIZER_MAX_TIME": seconds}}
+    return {}
+
+
+def report(tried: Sequence[Attempt], *, is_close: bool, otherwise: str = "") -> None:
+    """Warn where solvers failed and the proof shows it; raise where none left anything.
+
+    Parameters
+    ----------
+    tried : sequence of Attempt
+    is_close : bool
+        Whether what our own code proved is close: then nobody need know what a solver said.
+    otherwise : str
+        What is there without any solver's answer; empty means nothing.
+
+    Raises
+    ------
+    RuntimeError
+        With every solver and its status, if no numbers were found and nothing else is there.
+
+    Warns
+    -----
+    KernelWeaveWarning
+        With every solver and its status.
+    """
+    story = "; ".join(str(attempt) for attempt in tried)
+    usable = any(attempt.is_usable for attempt in tried)
+    if not usable and not otherwise:
+        raise RuntimeError(
+            f"no conic solver found a solution ({story}): use relaxation='saddle', which needs "
+            "none, or scale the Gram matrices"
+        )
+    named = tried[0].solver not in CHAIN
+    if tried[0].status != "optimal" and (named or not is_close):
+        warnings.warn(
+            f"the conic solvers ended so: {story}; "
+            + ("the bounds are proved from what they left" if usable else otherwise),
+            KernelWeaveWarning,
+            stacklevel=3,
+        )

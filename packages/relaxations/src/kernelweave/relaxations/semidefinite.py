@@ -18,7 +18,7 @@ from kernelweave.spectahedron.frank_wolfe import public_solution
 from kernelweave.spectahedron.saddle import SaddleOracle
 from numpy.typing import NDArray
 
-from .conic import cvxpy, solve_conic
+from .conic import CLOSE, attempts, cvxpy, report
 from .epigraph import Epigraph, epigraph, schur
 
 FloatArray = NDArray[np.float64]
@@ -91,13 +91,21 @@ class SemidefiniteProgram:
         oracle = self.oracle
         entries = Entries.of(oracle.n_P)
         program, S, learner = self._program(entries)
-        solve_conic(program, self.solver)
-        found = entries.unpack(np.asarray(S.value, dtype=np.float64))
-        P = project_spectahedron(found, oracle.spread)
-        P.flat[:: oracle.n_P + 1] += oracle.min_eig
-        K = oracle.public_gram(P)
-        multipliers = np.array(learner.dual_points())
-        return replace(self._certified(P, K, multipliers, state), is_solved=True)
+        tried = []
+        for attempt in attempts(program, self.solver):
+            tried.append(attempt)
+            if not attempt.is_usable:
+                continue
+            found = entries.unpack(np.asarray(S.value, dtype=np.float64))
+            P = project_spectahedron(found, oracle.spread)
+            P.flat[:: oracle.n_P + 1] += oracle.min_eig
+            multipliers = np.array(learner.dual_points())
+            state = self._certified(P, oracle.public_gram(P), multipliers, state)
+            if state.upper - state.lower <= CLOSE * abs(state.upper):
+                break
+        is_close = state.upper - state.lower <= CLOSE * abs(state.upper)
+        report(tried, is_close=is_close, otherwise="nothing was learned, P = I stays")
+        return replace(state, is_solved=True)
 
     def _program(self, entries: Entries) -> tuple[Any, Any, Epigraph]:
         """Return the program, its variable and the learner's part."""
