@@ -60,7 +60,7 @@ def test_cells_and_their_rows(shared):
     assert row["saddle"] == pytest.approx(431.969, rel=2e-5)
     assert row["optimum"] == pytest.approx(431.969, rel=1e-4)
     assert row["random"] >= row["optimum"] * (1 - 1e-4)
-    assert row["sdp-3x3"] is None
+    assert row["sdp-3x3"] == "n > 160"
     assert row["full (paper)"] == 431.97
     gap = tables()["smkl-7"].load()(Request(folder=shared / "data")).present(results)[0]
     shown = next(r for r in gap.rows if r[0] == "haberman")

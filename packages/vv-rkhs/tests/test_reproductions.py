@@ -16,7 +16,7 @@ def test_linear_columns_of_the_stocks_table_are_the_printed_ones(shared: Path) -
     found = {key: cells[key].compute(**cells[key].arguments) for key in ("OLS", "Lasso")}
     (sheet,) = plan.present(found)
     for method in found:
-        printed = sheet.columns.index(f"{method} printed")
+        printed = sheet.columns.index(f"{method} (paper)")
         ours = sheet.columns.index(f"{method} ours")
         assert [row[ours] for row in sheet.rows] == [row[printed] for row in sheet.rows]
 

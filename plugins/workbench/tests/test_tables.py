@@ -138,7 +138,7 @@ def test_no_name_lists_what_there_is(run: Callable, tmp_path: Path) -> None:
 def test_quick_says_what_is_reduced(
     run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = run("tables", "good", "--quick", "--out", tmp_path, "--json")
+    done = run("tables", "good", "--quick", "--jobs", "1", "--out", tmp_path, "--json")
     assert sorted(CALLS) == [1, 2]
     assert [Path(page).name for page in json.loads(done.out)["pages"]] == [
         "tables.md",
@@ -204,3 +204,74 @@ def test_numbers_in_names_are_sorted_as_numbers() -> None:
 
     names = ["t-figure-10", "t-2", "t-figure-2", "t-1"]
     assert sorted(names, key=_natural) == ["t-1", "t-2", "t-figure-2", "t-figure-10"]
+
+
+def half_plan(request: Request) -> Plan:
+    def present(results: Mapping[str, Any]) -> list[Sheet]:
+        rows = [("a", 1.0, None, None), ("b", float("nan"), 2.0, None)]
+        return [Sheet("Half", ("data", "ours", "theirs (paper)", "±"), rows)]
+
+    cell = Cell(key="n1", compute=square, arguments={"number": 1})
+    return Plan([cell], present)
+
+
+def broken_plan(request: Request) -> Plan:
+    raise ImportError("no module\nof that name")
+
+
+def add(monkeypatch: pytest.MonkeyPatch, name: str, target: Callable) -> None:
+    spec = TableSpec(
+        name=name, target=f"{__name__}:{target.__name__}", summary="another", paper="Nowhere"
+    )
+    from kernelweave.workbench.tables import plans
+
+    known = dict(plans.tables())
+    monkeypatch.setattr(plans, "tables", lambda: {**known, name: spec})
+
+
+def test_a_figure_of_ours_that_is_missing_is_named(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(monkeypatch, "half", half_plan)
+    done = run("tables", "half", "--out", tmp_path)
+    assert done.status == 2
+    assert "1 figures are missing, among them half: b, ours" in done.said
+    text = (tmp_path / "tables.md").read_text()
+    assert "**1 figures are missing: b, ours.**" in text
+    assert "| a      |      1 |                – |" in text
+    assert "±" not in text
+
+
+def test_a_table_that_cannot_be_planned_costs_itself_alone(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(monkeypatch, "broken", broken_plan)
+    assert "no module" in run("tables", "broken", "--out", tmp_path).error
+    run("tables", "all", "--out", tmp_path)
+    text = (tmp_path / "tables.md").read_text()
+    assert "**Not run: it cannot be planned: ImportError: no module of that name**" in text
+    assert "| n3    |" in text
+
+
+def test_a_run_that_was_cut_short_says_what_is_left(run: Callable, tmp_path: Path) -> None:
+    done = run("tables", "good", "--max-time", "0", "--jobs", "1", "--out", tmp_path)
+    assert done.status == 0
+    assert "**3 of 3 cells are not computed yet.**" in (tmp_path / "tables.md").read_text()
+
+
+def test_ctrl_c_keeps_what_is_done(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stops(jobs: list, *_: object) -> Any:
+        table, cell = jobs[0]
+        outcome = Outcome(square(**cell.arguments), 0.1)
+        KeptCells(tmp_path / "cells").put(table, cell, outcome)
+        yield table, cell, outcome
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kernelweave.workbench.tables.running.compute_all", stops)
+        done = run("tables", "good", "--out", tmp_path)
+    assert done.status == 130
+    assert "what is computed is kept" in done.said
+    assert "2 cells to compute, 1 kept" in run("tables", "good", "--out", tmp_path).said

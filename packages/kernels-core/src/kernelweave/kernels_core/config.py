@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -89,8 +92,42 @@ def config_context(
 
 
 def effective_threads() -> int:
-    """Return how many threads a compiled kernel may use now."""
+    """Return how many threads a compiled kernel may use now.
+
+    Returns
+    -------
+    int
+        The cores of this process, or ``n_threads`` of the configuration if that is less. Inside a
+        parallel loop of joblib (a grid search with ``n_jobs``, a Dask worker) one, or what the loop
+        leaves to each of its processes in ``NUMBA_NUM_THREADS``: loops within loops must not use
+        more threads than there are cores.
+    """
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     cores = available or os.cpu_count() or 1
     limit = get_config().n_threads
+    if limit is None and _is_inside_a_loop():
+        limit = _threads_left_by_the_loop()
     return cores if limit is None else min(limit, cores)
+
+
+def _is_inside_a_loop() -> bool:
+    """Return whether joblib or Dask runs this call beside others; neither is imported for it."""
+    parallel: Any = sys.modules.get("joblib.parallel")
+    if parallel is not None and (parallel.get_active_backend()[0].nesting_level or 0) > 0:
+        return True
+    dask: Any = sys.modules.get("distributed.worker")
+    if dask is None:
+        return False
+    try:
+        dask.get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+def _threads_left_by_the_loop() -> int:
+    """Return the threads of a worker: its share in a process of its own, one beside others."""
+    if threading.current_thread() is not threading.main_thread():
+        return 1
+    share = os.environ.get("NUMBA_NUM_THREADS", "")
+    return int(share) if share.isdigit() and int(share) > 0 else 1

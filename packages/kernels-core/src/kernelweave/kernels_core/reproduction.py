@@ -7,8 +7,9 @@ process, keeps each result as JSON, and hands all of them to ``present``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Cell", "Drawing", "MissingDataError", "Plan", "Request", "Sheet"]
 
 Value = str | float | int | bool | None
+PAPER = "(paper)"
 
 
 class MissingDataError(FileNotFoundError):
@@ -113,9 +115,10 @@ class Sheet:
     ----------
     title : str
     columns : sequence of str
-        The heads.
+        The heads; one that ends in ``(paper)`` holds what the paper prints.
     rows : sequence of sequence
-        Text, numbers, or None for what the paper leaves empty.
+        Text, numbers, or None: in a paper's column for what it leaves empty, in a column of ours
+        for what was not computed. What cannot have a figure says in a word why.
     notes : sequence of str
         Sentences below the table: what differs from the paper and why.
     """
@@ -124,6 +127,53 @@ class Sheet:
     columns: Sequence[str]
     rows: Sequence[Sequence[Value]]
     notes: Sequence[str] = ()
+
+    def without_empty_columns(self) -> Sheet:
+        """Return the sheet without the columns in which no row has a value.
+
+        Returns
+        -------
+        Sheet
+            Such as without the spread over splits where there was one split.
+
+        Examples
+        --------
+        >>> Sheet("t", ("data", "error", "±"), [("wine", 0.5, None)]).without_empty_columns()
+        Sheet(title='t', columns=('data', 'error'), rows=(('wine', 0.5),), notes=())
+        """
+        kept = [
+            i
+            for i in range(len(self.columns))
+            if not self.rows or any(i < len(row) and row[i] is not None for row in self.rows)
+        ]
+        rows = tuple(tuple(row[i] for i in kept if i < len(row)) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[i] for i in kept), rows=rows)
+
+    def empty(self) -> list[str]:
+        """Return where a figure of ours is missing, as ``"row, column"``.
+
+        Returns
+        -------
+        list of str
+            None and numbers that are not finite, outside the paper's columns; a sheet without a
+            row is one such place.
+
+        Examples
+        --------
+        >>> Sheet("t", ("data", "ours", "theirs (paper)"), [("wine", None, None)]).empty()
+        ['wine, ours']
+        """
+        if not self.rows:
+            return ["every row"]
+        found = []
+        for row in self.rows:
+            for i, head in enumerate(self.columns):
+                value = row[i] if i < len(row) else None
+                lost = value is None or value == ""
+                lost = lost or (isinstance(value, float) and not math.isfinite(value))
+                if lost and not head.endswith(PAPER):
+                    found.append(f"{row[0]}, {head}")
+        return found
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,15 @@ def kernelweave_register_datasets(register: Callable[[DatasetSpec], None]) -> No
 
 @hookimpl
 def kernelweave_register_tables(register: Callable[[TableSpec], None]) -> None:
-    """Register the tables and figures of the tessellated-kernel papers."""
+    """Register the tables and figures of the tessellated-kernel papers, and a study of ours."""
+    register(
+        TableSpec(
+            name="study",
+            target="kernelweave.workbench.studies.learned_or_tuned:study",
+            paper="ours: no paper has it",
+            summary="does learning the kernel beat a tuned Gaussian?",
+        )
+    )
     for name, (target, paper, summary) in _TABLES.items():
         spec = TableSpec(
             name=name, target=f"{_REPRODUCTIONS}.{target}", paper=paper, summary=summary

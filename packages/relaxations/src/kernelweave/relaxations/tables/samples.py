@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,11 +67,8 @@ def arguments_of(request: Request, name: str) -> dict[str, Any]:
 
 
 def size_of(request: Request, row: Printed) -> int:
-    """Return about how many training samples a cell has, for an estimate of its time."""
+    """Return how many training samples a cell has."""
     path = request.data_file(row.file)
-    if path.suffix == ".gz":
-        lines = 3700
-    else:
-        with path.open("rb") as file:
-            lines = int(0.8 * sum(1 for _ in file))
-    return min(lines, request.sample_limit or lines)
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        n = int(0.8 * (sum(1 for _ in file) - 1))
+    return min(n, request.sample_limit or n)

@@ -26,6 +26,14 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "vv-spg": ("vv-spg", {}),
 }
 STEPS = (1, 2, 4, 8)
+# Okabe and Ito's colours, with a marker each
+_STYLES = (
+    ("#0072B2", "o"),
+    ("#D55E00", "v"),
+    ("#009E73", "s"),
+    ("#CC79A7", "^"),
+    ("#E69F00", "D"),
+)
 _NOTES = (
     "Synthetic, of the paper's shape: 102 classes of 30 training samples each, 1355 test samples, "
     "10 kernels of which 4 see noise, p = 1.7, λ = 0.001, τ = 10 n so that the bound on the "
@@ -168,11 +176,15 @@ def _present(found: Mapping[str, Any], what: str, label: str, number: int) -> li
 
     def draw(figure: Figure) -> None:
         ax = figure.subplots()
-        for name, each in found.items():
-            ax.semilogx(each["seconds"], each[what], marker="o", label=name)
+        for (name, each), (colour, marker) in zip(found.items(), _STYLES, strict=False):
+            style = {"color": colour, "marker": marker, "markersize": 4, "label": name}
+            ax.semilogx(each["seconds"], each[what], **style)
+        if what == "value":
+            ax.set_yscale("log")
         ax.set_xlabel("seconds")
         ax.set_ylabel(label)
-        ax.legend(frameon=False)
+        ax.grid(alpha=0.2)
+        figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
 
     description = f"The {label} of each method after 1, 2, 4 and 8 steps."
     return [

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 DEGREES = (1, 2, 3)
 _N_FOLDS, _N_SPLITS = 10, 30
 _SVM_C = (0.1, 1.0, 10.0, 100.0)
-_COLOURS = ("#4269d0", "#ff725c", "#3ca951")
+# Okabe and Ito's, with a marker each: told apart without colour too
+_STYLES = (("#0072B2", "o"), ("#D55E00", "v"), ("#009E73", "s"))
 
 
 class Subject(NamedTuple):
@@ -174,15 +175,15 @@ def _present(subject: Subject, results: Mapping[str, Any]) -> list[Sheet | Drawi
     def draw(figure: Figure) -> None:
         ax = figure.subplots()
         for degree, value in found.items():
-            colour = _COLOURS[degree - 1]
-            ax.semilogx(
-                value["lam"], value["test"], "o-", color=colour, label=f"test, d = {degree}"
-            )
-            ax.semilogx(value["lam"], value["cv"], "s--", color=colour, label=f"CV, d = {degree}")
+            colour, marker = _STYLES[degree - 1]
+            for part, line in (("test", "-"), ("cv", "--")):
+                label = f"{'CV' if part == 'cv' else part}, d = {degree}"
+                style = {"color": colour, "marker": marker, "linestyle": line, "markersize": 4}
+                ax.semilogx(value["lam"], value[part], label=label, **style)
         ax.set_xlabel("λ")
         ax.set_ylabel(what)
         ax.grid(alpha=0.2)
-        ax.legend(frameon=False, fontsize=7)
+        figure.legend(loc="outside right center", frameon=False, fontsize=8)
 
     rows: list[list[Value]] = [
         [degree, *each]

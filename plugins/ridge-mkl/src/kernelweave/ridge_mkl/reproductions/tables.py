@@ -156,7 +156,17 @@ def _validation_plan(data: str, request: Request) -> Plan:
             value = results.get(f"{method}/{degree}", {})
             ours = [value.get(k) for k in ("rmse", "spread", "lam", "size", "seconds")]
             rows.append([method, degree, *ours, *(printed or (None, None))])
-        columns = ("method", "d", "RMSE", "±", "λ", "Λ or β", "seconds", "paper", "± (paper)")
+        columns = (
+            "method",
+            "d",
+            "RMSE",
+            "±",
+            "λ",
+            "Λ or β",
+            "seconds",
+            "RMSE (paper)",
+            "± (paper)",
+        )
         notes = [*_NOTES, _SHIFTED] if data == "sonar" else _NOTES
         return [Sheet(f"Cross-validation errors on {data}", columns, rows, notes)]
 

@@ -28,7 +28,7 @@ def tables_command(
     repeats: int | None = None,
     data: Path | None = None,
     out: Path = Path("kernelweave-tables"),
-    jobs: int = 1,
+    jobs: int | None = None,
     max_time: float | None = None,
     fresh: Annotated[bool, _Flag] = False,
     estimate: Annotated[bool, _Flag] = False,
@@ -54,7 +54,8 @@ def tables_command(
     out : Path
         The folder for tables.md, tables.html, the pictures and the kept results.
     jobs : int
-        Cells at a time, each in a process of its own.
+        Cells at a time, each in a process of its own. Default: in a quick run one for each core,
+        else one.
     max_time : float
         Seconds after which no further cell is started.
     fresh : bool
@@ -84,6 +85,8 @@ def tables_command(
     )
     kept = KeptCells(out / "cells")
     outcomes = {} if fresh else _found(chosen, kept)
+    if jobs is None:
+        jobs = (os.cpu_count() or 1) if quick else 1
     if estimate or not names:
         _print_estimate(chosen, outcomes, jobs, as_json=json)
         return
@@ -183,10 +186,14 @@ def _compute(
     todo = [group[0] for group in shared.values()]
     start = time.monotonic()
     with count_bar("cells", len(todo)) as advance:
-        for table, cell, outcome in compute_all(todo, kept, jobs, max_time):
-            for other, same in shared[kept.path(table, cell)]:
-                outcomes[other, same.key] = outcome
-            advance(f"{table}: {cell.key}")
+        try:
+            for table, cell, outcome in compute_all(todo, kept, jobs, max_time):
+                for other, same in shared[kept.path(table, cell)]:
+                    outcomes[other, same.key] = outcome
+                advance(f"{table}: {cell.key}")
+        except KeyboardInterrupt:
+            console.say("note", "what is computed is kept: the same command goes on from here")
+            raise
     if len(outcomes) < sum(len(each.plan.cells) for each in chosen):
         console.say(
             "warning",
@@ -199,20 +206,26 @@ def _finish(
     chosen: Sequence[Chosen], outcomes: _Outcomes, out: Path, *, quick: bool, as_json: bool
 ) -> None:
     from ..tables.document import write
-    from ..tables.sections import section
+    from ..tables.sections import NOTHING, section
 
     by_table: dict[str, dict[str, Outcome]] = {each.spec.name: {} for each in chosen}
     for (table, key), outcome in outcomes.items():
         by_table[table][key] = outcome
     sections = [section(each, by_table[each.spec.name]) for each in chosen]
     seconds = sum(outcome.seconds for outcome in outcomes.values())
-    mode = "a quick run" if quick else "a full run"
-    pages = write(out, sections, f"{mode}: {len(outcomes)} cells, {_minutes(seconds)} of work")
+    mode = "A quick run" if quick else "A full run"
+    dash = f"{NOTHING} stands where the paper prints nothing."
+    subtitle = f"{mode}: {len(outcomes)} cells, {_minutes(seconds)} of work. {dash}"
+    pages = write(out, sections, subtitle)
     failed = [f"{table}: {key}" for (table, key), value in outcomes.items() if value.error]
+    empty = [f"{each.name}: {where}" for each in sections for where in each.empty]
     if as_json:
-        console.emit_json({"pages": [str(page) for page in pages], "failed": failed})
+        found = {"pages": [str(page) for page in pages], "failed": failed, "empty": empty}
+        console.emit_json(found)
     else:
         for each in pages:
             console.out().print(f"{each}", soft_wrap=True)
     if failed:
         raise CommandError(f"{len(failed)} cells failed, among them {failed[0]}: the pages say why")
+    if empty and len(outcomes) == sum(len(each.plan.cells) for each in chosen):
+        raise CommandError(f"{len(empty)} figures are missing, among them {empty[0]}")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.reproduction import Cell, Plan, Request, Sheet, Value
 
-from ..models.model import kernel_machine
+from ..machines import kernel_machine
 from . import published, samples
 from .methods import fit_tuned, methods_for
 
@@ -129,7 +129,7 @@ def _sheet(tasks: dict[str, published.Task], task: str, results: Mapping[str, An
                     float(np.mean(ours)) if ours else None,
                     float(np.std(ours, ddof=1)) if len(ours) > 1 else None,
                     float(np.mean([value["seconds"] for value in found])) if found else None,
-                    max(gaps) if gaps else None,
+                    max(gaps) if gaps else ("no bound" if found else None),
                     theirs.score if theirs else ("N/A" if method in about.printed else None),
                     theirs.spread if theirs else None,
                     theirs.seconds if theirs else None,
@@ -144,7 +144,10 @@ def _sheet(tasks: dict[str, published.Task], task: str, results: Mapping[str, An
         "scikit-learn's histogram boosting. The paper's times are of 8 cores at 3 GHz."
     )
     return Sheet(
-        "Ours beside the paper's", (*columns, "paper", "± (paper)", "seconds (paper)"), rows, notes
+        "Ours beside the paper's",
+        (*columns, f"{measure_name} (paper)", "± (paper)", "seconds (paper)"),
+        rows,
+        notes,
     )
 
 

@@ -75,35 +75,38 @@ def _present(
     data: list[str], names: list[str], results: Mapping[str, Any]
 ) -> list[Sheet | Drawing]:
     def draw(figure: Figure) -> None:
+        figure.set_size_inches(2.0 + 1.8 * len(data), 3.6)
         axes = figure.subplots(1, len(data), sharey=True, squeeze=False)[0]
         for ax, each in zip(axes, data, strict=True):
             for number, name in enumerate(names):
                 found = results.get(f"{each}/{name}")
                 if found is not None:
                     gap = np.maximum(np.array(found["gap"], dtype=float), 1e-16)
-                    ax.loglog(1 + np.arange(len(gap)), gap, **SERIES[number], label=name)
+                    style = {**SERIES[number], "markevery": 0.1, "label": name}
+                    ax.loglog(1 + np.arange(len(gap)), gap, **style)
             ax.set_title(each)
             ax.set_xlabel("iteration")
             ax.xaxis.set_minor_formatter("")
             ax.grid(alpha=0.2)
         axes[0].set_ylabel("relative gap")
-        axes[-1].legend(frameon=False, fontsize=7)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
 
     rows: list[list[Value]] = []
     for each in data:
         for name in names:
             found = results.get(f"{each}/{name}")
             if found is not None:
-                reached: list[Value] = [_first_below(found["gap"], level) for level in _LEVELS]
+                reached = [_first_below(found["gap"], level) for level in _LEVELS]
                 rows.append([each, name, *reached, found["gap"][-1], found["seconds"][-1]])
     heads = [f"to {level:g}" for level in _LEVELS]
-    notes = ["Empty: not reached. The gaps are certified at both ends; C = 0.1, δ = .5, degree 1."]
+    notes = ["The gaps are certified at both ends; C = 0.1, δ = .5, degree 1."]
     return [
         Drawing("Gap against iteration", "Relative certified gap after each iteration.", draw),
         Sheet("Iterations", ("data", "algorithm", *heads, "last gap", "seconds"), rows, notes),
     ]
 
 
-def _first_below(gap: list[float], level: float) -> int | None:
+def _first_below(gap: list[float], level: float) -> Value:
     below = np.flatnonzero(np.array(gap, dtype=float) <= level)
-    return int(below[0]) if len(below) else None
+    return int(below[0]) if len(below) else "not reached"

@@ -41,7 +41,14 @@ def methods_for(task: str) -> tuple[str, ...]:
 
 
 def fit_tuned(
-    name: str, task: str, X: FloatArray, y: FloatArray, seed: int, *, quick: bool
+    name: str,
+    task: str,
+    X: FloatArray,
+    y: FloatArray,
+    seed: int,
+    *,
+    quick: bool,
+    per_feature: bool = True,
 ) -> tuple[Any, dict[str, Any]]:
     """Tune a method by two folds, on 3000 samples at most, and fit it to all.
 
@@ -55,6 +62,8 @@ def fit_tuned(
     seed : int
     quick : bool
         A coarser grid.
+    per_feature : bool
+        Whether a dictionary of kernels has them on every feature too, as the paper's has.
 
     Returns
     -------
@@ -66,7 +75,8 @@ def fit_tuned(
     from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
     classes = task == "classification"
-    estimator, grid = _build(name, task, X, y, seed, quick=quick)
+    views = per_feature and not quick
+    estimator, grid = _build(name, task, X, y, seed, quick=quick, per_feature=views)
     kind: Any = StratifiedKFold if classes else KFold
     folds = kind(n_splits=2, shuffle=True, random_state=seed)
     rows = np.random.RandomState(seed).permutation(len(X))[:_MOST_TUNED]
@@ -86,7 +96,14 @@ def _final(name: str, *, quick: bool) -> dict[str, Any]:
 
 
 def _build(
-    name: str, task: str, X: FloatArray, y: FloatArray, seed: int, *, quick: bool
+    name: str,
+    task: str,
+    X: FloatArray,
+    y: FloatArray,
+    seed: int,
+    *,
+    quick: bool,
+    per_feature: bool,
 ) -> tuple[Any, dict[str, list[Any]]]:
     """Return the estimator and the grid it is tuned over."""
     classes = task == "classification"
@@ -96,7 +113,8 @@ def _build(
         return _gaussian(y, classes=classes, quick=quick)
     if name in ("perceptron", "random forest", "boosted trees"):
         return _other(name, seed, classes=classes, quick=quick)
-    return _multiple(name, X.shape[1], y, classes=classes, quick=quick)
+    kernels = paper_dictionary(X.shape[1], quick=quick, per_feature=per_feature)
+    return _multiple(name, kernels, y, classes=classes, quick=quick)
 
 
 def _tube(y: FloatArray) -> float:
@@ -155,15 +173,13 @@ def _other(name: str, seed: int, *, classes: bool, quick: bool) -> tuple[Any, di
         )
         return boosted, {"max_iter": trees[:1] if quick else trees}
     kind: Any = MLPClassifier if classes else MLPRegressor
-    net = kind(
-        hidden_layer_sizes=(50, 50, 50), early_stopping=True, n_iter_no_change=50, max_iter=2000
-    )
-    net.set_params(random_state=seed)
+    net = kind(hidden_layer_sizes=(50, 50, 50), early_stopping=True, n_iter_no_change=50)
+    net.set_params(random_state=seed, max_iter=200 if quick else 2000)
     step = type(net).__name__.lower()
     return make_pipeline(StandardScaler(), net), {f"{step}__alpha": [1e-4]}
 
 
-def paper_dictionary(n_features: int, *, quick: bool) -> Any:
+def paper_dictionary(n_features: int, *, quick: bool, per_feature: bool = True) -> Any:
     """Return Gaussians of bandwidth .5 to 10 and polynomials of degree 1 to 3, 13 each.
 
     On every feature and on all together: 13(p + 1) kernels, as the paper counts them. A quick run
@@ -176,13 +192,13 @@ def paper_dictionary(n_features: int, *, quick: bool) -> Any:
     base: list[Any] = [RBF(gamma=float(1.0 / (2.0 * width**2))) for width in widths]
     base += [Polynomial(degree=degree, gamma=1.0, coef0=1.0) for degree in degrees]
     views = [list(range(n_features))]
-    if not quick:
+    if per_feature and not quick:
         views += [[feature] for feature in range(n_features)]
     return KernelDictionary(base, columns=views, normalize="unit-diagonal")
 
 
 def _multiple(
-    name: str, n_features: int, y: FloatArray, *, classes: bool, quick: bool
+    name: str, kernels: Any, y: FloatArray, *, classes: bool, quick: bool
 ) -> tuple[Any, dict[str, list[Any]]]:
     if importlib.util.find_spec(_BASELINES) is None:
         raise CommandError(f"{name} needs the package kernelweave-baselines, which is not here")
@@ -190,7 +206,6 @@ def _multiple(
     from sklearn.preprocessing import StandardScaler
 
     baselines = importlib.import_module(_BASELINES)
-    kernels = paper_dictionary(n_features, quick=quick)
     if classes:
         machine, unit = getattr(baselines, f"{name}Classifier")(kernels), 1.0
     else:

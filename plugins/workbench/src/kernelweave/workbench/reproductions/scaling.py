@@ -157,11 +157,14 @@ def _present(results: Mapping[str, Any], key: str, names: Sequence[str]) -> list
                     label = name if n_P == found[:, 1].min() else None
                     ax.loglog(part[:, 0], part[:, 2], **SERIES[number], label=label)
             ax.set_title(task)
-            ax.set_xlabel("samples")
+            sizes = sorted({int(key.split("/")[2]) for key in results})
+            ax.set_xticks(sizes, sizes)
             ax.xaxis.set_minor_formatter("")
+            ax.set_xlabel("samples")
             ax.grid(alpha=0.2)
         axes[0].set_ylabel("seconds")
-        axes[0].legend(frameon=False, fontsize=7)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
 
     what = "an iteration" if key == "iteration" else "a fit"
     columns = ("algorithm", "task", "m", "n_P", "m (paper)", "n_P (paper)", "longest (s)")

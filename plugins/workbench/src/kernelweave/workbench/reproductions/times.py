@@ -14,7 +14,7 @@ from . import published, samples
 
 _TRIALS = 30
 _SDP = "tkl-sdp"
-_MOST_SDP = 100
+_MOST_SDP, _QUICK_SDP = 100, 25
 _ALGORITHMS = ("tkl-frank-wolfe", "tkl-low-rank")
 
 
@@ -24,16 +24,16 @@ def measure(path: str, algorithm: str, n_train: int, trials: int) -> dict[str, A
 
     X, y = samples.load(path)
     found: dict[str, list[float]] = {"seconds": [], "gap": [], "n_iter": []}
-    # the first fit compiles
-    for trial in range(-1, trials):
+    machine = TessellatedKernelClassifier(algorithm=algorithm, C=0.1, tol=1e-2, max_iter=500)
+    few = np.concatenate([np.flatnonzero(y == label)[:10] for label in np.unique(y)])
+    machine.fit(X[few], y[few])  # compiles
+    for trial in range(trials):
         rows = np.random.RandomState(trial + 1).permutation(len(X))[:n_train]
-        machine = TessellatedKernelClassifier(algorithm=algorithm, C=0.1, tol=1e-2, max_iter=500)
         start = time.perf_counter()
         machine.fit(X[rows], y[rows])
-        if trial >= 0:
-            found["seconds"].append(time.perf_counter() - start)
-            found["gap"].append(float(machine.result_.gap))
-            found["n_iter"].append(int(machine.n_iter_))
+        found["seconds"].append(time.perf_counter() - start)
+        found["gap"].append(float(machine.result_.gap))
+        found["n_iter"].append(int(machine.n_iter_))
     return found
 
 
@@ -47,11 +47,9 @@ def table_1(request: Request) -> Plan:
         for algorithm in (*_ALGORITHMS, _SDP):
             if algorithm not in known:
                 continue
-            most = (
-                _MOST_SDP
-                if algorithm == _SDP
-                else (request.most_samples if request.quick else n_samples)
-            )
+            most = request.most_samples if request.quick else n_samples
+            if algorithm == _SDP:
+                most = _QUICK_SDP if request.quick else _MOST_SDP
             n_train = min(n_samples * 4 // 5, most)
             trials = 2 if request.quick else _TRIALS
             cells.append(
@@ -64,20 +62,26 @@ def table_1(request: Request) -> Plan:
                         "n_train": n_train,
                         "trials": 1 if algorithm == _SDP else trials,
                     },
-                    seconds=(30.0 if algorithm == _SDP else 0.4 * trials),
+                    seconds=_seconds(algorithm, n_train, trials),
                     is_reduced=request.quick or n_train < n_samples * 4 // 5,
                 )
             )
     return Plan(cells, _present)
 
 
+def _seconds(algorithm: str, n_train: int, trials: int) -> float:
+    """Return an estimate: the semidefinite program grows with the fourth power."""
+    return 150.0 * (n_train / 100.0) ** 3.8 if algorithm == _SDP else 0.4 * trials
+
+
 def _present(results: Mapping[str, Any]) -> list[Sheet]:
+    known = algorithms(task="classification")
     rows: list[list[Value]] = []
     for name, (_, sdp, frank_wolfe) in published.TIMES.items():
         for algorithm in (*_ALGORITHMS, _SDP):
             found = results.get(f"{name}/{algorithm}")
             printed = {_SDP: sdp, "tkl-frank-wolfe": frank_wolfe}.get(algorithm)
-            if found is None and printed is None:
+            if found is None and algorithm not in known:
                 continue
             seconds = np.array(found["seconds"]) if found else np.array([])
             rows.append(
@@ -85,7 +89,7 @@ def _present(results: Mapping[str, Any]) -> list[Sheet]:
                     name,
                     algorithm,
                     float(seconds.mean()) if len(seconds) else None,
-                    float(seconds.std(ddof=1)) if len(seconds) > 1 else None,
+                    float(seconds.std(ddof=1)) if len(seconds) > 1 else "one fit",
                     float(np.mean(found["n_iter"])) if found else None,
                     float(np.max(found["gap"])) if found else None,
                     printed[0] if printed else None,
@@ -95,6 +99,7 @@ def _present(results: Mapping[str, Any]) -> list[Sheet]:
     columns = ("data", "algorithm", "seconds", "±", "iterations", "largest gap")
     notes = [
         "C = 0.1, δ = .5, degree 1, to a relative certified gap of 1e-2; the paper gives no C.",
-        f"{_SDP} states the whole problem for a conic solver: at most {_MOST_SDP} samples here.",
+        f"{_SDP} states the whole problem for a conic solver: one fit of {_MOST_SDP} samples, "
+        f"{_QUICK_SDP} in a quick run.",
     ]
-    return [Sheet("Seconds of a fit", (*columns, "paper", "± (paper)"), rows, notes)]
+    return [Sheet("Seconds of a fit", (*columns, "seconds (paper)", "± (paper)"), rows, notes)]

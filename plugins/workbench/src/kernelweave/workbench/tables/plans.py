@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from kernelweave.kernels_core import TableSpec, tables
 from kernelweave.kernels_core.reproduction import Cell, MissingDataError, Plan, Request
 
-from ..errors import CommandError, did_you_mean
+from ..errors import CommandError, did_you_mean, one_line
 
 ALL = "all"
 
@@ -81,6 +81,11 @@ def _planned(spec: TableSpec, request: Request, *, forgiving: bool) -> Chosen:
         if not forgiving:
             raise CommandError(f"{spec.name}: {error}") from error
         return Chosen(spec, Plan((), lambda _: ()), str(error))
+    except Exception as error:
+        if not forgiving:
+            raise
+        what = f"it cannot be planned: {type(error).__name__}: {one_line(error)}"
+        return Chosen(spec, Plan((), lambda _: ()), what)
     keys = [cell.key for cell in plan.cells]
     if len(set(keys)) < len(keys):
         twice = sorted({key for key in keys if keys.count(key) > 1})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -35,11 +37,10 @@ def compute(cell: Cell, n_threads: int | None) -> Outcome:
     """
     start = time.perf_counter()
     try:
-        with warnings.catch_warnings(), threadpool_limits(n_threads):
-            # a table says in its own columns what did not converge
-            warnings.simplefilter("ignore")
-            with config_context(n_threads=n_threads):
-                value = plain(cell.compute(**cell.arguments))
+        # in a thread beside others the limits, which are the process's, are the caller's to set
+        alone = threading.current_thread() is threading.main_thread()
+        with _limited(n_threads) if alone else nullcontext(), config_context(n_threads=n_threads):
+            value = plain(cell.compute(**cell.arguments))
     except Exception as error:  # noqa: BLE001
         what = f"{type(error).__name__}: {one_line(error)}"
         return Outcome(None, time.perf_counter() - start, what)
@@ -68,7 +69,7 @@ def plain(value: Any) -> Any:
 
 
 def compute_all(
-    jobs: Sequence[Job], kept: KeptCells, n_jobs: int, max_time: float | None = None
+    jobs: Sequence[Job], kept: KeptCells, n_jobs: int | None, max_time: float | None = None
 ) -> Iterator[tuple[str, Cell, Outcome]]:
     """Compute the cells and keep each as it comes.
 
@@ -77,8 +78,10 @@ def compute_all(
     jobs : sequence of (str, Cell)
         Table and cell.
     kept : KeptCells
-    n_jobs : int
-        Processes, by joblib's loky unless the caller has configured another backend.
+    n_jobs : int or None
+        Cells at a time, by joblib's loky unless the caller has configured another backend, threads
+        and Dask included; None is what that backend takes by itself. Each gets its share of the
+        cores as threads.
     max_time : float, optional
         Seconds after which no further cell is started.
 
@@ -87,18 +90,30 @@ def compute_all(
     tuple of (str, Cell, Outcome)
         In the order of completion.
     """
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, effective_n_jobs
 
+    workers = effective_n_jobs(n_jobs)
     started = _until(jobs, max_time)
-    if n_jobs == 1:
+    if workers == 1:
         for _, (table, cell) in started:
             yield _keep(kept, table, cell, compute(cell, None))
         return
-    each = max(1, (os.cpu_count() or 1) // n_jobs)
+    each = max(1, (os.cpu_count() or 1) // workers)
     tasks = (delayed(_numbered)(i, cell, each) for i, (_, cell) in started)
-    for i, outcome in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks):
-        table, cell = jobs[i]
-        yield _keep(kept, table, cell, outcome)
+    # one cell a task: a batch of small ones would keep a worker waiting at the end
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    with _limited(each):
+        for i, outcome in parallel(tasks):
+            table, cell = jobs[i]
+            yield _keep(kept, table, cell, outcome)
+
+
+@contextmanager
+def _limited(n_threads: int | None) -> Iterator[None]:
+    """Limit the threads of this process, and let the tables say what did not converge."""
+    with warnings.catch_warnings(), threadpool_limits(n_threads):
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _until(jobs: Sequence[Job], max_time: float | None) -> Iterator[tuple[int, Job]]:

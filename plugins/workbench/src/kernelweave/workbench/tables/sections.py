@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kernelweave.kernels_core.reproduction import Drawing, Sheet
@@ -14,6 +14,8 @@ from ..errors import one_line
 from ..pages import figure_svg
 from .kept import Outcome
 from .plans import Chosen
+
+NOTHING = "–"
 
 
 @dataclass(frozen=True)
@@ -49,25 +51,26 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A reproduction as it is shown."""
+    """A reproduction as it is shown; ``empty`` names the figures of ours that are missing."""
 
     name: str
     summary: str
     paper: str
     parts: list[Grid | Picture] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
 
 
 def shown(value: Any) -> Text:
-    """Return a value as text: four digits of a number, nothing for None.
+    """Return a value as text: four digits of a number, a dash for None.
 
     Examples
     --------
     >>> shown(0.123456).text, shown(12).text, shown(None).text, shown("yes").text
-    ('0.1235', '12', '', 'yes')
+    ('0.1235', '12', '–', 'yes')
     """
     if value is None:
-        return Text("")
+        return Text(NOTHING)
     if isinstance(value, bool):
         return Text("yes" if value else "no")
     if isinstance(value, numbers.Integral):
@@ -78,12 +81,17 @@ def shown(value: Any) -> Text:
 
 
 def grid(sheet: Sheet) -> Grid:
-    """Return a sheet as text; a column of numbers is set to the right, its head too."""
+    """Return a sheet as text; a column with a number is set to the right, its head too."""
+    sheet = sheet.without_empty_columns()
     rows = [[shown(value) for value in row] for row in sheet.rows]
     heads = []
     for i, head in enumerate(sheet.columns):
-        column = [row[i] for row in rows if i < len(row) and row[i].text]
-        heads.append(Text(head, bool(column) and all(each.is_number for each in column)))
+        column = [row[i] for row in rows if i < len(row) and row[i].text != NOTHING]
+        heads.append(Text(head, any(each.is_number for each in column)))
+    rows = [
+        [replace(value, is_number=head.is_number) for value, head in zip(row, heads, strict=False)]
+        for row in rows
+    ]
     return Grid(sheet.title, heads, rows, sheet.notes)
 
 
@@ -115,12 +123,12 @@ def section(chosen: Chosen, outcomes: Mapping[str, Outcome]) -> Section:
         f"{key} failed: {outcome.error}" for key, outcome in outcomes.items() if outcome.error
     )
     values = {key: outcome.value for key, outcome in outcomes.items() if not outcome.error}
-    try:
-        for number, item in enumerate(chosen.plan.present(values), 1):
-            file = f"{spec.name}-{number}.svg"
-            made.parts.append(grid(item) if isinstance(item, Sheet) else picture(item, file))
-    except Exception as error:  # noqa: BLE001
-        made.problems.append(f"cannot be shown: {type(error).__name__}: {one_line(error)}")
+    _add_parts(made, chosen, values)
+    left = len(chosen.plan.cells) - len(outcomes)
+    if left:
+        made.problems.append(f"{left} of {len(chosen.plan.cells)} cells are not computed yet.")
+    if made.empty:
+        made.problems.append(f"{len(made.empty)} figures are missing: {'; '.join(made.empty[:3])}.")
     reduced = sum(cell.is_reduced for cell in chosen.plan.cells)
     if reduced:
         made.problems.append(
@@ -128,3 +136,18 @@ def section(chosen: Chosen, outcomes: Mapping[str, Outcome]) -> Section:
             "splits than the paper, so no figure here is a comparison with it."
         )
     return made
+
+
+def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, Any]) -> None:
+    """Add what the plan shows, and what is missing in it."""
+    try:
+        for number, item in enumerate(chosen.plan.present(values), 1):
+            file = f"{made.name}-{number}.svg"
+            if isinstance(item, Sheet):
+                made.parts.append(grid(item))
+                made.empty.extend(item.without_empty_columns().empty())
+            else:
+                made.parts.append(picture(item, file))
+    except Exception as error:  # noqa: BLE001
+        made.problems.append(f"cannot be shown: {type(error).__name__}: {one_line(error)}")
+        made.empty.append("a part that cannot be shown")
