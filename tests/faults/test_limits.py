@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import warnings
 from typing import Any
@@ -15,20 +16,23 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import MemoryBudgetError, Progress, SolveInterrupted, watch
 from sample_faults import N, sound
-from subjects import Subject, estimators
+from subjects import Subject, algorithm_subjects, estimators
 
 QUICKEST = ("SimpleMKLClassifier", "SparseMKLClassifier", "TessellatedKernelClassifier")
 
 
-def having(parameter: str, *, light: tuple[str, ...] = ()) -> list[Any]:
-    """Return the estimators that take a parameter; all but the light ones are slow."""
+def having(parameter: str, *, light: tuple[str, ...] = (), generic: bool = False) -> list[Any]:
+    """Return the estimators that take a parameter; all but the light ones are slow.
+
+    With ``generic`` also the generic estimators, with every registered algorithm.
+    """
     return [
         pytest.param(
             subject,
             id=subject.name,
             marks=() if not light or subject.name in light else pytest.mark.slow,
         )
-        for subject in estimators()
+        for subject in (*estimators(), *(algorithm_subjects() if generic else ()))
         if parameter in subject.parameters
     ]
 
@@ -41,7 +45,7 @@ def hard(task: str, n: int = 120) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-@pytest.mark.parametrize("subject", having("max_time", light=QUICKEST))
+@pytest.mark.parametrize("subject", having("max_time", light=QUICKEST, generic=True))
 def test_a_hopeless_fit_ends_in_time_with_its_gap(subject: Subject) -> None:
     """C = 1e300 and X times 1e8: the limit, a tenth of it, and one inner solve.
 
@@ -103,6 +107,61 @@ def test_an_interrupted_fit_returns_if_told_to(subject: Subject) -> None:
         model.fit(case.X, case.y)
     assert model.result_.status.name == "INTERRUPTED"
     assert np.isfinite(model.predict(case.X_new)).all()
+
+
+def pressed_after(seconds: float) -> tuple[threading.Thread, list[float]]:
+    """Return a started thread that presses Ctrl-C, and when it did in processor time."""
+    sent: list[float] = []
+
+    def press() -> None:
+        time.sleep(seconds)
+        sent.append(time.process_time())
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    thread = threading.Thread(target=press, daemon=True)
+    thread.start()
+    return thread, sent
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs a signal sent by a thread")
+@pytest.mark.parametrize("subject", having("on_interrupt", generic=True))
+def test_ctrl_c_amid_a_long_solve(subject: Subject) -> None:
+    """A real signal at a moment of its own: control is back within two seconds.
+
+    Where the first iterate was there it is stored; while Gram matrices are formed none is.
+    """
+    X, y = noise(subject.task, 100 if "sdp" in subject.name else 1000)
+    hopeless = {"tol": 1e-12, "max_iter": 10**6, "max_time": None}
+    model = subject.make({**hopeless, **({"C": 1e4} if "C" in subject.parameters else {})})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        subject.run(sound(subject.task))
+        thread, sent = pressed_after(1.5)
+        try:
+            model.fit(X, y)
+        except SolveInterrupted:
+            assert model.result_.status.name == "INTERRUPTED"
+            assert np.isfinite(model.result_.upper_bound)
+            assert len(model.predict(X[:3])) == 3
+        except KeyboardInterrupt:
+            assert not hasattr(model, "result_")
+        else:
+            # solved before the signal
+            with pytest.raises(KeyboardInterrupt):
+                thread.join()
+        seconds = time.process_time() - sent[0]
+    assert seconds <= 2.0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def noise(task: str, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return targets that no kernel explains."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 3))
+    return X, np.where(rng.random(n) < 0.5, -1.0, 1.0) if task == "classification" else rng.random(
+        n
+    )
 
 
 @pytest.mark.parametrize("subject", having("memory_limit"))

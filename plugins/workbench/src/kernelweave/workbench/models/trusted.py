@@ -23,16 +23,44 @@ _OWN = {
     f"{_CORE}.kernels.fitted": ("Centered", "Clipped"),
     f"{_CORE}.kernels.fitted_dictionary": ("FittedDictionary", "FittedFamily"),
     f"{_CORE}.kernels.dictionary": ("KernelDictionary",),
+    f"{_CORE}.problem": ("Problem",),
     "kernelweave.spectahedron.estimators": (
         "TessellatedKernelClassifier",
         "TessellatedKernelRegressor",
+    ),
+    "kernelweave.spectahedron.model_selection": (
+        "TessellatedKernelClassifierCV",
+        "TessellatedKernelRegressorCV",
     ),
     "kernelweave.spectahedron.scaling": ("ScaledFeatures",),
     "kernelweave.spectahedron.constraint": ("Spectahedron",),
     "kernelweave.qp_smo.learners": ("LearnerSolution", "SVC", "SVR"),
     "kernelweave.qp_smo.solution": ("DualSolution",),
+    "kernelweave.mkl_sparse.estimators": ("SparseMKLClassifier", "SparseMKLRegressor"),
+    "kernelweave.vv_rkhs.classifier": ("MatrixValuedKernelClassifier",),
+    "kernelweave.vv_rkhs.regressor": ("MatrixValuedKernelRegressor",),
+    "kernelweave.vv_rkhs.parameters": ("SeparableKernel", "VectorSolution"),
+    "kernelweave.baselines.rule_estimators": (
+        "AverageMKLClassifier",
+        "CKAClassifier",
+        "EasyMKLClassifier",
+        "PWMKClassifier",
+    ),
+    "kernelweave.baselines.simple_estimators": ("SimpleMKLClassifier", "SimpleMKLRegressor"),
+    "kernelweave.ridge_mkl.estimators": (
+        "GeneralizedMKLClassifier",
+        "RidgeMKLClassifier",
+        "RidgeMKLRegressor",
+    ),
+    "kernelweave.ridge_mkl.families": ("HadamardPower",),
+    "kernelweave.ridge_mkl.inner": ("LearnerSolution", "Products"),
+    "kernelweave.granger.graph": ("GrangerGraph",),
+    "kernelweave.granger.series": ("Groups",),
+    "kernelweave.granger.target": ("TargetFit",),
 }
 OWN_TYPES = frozenset(f"{module}.{name}" for module, names in _OWN.items() for name in names)
+# what SimpleImputer and OneHotEncoder hold of NumPy, built from a word and nothing else
+_HARMLESS = frozenset({"numpy.dtype"})
 _KINDS = ("kernels", "families", "learners", "constraints")
 
 
@@ -54,7 +82,8 @@ def trusted_types(wanted: Iterable[str]) -> set[str]:
         A subset of them.
     """
     names = set(wanted)
-    return (names & OWN_TYPES) | (names - OWN_TYPES) & _registered(names - OWN_TYPES)
+    known = names & (OWN_TYPES | _HARMLESS)
+    return known | (names - known) & _registered(names - known)
 
 
 def _registered(names: set[str]) -> set[str]:
