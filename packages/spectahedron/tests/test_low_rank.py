@@ -80,8 +80,8 @@ def synthetic(name: str) -> Problem:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "optimum"), [("syn8", 270.9999), ("synr5", 12.49427)])
 def test_synthetic_sets_within_forty_solves(name: str, optimum: float) -> None:
-    result = solve(synthetic(name), "tkl-low-rank", tol=1e-6)
-    assert result.gap <= 1e-6
+    result = solve(synthetic(name), "tkl-low-rank", tol=1e-8)
+    assert result.gap <= 1e-8
     assert result.history.counts["n_solves"][-1] <= MOST_SOLVES
     assert_allclose(result.upper_bound, optimum, rtol=1e-5)
 
@@ -93,11 +93,22 @@ def test_heart_within_forty_solves(shared: Any) -> None:
     problem = Problem(
         wide_box(13), SVC(C=10.0), Spectahedron(), scaled(table[:, :-1]), table[:, -1]
     )
-    result = solve(problem, "tkl-low-rank", tol=1e-6)
-    assert result.gap <= 1e-6
+    result = solve(problem, "tkl-low-rank", tol=1e-8)
+    assert result.gap <= 1e-8
     assert result.history.counts["n_solves"][-1] <= MOST_SOLVES
     assert result.lower_bound <= 412.430151 * (1 + 1e-7)
     assert result.upper_bound >= 412.429984 * (1 - 1e-7)
+
+
+def test_refined_bounds_hold_and_close(
+    certified: dict[str, tuple[dict[str, Any], Problem]],
+) -> None:
+    for name, (_, problem) in certified.items():
+        rough = solve(problem, "tkl-interior-point", tol=1e-6)
+        fine = solve(problem, "tkl-low-rank", tol=1e-8)
+        assert fine.gap <= 1e-8, name
+        assert rough.lower_bound <= fine.upper_bound, name
+        assert fine.lower_bound <= rough.upper_bound, name
 
 
 def test_far_fewer_solves_than_frank_wolfe(

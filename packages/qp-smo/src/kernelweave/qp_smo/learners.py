@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import validation
-from .bounds import FunctionValues, dual_value, function_values, primal_bound
+from .bounds import FunctionValues, dual_value, function_values, kkt_violation, primal_bound
 from .engine import Backend, solve_box
+from .feasible import GridPoint
 from .problem import BoxProblem, Budget, KernelArray, classification, regression
 from .solution import DualSolution, FloatArray, SolveStatus
 from .svm import DEFAULT_MAX_ITER, solution_from
@@ -219,7 +220,6 @@ class _Learner(ABC):
         errors: FloatArray,
         *,
         sample_weight: ArrayLike | None = None,
-        violation: float = 0.0,
     ) -> tuple[float, FloatArray]:
         """Return the proven upper bound of `primal_upper_bound` from given values, without K.
 
@@ -228,11 +228,10 @@ class _Learner(ABC):
         targets, dual_coef : ndarray of shape (t, n) or (n,)
         values : ndarray of shape (t, n)
             Computed ``Kuₜ``, of a positive semidefinite K that need not exist in memory.
-        errors : ndarray of shape (t,)
-            Bounds of the error of the entries of each row of ``values``.
+            A constant in each row is free where the dual point sums to exactly 0.
+        errors : ndarray of shape (t,) or (t, n)
+            Bounds of the error of the entries of each row of ``values``, or of each.
         sample_weight : ndarray of shape (n,), optional
-        violation : float
-            What margins may be short of 1, for classes; any number is safe.
 
         Returns
         -------
@@ -247,8 +246,9 @@ class _Learner(ABC):
         ends, intercepts = [], []
         for target, u, f, error in zip(rows, duals, values, errors, strict=True):
             problem = self.problem(nothing, target, sample_weight)
-            at = FunctionValues(f, np.full(f.shape, float(error)), 0)
-            found = primal_bound(problem, at, dual_value(problem, u, at), violation)
+            at = FunctionValues(f, np.array(np.broadcast_to(error, f.shape)), 0)
+            left = kkt_violation(problem, GridPoint(u, problem.lower, problem.upper), f)
+            found = primal_bound(problem, at, dual_value(problem, u, at), left)
             ends.append(found.upper)
             intercepts.append(found.intercept)
         return sum_rounded(ends, np.inf), np.array(intercepts)

@@ -33,6 +33,7 @@ _WORTH = 0.5
 _NEGLIGIBLE = 1e-6
 _NEAR = 0.1
 _CLOSE = 0.01
+_FINE = 1e-5
 _LARGE = 4000
 
 
@@ -163,7 +164,11 @@ class LowRank:
         assert gram.array is not None
         solution = oracle.solve(gram.array, warm, target, entries=gram.entries, relative=relative)
         direction = oracle.direction(solution)
-        return Point(U, gram, solution, direction, oracle.upper_bound(solution))
+        upper = oracle.upper_bound(solution)
+        if upper - direction.lower_bound <= _FINE * abs(upper):
+            solution = oracle.refined(solution, U)
+            upper = oracle.upper_bound(solution)
+        return Point(U, gram, solution, direction, upper)
 
     def _accepted(self, trial: Point, last: Point) -> Point:
         """Return the trial, whose Gram matrix stays, and write the next into that of the last."""
