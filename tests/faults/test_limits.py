@@ -58,7 +58,7 @@ def test_a_hopeless_fit_ends_in_time_with_its_gap(subject: Subject) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         subject.run(warm)
-        X, y = hard(subject.task)
+        X, y = hard(subject.task, 100 if "sdp" in subject.name else 120)
         model = subject.make({**settings, **strength})
         started = time.process_time()
         try:
