@@ -178,6 +178,9 @@ def build(session: nox.Session) -> None:
             session.run(python, smoke, member.import_name, external=True)
 
 
+ASV_CONFIG = ("--config", str(ROOT / "asv_bench" / "asv.conf.json"))
+
+
 def asv(session: nox.Session, *arguments: str) -> None:
     """Run asv with its home folder inside the checkout: it writes there."""
     settings(session)
@@ -186,16 +189,21 @@ def asv(session: nox.Session, *arguments: str) -> None:
     home = ROOT / ".asv-home"
     home.mkdir(exist_ok=True)
     session.env["HOME"] = str(home)
-    config = ("--config", str(ROOT / "asv_bench" / "asv.conf.json"))
-    session.run("asv", "machine", "--yes", "--machine", "ci", *config)
-    session.run("asv", "run", "--machine", "ci", "--show-stderr", *config, *arguments)
+    session.run("asv", "machine", "--yes", "--machine", "ci", *ASV_CONFIG)
+    session.run("asv", "run", "--machine", "ci", "--show-stderr", *ASV_CONFIG, *arguments)
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure every benchmark in environments of asv's own; results in asv_bench/.asv."""
+    """Measure every benchmark in environments of asv's own and publish them as a site.
+
+    The results of all commits that were measured here lie in asv_bench/.asv/results, the site in
+    asv_bench/.asv/html. Part of them: ``nox -s bench -- --quick --bench smo``.
+    """
     session.install(*group("bench"), "virtualenv")
     asv(session, *session.posargs)
+    session.run("asv", "publish", *ASV_CONFIG)
+    session.log("the site: asv_bench/.asv/html/index.html; asv preview serves it")
 
 
 @nox.session(name="bench-smoke")

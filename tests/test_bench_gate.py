@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelweave.kernels_core import AlgorithmSpec, Problem, get_algorithm
-from kernelweave.kernels_core.testing import small_problems
+from kernelweave.kernels_core.testing import check_algorithm, small_problems
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "asv_bench"))
 
@@ -59,8 +59,7 @@ def spec(monkeypatch: pytest.MonkeyPatch) -> AlgorithmSpec:
         summary="a planted regression",
         accepts=original.accepts[:1],
         tasks=original.tasks,
-        # what such small samples show of m^2.3
-        scaling={"m": 1.0},
+        scaling=original.scaling,
     )
 
 
@@ -94,16 +93,71 @@ def test_a_lost_convergence_is_caught(spec: AlgorithmSpec, monkeypatch: pytest.M
     assert next(each.after for each in worse if each.count == "iterations") == np.inf
 
 
+SMALL = (60, 120, 240, 480)
+
+
+def declared(spec: AlgorithmSpec, exponent: float) -> AlgorithmSpec:
+    return replace(spec, scaling={"m": exponent})
+
+
 def test_a_steeper_growth_is_caught(spec: AlgorithmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = (60, 120, 240)
-    assert not exponents.growth(spec, sizes).is_too_steep
+    usual = exponents.growth(spec, SMALL[:3]).fitted
     monkeypatch.setattr(Slowed, "waste_powers", True)
-    assert exponents.growth(spec, sizes).is_too_steep
+    found = exponents.growth(declared(spec, usual), SMALL[:3])
+    assert found.is_too_steep
+    assert found.verdict == "too steep"
+
+
+def test_a_flatter_growth_is_caught(spec: AlgorithmSpec) -> None:
+    """No algorithm grows with the fifth power: whoever declares that is told."""
+    found = exponents.growth(declared(spec, 5.0), SMALL)
+    assert found.is_too_flat
+    assert found.verdict == "too flat"
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0, 2.3, 3.0])
+@pytest.mark.parametrize("constant", [0.0, 0.002, 0.05])
+def test_what_does_not_grow_hides_no_exponent(power: float, constant: float) -> None:
+    m = np.array(exponents.SIZES, dtype=float)
+    noise = 1.0 + 0.02 * np.array([1.0, -1.0, 1.0, -1.0])
+    costs = (constant + 0.1 * (m / m[-1]) ** power) * noise
+    assert exponents.exponent(m, costs) == pytest.approx(power, abs=0.25)
+    line = np.polyfit(np.log(m), np.log(costs), 1)[0]
+    assert constant < 0.01 or line < power - 0.3
+
+
+def test_a_cost_that_does_not_grow_has_no_exponent() -> None:
+    assert exponents.exponent([1, 2, 4, 8], [1.0, 1.02, 0.99, 1.05]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("fitted", "verdict"),
+    [(2.0, "as declared"), (1.71, "as declared"), (1.69, "too flat"), (2.31, "too steep")],
+)
+def test_the_margin_holds_on_both_sides(fitted: float, verdict: str) -> None:
+    assert exponents.Growth("a", fitted, 2.0).verdict == verdict
+
+
+def test_an_algorithm_without_scaling_fails_conformance(spec: AlgorithmSpec) -> None:
+    with pytest.raises(AssertionError, match="declare 'scaling'"):
+        check_algorithm(replace(spec, scaling={}))
+
+
+def test_the_command_names_what_is_not_declared(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    from gate import __main__ as command
+
+    silent = replace(get_algorithm(NAME), name="silent", scaling={"n_P": 2.0})
+    monkeypatch.setattr(command, "algorithms", lambda: {"silent": silent})
+    monkeypatch.setattr(sys, "argv", ["gate", "exponents"])
+    assert command.main() == 1
+    assert "no scaling in m is declared: silent" in capsys.readouterr().out
 
 
 def test_an_algorithm_for_few_samples_is_measured_at_few(spec: AlgorithmSpec) -> None:
     assert exponents.sizes_for(spec) == exponents.SIZES
-    assert exponents.sizes_for(replace(spec, max_samples=60)) == (15, 20, 30)
+    assert exponents.sizes_for(replace(spec, max_samples=60)) == (12, 15, 20, 30)
 
 
 def test_what_only_one_commit_has_is_no_regression() -> None:

@@ -41,11 +41,16 @@ def _compare(before: Path, after: Path) -> int:
 
 
 def _exponents() -> int:
-    found = [exponents.growth(spec) for spec in algorithms().values() if "m" in spec.scaling]
-    for each in found:
-        verdict = "too steep" if each.is_too_steep else "as declared"
-        sys.stdout.write(f"{verdict}: {each}\n")
-    return 1 if any(each.is_too_steep for each in found) else 0
+    undeclared = [spec.name for spec in algorithms().values() if "m" not in spec.scaling]
+    for name in undeclared:
+        sys.stdout.write(f"no scaling in m is declared: {name}\n")
+    wrong = len(undeclared)
+    for spec in algorithms().values():
+        if "m" in spec.scaling:
+            found = exponents.growth(spec)
+            wrong += found.is_too_steep or found.is_too_flat
+            sys.stdout.write(f"{found.verdict}: {found}\n")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

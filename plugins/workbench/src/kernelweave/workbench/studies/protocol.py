@@ -26,7 +26,7 @@ class Data(NamedTuple):
     task: str
 
 
-# every set with at most 13 features that scikit-learn brings or that the five papers use
+# with at most 13 features, from scikit-learn and the five papers
 SETS = {
     "wine": Data("load_wine", "classification"),
     "haberman": Data("haberman.csv", "classification"),
