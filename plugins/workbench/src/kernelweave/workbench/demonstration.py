@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.exceptions import convergence_warning
 
-from .data import Target, choose_target, read_table, read_target
+from .data import Preparation, Target, choose_target, read_table, read_target
 from .errors import CommandError
 from .models import Model
 from .progress import gap_bar
@@ -59,7 +59,12 @@ class Demonstration:
         self._split(table.features(columns), self.target.values)
         rival = self._tuned_rbf()
         ours = self._learned()
-        model = Model.of(self.machine, columns=columns, target=self.target, source=name)
+        model = Model.of(
+            self.machine,
+            preparation=Preparation(tuple(columns)),
+            target=self.target,
+            source=name,
+        )
         self.found = {
             **summary(model),
             "n_train": len(self.X),

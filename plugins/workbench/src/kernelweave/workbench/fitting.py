@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kernelweave.kernels_core import AlgorithmSpec, get_algorithm
 
-from .data import Table, Target
+from .data import Preparation, Table, Target
 from .errors import CommandError, did_you_mean
 from .models import Model
 from .progress import gap_bar
@@ -129,7 +130,15 @@ def _generic(task: str) -> Any:
     return KernelLearningClassifier if task == "classification" else KernelLearningRegressor
 
 
-def fit_table(table: Table, target: Target, choices: Choices, *, drop: list[str]) -> Model:
+def fit_table(
+    table: Table,
+    target: Target,
+    choices: Choices,
+    *,
+    drop: Sequence[str] = (),
+    encode: bool = False,
+    impute: bool = False,
+) -> Model:
     """Learn a kernel and a predictor from a table.
 
     Parameters
@@ -140,8 +149,11 @@ def fit_table(table: Table, target: Target, choices: Choices, *, drop: list[str]
         What to predict.
     choices : Choices
         How.
-    drop : list of str
+    drop : sequence of str
         Columns to leave out.
+    encode, impute : bool, default=False
+        Whether columns of words become indicators, and missing values are filled in; otherwise
+        either is refused.
 
     Returns
     -------
@@ -154,14 +166,25 @@ def fit_table(table: Table, target: Target, choices: Choices, *, drop: list[str]
         If no feature is left, or a cell is no finite number.
     """
     columns = feature_columns(table, target.column, drop)
-    X = table.features(columns)
+    preparation = Preparation.of(table, columns, encode=encode, impute=impute)
+    X = preparation.inputs(table)
     estimator = make_estimator(target.task, choices)
+    if preparation.is_needed:
+        estimator = _behind(preparation.transformer(), estimator)
     with gap_bar(f"{target.task}, {len(X)} samples"):
         estimator.fit(X, target.values)
-    return Model.of(estimator, columns=columns, target=target, source=table.source)
+    return Model.of(estimator, preparation=preparation, target=target, source=table.source)
 
 
-def feature_columns(table: Table, target: str, drop: list[str]) -> list[str]:
+def _behind(step: Any, estimator: Any) -> Any:
+    """Return a pipeline of one more step."""
+    from sklearn.pipeline import Pipeline
+
+    steps = getattr(estimator, "steps", [("machine", estimator)])
+    return Pipeline([("columns", step), *steps])
+
+
+def feature_columns(table: Table, target: str, drop: Sequence[str] = ()) -> list[str]:
     """Return the names of the features in the order of the table.
 
     Parameters
@@ -170,7 +193,7 @@ def feature_columns(table: Table, target: str, drop: list[str]) -> list[str]:
         The data.
     target : str
         The column to predict.
-    drop : list of str
+    drop : sequence of str
         Columns to leave out.
 
     Returns

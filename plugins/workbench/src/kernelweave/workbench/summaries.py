@@ -26,6 +26,7 @@ def summary(model: Model) -> dict[str, Any]:
         "data": header.source,
         "n_samples": header.n_samples,
         "n_features": len(header.columns),
+        "preparation": header.preparation.sentence() or None,
         "target": header.target,
         "task": header.task,
         "classes": None if header.classes is None else list(header.classes),

@@ -56,7 +56,7 @@ def certify_command(
     loaded = load_model(model)
     table = read_table(data, header=not no_header)
     known = read_target(table, target or loaded.header.target, loaded.header.task)
-    X = table.features(loaded.header.columns)
+    X = loaded.inputs(table)
     found = certify_model(loaded, X, known.values, algorithm=algorithm, tol=tol, max_time=max_time)
     if json:
         console.emit_json(found)

@@ -32,6 +32,8 @@ def fit_command(
     delta: float | None = None,
     seed: int = 0,
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
+    encode: Annotated[bool, _Flag] = False,
+    impute: Annotated[bool, _Flag] = False,
     no_header: Annotated[bool, _Flag] = False,
     out: Path | None = None,
     force: Annotated[bool, _Flag] = False,
@@ -42,8 +44,8 @@ def fit_command(
     Parameters
     ----------
     data : str
-        A CSV, Parquet or LIBSVM file, the name of a data set (see `kernelweave list`), or - for
-        CSV on standard input.
+        A CSV, Parquet or LIBSVM file, the name of a data set (see `kernelweave list`), a data
+        set of OpenML as openml:NAME@VERSION or openml:ID, or - for CSV on standard input.
     target : str
         The column to predict, by name or 0-based index. LIBSVM files and named data sets know
         theirs.
@@ -71,6 +73,11 @@ def fit_command(
         Seed of everything random: the same command gives the same model.
     drop : str
         A column to leave out; may be given several times.
+    encode : bool
+        Turn columns of words into an indicator a word; without it they are refused.
+    impute : bool
+        Fill in missing numbers by the column's median, missing words by the most frequent one;
+        without it they are refused.
     no_header : bool
         The first line of the CSV is data; columns are called 0, 1, ...
     out : Path
@@ -96,35 +103,41 @@ def fit_command(
         delta=delta,
         seed=seed,
     )
-    found = _fit(data, target, task, choices, list(drop or []), not no_header, out, force)
+    table = _table(data, not no_header)
+    columns = {"drop": list(drop or []), "encode": encode, "impute": impute}
+    found = _fit(table, target, task, choices, columns, out, force)
     emit_json(found) if json else _show(found)
 
 
+def _table(data: str, header: bool) -> Any:
+    from ..data import read_table
+
+    return read_table(data, header=header)
+
+
 def _fit(
-    data: str,
+    table: Any,
     column: str | None,
     task: str,
     choices: Any,
-    drop: list[str],
-    header: bool,
+    columns: dict[str, Any],
     path: Path | None,
     force: bool,
 ) -> dict[str, Any]:
     """Fit, save where asked, and return the summary."""
-    from ..data import choose_target, read_table, read_target
+    from ..data import choose_target, read_target
     from ..fitting import fit_table
     from ..models import save_model
     from ..summaries import summary
 
-    table = read_table(data, header=header)
     column = choose_target(table, column)
-    if column in drop:
+    if column in columns["drop"]:
         raise CommandError(f"--drop {column!r} is the target")
     target = read_target(table, column, task)
-    model = fit_table(table, target, choices, drop=drop)
+    model = fit_table(table, target, choices, **columns)
     if path is not None:
         save_model(model, path, force=force)
-    score = float(model.estimator.score(table.features(model.header.columns), target.values))
+    score = float(model.estimator.score(model.inputs(table), target.values))
     saved = None if path is None else str(path)
     extra = {"task_reason": target.reason, "training_score": score, "model": saved}
     return {**summary(model), **extra}
@@ -134,8 +147,10 @@ def _show(found: dict[str, Any]) -> None:
     from ..summaries import bounds_rows, certificate_sentence
 
     measure = "accuracy" if found["task"] == "classification" else "R²"
+    prepared = {"prepared": found["preparation"]} if found["preparation"] else {}
     rows = {
         "data": f"{found['data']}: {found['n_samples']} samples, {found['n_features']} features",
+        **prepared,
         "learned": f"{found['estimator']}, {found['algorithm']}, C = {found['C']:g}",
         f"{measure} on these samples": f"{found['training_score']:.4f}",
         **bounds_rows(found),

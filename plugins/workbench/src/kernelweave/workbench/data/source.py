@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import sys
 import zlib
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from kernelweave.kernels_core import datasets
 
 from ..errors import CommandError, did_you_mean
 from ..tokens import STDIN
 from .csv import read_csv
+from .frames import read_frame
 from .libsvm import read_libsvm
 from .named import read_named
+from .openml import PREFIX, read_openml
 from .parquet import read_parquet
 from .table import Table
 
@@ -22,16 +27,19 @@ _LIBSVM_LINE = re.compile(rb"^\s*[-+\d.eE]+(\s+qid:\d+)?(\s+\d+:[-+\d.eEinfaN]+)
 _COMMENT = re.compile(rb"^\s*(#.*)?$")
 
 
-def read_table(source: str, *, header: bool = True) -> Table:
-    """Read a table from a file, a data set by name, or standard input.
+def read_table(source: Any, *, header: bool = True, target: str | None = None) -> Table:
+    """Read a table from a file, a data set by name, standard input, or a data frame.
 
     Parameters
     ----------
-    source : str
+    source : str, Path or DataFrame
         A path to a CSV (also ``.csv.gz``), Parquet or LIBSVM file, the name of a registered
-        data set, or ``-`` for CSV on standard input. A file goes before a data set of its name.
+        data set, ``openml:NAME@VERSION`` or ``openml:ID``, ``-`` for CSV on standard input, or a
+        data frame of pandas, polars or Arrow. A file goes before a data set of its name.
     header : bool, default=True
         Whether the first line of a CSV names the columns; without, they are 0, 1, ...
+    target : str or None, default=None
+        The column to predict, where the source does not name it.
 
     Returns
     -------
@@ -49,8 +57,22 @@ def read_table(source: str, *, header: bool = True) -> Table:
     >>> read_table("iris").frame.shape
     (150, 5)
     """
+    if not isinstance(source, str | os.PathLike):
+        return read_frame(source, target=target)
+    table = _read_named_source(os.fspath(source), header)
+    if target is None:
+        return table
+    if target not in table.columns:
+        hint = did_you_mean(target, table.columns, what="columns")
+        raise CommandError(f"{table.source} has no column {target!r}; {hint}")
+    return replace(table, target=target)
+
+
+def _read_named_source(source: str, header: bool) -> Table:
     if source in ("-", STDIN):
         return _read_text(sys.stdin.buffer.read(), "standard input", header)
+    if source.startswith(PREFIX):
+        return read_openml(source)
     path = Path(source).expanduser()
     if path.is_dir():
         raise CommandError(f"{source} is a folder, not a file: name a file in it")

@@ -13,6 +13,7 @@ from ..errors import CommandError
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "<na>"}
 REMEDY = "fill it in or remove the row; missing values are not guessed"
+IMPUTE = f"{REMEDY} without --impute"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,26 @@ class Table:
         CommandError
             Naming the columns that are absent, or the first cell that is no finite number.
         """
+        self.require(columns)
+        result = np.zeros((len(self.frame), len(columns)))
+        for j, name in enumerate(columns):
+            if name in self.frame.columns:
+                result[:, j] = self.numbers(name)
+        return result
+
+    def require(self, columns: Sequence[str]) -> None:
+        """Raise unless every column is there, or absence means zeros.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Their names.
+
+        Raises
+        ------
+        CommandError
+            Naming the first that are absent.
+        """
         absent = [name for name in columns if name not in self.frame.columns]
         if absent and not self.sparse:
             few = ", ".join(map(repr, absent[:8])) + (", ..." if len(absent) > 8 else "")
@@ -87,19 +108,16 @@ class Table:
                 f"{self.source} lacks {len(absent)} of the {len(columns)} columns that the model "
                 f"was fitted on: {few}"
             )
-        result = np.zeros((len(self.frame), len(columns)))
-        for j, name in enumerate(columns):
-            if name in self.frame.columns:
-                result[:, j] = self.numbers(name)
-        return result
 
-    def numbers(self, column: str) -> npt.NDArray[np.float64]:
+    def numbers(self, column: str, *, keep_missing: bool = False) -> npt.NDArray[np.float64]:
         """Return one column as finite numbers.
 
         Parameters
         ----------
         column : str
             Its name.
+        keep_missing : bool, default=False
+            Whether a missing value becomes NaN instead of an error.
 
         Returns
         -------
@@ -113,6 +131,9 @@ class Table:
         """
         values = as_numbers(self.frame[column])
         bad = np.flatnonzero(~np.isfinite(values))
+        if keep_missing:
+            cells = self.frame[column]
+            bad = bad[[not is_missing(cells.iloc[row]) for row in bad]] if len(bad) else bad
         if len(bad) == 0:
             return values
         row = int(bad[0])
@@ -120,12 +141,12 @@ class Table:
         place = f"{self.source}: column {column!r}, {self.where(row)}"
         if is_missing(cell):
             written = f" ({str(cell)!r})" if str(cell).strip() else ""
-            raise CommandError(f"{place}: the value is missing{written}: {REMEDY}")
+            raise CommandError(f"{place}: the value is missing{written}: {IMPUTE}")
         if is_number(cell):
             raise CommandError(f"{place}: the value is {cell}, not a finite number: correct it")
         raise CommandError(
-            f"{place}: {str(cell)!r} is not a number: encode the column as numbers or leave it "
-            f"out with --drop {column!r}"
+            f"{place}: {str(cell)!r} is not a number: correct it, encode a column of words with "
+            f"--encode, or leave the column out with --drop {column!r}"
         )
 
 

@@ -7,9 +7,12 @@ import json
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from ..data import Preparation
 from ..errors import CommandError
 
-FORMAT = 1
+FORMAT = 2
+# read by programs that know no preparation
+_PLAIN = 1
 _PACKAGES = ("kernelweave-kernels-core", "kernelweave-workbench", "scikit-learn", "numpy", "skops")
 
 
@@ -48,10 +51,12 @@ class Header:
         Labels, for classification.
     certificate : dict
         ``lower_bound, upper_bound, gap, status, n_iter, seconds`` of the fit.
+    categories : dict of str to tuple of str
+        Columns of text and their words, see `Preparation`.
+    impute : bool
+        Whether missing values are filled in, see `Preparation`.
     versions : dict of str to str
         Packages that wrote the file.
-    format : int
-        Version of the file's layout.
     """
 
     columns: tuple[str, ...]
@@ -63,12 +68,23 @@ class Header:
     n_samples: int
     classes: tuple[Any, ...] | None = None
     certificate: dict[str, Any] = field(default_factory=dict)
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    impute: bool = False
     versions: dict[str, str] = field(default_factory=versions)
-    format: int = FORMAT
+
+    @property
+    def format(self) -> int:
+        """Version of the file's layout: the oldest that can say what this header says."""
+        return FORMAT if self.preparation.is_needed else _PLAIN
+
+    @property
+    def preparation(self) -> Preparation:
+        """How the columns of a table become numbers."""
+        return Preparation(self.columns, self.categories, self.impute)
 
     def to_json(self) -> str:
         """Return the header as a JSON object."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False)
+        return json.dumps({**asdict(self), "format": self.format}, indent=1, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Header:
@@ -104,4 +120,6 @@ class Header:
         values["columns"] = tuple(map(str, values["columns"]))
         if values.get("classes") is not None:
             values["classes"] = tuple(values["classes"])
+        words = dict(values.get("categories") or {})
+        values["categories"] = {str(key): tuple(map(str, each)) for key, each in words.items()}
         return cls(**values)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data import Table, Target
+from ..data import Preparation, Table, Target, read_table
 from ..machines import kernel_machine
 from .header import Header
 
@@ -29,15 +29,15 @@ class Model:
     header: Header
 
     @classmethod
-    def of(cls, estimator: Any, *, columns: list[str], target: Target, source: str) -> Model:
+    def of(cls, estimator: Any, *, preparation: Preparation, target: Target, source: str) -> Model:
         """Return a model with the header that belongs to a fitted estimator.
 
         Parameters
         ----------
         estimator : object
-            Fitted on ``columns``.
-        columns : list of str
-            Features, in order.
+            Fitted on the inputs of ``preparation``.
+        preparation : Preparation
+            Features in order, and how they become numbers.
         target : Target
             What it was fitted to.
         source : str
@@ -52,7 +52,7 @@ class Model:
         result = machine.result_
         classes = getattr(machine, "classes_", None)
         header = Header(
-            columns=tuple(columns),
+            columns=preparation.columns,
             target=target.column,
             task=target.task,
             algorithm=result.algorithm,
@@ -68,6 +68,8 @@ class Model:
                 "n_iter": result.n_iter,
                 "seconds": result.seconds,
             },
+            categories=dict(preparation.categories),
+            impute=preparation.impute,
         )
         return cls(estimator, header)
 
@@ -76,13 +78,30 @@ class Model:
         """The estimator that learned the kernel."""
         return kernel_machine(self.estimator)
 
-    def predict(self, table: Table) -> npt.NDArray[Any]:
+    def inputs(self, table: Any) -> Any:
+        """Return the rows of a table as the estimator takes them.
+
+        Parameters
+        ----------
+        table : Table, DataFrame or str
+            Anything that `read_table` reads, or a table that it returned.
+
+        Returns
+        -------
+        ndarray or DataFrame of shape (n_rows, n_columns)
+            See `Preparation`.
+        """
+        rows = table if isinstance(table, Table) else read_table(table)
+        return self.header.preparation.inputs(rows)
+
+    def predict(self, table: Any) -> npt.NDArray[Any]:
         """Return a prediction per row; columns are matched by name and others passed over.
 
         Parameters
         ----------
-        table : Table
-            Holds every column that the model was fitted on, in any order.
+        table : Table, DataFrame or str
+            Holds every column that the model was fitted on, in any order: a table, a data frame
+            of pandas, polars or Arrow, a file, or the name of a data set.
 
         Returns
         -------
@@ -94,4 +113,4 @@ class Model:
         CommandError
             If a column is absent or a cell is no finite number.
         """
-        return np.asarray(self.estimator.predict(table.features(self.header.columns)))
+        return np.asarray(self.estimator.predict(self.inputs(table)))

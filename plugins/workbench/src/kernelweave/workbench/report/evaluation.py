@@ -21,8 +21,8 @@ class Evaluation:
 
     Attributes
     ----------
-    X : ndarray of shape (n, n_features)
-        As the model's columns.
+    X : ndarray or DataFrame of shape (n, n_features)
+        As the model takes them.
     y : ndarray of shape (n,)
         Known.
     predicted : ndarray of shape (n,)
@@ -33,7 +33,7 @@ class Evaluation:
         Whether ``y`` holds labels.
     """
 
-    X: npt.NDArray[np.float64]
+    X: Any
     y: npt.NDArray[Any]
     predicted: npt.NDArray[Any]
     source: str
@@ -71,6 +71,10 @@ class Evaluation:
             return order
         return order[np.linspace(0, len(order) - 1, _MOST_DRAWN).astype(np.intp)]
 
+    def rows(self, chosen: npt.NDArray[np.intp]) -> Any:
+        """Return some of the samples."""
+        return self.X.iloc[chosen] if hasattr(self.X, "iloc") else self.X[chosen]
+
 
 def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
     """Predict a table that holds the target too.
@@ -100,6 +104,6 @@ def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
                 f"{table.source}: the model knows no class {strange[0]!r}; it knows "
                 f"{', '.join(map(repr, known))}"
             )
-    X = table.features(model.header.columns)
+    X = model.inputs(table)
     predicted = np.asarray(model.estimator.predict(X))
     return Evaluation(X, target.values, predicted, table.source, classes=known is not None)

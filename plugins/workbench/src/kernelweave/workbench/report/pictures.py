@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Picture = dict[str, str]
+# small enough that the letters can be read on a phone
+_SIZE = {"width": 4.8, "height": 3.2}
 
 
 def _picture(title: str, text: str, draw: Callable[[Figure], None], **size: float) -> Picture:
     return {
         "title": title,
         "description": text,
-        "address": as_data_uri(figure_svg(draw, **size)),
+        "address": as_data_uri(figure_svg(draw, **_SIZE | size)),
     }
 
 
@@ -50,7 +52,7 @@ def convergence(model: Model) -> Picture:
         f"The optimum is proved to lie in the grey strip. After {result.n_iter} iterations the "
         f"relative gap is {result.gap:.1e}."
     )
-    return _picture("Convergence", text, draw, height=4.4)
+    return _picture("Convergence", text, draw, height=4.2)
 
 
 def composition(model: Model) -> Picture | None:
@@ -84,37 +86,41 @@ def heat_map(model: Model, found: Evaluation) -> Picture | None:
     if not callable(kernel):
         return None
     chosen = found.drawn()
-    K, classes = kernel(transformed(model.estimator, found.X[chosen])), found.classes
+    K, classes = kernel(transformed(model.estimator, found.rows(chosen))), found.classes
 
     def draw(figure: Figure) -> None:
         GramDisplay(K, found.y[chosen], classes=classes).plot(ax=figure.subplots())
 
     order = "class" if classes else "target"
     text = f"Similarity by the learned kernel of {len(chosen)} samples, ordered by {order}."
-    return _picture("The learned kernel", text, draw, width=5.6, height=4.8)
+    return _picture("The learned kernel", text, draw, height=4.1)
 
 
 def residuals(found: Evaluation) -> Picture:
     """Return predictions against targets, and what is left of the targets."""
 
     def draw(figure: Figure) -> None:
+        from matplotlib.ticker import MaxNLocator
         from sklearn.metrics import PredictionErrorDisplay
 
         style = {
             "scatter_kwargs": {"color": LOWER, "s": 8, "alpha": 0.6},
             "line_kwargs": {"color": GAP, "linewidth": 1, "linestyle": "-"},
         }
-        left, right = figure.subplots(1, 2)
-        for ax, kind in ((left, "actual_vs_predicted"), (right, "residual_vs_predicted")):
+        top, bottom = figure.subplots(2, 1, sharex=True)
+        for ax, kind in ((top, "actual_vs_predicted"), (bottom, "residual_vs_predicted")):
             PredictionErrorDisplay.from_predictions(
                 found.y, found.predicted, kind=kind, ax=ax, subsample=None, **style
             )
+            ax.set_aspect("auto")
+            ax.xaxis.set_major_locator(MaxNLocator(5))
+            ax.yaxis.set_major_locator(MaxNLocator(5))
             open_frame(ax)
-        left.set(xlabel="prediction", ylabel="target")
-        right.set(xlabel="prediction", ylabel="target − prediction")
+        top.set(xlabel="", ylabel="target")
+        bottom.set(xlabel="prediction", ylabel="target − prediction")
 
     text = "Targets against predictions, on the line is right; and what is left of each target."
-    return _picture("Residuals", text, draw, width=6.4, height=3.2)
+    return _picture("Residuals", text, draw, height=5.2)
 
 
 def predictions(model: Model, found: Evaluation) -> Picture | None:

@@ -1,0 +1,83 @@
+"""Tables that exist already: pandas, polars, Arrow, and whatever else narwhals knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pandas as pd
+
+from ..errors import CommandError
+from .table import Table
+
+
+def read_frame(frame: Any, *, target: str | None = None) -> Table:
+    """Return a table of a data frame.
+
+    Parameters
+    ----------
+    frame : DataFrame or Table
+        Of pandas, polars, pyarrow, or any library with the Arrow stream interface
+        (``__arrow_c_stream__``), which needs pyarrow.
+    target : str or None, default=None
+        The column that is predicted, if the frame has it.
+
+    Returns
+    -------
+    Table
+        A copy, column by column.
+
+    Raises
+    ------
+    CommandError
+        If it is no table, has no rows, a name twice, or no column ``target``.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from kernelweave.workbench import read_table
+    >>> read_table(pl.DataFrame({"x": [1.5, 2.5], "y": ["a", "b"]}), target="y").columns
+    ['x', 'y']
+    """
+    given = map(str, getattr(frame, "columns", ()))
+    twice = [name for name, count in Counter(given).items() if count > 1]
+    if twice and isinstance(frame, pd.DataFrame):
+        raise CommandError(f"the table has two columns named {twice[0]!r}: rename one")
+    native = _eager(frame)
+    names = [str(name) for name in native.columns]
+    if not names or native.shape[0] == 0:
+        raise CommandError("the table has no rows or no columns: there is nothing to learn from")
+    if target is not None and target not in names:
+        raise CommandError(f"the table has no column {target!r}; it has {', '.join(names[:12])}")
+    columns = {str(name): _column(native[name]) for name in native.columns}
+    return Table("the table", pd.DataFrame(columns), target=target)
+
+
+def _eager(frame: Any) -> Any:
+    """Return the frame as narwhals sees it."""
+    import narwhals as nw
+
+    native = nw.from_native(frame, eager_only=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        return native
+    if hasattr(frame, "__arrow_c_stream__"):
+        try:
+            return nw.from_arrow(frame, backend="pyarrow")
+        except ImportError as error:
+            raise CommandError(
+                f"a {type(frame).__name__} is read through Arrow, which needs pyarrow: pip "
+                f"install pyarrow"
+            ) from error
+    raise CommandError(
+        f"a table must be a file, a data set's name or a data frame of pandas, polars or Arrow, "
+        f"got {type(frame).__name__}"
+    )
+
+
+def _column(series: Any) -> Any:
+    """Return the cells: numbers as an array, anything else as objects with None for nothing."""
+    if series.dtype.is_numeric() and not series.is_null().any():
+        return series.to_numpy()
+    if series.dtype.is_temporal():
+        return pd.Series(series.to_list())
+    return pd.Series(series.to_list(), dtype=None if series.dtype.is_numeric() else object)

@@ -1,0 +1,133 @@
+"""Data sets of OpenML, through scikit-learn and its cache, with a checksum of our own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import urllib.error
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..errors import CommandError, one_line
+from ..files import replacing
+from .table import Table
+
+PREFIX = "openml:"
+CHECKSUMS = "kernelweave-checksums.json"
+_SOURCE = re.compile(r"(?P<id>\d+)|(?P<name>[^@\s]+)@(?P<version>\d+)")
+
+
+def read_openml(source: str) -> Table:
+    """Read a data set of OpenML; only the first time from the network.
+
+    scikit-learn keeps what it fetched below `sklearn.datasets.get_data_home()`. The SHA-256 of
+    the table is written beside it the first time and compared every time after.
+
+    Parameters
+    ----------
+    source : str
+        ``openml:NAME@VERSION`` or ``openml:ID``.
+
+    Returns
+    -------
+    Table
+        With the target that OpenML names; text columns stay text.
+
+    Raises
+    ------
+    CommandError
+        If the source names no version, the set is not there, it cannot be reached, it has no
+        single target, or it is not what it was the first time.
+
+    Examples
+    --------
+    >>> from kernelweave.workbench.data.openml import read_openml
+    >>> read_openml("openml:iris")
+    Traceback (most recent call last):
+        ...
+    kernelweave.workbench.errors.CommandError: openml:iris names no version: say ...
+    """
+    found = _SOURCE.fullmatch(source.removeprefix(PREFIX))
+    if found is None:
+        raise CommandError(
+            f"{source} names no version: say openml:NAME@VERSION, e.g. openml:iris@1, or "
+            f"openml:ID, so that the data stay the same"
+        )
+    bunch = _fetch(source, found)
+    frame: pd.DataFrame = bunch["frame"].rename(columns=str)
+    names = [str(name) for name in bunch["target_names"]]
+    if len(names) > 1:
+        raise CommandError(f"{source} has {len(names)} targets ({', '.join(names[:4])}, ...)")
+    target = names[0] if names else None
+    _compare(source, str(bunch["details"]["id"]), checksum(frame))
+    text = target is not None and isinstance(frame[target].dtype, pd.CategoricalDtype)
+    return Table(source, frame, target=target, task="classification" if text else None)
+
+
+def _fetch(source: str, found: re.Match[str]) -> Any:
+    from sklearn.datasets import fetch_openml, get_data_home
+
+    which: dict[str, Any] = {"data_id": int(found["id"])} if found["id"] else {}
+    if not which:
+        which = {"name": found["name"], "version": int(found["version"])}
+    try:
+        with warnings.catch_warnings():
+            # each retry would be a warning of its own
+            warnings.simplefilter("ignore")
+            return fetch_openml(**which, as_frame=True, parser="pandas", n_retries=1, delay=0.5)
+    except urllib.error.HTTPError as error:
+        raise CommandError(f"OpenML has no data set {source}: {one_line(error)}") from error
+    except OSError as error:
+        raise CommandError(
+            f"{source} is not in scikit-learn's cache {get_data_home()} and OpenML cannot be "
+            f"reached: {one_line(error)}"
+        ) from error
+    except (ValueError, KeyError) as error:
+        raise CommandError(f"{source} cannot be read: {one_line(error)}") from error
+
+
+def checksum(frame: pd.DataFrame) -> str:
+    """Return the SHA-256 of a table's names and cells.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Any.
+
+    Returns
+    -------
+    str
+        Hexadecimal; of the CSV with every digit, so it does not depend on types or on pandas.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> checksum(pd.DataFrame({"a": [1.5]}))[:8]
+    'ca6d7f08'
+    """
+    text = frame.to_csv(index=False, lineterminator="\n")
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _compare(source: str, number: str, digest: str) -> None:
+    """Record the checksum of a data set, or refuse one that has changed."""
+    from sklearn.datasets import get_data_home
+
+    path = Path(get_data_home()) / "openml" / CHECKSUMS
+    try:
+        known = json.loads(path.read_text()) if path.exists() else {}
+    except ValueError as error:
+        raise CommandError(f"{path} is damaged: delete it ({one_line(error)})") from error
+    if known.get(number, digest) != digest:
+        raise CommandError(
+            f"{source} is not what it was: its SHA-256 is {digest[:12]}... and was "
+            f"{known[number][:12]}...; if that is meant, remove {number} from {path}"
+        )
+    if number not in known:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as stream:
+            stream.write(json.dumps(known | {number: digest}, indent=1, sort_keys=True).encode())
