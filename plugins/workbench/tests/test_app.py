@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ def test_every_command_explains_itself(run: Callable, name: str) -> None:
     done = run(name, "--help")
     assert done.status == 0
     assert f"Usage: kernelweave {name}" in done.out
-    assert "--json" in done.out or name == "predict"
+    assert "--json" in done.out or name == "completion"
 
 
 def test_version(run: Callable) -> None:
@@ -140,6 +141,34 @@ def test_a_plain_typed_function_becomes_a_command(shell: Callable, plant: Callab
     done = shell("greet", "Ada", "--times", "2", PYTHONPATH=path)
     assert done.out == "hello Ada hello Ada\n"
     assert "--times" in shell("greet", "Ada", "--times", "often", PYTHONPATH=path).error
+
+
+def test_a_broken_plugin_harms_no_command(plant: Callable, tmp_path: Path) -> None:
+    plant("raises", "raise RuntimeError('no licence')")
+    path = plant("gone", COMMAND.replace("{target}", "gone:missing"))
+    commands = [[spec.name, "--help"] for spec in BUILTIN]
+    commands += [["list"], ["plugins"], ["doctor"], ["tables"], ["completion", "bash"]]
+    commands += [
+        ["fit", "iris", "--tol", "0.1", "--max-iter", "5", "--out", "m.kw"],
+        ["predict", "m.kw", "iris"],
+        ["report", "m.kw", "iris"],
+        ["certify", "m.kw", "iris", "--tol", "0.1"],
+        ["demo", "--dataset", "iris"],
+    ]
+    code = (
+        "from kernelweave.workbench.app import run\n"
+        f"print('STATUS', [run(each) for each in {commands!r}])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert f"STATUS {[0] * len(commands)}" in done.stdout, done.stderr
+    assert "raises" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_broken_command_harms_no_other(shell: Callable, plant: Callable) -> None:

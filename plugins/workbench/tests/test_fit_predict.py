@@ -51,6 +51,9 @@ def test_fit_and_predict_are_what_the_estimator_does(
     printed = run("predict", model, "iris")
     assert printed.out == predictions.read_text()
     assert run("predict", model, csv, "--out", predictions).error.endswith("choose another")
+    assert json.loads(run("predict", model, "iris", "--json").out) == own.predict(X).tolist()
+    told = run("predict", model, "iris", "--out", predictions, "--force", "--json").out
+    assert json.loads(told) == {"predictions": str(predictions), "n_rows": 150}
 
 
 def test_regression_keeps_every_digit(run: Callable, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from .tokens import name_dashes
 
 ABOUT = "Learn the kernel of a support vector machine, with a proof of how good it is."
 DEBUG_VARIABLE = "KERNELWEAVE_DEBUG"
-_QUIET_ABOUT_PLUGINS = ("plugins", "doctor")
+_QUIET_ABOUT_PLUGINS = ("plugins", "doctor", "completion")
 _EXPECTED = (
     CommandError,
     UnknownNameError,
@@ -73,7 +73,7 @@ def _dispatch(tokens: list[str]) -> None:
     name = next((token for token in tokens if not token.startswith("-")), None)
     if name is not None and name not in specs:
         raise CommandError(f"no command {name!r}; {did_you_mean(name, specs, what='commands')}")
-    app = build_app(specs, name)
+    app = build_app(specs, *filter(None, [name]))
     app(name_dashes(tokens), exit_on_error=False, print_error=False, error_console=err())
 
 
@@ -104,15 +104,15 @@ def command_specs(tokens: Sequence[str] = ()) -> dict[str, CommandSpec]:
     return own | {name: spec for name, spec in found.items() if name not in own}
 
 
-def build_app(specs: dict[str, CommandSpec], wanted: str | None) -> cyclopts.App:
-    """Return the application, with the function of ``wanted`` loaded and no other.
+def build_app(specs: dict[str, CommandSpec], *wanted: str) -> cyclopts.App:
+    """Return the application, with the functions of ``wanted`` loaded and no others.
 
     Parameters
     ----------
     specs : dict of str to CommandSpec
         The commands to offer.
-    wanted : str or None
-        The command that is about to run.
+    *wanted : str
+        The command that is about to run, if any.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def build_app(specs: dict[str, CommandSpec], wanted: str | None) -> cyclopts.App
     Raises
     ------
     CommandError
-        If the function of ``wanted`` cannot be loaded.
+        If a function of ``wanted`` cannot be loaded.
     """
     app = cyclopts.App(
         name=PROGRAM,
@@ -132,7 +132,7 @@ def build_app(specs: dict[str, CommandSpec], wanted: str | None) -> cyclopts.App
         suppress_keyboard_interrupt=False,
     )
     for name, spec in specs.items():
-        if name == wanted:
+        if name in wanted:
             app.command(_function(spec), name=name)
         else:
             app.command(_stub, name=name, help=spec.summary)

@@ -14,6 +14,7 @@ _SUMMARIES = {
     "list": "List algorithms, kernels, data sets and everything else registered.",
     "plugins": "Show which plugins are loaded, and why the others are not.",
     "doctor": "Show versions, threads, memory, caches, licences and what is broken.",
+    "completion": "Print a script that completes commands and options in a shell.",
 }
 
 BUILTIN = tuple(

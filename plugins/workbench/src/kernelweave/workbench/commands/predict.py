@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from .. import console
 from ..files import check_output, replacing
 
 _Flag = Parameter(negative=())
@@ -23,6 +24,7 @@ def predict_command(
     out: Path | None = None,
     no_header: Annotated[bool, _Flag] = False,
     force: Annotated[bool, _Flag] = False,
+    json: Annotated[bool, _Flag] = False,
 ) -> None:
     """Predict a table with a saved model, as CSV with one column `prediction`.
 
@@ -40,6 +42,8 @@ def predict_command(
         The first line of the CSV is data; columns are called 0, 1, ...
     force : bool
         Replace the file if it exists.
+    json : bool
+        Print the predictions as a JSON list; with --out, where they are.
     """
     if out is not None:
         check_output(out, force=force)
@@ -47,12 +51,16 @@ def predict_command(
     from ..models import load_model
 
     loaded = load_model(model)
-    text = to_csv(loaded.predict(read_table(data, header=not no_header)).tolist())
-    if out is None:
-        sys.stdout.write(text)
-        return
-    with replacing(out) as stream:
-        stream.write(text.encode())
+    predictions = loaded.predict(read_table(data, header=not no_header)).tolist()
+    if out is not None:
+        with replacing(out) as stream:
+            stream.write(to_csv(predictions).encode())
+        if json:
+            console.emit_json({"predictions": str(out), "n_rows": len(predictions)})
+    elif json:
+        console.emit_json(predictions)
+    else:
+        sys.stdout.write(to_csv(predictions))
 
 
 def to_csv(predictions: list[Any]) -> str:
