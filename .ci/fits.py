@@ -1,0 +1,110 @@
+"""One small fit with each member: what must work where that member is installed alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def samples() -> tuple[Any, Any]:
+    """Return thirty points in two overlapping classes."""
+    X = np.random.default_rng(0).random((30, 2))
+    return X, np.where(X[:, 0] + 0.3 * np.sin(9.0 * X[:, 1]) > 0.5, 1.0, -1.0)
+
+
+def kernels_core() -> float:
+    from kernelweave.kernels_core import RBF, KernelDictionary, Linear
+
+    X, _ = samples()
+    grams = KernelDictionary([Linear(), RBF(gamma=2.0)]).fit_grams(X).grams
+    return float(np.asarray(grams[1]).mean())
+
+
+def qp_smo() -> float:
+    from kernelweave.kernels_core import RBF
+    from kernelweave.qp_smo import solve_svc
+
+    X, y = samples()
+    solution = solve_svc(RBF(gamma=2.0)(X), y, C=1.0)
+    return float(solution.upper_bound - solution.lower_bound)
+
+
+def spectahedron() -> float:
+    from kernelweave.spectahedron import TessellatedKernelClassifier
+
+    return float(TessellatedKernelClassifier(tol=0.1).fit(*samples()).certificate_.gap)
+
+
+def mkl_sparse() -> float:
+    from kernelweave.mkl_sparse import SparseMKLClassifier
+
+    return float(SparseMKLClassifier(k0=2, init="saddle").fit(*samples()).score(*samples()))
+
+
+def relaxations() -> float:
+    from kernelweave.mkl_sparse import SparseMKLClassifier
+    from kernelweave.relaxations import certify
+
+    return float(certify(SparseMKLClassifier(k0=2, init="saddle").fit(*samples())).gap)
+
+
+def vv_rkhs() -> float:
+    from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
+
+    X, y = samples()
+    Y = np.stack([y, -y], axis=1)
+    return float(MatrixValuedKernelRegressor(lam=0.1, tol=1e-2).fit(X, Y).score(X, Y))
+
+
+def baselines() -> float:
+    from kernelweave.baselines import AverageMKLClassifier
+
+    return float(AverageMKLClassifier().fit(*samples()).score(*samples()))
+
+
+def ridge_mkl() -> float:
+    from kernelweave.ridge_mkl import RidgeMKLRegressor
+
+    return float(RidgeMKLRegressor(lam=0.1).fit(*samples()).certificate_.gap)
+
+
+def granger() -> float:
+    from kernelweave.granger import GrangerGraph
+
+    series = np.random.default_rng(0).standard_normal((40, 3))
+    return float(GrangerGraph(lam=0.1, cv=None, tol=1e-1).fit(series).graph_.sum())
+
+
+def template() -> float:
+    from kernelweave.kernels_core import RBF, KernelDictionary, Linear, Problem, solve
+    from kernelweave.qp_smo import SVC
+    from kernelweave_template import TemplateSimplex
+
+    X, y = samples()
+    family = KernelDictionary([Linear(), RBF(gamma=1.0)])
+    problem = Problem(family, SVC(C=1.0), TemplateSimplex(), X, y)
+    return float(solve(problem, "template-exponentiated-gradient", tol=1e-1).gap)
+
+
+def workbench() -> float:
+    from kernelweave.workbench.app import run
+
+    status = run(["fit", "iris", "--tol", "0.1", "--max-iter", "20", "--json"])
+    return 0.0 if status == 0 else float("nan")
+
+
+FITS: dict[str, Callable[[], float]] = {
+    "kernelweave.kernels_core": kernels_core,
+    "kernelweave.qp_smo": qp_smo,
+    "kernelweave.spectahedron": spectahedron,
+    "kernelweave.mkl_sparse": mkl_sparse,
+    "kernelweave.relaxations": relaxations,
+    "kernelweave.vv_rkhs": vv_rkhs,
+    "kernelweave.baselines": baselines,
+    "kernelweave.ridge_mkl": ridge_mkl,
+    "kernelweave.granger": granger,
+    "kernelweave_template": template,
+    "kernelweave.workbench": workbench,
+}

@@ -1,0 +1,93 @@
+"""What a release says about itself: metadata of every member, the citation, one fit each."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fits import FITS
+from packaging.specifiers import SpecifierSet
+from workspace import ROOT, Member, members
+
+MEMBERS = members()
+WANTED = ("name", "version", "description", "readme", "requires-python", "license", "authors")
+REGISTRY = re.compile(r"pypi|pythonhosted|anaconda\.org|npmjs", re.IGNORECASE)
+PYTHON = re.compile(r"^Programming Language :: Python :: (\d+\.\d+)$")
+
+
+def problems(member: Member) -> list[str]:
+    """Return what is missing or untrue in the metadata of a member."""
+    project, found = member.project, []
+    found += [f"no {key}" for key in WANTED if not project.get(key)]
+    for key in ("readme", "license-files"):
+        names = project.get(key, [])
+        for name in [names] if isinstance(names, str) else names:
+            if not (member.folder / name).is_file():
+                found.append(f"{key} {name} is not there")
+    classifiers = list(project.get("classifiers", []))
+    if ("Typing :: Typed" in classifiers) != (member.source / "py.typed").is_file():
+        found.append("the classifier 'Typing :: Typed' and the file py.typed do not agree")
+    versions = [match[1] for each in classifiers if (match := PYTHON.match(each))]
+    allowed = SpecifierSet(project.get("requires-python", ""))
+    if not versions or not all(each in allowed for each in versions):
+        found.append(f"Python classifiers {versions} are not within {allowed}")
+    if any(each.startswith("License ::") for each in classifiers):
+        found.append("a licence classifier beside the licence expression, which builders refuse")
+    for name, url in project.get("urls", {}).items():
+        if not url.startswith("https://") or REGISTRY.search(url):
+            found.append(f"the address {name} is {url}")
+    if len(project.get("description", "")) > 120:
+        found.append("the description is longer than a line of a list")
+    return found
+
+
+@pytest.mark.parametrize("member", MEMBERS.values(), ids=list(MEMBERS))
+def test_metadata_are_complete(member: Member) -> None:
+    assert problems(member) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"license": ""}, "no license"),
+        ({"readme": "NONE.md"}, "is not there"),
+        ({"classifiers": []}, "do not agree"),
+        ({"requires-python": ">=3.13"}, "are not within"),
+        ({"urls": {"home": "https://py" + "pi.org/project/x"}}, "the address home"),
+    ],
+)
+def test_planted_faults_are_caught(change: dict[str, Any], said: str) -> None:
+    real = MEMBERS["kernels-core"]
+    member = Member(real.folder, {"project": {**real.project, **change}})
+    assert any(said in each for each in problems(member))
+
+
+def test_the_citation_is_one_that_programs_read() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    top = dict(re.findall(r"^([a-z-]+): *(.*)$", text, re.MULTILINE))
+    assert top["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors", "version", "license", "references"} <= set(top)
+    assert {member.project["license"] for member in MEMBERS.values()} == {top["license"]}
+    assert all(
+        re.fullmatch(r"arXiv:\d{4}\.\d{4,5}", each)
+        for each in re.findall(r"arXiv:\S+?(?=[\"'}\s])", text)
+    )
+
+
+def test_every_member_has_a_fit() -> None:
+    assert {member.import_name for member in MEMBERS.values()} == set(FITS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FITS)
+def test_the_smoke_test_passes_here(name: str, tmp_path: Path) -> None:
+    smoke = ROOT / ".ci" / "smoke.py"
+    done = subprocess.run(
+        [sys.executable, str(smoke), name], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "a fit gives" in done.stdout
