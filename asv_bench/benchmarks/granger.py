@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from typing import Any
+
+from ._measure import exponent
 
 
 class Lorenz96:
@@ -27,3 +31,29 @@ class Lorenz96:
 
     def track_steps(self, found: Any) -> int:
         return int(found[2])
+
+
+class Growth:
+    """Exponents of the processor time of a graph in rows and in nodes."""
+
+    timeout = 300
+
+    def _exponent(self, sizes: tuple[int, ...], of_rows: bool) -> float:
+        from kernelweave.granger import GrangerGraph, lorenz96
+
+        costs = []
+        for size in sizes:
+            X, _ = lorenz96(6 if of_rows else size, size if of_rows else 100, random_state=0)
+            model = GrangerGraph(lam=0.1, cv=None, tol=1e-2, max_iter=5)
+            started = time.process_time()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(X)
+            costs.append(time.process_time() - started)
+        return exponent(sizes, costs)
+
+    def track_rows(self) -> float:
+        return self._exponent((150, 300, 600), True)
+
+    def track_nodes(self) -> float:
+        return self._exponent((5, 10, 20), False)

@@ -9,6 +9,7 @@ import pytest
 from kernelweave.vv_rkhs import (
     EigenFactors,
     FactoredGram,
+    NystromFactors,
     Spectrum,
     choose_method,
     solve_sylvester,
@@ -36,7 +37,7 @@ def kronecker(K: np.ndarray, L: np.ndarray, Y: np.ndarray, ridge: float) -> np.n
     return np.linalg.solve(A, Y.reshape(-1)).reshape(Y.shape)
 
 
-@pytest.mark.parametrize("method", ["auto", "eigen", "cholesky", "cg", "columns"])
+@pytest.mark.parametrize("method", ["auto", "eigen", "cholesky", "cg", "columns", "nystrom"])
 @pytest.mark.parametrize("ridge", [1e-3, 1.0, 100.0])
 def test_equals_the_kronecker_system(method: str, ridge: float) -> None:
     _, K, L, Y = system()
@@ -108,11 +109,75 @@ def test_equal_eigenvalues_share_one_factorisation() -> None:
     assert choose_method(FEW_LARGE, np.ones(50), 1e-3) == "cholesky"
 
 
+def gaussian(l: int, columns: int = 3, seed: int = 0) -> np.ndarray:
+    X = np.random.default_rng(seed).standard_normal((l, columns))
+    return np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
+
+
+def test_sketch_has_the_largest_eigenvalues_of_a_smooth_kernel() -> None:
+    K = gaussian(200)
+    factors = NystromFactors.of(K, rank=60)
+    np.testing.assert_allclose(factors.U.T @ factors.U, np.eye(len(factors.sigma)), atol=1e-7)
+    exact = np.linalg.eigvalsh(K)[::-1]
+    found = factors.sigma[::-1]
+    np.testing.assert_allclose(found[:5], exact[:5], rtol=1e-2)
+    assert (found <= exact[: len(found)] * (1 + 1e-6) + 1e-6).all(), "K − K̃ is semidefinite"
+    R, rho = np.random.default_rng(1).standard_normal((200, 2)), np.array([0.5, 2.0])
+    low = (factors.U * factors.sigma) @ factors.U.T
+    rest = found[-1] * (np.eye(200) - factors.U @ factors.U.T)
+    for j in range(2):
+        exact_j = np.linalg.solve(rho[j] * (low + rest) + 0.1 * np.eye(200), R[:, j])
+        np.testing.assert_allclose(factors.apply(R, rho, 0.1)[:, j], exact_j, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("K", [np.zeros((8, 8)), np.diag([0.0, 0.0, 3.0, 0.0]), np.ones((20, 20))])
+def test_sketch_of_a_degenerate_matrix(K: np.ndarray) -> None:
+    Y = np.arange(2.0 * len(K)).reshape(-1, 2)
+    found = solve_sylvester(K, np.eye(2), Y, 0.5, method="nystrom", tol=1e-10)
+    np.testing.assert_allclose(found.C, kronecker(K, np.eye(2), Y, 0.5), rtol=1e-7, atol=1e-8)
+
+
+def test_sketch_saves_iterations() -> None:
+    K = gaussian(400)
+    Y = np.sin(np.arange(1200.0)).reshape(400, 3)
+    L = np.diag([0.5, 1.0, 2.0])
+    plain = solve_sylvester(K, L, Y, 0.1, method="columns")
+    helped = solve_sylvester(K, L, Y, 0.1, method="nystrom")
+    assert helped.method == "nystrom"
+    assert 3 * helped.n_iter < plain.n_iter
+    again = solve_sylvester(K, L, Y, 0.1, method="nystrom", sketch=helped.sketch)
+    assert again.sketch is helped.sketch
+    np.testing.assert_array_equal(again.C, helped.C)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e25])
+@pytest.mark.parametrize("tol", [1e-3, 1e-10])
+def test_single_precision_reaches_the_residual_of_double(tol: float, scale: float) -> None:
+    K, L = gaussian(120), np.diag([0.3, 1.0])
+    Y = scale * np.random.default_rng(2).standard_normal((120, 2))
+    found = solve_sylvester_columns(K, L, Y, 0.05, tol=tol, single=True)
+    assert found.converged
+    true = np.linalg.norm(Y - K @ found.C @ L - 0.05 * found.C)
+    assert true <= 1.01 * tol * np.linalg.norm(Y)
+    np.testing.assert_allclose(found.residual_norm, true, rtol=1e-6, atol=1e-14 * scale)
+
+
+def test_known_product_saves_one() -> None:
+    K, L = gaussian(60), np.diag([0.3, 1.0])
+    Y = np.random.default_rng(2).standard_normal((60, 2))
+    C0 = solve_sylvester(K, L, Y, 0.1, method="eigen").C * 1.01
+    without = solve_sylvester_columns(K, L, Y, 0.1, C0=C0)
+    known = solve_sylvester_columns(K, L, Y, 0.1, C0=C0, product0=K @ C0)
+    assert known.n_columns == without.n_columns - 2
+    np.testing.assert_allclose(known.C, without.C, rtol=1e-6, atol=1e-9)
+
+
 def test_chooser_follows_conditioning() -> None:
     rho = np.linspace(0.1, 1.0, 100)
-    assert choose_method(FEW_LARGE, rho, 1500 * 1e-1) == "columns"
+    assert choose_method(FEW_LARGE, rho, 1500 * 1e-1) == "nystrom"
     assert choose_method(FEW_LARGE, rho, 1500 * 1e-5) == "eigen"
     assert choose_method(FEW_LARGE, rho[-10:], 1500 * 1e-5, stale=True) == "stale"
+    assert choose_method(FEW_LARGE, rho, 1500 * 1e-3, sketched=True) == "nystrom"
     assert choose_method(FEW_LARGE, rho[-3:], 1500 * 1e-5) == "cholesky"
     small = Spectrum(n_samples=150, largest=2.0, mean=1.0, spread=0.1)
     assert choose_method(small, rho[-2:], 150 * 1e-1) == "cg"

@@ -158,7 +158,12 @@ def test_kernels_and_names_of_the_user(driven: np.ndarray) -> None:
     ("change", "said"),
     [
         ({"lags": 0}, "lags must be"),
+        ({"lags": True}, "lags must be"),
         ({"lam": "auto"}, "lam must be 'cv'"),
+        ({"lam": None}, "lam must be 'cv'"),
+        ({"lams": []}, "lams must hold"),
+        ({"n_draws": 0}, "n_draws must be"),
+        ({"n_draws": 1.5}, "n_draws must be"),
         ({"cv": None}, "needs cv"),
         ({"cv": 1}, "cv must be"),
         ({"significance": "magic"}, "significance must be"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from kernelweave.granger import lagged_samples, lasso_var, lorenz96, score_graph
@@ -77,3 +80,68 @@ def test_lasso_var_finds_a_linear_graph() -> None:
     for graph in (path.chosen(), path.chosen(shared=True)):
         assert score_graph(graph, truth).auroc == 1.0
     assert path.best_auroc(truth) == 1.0
+
+
+SERIES = np.random.default_rng(0).standard_normal((30, 3))
+BAD_SERIES = {
+    "nan": (np.where(SERIES > 1, np.nan, SERIES), "got nan in row"),
+    "infinite": (np.where(SERIES > 1, np.inf, SERIES), "got inf in row"),
+    "strings": ([["a", "b"], ["c", "d"]], "must hold numbers"),
+    "ragged": ([[1.0], [1.0, 2.0]], "rows of equal length"),
+    "objects": ([[object()]], "must hold numbers"),
+    "none": (None, "shape"),
+    "complex": (SERIES * 1j, "real numbers"),
+    "empty": ([], "shape"),
+    "no rows": (np.empty((0, 3)), "longest replicate has 0 rows"),
+    "no nodes": (np.empty((5, 0)), "at least one node"),
+    "one row": (SERIES[:1], "longer series or fewer lags"),
+    "one series": (SERIES[:, 0], "a single series is a column"),
+    "a stack": (SERIES[None], "n_times, n_nodes"),
+    "huge": (SERIES * 1e300, "too large"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_SERIES)
+@pytest.mark.parametrize("reader", [lambda X: lagged_samples(X, 1), lasso_var])
+def test_bad_series_are_named(reader: Callable[[Any], Any], name: str) -> None:
+    X, said = BAD_SERIES[name]
+    with pytest.raises(ValueError, match=said):
+        reader(X)
+
+
+@pytest.mark.parametrize("lags", [0, -1, 1.5, "1", None, True, [1]])
+@pytest.mark.parametrize("reader", [lagged_samples, lasso_var])
+def test_bad_lags_are_named(reader: Callable[..., Any], lags: Any) -> None:
+    with pytest.raises(ValueError, match="lags must be an integer of at least 1"):
+        reader(SERIES, lags)
+
+
+def test_too_many_lags_are_named() -> None:
+    with pytest.raises(ValueError, match=r"no row has 40 predecessors.* 30 rows"):
+        lagged_samples(SERIES, 40)
+
+
+@pytest.mark.parametrize("alphas", [[], [0.0], [-1.0], [np.nan], "x", 0.1, [[0.1]]])
+def test_bad_penalties_are_named(alphas: Any) -> None:
+    with pytest.raises(ValueError, match="alphas must be"):
+        lasso_var(SERIES, alphas=alphas)
+
+
+@pytest.mark.parametrize("cv", [0, 1, 2.5, "five", None])
+def test_bad_folds_are_named(cv: Any) -> None:
+    with pytest.raises(ValueError, match="cv must be an integer"):
+        lasso_var(SERIES, cv=cv)
+
+
+def test_a_series_shorter_than_its_folds_is_named() -> None:
+    with pytest.raises(ValueError, match="the series is too short"):
+        lasso_var(SERIES[:4])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"n_times": 0}, "n_times"), ({"dt": 0.0}, "dt must"), ({"noise": -1.0}, "noise must")],
+)
+def test_bad_simulations_are_named(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        lorenz96(**{"n_nodes": 5, "n_times": 10, **change})

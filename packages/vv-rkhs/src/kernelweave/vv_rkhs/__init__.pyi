@@ -12,6 +12,7 @@ from .regressor import MatrixValuedKernelRegressor
 from .sylvester import (
     EigenFactors,
     FactoredGram,
+    NystromFactors,
     Spectrum,
     SylvesterSolution,
     choose_method,
@@ -32,6 +33,7 @@ __all__ = [
     "GroupNorm",
     "MatrixValuedKernelClassifier",
     "MatrixValuedKernelRegressor",
+    "NystromFactors",
     "OutputSubproblem",
     "Penalty",
     "PrecomputedFamily",

@@ -111,7 +111,7 @@ class BlockDescent:
     def _evaluate(
         self, point: Evaluation, weights: npt.NDArray[np.float64], L: Matrix
     ) -> Evaluation:
-        return self.setting.objective.evaluate(weights, L, C0=point.C, tol=self.cg_tol)
+        return self.setting.objective.evaluate(weights, L, start=point, tol=self.cg_tol)
 
     def _output_step(self, point: Evaluation) -> Matrix:
         objective, tau = self.setting.objective, self.setting.bounds.tau

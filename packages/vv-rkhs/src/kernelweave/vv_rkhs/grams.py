@@ -14,6 +14,7 @@ from .sylvester.low_rank import FactoredGram
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
 _BLOCK_BYTES = 1 << 21
+_STRIP = 128
 
 
 class Grams(Protocol):
@@ -69,13 +70,13 @@ class GramStack:
     def norms(self) -> Vector:
         """Frobenius norm of each scaled matrix, shape (m,), not below it by rounding."""
         if self._norms is None:
-            s = None if self.root_weight is None else self.root_weight**2
-            squares = np.empty(self.n_kernels)
-            for j, K in enumerate(self.grams):
-                squares[j] = sum(
-                    float(np.vdot(B, B) if s is None else s[rows] @ (B**2) @ s)
-                    for rows, B in self._blocks(K)
-                )
+            s = np.ones(self.n_samples) if self.root_weight is None else self.root_weight**2
+            squares = np.zeros(self.n_kernels)
+            for rows, before in _strips(self.n_samples):
+                for j, K in enumerate(self.grams):
+                    left, square = _parts(K, rows, before)
+                    squares[j] += 2.0 * float(s[rows] @ (left**2 @ s[before]))
+                    squares[j] += float(s[rows] @ (square**2 @ s[rows]))
             self._norms = np.sqrt(squares) * (1.0 + 1e-9)
         return self._norms
 
@@ -107,17 +108,35 @@ class GramStack:
         return out
 
     def inner(self, C: Matrix, L: Matrix) -> Vector:
-        """Return wⱼ = ⟨S½ Kⱼ S½, C L Cᵀ⟩ (2 l² flops per kernel, and 2 l²n once).
+        """Return wⱼ = ⟨S½ Kⱼ S½, C L Cᵀ⟩ (l² flops per kernel, and l²n once).
 
-        Rows are summed first: the rounding error then grows with l, not with l².
+        The lower triangle does for both. Rows are summed first: the rounding error then grows
+        with l, not with l².
         """
         scaled = C if self.root_weight is None else C * self.root_weight[:, None]
-        M = (scaled @ L) @ scaled.T
+        right = scaled @ L
         w = np.zeros(self.n_kernels)
-        for j, K in enumerate(self.grams):
-            for rows, block in self._blocks(K):
-                w[j] += np.einsum("ij,ij->i", block, M[rows]).sum()
+        for rows, before in _strips(self.n_samples):
+            M = right[rows] @ scaled[: rows.stop].T
+            for j, K in enumerate(self.grams):
+                left, square = _parts(K, rows, before)
+                w[j] += 2.0 * np.einsum("ij,ij->i", left, M[:, before]).sum()
+                w[j] += np.einsum("ij,ij->i", square, M[:, rows]).sum()
         return w
+
+
+def _strips(n_samples: int) -> list[tuple[slice, slice]]:
+    """Return slices of rows, each with that of all rows before them."""
+    starts = range(0, n_samples, _STRIP)
+    return [(slice(a, min(a + _STRIP, n_samples)), slice(0, a)) for a in starts]
+
+
+def _parts(K: npt.NDArray[Any], rows: slice, before: slice) -> tuple[Matrix, Matrix]:
+    """Return what some rows have left of the diagonal block, and that block, in float64."""
+    return (
+        K[rows, before].astype(np.float64, copy=False),
+        K[rows, rows].astype(np.float64, copy=False),
+    )
 
 
 class FactoredGrams:

@@ -24,6 +24,7 @@ from .rounding import Sizes
 from .sylvester import (
     EigenFactors,
     FactoredGram,
+    NystromFactors,
     Spectrum,
     SylvesterSolution,
     solve_sylvester,
@@ -109,6 +110,7 @@ class Objective:
         self.fixed_input = fixed_input
         self._K: Any = None
         self._spectrum: Spectrum | None = None
+        self._sketch: NystromFactors | None = None
         l = float(Y.shape[0]) if root_weight is None else float((root_weight**2).sum())
         self.total_weight, self.ridge = l, lam * l
         self.Y_norm = float(np.linalg.norm(Y))
@@ -155,7 +157,7 @@ class Objective:
         weights: Vector,
         L: Matrix,
         *,
-        C0: Matrix | None = None,
+        start: Evaluation | None = None,
         tol: float = 1e-8,
     ) -> Evaluation:
         """Solve for C at (η, L) and return value, gradients and norms.
@@ -166,8 +168,8 @@ class Objective:
             η.
         L : ndarray of shape (n_outputs, n_outputs)
             Output kernel.
-        C0 : ndarray of shape (n_samples, n_outputs), optional
-            Warm start of an iterative C solver.
+        start : Evaluation, optional
+            Of a point near this one, whose C an iterative solver starts from.
         tol : float, default=1e-8
             Relative residual of an iterative C solver.
 
@@ -177,7 +179,7 @@ class Objective:
             Everything at this point.
         """
         K = self._gram(weights)
-        solved = self._solve(K, L, C0, tol)
+        solved = self._solve(K, L, start, tol)
         C = solved.C
         A = solved.product
         B = C.T @ A
@@ -202,7 +204,7 @@ class Objective:
             self._K = self.grams.combine(weights)
         return self._K
 
-    def _solve(self, K: Any, L: Matrix, C0: Matrix | None, tol: float) -> SylvesterSolution:
+    def _solve(self, K: Any, L: Matrix, start: Evaluation | None, tol: float) -> SylvesterSolution:
         if self._decomposes(K, L, tol):
             if self.factors is None:
                 self.factors = EigenFactors.of(K, L)
@@ -210,10 +212,22 @@ class Objective:
             solved = solve_sylvester_eigen(K, L, self.Y, self.ridge, factors=known)
         else:
             solved = solve_sylvester(
-                K, L, self.Y, self.ridge, method=self.method, C0=C0, tol=tol, factors=self.factors
+                K,
+                L,
+                self.Y,
+                self.ridge,
+                method=self.method,
+                C0=None if start is None else start.C,
+                tol=tol,
+                factors=self.factors,
+                sketch=self._sketch,
+                product0=start.A if start is not None and self.fixed_input else None,
+                spectrum=self._spectrum,
             )
         if solved.factors is not None:
             self.factors = solved.factors
+        if self.fixed_input and solved.sketch is not None:
+            self._sketch = solved.sketch
         self._counts["n_solves"] += 1
         self._counts["n_inner_iter"] += solved.n_iter
         self._counts["n_columns"] += solved.n_columns
@@ -233,9 +247,12 @@ class Objective:
         if self._spectrum is None:
             self._spectrum = Spectrum.of(K)
         rho = np.maximum(np.linalg.eigvalsh(L), 0.0)
-        cost = estimated_seconds(self._spectrum, rho, self.ridge, tol=tol, stale=False)
+        cost = estimated_seconds(
+            self._spectrum, rho, self.ridge, tol=tol, stale=False, sketched=self._sketch is not None
+        )
+        direct = cost.pop("eigen")
         spent = column_seconds(K.shape[0]) * self._counts["n_columns"]
-        return spent > cost["eigen"] or min(cost["columns"], cost["cholesky"]) > 2.0 * cost["eigen"]
+        return spent > direct or min(cost.values()) > 2.0 * direct
 
     def _primal(self, fit: Matrix, C: Matrix, sizes: Sizes) -> tuple[float, float]:
         """Return (1/l)‖fit − Y‖² + λ⟨C, fit⟩ and a proved bound on it."""

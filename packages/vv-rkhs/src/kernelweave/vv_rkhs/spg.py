@@ -33,7 +33,8 @@ _MAX_BACKTRACKS = 30
 _ROUNDING = 1e-13  # values that differ by less are equal: gradients go on where values cannot
 _NO_SLOPE = 1e-19
 _MAX_FAILURES = 3
-_TIGHTEST, _LOOSEST = 1e-9, 1e-3
+_TIGHTEST, _LOOSEST = 1e-9, 1e-2
+_SHORT = 0.03  # a step that so many halvings led to
 _LONGEST, _SHORTEST = 1e12, 1e-12
 
 
@@ -55,6 +56,8 @@ class SPGState:
         Steps made.
     failures : int
         Line searches that failed in a row.
+    tol : float
+        Relative residual of C; never rises, however the stationarity does.
     """
 
     point: Evaluation
@@ -63,6 +66,7 @@ class SPGState:
     recent: deque[float]
     n_iter: int = 0
     failures: int = 0
+    tol: float = _LOOSEST
 
 
 class SpectralProjectedGradient:
@@ -97,9 +101,10 @@ class SpectralProjectedGradient:
         dtype : {"float64", "float32"}, default="float64"
             Precision of the stack of Gram matrices.
         inner_tol : float, optional
-            Relative residual of iterative C solvers. By default a tenth of the iterate's relative
-            stationarity, between 1e-9 and 1e-3: first steps need no exact C, and every bound
-            counts the residual.
+            Relative residual of iterative C solvers. By default a tenth of the least relative
+            stationarity so far, between 1e-9 and 1e-2, and less where a line search had to
+            shorten its step a lot: first steps need no exact C, and every bound counts the
+            residual.
         memory : int, default=8
             A step must improve on the worst of so many last values.
         stationarity_tol : float, default=1e-6
@@ -117,10 +122,11 @@ class SpectralProjectedGradient:
                 f"vv-spg needs a penalty with prox, {self.setting.bounds.penalty!r} has none: "
                 "choose algorithm='vv-block-descent'"
             )
-        point = self.setting.start(_LOOSEST if inner_tol is None else inner_tol)
+        tol = _LOOSEST if inner_tol is None else inner_tol
+        point = self.setting.start(tol)
         R = square_root(point.L)
         recent = deque([self.setting.bounds.value(point)], maxlen=memory)
-        return SPGState(point, R, self._first_lengths(point, R), recent)
+        return SPGState(point, R, self._first_lengths(point, R), recent, tol=tol)
 
     def _first_lengths(self, point: Evaluation, R: Matrix) -> tuple[float, float]:
         """Lengths at which a gradient step is as long as the iterate."""
@@ -151,7 +157,8 @@ class SpectralProjectedGradient:
         R_new = R + step * d_R
         state.recent.append(bounds.value(new))
         lengths = self._lengths(state, new, R_new)
-        return SPGState(new, R_new, lengths, state.recent, state.n_iter + 1)
+        tol = self._next_tol(state.tol, new, step)
+        return SPGState(new, R_new, lengths, state.recent, state.n_iter + 1, tol=tol)
 
     def _output(self, point: Evaluation, R: Matrix) -> Matrix:
         return R @ R.T if self.setting.bounds.learn_output else point.L
@@ -162,11 +169,10 @@ class SpectralProjectedGradient:
         """Return the first acceptable evaluation along a path, and its step."""
         bounds = self.setting.bounds
         reference, current, step = max(state.recent), bounds.value(state.point), 1.0
-        tol = self._inner_tol(state.point)
         for _ in range(_MAX_BACKTRACKS):
             weights, L = path(step)
             new = self.setting.objective.evaluate(
-                np.maximum(weights, 0.0), L, C0=state.point.C, tol=tol
+                np.maximum(weights, 0.0), L, start=state.point, tol=state.tol
             )
             value = bounds.value(new)
             if value <= reference + _ARMIJO * step * slope + _ROUNDING * abs(reference):
@@ -174,15 +180,20 @@ class SpectralProjectedGradient:
             step *= _shrink(value - current, slope, step)
         return None
 
-    def _inner_tol(self, point: Evaluation) -> float:
+    def _next_tol(self, tol: float, point: Evaluation, step: float) -> float:
+        """Return what the next C must reach: a short step is a sign of an inexact gradient."""
         if self.inner_tol is not None:
             return self.inner_tol
-        return float(np.clip(0.1 * self.setting.bounds.stationarity(point), _TIGHTEST, _LOOSEST))
+        tol = min(tol, 0.1 * self.setting.bounds.stationarity(point))
+        return max(_TIGHTEST, 0.1 * tol if step < _SHORT else tol)
 
     def _escape(self, state: SPGState) -> SPGState:
-        """Step along ∂J/∂L itself, which sees directions that R has lost."""
+        """Step along ∂J/∂L itself, which sees directions that R has lost.
+
+        Where no step helps, C may be what is wrong: then it is made more exact.
+        """
         bounds, lam = self.setting.bounds, self.setting.objective.lam
-        point, failed = state.point, state.failures + 1
+        point, failed, tol = state.point, state.failures + 1, state.tol
         new, R = point, state.R
         if bounds.learn_output:
             size = max(float(np.linalg.norm(point.B)), 1e-300)
@@ -194,8 +205,12 @@ class SpectralProjectedGradient:
             if slope < 0.0 and found is not None:
                 new, R = found[0], square_root(found[0].L)
                 state.recent.append(bounds.value(new))
+        exact = _TIGHTEST * self.setting.objective.Y_norm
+        if new is point and self.inner_tol is None and point.residual > exact:
+            tol, failed = max(_TIGHTEST, 0.01 * tol), state.failures
+            new = self.setting.objective.evaluate(point.weights, point.L, start=point, tol=tol)
         lengths = self._first_lengths(new, R)
-        return SPGState(new, R, lengths, state.recent, state.n_iter + 1, failed)
+        return SPGState(new, R, lengths, state.recent, state.n_iter + 1, failed, tol)
 
     def _direction(self, state: SPGState) -> tuple[Vector, Matrix]:
         bounds, lam = self.setting.bounds, self.setting.objective.lam

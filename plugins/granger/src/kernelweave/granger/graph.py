@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils.validation import _get_feature_names, check_is_fitted, valida
 
 from .dictionary import history_dictionary
 from .selection import Selection, choose, held_out_errors, make_folds
-from .series import LaggedSamples, lagged_samples, make_groups
+from .series import LaggedSamples, check_lags, lagged_samples, make_groups
 from .significance import (
     SIGNIFICANCE,
     incoming,
@@ -229,12 +230,16 @@ class GrangerGraph(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         check_random_state(self.random_state)
-        if not isinstance(self.lags, int | np.integer) or self.lags < 1:
-            raise ValueError(f"lags must be an integer of at least 1, got {self.lags!r}")
-        if isinstance(self.lam, str) and self.lam != "cv":
+        check_lags(self.lags)
+        if self.lam != "cv" and (isinstance(self.lam, str) or not isinstance(self.lam, Real)):
             raise ValueError(f"lam must be 'cv' or a positive number, got {self.lam!r}")
         if self.lam == "cv" and self.cv is None:
             raise ValueError("lam='cv' needs cv, got None: give a number of folds or a lam")
+        if self.lams is not None and np.size(self.lams) == 0:
+            raise ValueError("lams must hold at least one candidate, got none")
+        draws = self.n_draws
+        if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
+            raise ValueError(f"n_draws must be an integer of at least 1, got {draws!r}")
         if self.significance is not None and self.significance not in SIGNIFICANCE:
             raise ValueError(
                 f"significance must be None or one of {SIGNIFICANCE}, got {self.significance!r}"

@@ -97,6 +97,11 @@ def lasso_var(
     LassoVAR
         The path.
 
+    Raises
+    ------
+    ValueError
+        As `lagged_samples`, if a penalty is not positive, or there are fewer samples than folds.
+
     Examples
     --------
     >>> import numpy as np
@@ -109,7 +114,7 @@ def lasso_var(
     samples = lagged_samples(X, lags, replicates)
     H = _standardised(samples.history)
     Y = _standardised(samples.targets)
-    grid = np.logspace(0, -4, 30) if alphas is None else np.sort(np.asarray(alphas, float))[::-1]
+    grid = _checked_alphas(alphas)
     n_nodes = Y.shape[1]
     errors = np.zeros((len(grid), n_nodes))
     folds = make_folds(cv, samples.replicate)
@@ -124,6 +129,18 @@ def lasso_var(
         coef = np.abs(_path(H, Y[:, i], grid)).reshape(n_nodes, lags, -1)
         graphs[:, i] = coef.sum(axis=1).T
     return LassoVAR(grid, graphs, errors / sum(len(test) for _, test in folds))
+
+
+def _checked_alphas(alphas: Any) -> npt.NDArray[np.float64]:
+    if alphas is None:
+        return np.logspace(0, -4, 30)
+    try:
+        grid = np.asarray(alphas, dtype=np.float64)
+    except (TypeError, ValueError):
+        grid = np.empty(0)
+    if grid.ndim != 1 or len(grid) == 0 or not np.isfinite(grid).all() or (grid <= 0).any():
+        raise ValueError(f"alphas must be a list of finite numbers > 0, got {alphas!r}")
+    return np.sort(grid)[::-1]
 
 
 def _standardised(values: Matrix) -> Matrix:

@@ -40,7 +40,7 @@ def make_folds(cv: Any, replicate: Index) -> list[Fold]:
     from sklearn.model_selection import GroupKFold, KFold
 
     samples = np.empty((len(replicate), 1))
-    if hasattr(cv, "split"):
+    if hasattr(cv, "split") and not isinstance(cv, str):
         return list(cv.split(samples, groups=replicate))
     if not isinstance(cv, int | np.integer) or cv < 2:
         raise ValueError(f"cv must be an integer of at least 2 or a splitter, got {cv!r}")
@@ -50,7 +50,7 @@ def make_folds(cv: Any, replicate: Index) -> list[Fold]:
     if len(replicate) < cv:
         raise ValueError(
             f"cv={cv} folds need as many samples, got n_samples={len(replicate)}: the series is "
-            "too short, give a longer one or cv=None and a number for lam"
+            "too short, give a longer one or fewer folds"
         )
     return list(KFold(int(cv)).split(samples))
 

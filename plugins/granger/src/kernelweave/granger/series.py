@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.magnitude import check_magnitude
 
 Matrix = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
@@ -35,6 +36,51 @@ class LaggedSamples:
     times: Index
 
 
+def checked_series(X: Any) -> Matrix:
+    """Return a series as float64 of shape (n_times, n_nodes).
+
+    Raises
+    ------
+    ValueError
+        If it is not a table of finite real numbers of a magnitude that can be squared.
+    """
+    try:
+        table = np.asarray(X)
+        series = table.real.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X must hold numbers in rows of equal length: {error}") from error
+    if np.iscomplexobj(table):
+        raise ValueError("X must hold real numbers, got complex ones")
+    if series.ndim != 2:
+        raise ValueError(
+            f"X must have shape (n_times, n_nodes), got {series.shape}: a single series is a column"
+        )
+    if series.shape[1] == 0:
+        raise ValueError(f"X must have at least one node, got shape {series.shape}")
+    bad = np.argwhere(~np.isfinite(series))
+    if len(bad):
+        t, j = bad[0]
+        raise ValueError(
+            f"X must be finite, got {series[t, j]} in row {t}, column {j}: "
+            "leave such rows out and mark where they were by replicates"
+        )
+    check_magnitude("X", series)
+    return series
+
+
+def check_lags(lags: Any) -> int:
+    """Return the length of a history.
+
+    Raises
+    ------
+    ValueError
+        If it is not an integer of at least 1.
+    """
+    if isinstance(lags, bool) or not isinstance(lags, int | np.integer) or lags < 1:
+        raise ValueError(f"lags must be an integer of at least 1, got {lags!r}")
+    return int(lags)
+
+
 def lagged_samples(X: npt.ArrayLike, lags: int, replicates: Any = None) -> LaggedSamples:
     """Return x_{t−1}, …, x_{t−lags} beside x_t for every t that has so many predecessors.
 
@@ -58,7 +104,8 @@ def lagged_samples(X: npt.ArrayLike, lags: int, replicates: Any = None) -> Lagge
     Raises
     ------
     ValueError
-        If no row has enough predecessors, or a replicate's rows are apart.
+        If X is not a table of finite numbers, ``lags`` is not an integer of at least 1, no row
+        has enough predecessors, or a replicate's rows are apart.
 
     Examples
     --------
@@ -66,15 +113,14 @@ def lagged_samples(X: npt.ArrayLike, lags: int, replicates: Any = None) -> Lagge
     >>> lagged_samples([[1.0], [2.0], [3.0], [8.0], [9.0]], 1, [0, 0, 0, 1, 1]).history.ravel()
     array([1., 2., 8.])
     """
-    series = np.asarray(X, dtype=np.float64)
-    if lags < 1:
-        raise ValueError(f"lags must be at least 1, got {lags!r}")
+    series, lags = checked_series(X), check_lags(lags)
     code = replicate_codes(replicates, len(series))
     times = np.flatnonzero(code[lags:] == code[: max(0, len(code) - lags)]) + lags
     if len(times) == 0:
         raise ValueError(
             f"no row has {lags} predecessors in its replicate: the longest replicate has "
-            f"{int(np.bincount(code).max()) if len(code) else 0} rows, give fewer lags"
+            f"{int(np.bincount(code).max()) if len(code) else 0} rows, give a longer series or "
+            "fewer lags"
         )
     past = np.stack([series[times - k] for k in range(1, lags + 1)], axis=2)
     return LaggedSamples(past.reshape(len(times), -1), series[times], code[times], times)

@@ -55,6 +55,12 @@ def lorenz96(
 
     if n_nodes < 4:
         raise ValueError(f"n_nodes must be at least 4, got {n_nodes}")
+    if n_times < 1:
+        raise ValueError(f"n_times must be at least 1, got {n_times}")
+    if not dt > 0.0:
+        raise ValueError(f"dt must be > 0, got {dt}")
+    if not noise >= 0.0:
+        raise ValueError(f"noise must be >= 0, got {noise}")
     rng = check_random_state(random_state)
     x = forcing + 0.01 * rng.standard_normal(n_nodes)
     rows = np.empty((n_times, n_nodes))

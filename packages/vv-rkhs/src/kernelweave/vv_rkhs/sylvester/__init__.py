@@ -9,11 +9,13 @@ from .columns import solve_sylvester_columns
 from .cost import Spectrum
 from .eigen import EigenFactors, solve_sylvester_eigen
 from .low_rank import FactoredGram, solve_sylvester_low_rank
+from .nystrom import NystromFactors
 from .solution import SylvesterSolution
 
 __all__ = [
     "EigenFactors",
     "FactoredGram",
+    "NystromFactors",
     "Spectrum",
     "SylvesterSolution",
     "choose_method",

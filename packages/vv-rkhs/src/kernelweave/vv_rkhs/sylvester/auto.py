@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from kernelweave.kernels_core.clock import remaining
 from .cg import solve_sylvester_cg
 from .cholesky import solve_sylvester_cholesky
 from .columns import solve_sylvester_columns
-from .cost import Spectrum, estimated_seconds
+from .cost import Spectrum, estimated_seconds, goes_single
 from .eigen import EigenFactors, solve_sylvester_eigen
 from .low_rank import FactoredGram, solve_sylvester_low_rank
+from .nystrom import NystromFactors, Preconditioner
 from .solution import Matrix, SylvesterSolution, check_system
 
-METHODS = ("auto", "eigen", "cholesky", "cg", "columns", "stale", "low-rank")
+METHODS = ("auto", "eigen", "cholesky", "cg", "columns", "nystrom", "stale", "low-rank")
 
 
 def choose_method(
@@ -26,14 +28,15 @@ def choose_method(
     *,
     tol: float = 1e-8,
     stale: bool = False,
+    sketched: bool = False,
 ) -> str:
     """Return which C solver is expected to be the fastest.
 
     Each method's time is estimated from its flops at measured rates: an eigendecomposition of K;
     a Cholesky factorisation per distinct eigenvalue of L; conjugate gradients on C or on its
-    columns, with iterations from a bound on the condition number (`Spectrum.iterations`); the
-    latter from an old eigendecomposition, three times the work per iteration and about a dozen of
-    them.
+    columns, with iterations from a bound on the condition number (`Spectrum.iterations`); on its
+    columns from a sketch of K, which takes care of the largest eigenvalues, or from an old
+    eigendecomposition, three times the work per iteration and about a dozen of them.
 
     Parameters
     ----------
@@ -47,11 +50,13 @@ def choose_method(
         Relative residual that an iterative method must reach.
     stale : bool, default=False
         Whether an earlier eigendecomposition is at hand.
+    sketched : bool, default=False
+        Whether a sketch of this K is.
 
     Returns
     -------
     str
-        ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"`` or ``"stale"``.
+        ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"``, ``"nystrom"`` or ``"stale"``.
 
     Examples
     --------
@@ -63,9 +68,11 @@ def choose_method(
     >>> choose_method(spectrum, np.linspace(0.5, 1.0, 100), 1e-5 * 1500)
     'eigen'
     >>> choose_method(spectrum, np.linspace(0.5, 1.0, 100), 1e-1 * 1500)
-    'columns'
+    'nystrom'
     """
-    seconds = estimated_seconds(spectrum, np.maximum(rho, 0.0), ridge, tol=tol, stale=stale)
+    seconds = estimated_seconds(
+        spectrum, np.maximum(rho, 0.0), ridge, tol=tol, stale=stale, sketched=sketched
+    )
     return min(seconds, key=lambda name: seconds[name])
 
 
@@ -79,6 +86,9 @@ def solve_sylvester(
     C0: Matrix | None = None,
     tol: float = 1e-8,
     factors: EigenFactors | None = None,
+    sketch: NystromFactors | None = None,
+    product0: Matrix | None = None,
+    spectrum: Spectrum | None = None,
 ) -> SylvesterSolution:
     """Solve K C L + r C = Y by the solver that fits.
 
@@ -93,15 +103,21 @@ def solve_sylvester(
     ridge : float
         r > 0; λl for vector-valued least squares.
     method : str, default="auto"
-        ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"``, ``"stale"`` (columns with
-        ``factors`` as the preconditioner), ``"low-rank"`` (a `FactoredGram` only), or
-        ``"auto"``, the choice of `choose_method`.
+        ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"``, ``"nystrom"`` (columns with a sketch
+        of K as the preconditioner), ``"stale"`` (with ``factors``), ``"low-rank"`` (a
+        `FactoredGram` only), or ``"auto"``, the choice of `choose_method`.
     C0 : ndarray of shape (n_samples, n_outputs), optional
         Warm start of an iterative method.
     tol : float, default=1e-8
         Relative residual of an iterative method.
     factors : EigenFactors, optional
         Of an earlier K and L.
+    sketch : NystromFactors, optional
+        Of this K or one near it; made where it is needed.
+    product0 : ndarray of shape (n_samples, n_outputs), optional
+        K C0, where it is known.
+    spectrum : Spectrum, optional
+        Of this K, where it is known.
 
     Returns
     -------
@@ -132,10 +148,15 @@ def solve_sylvester(
         raise ValueError("method='stale' needs the factors of an earlier K")
     if method == "auto":
         rho = np.asarray(np.linalg.eigvalsh(L), dtype=np.float64)
-        spectrum = Spectrum.of(K)
-        method = choose_method(spectrum, rho, ridge, tol=tol, stale=factors is not None)
-    if method in ("cg", "columns", "stale"):
-        solution = _iterate(K, L, Y, ridge, method, C0, tol, factors)
+        spectrum = Spectrum.of(K) if spectrum is None else spectrum
+        method = choose_method(
+            spectrum, rho, ridge, tol=tol, stale=factors is not None, sketched=sketch is not None
+        )
+    if method in ("cg", "columns", "nystrom", "stale"):
+        known: Preconditioner | None = factors if method == "stale" else None
+        if method == "nystrom":
+            known = NystromFactors.of(K) if sketch is None else sketch
+        solution = _iterate(K, L, Y, ridge, method, C0, tol, known, product0)
         if solution.converged or remaining() <= 0.0:
             return solution
         method = "eigen"
@@ -152,15 +173,27 @@ def _iterate(
     method: str,
     C0: Matrix | None,
     tol: float,
-    factors: EigenFactors | None,
+    known: Preconditioner | None,
+    product0: Matrix | None,
 ) -> SylvesterSolution:
     if method == "cg":
         return solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol)
-    old = factors if method == "stale" else None
+    scales = float(np.trace(K)) / len(K), float(np.trace(L)) / len(L), ridge
     limit = 40 if method == "stale" else len(K)
-    return solve_sylvester_columns(
-        K, L, Y, ridge, C0=C0, tol=tol, max_iter=limit, preconditioner=old
+    solution = solve_sylvester_columns(
+        K,
+        L,
+        Y,
+        ridge,
+        C0=C0,
+        tol=tol,
+        max_iter=limit,
+        preconditioner=known,
+        product0=product0,
+        single=method == "nystrom" and goes_single(len(K), *scales),
     )
+    sketch = known if method == "nystrom" else None
+    return dataclasses.replace(solution, method=method, sketch=sketch)
 
 
 def _solve_factored(

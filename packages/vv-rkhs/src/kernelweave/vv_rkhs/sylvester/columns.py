@@ -9,10 +9,11 @@ import numpy.typing as npt
 from kernelweave.kernels_core.clock import remaining
 from scipy.linalg import eigh
 
-from .eigen import EigenFactors
+from .nystrom import Preconditioner
 from .solution import Matrix, SylvesterSolution, check_system, finish
 
 Vector = npt.NDArray[np.float64]
+_PASS = 1e-4  # what one pass in single precision is asked for
 
 
 def solve_sylvester_columns(
@@ -24,7 +25,9 @@ def solve_sylvester_columns(
     C0: Matrix | None = None,
     tol: float = 1e-8,
     max_iter: int = 1000,
-    preconditioner: EigenFactors | None = None,
+    preconditioner: Preconditioner | None = None,
+    product0: Matrix | None = None,
+    single: bool = False,
 ) -> SylvesterSolution:
     """Solve K C L + r C = Y column by column in the eigenbasis of L.
 
@@ -49,8 +52,13 @@ def solve_sylvester_columns(
         Relative residual ‖Y − KCL − rC‖ / ‖Y‖ to reach.
     max_iter : int, default=1000
         Iterations at most.
-    preconditioner : EigenFactors, optional
-        Of an earlier K; its L does not matter.
+    preconditioner : NystromFactors or EigenFactors, optional
+        Of this K or an earlier one.
+    product0 : ndarray of shape (n_samples, n_outputs), optional
+        K C0, where it is known.
+    single : bool, default=False
+        Whether to iterate on a copy of K in single precision, at half the cost, as long as that
+        lowers the residual, which is taken in double precision and of K as given.
 
     Returns
     -------
@@ -74,27 +82,56 @@ def solve_sylvester_columns(
     rho, S = eigh(L, check_finite=False)
     rho = np.maximum(rho, 0.0)
     target = tol * float(np.linalg.norm(Y))
-    start = Y @ S / ridge if C0 is None else np.asarray(C0, dtype=np.float64) @ S
-    if C0 is None:
-        start[:, rho * 1e8 > rho.max()] = 0.0
-    run = _Columns(K, rho, Y @ S, ridge, start, target / np.sqrt(Y.shape[1]), preconditioner)
-    while len(run.active) and run.n_iter < max_iter and remaining() > 0.0:
-        run.iterate()
-    return finish(
-        K,
-        L,
-        Y,
-        ridge,
-        run.result() @ S.T,
-        target=1.01 * target,
-        method="columns",
-        n_iter=run.n_iter,
-        n_columns=run.n_columns,
-    )
+    rotated = Y @ S
+    C = _known(rotated, rho, ridge) if C0 is None else np.asarray(C0, dtype=np.float64) @ S
+    product = product0 @ S if C0 is not None and product0 is not None else None
+    n_iter = n_columns = 0
+    rough = K.astype(np.float32) if single else K
+    if product is None and C.any():
+        product = rough @ C.astype(rough.dtype if single else np.float64, copy=False)
+        n_columns = len(rho)
+    R = rotated - ridge * C
+    if product is not None:
+        R -= product * rho
+    while True:
+        before = float(np.linalg.norm(R))
+        unit = before if single and before > 0.0 else 1.0
+        goal = max(target, _PASS * before) if single else target
+        run = _Columns(rough, rho, R / unit, ridge, goal / unit, preconditioner)
+        while not run.is_done and n_iter + run.n_iter < max_iter and remaining() > 0.0:
+            run.iterate()
+        C = C + unit * run.result()
+        n_iter, n_columns = n_iter + run.n_iter, n_columns + run.n_columns
+        found = finish(
+            K,
+            L,
+            Y,
+            ridge,
+            C @ S.T,
+            target=1.01 * target,
+            method="columns",
+            n_iter=n_iter,
+            n_columns=n_columns,
+        )
+        if found.converged or not single or n_iter >= max_iter or remaining() <= 0.0:
+            return found
+        n_columns += len(rho)
+        if found.residual_norm > 0.1 * before:
+            rough, single = K, False
+        R = rotated - (found.product @ S) * rho - ridge * C
+
+
+def _known(Y: Matrix, rho: Vector, ridge: float) -> Matrix:
+    """Return the solution of the columns where L is 0 to rounding, zero for the others."""
+    C: Matrix = np.where(rho * 1e8 > rho.max(initial=0.0), 0.0, Y / ridge)
+    return C
 
 
 class _Columns:
-    """The columns still running: compact copies of their iterate, residual and direction."""
+    """The columns still running: compact copies of their iterate, residual and direction.
+
+    Everything is in the precision of K; the iterate starts at zero.
+    """
 
     def __init__(
         self,
@@ -102,26 +139,35 @@ class _Columns:
         rho: Vector,
         Y: Matrix,
         ridge: float,
-        C: Matrix,
         target: float,
-        preconditioner: EigenFactors | None,
+        preconditioner: Preconditioner | None,
     ) -> None:
         self.K, self.ridge, self.target = K, ridge, target
+        dtype = np.float32 if getattr(K, "dtype", None) == np.float32 else np.float64
         self.preconditioner = preconditioner
-        self.done = C
-        self.n_iter, self.n_columns = 0, Y.shape[1]
+        self.n_iter, self.n_columns = 0, 0
         self.active = np.arange(Y.shape[1])
-        self.rho, self.C = rho, C.copy()
-        self.R = Y - (K @ C) * rho - ridge * C
-        self.P = np.zeros_like(Y)
-        self.old = np.ones(Y.shape[1])
+        self.each = target / np.sqrt(max(1, Y.shape[1]))
+        self.left = 0.0  # squared residual of the columns that have left
+        self.rho: Any = rho.astype(dtype, copy=False)
+        self.R: Any = Y.astype(dtype, copy=False)
+        self.C, self.P, self.done = (np.zeros_like(self.R) for _ in range(3))
+        self.old: Any = np.ones(Y.shape[1], dtype=dtype)
         self._drop()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the whole residual, running columns and others, is within the target."""
+        return len(self.active) == 0 or self.left + self.running <= self.target**2
 
     def _drop(self) -> None:
         """Store the columns that have converged and keep the others."""
-        running = np.linalg.norm(self.R, axis=0) > self.target
+        squares = np.einsum("ij,ij->j", self.R, self.R)
+        running = squares > self.each**2
+        self.running = float(squares[running].sum())
         if running.all():
             return
+        self.left += float(squares[~running].sum())
         self.done[:, self.active[~running]] = self.C[:, ~running]
         self.active, self.rho, self.old = (
             each[running] for each in (self.active, self.rho, self.old)
@@ -134,9 +180,7 @@ class _Columns:
         if self.preconditioner is None:
             plain: Matrix = self.R
             return plain
-        T, sigma = self.preconditioner.T, self.preconditioner.sigma
-        Z: Matrix = T @ ((T.T @ self.R) / (sigma[:, None] * self.rho + self.ridge))
-        return Z
+        return self.preconditioner.apply(self.R, self.rho, self.ridge)
 
     def iterate(self) -> None:
         """One iteration of every running column."""

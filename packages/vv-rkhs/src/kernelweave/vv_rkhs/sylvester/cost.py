@@ -11,18 +11,22 @@ import numpy as np
 import numpy.typing as npt
 
 from .cholesky import distinct_eigenvalues
+from .nystrom import sketch_rank
 
 Vector = npt.NDArray[np.float64]
 
-# seconds on one core of a machine of 20 Gflop/s, measured at l = 200, 600 and 1500; only their
+# seconds on one core of a machine of 20 Gflop/s, measured at l = 200 to 3000; only their
 # ratios matter
-_EIGEN = 1.2e-10, 5e-8  # per l³ and per l²
-_CHOLESKY = 0.6e-11, 2e-9  # likewise
+_EIGEN = 1.45e-10, 4.5e-8  # per l³ and per l²
+_CHOLESKY = 0.9e-11, 3e-9  # likewise
 _COLUMN = 0.75e-10  # per l² and column: a product with K, and its share of the vectors
 # columns that reading K costs, by its bytes: in the second cache, in the third, in memory
 _STREAM = (1e6, 1.0), (12e6, 5.0), (math.inf, 16.0)
-_CALLS = {"cg": 1.2e-5, "columns": 4e-5, "cholesky": 5e-5}  # per iteration or factor
-_EARLY = 0.6  # measured iterations over the bound below
+# per iteration or factor
+_CALLS = {"cg": 1.2e-5, "columns": 4e-5, "cholesky": 5e-5, "nystrom": 1e-4}
+_SKETCH = 1.4e-10, 2e-6, 5e-4  # per l · rank², per l, and once
+_SINGLE = 0.5  # of the time, in single precision
+_EARLY, _EARLY_SKETCHED = 0.5, 0.4  # measured iterations over the bound below
 _STALE_ITERATIONS = 12.0
 
 
@@ -59,7 +63,7 @@ class Spectrum:
         return cls(l, max(largest, mean), mean, math.sqrt(max(0.0, square - mean**2)))
 
     def iterations(
-        self, rho: Vector, ridge: float, tol: float, *, together: bool = False
+        self, rho: Vector, ridge: float, tol: float, *, together: bool = False, known: int = 0
     ) -> Vector:
         """Return the expected conjugate-gradient iterations on ρK + rI, one per ρ.
 
@@ -67,24 +71,33 @@ class Spectrum:
         tr K/(k + 1), k iterations deal with the k largest and κ ≤ 1 + ρ tr K/((k + 1) r) with the
         rest, for every k; the smallest eigenvalue is taken to lie three spreads below the mean.
         With ``together`` the operator is C ↦ K C L + r C: one number, from the trace
-        tr K · tr L and the extremes of both spectra.
+        tr K · tr L and the extremes of both spectra. A preconditioner that has ``known`` of the
+        largest eigenvalues right leaves the rest to the iterations.
         """
         low = max(0.0, self.mean - 3.0 * self.spread)
         rho = np.maximum(rho, 0.0)[:, None]
         k = _deflations(self.n_samples)
-        top = rho * np.minimum(self.largest, self.n_samples * self.mean / (k + 1.0))
+        largest = self.largest if known == 0 else math.inf
+        top = rho * np.minimum(largest, self.n_samples * self.mean / (known + k + 1.0))
         bottom = np.minimum(rho * low, top)
         if together:
             trace = float(rho.sum()) * self.n_samples * self.mean
             top = np.minimum(float(rho.max()) * self.largest, trace / (k[None] + 1.0))
             bottom = np.minimum(float(rho.min()) * low, top)
         steps = k + 0.5 * np.sqrt((ridge + top) / (ridge + bottom)) * math.log(2.0 / tol)
-        best: Vector = 1.0 + _EARLY * np.minimum(steps.min(axis=1), 2.0 * self.n_samples)
+        early = _EARLY if known == 0 else _EARLY_SKETCHED
+        best: Vector = 1.0 + early * np.minimum(steps.min(axis=1), 2.0 * self.n_samples)
         return best
 
 
 def estimated_seconds(
-    spectrum: Spectrum, rho: Vector, ridge: float, *, tol: float, stale: bool
+    spectrum: Spectrum,
+    rho: Vector,
+    ridge: float,
+    *,
+    tol: float,
+    stale: bool,
+    sketched: bool = False,
 ) -> dict[str, float]:
     """Return the expected time of each method on a machine of 20 Gflop/s.
 
@@ -100,11 +113,14 @@ def estimated_seconds(
         Relative residual that an iterative method must reach.
     stale : bool
         Whether an earlier eigendecomposition is at hand.
+    sketched : bool, default=False
+        Whether a sketch of this K is.
 
     Returns
     -------
     dict of str to float
-        ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"`` and perhaps ``"stale"``.
+        ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"``, ``"nystrom"`` and perhaps
+        ``"stale"``.
     """
     l, n = float(spectrum.n_samples), len(rho)
     per_column = _COLUMN * l**2
@@ -124,11 +140,27 @@ def estimated_seconds(
         + output
         + float(each.sum()) * per_column,
     }
+    rank = sketch_rank(spectrum.n_samples)
+    each = spectrum.iterations(rho, ridge, tol, known=rank)
+    if goes_single(spectrum.n_samples):
+        per_column *= _SINGLE
+    seconds["nystrom"] = (
+        float(each.max(initial=0.0)) * (stream * per_column + _CALLS["nystrom"])
+        + output
+        + float(each.sum()) * (1.0 + 2.0 * rank / l) * per_column
+        + (0.0 if sketched else (_SKETCH[0] * rank**2 + _SKETCH[1]) * l + _SKETCH[2])
+    )
     if stale:
-        fewer = np.minimum(each, _STALE_ITERATIONS)
+        per_column = _COLUMN * l**2
+        fewer = np.minimum(spectrum.iterations(rho, ridge, tol), _STALE_ITERATIONS)
         work = float(fewer.max(initial=0.0)) * (stream * per_column + _CALLS["columns"])
         seconds["stale"] = 3.0 * (work + float(fewer.sum()) * per_column)
     return seconds
+
+
+def goes_single(n_samples: int, *scales: float) -> bool:
+    """Tell whether single precision is worth the copy of K, and far from over- and underflow."""
+    return n_samples >= 1000 and all(1e-12 < each < 1e12 for each in scales)
 
 
 def column_seconds(n_samples: int) -> float:

@@ -36,6 +36,8 @@ class SylvesterSolution:
         K C.
     factors : object or None
         The `EigenFactors`, where the method made them: a preconditioner for later solves.
+    sketch : object or None
+        The `NystromFactors`, where the method used them.
     """
 
     C: Matrix
@@ -46,6 +48,7 @@ class SylvesterSolution:
     method: str
     product: Matrix
     factors: Any = None
+    sketch: Any = None
 
 
 def check_system(K: Any, L: Any, Y: Any, ridge: float) -> tuple[Matrix, Matrix]:
