@@ -88,6 +88,9 @@ class _ByName:
 class KernelLearningClassifier(_ByName, KernelMachineClassifier):
     """Classifier that learns its kernel with any registered algorithm.
 
+    It takes the features as they are: scale them first, or use the estimators of the packages,
+    which do.
+
     Parameters
     ----------
     algorithm : str, default="tkl-low-rank"
@@ -144,6 +147,12 @@ class KernelLearningClassifier(_ByName, KernelMachineClassifier):
 
     task = "classification"
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # far from unit scale C means something else, and class weights of 1e-4 drown
+        tags.classifier_tags.poor_score = True
+        return tags
+
     def __init__(
         self,
         algorithm: str = "tkl-low-rank",
@@ -178,6 +187,9 @@ class KernelLearningClassifier(_ByName, KernelMachineClassifier):
 
 class KernelLearningRegressor(_ByName, KernelMachineRegressor):
     """Regressor that learns its kernel with any registered algorithm.
+
+    It takes the features as they are: scale them first, or use the estimators of the packages,
+    which do.
 
     Parameters
     ----------

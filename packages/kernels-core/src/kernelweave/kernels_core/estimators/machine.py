@@ -77,7 +77,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             solution = self._refit(problem, result)
         self.result_ = result
         self.dual_gap_ = result.dual_gap
-        self.n_iter_ = result.n_iter
+        # making the first iterate counts, as in scikit-learn
+        self.n_iter_ = max(1, result.n_iter)
         self.certificate_ = Certificate(
             result.lower_bound, result.upper_bound, _LOWER_PROOF, _UPPER_PROOF
         )
