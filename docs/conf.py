@@ -25,6 +25,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "offline_math",
     "program_help",
+    "flow_chart",
     "promises",
 ]
 exclude_patterns = ["_build", "gallery", "auto_examples/**/*.ipynb", "**/README.md"]

@@ -42,12 +42,21 @@ def write(folder: Path) -> None:
     pages = {name.removeprefix("kernelweave."): name for name in PACKAGES}
     for page, name in pages.items():
         save(folder / f"{page}.rst", package_page(name, PACKAGES[name], existing=listed(name)))
+    forget(folder / "generated")
     entries = "\n".join(f"   {page}" for page in pages)
     rows = "\n".join(f"- :doc:`{name} <{page}>`: {PACKAGES[name]}" for page, name in pages.items())
     save(
         folder / "index.rst",
         f"{titled('API reference')}\n{rows}\n\n.. toctree::\n   :hidden:\n\n{entries}\n",
     )
+
+
+def forget(folder: Path) -> None:
+    """Remove the generated pages of names that are exported no more."""
+    known = {f"{name}.{each}" for name in PACKAGES for each in listed(name)}
+    for path in folder.glob("*.rst"):
+        if path.stem not in known:
+            path.unlink()
 
 
 def save(path: Path, text: str) -> None:
