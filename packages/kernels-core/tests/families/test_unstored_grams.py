@@ -110,3 +110,27 @@ def test_polynomial_entries():
     close(out, K[[5, 50]])
     close(entries.product(np.eye(60)[:2]), K[:2])
     close(entries.diagonal(), K.diagonal().copy())
+
+
+@pytest.mark.parametrize("kind", ["tessellated", "polynomial"])
+def test_centred_grams_keep_the_form_on_balanced_vectors(kind):
+    """And lose the constants: in float32 a balanced form is right to what the small part allows."""
+    rng = np.random.default_rng(5)
+    X = 0.5 + 0.1 * rng.random((200, 6))
+    if kind == "tessellated":
+        family = TessellatedFamily(1, lower=np.full(6, -1.0), upper=np.full(6, 2.0))
+    else:
+        family = PolynomialFamily(2, n_features=6)
+    A = rng.normal(size=(family.n_P, 3))
+    prepared = family.prepare(X)
+    entries, K = prepared.unstored(A @ A.T), prepared.gram(A @ A.T)
+    centred, single = np.empty((200, 200)), np.empty((200, 200), dtype=np.float32)
+    entries.fill_centred(centred)
+    entries.fill_centred(single)
+    w = rng.normal(size=(4, 200))
+    w -= w.mean(axis=1, keepdims=True)
+    close(w @ centred @ w.T, w @ K @ w.T, 1e-9)
+    assert np.linalg.eigvalsh(centred)[0] >= -1e-12 * np.abs(centred).max()
+    assert np.abs(centred).max() < 0.2 * np.abs(K).max()
+    assert np.array_equal(single, single.T)
+    close(single.astype(float), centred, 1e-5)

@@ -6,6 +6,7 @@ from .saddle.solver import KernelWeights, solve_kernel_weights
 from .solution import DualSolution, SolveStatus
 from .squared_hinge import solve_squared_hinge_svc
 from .svm import solve_svc, solve_svr
+from .unstored import UnstoredKernel
 
 __all__ = [
     "SVC",
@@ -20,6 +21,7 @@ __all__ = [
     "NoPenalty",
     "Ridge",
     "SolveStatus",
+    "UnstoredKernel",
     "solve_kernel_weights",
     "solve_squared_hinge_svc",
     "solve_svc",

@@ -5,18 +5,26 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import validation
 from .bounds import FunctionValues, dual_value, function_values, kkt_violation, primal_bound
-from .engine import Backend, solve_box
+from .engine import Backend, Outcome, solve_box
 from .feasible import GridPoint
 from .problem import BoxProblem, Budget, KernelArray, classification, regression
 from .solution import DualSolution, FloatArray, SolveStatus
 from .svm import DEFAULT_MAX_ITER, solution_from
+from .unstored import UnstoredKernel, solve_by_blocks
+
+
+def solve_unstored(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
+    """Solve in blocks; the rows read are counted as those of the blocks."""
+    run = solve_by_blocks(problem, start, budget)
+    log = (f"blocks: {run.n_blocks} blocks, {run.n_iter} steps, {run.status.value}",)
+    return Outcome(run.landing, run.status, run.n_iter, float(run.n_rows), "blocks", log)
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,7 @@ class _Learner(ABC):
 
     def solve(
         self,
-        K: ArrayLike,
+        K: ArrayLike | UnstoredKernel,
         targets: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
@@ -125,7 +133,8 @@ class _Learner(ABC):
 
         Parameters
         ----------
-        K : ndarray of shape (n, n), float64 or float32
+        K : ndarray of shape (n, n), float64 or float32, or UnstoredKernel
+            An `UnstoredKernel` is solved in blocks, whatever the backend; it is not checked.
         targets : ndarray of shape (t, n) or (n,)
             Rows of ±1 (one-vs-rest) for classification, of real numbers for regression.
         sample_weight : ndarray of shape (n,), optional
@@ -155,7 +164,8 @@ class _Learner(ABC):
             If a parameter, a shape or a value is out of range.
         """
         self.validate()
-        kernel = validation.as_kernel(K)
+        kernel: Any = K if isinstance(K, UnstoredKernel) else validation.as_kernel(K)
+        unstored = isinstance(K, UnstoredKernel)
         validation.check_limits(tol, max_iter, max_time)
         rows = np.atleast_2d(np.asarray(targets, dtype=np.float64))
         starts = None if dual0 is None else np.atleast_2d(np.asarray(dual0, dtype=np.float64))
@@ -163,14 +173,18 @@ class _Learner(ABC):
             raise ValueError(
                 f"dual0 must have the shape of targets, {rows.shape}, got {starts.shape}"
             )
-        asymmetry = validation.check_kernel(kernel) if check else 0.0
+        asymmetry = validation.check_kernel(kernel) if check and not unstored else 0.0
         asymmetry += 2.0 * gram_error
         budget = Budget.starting_now(tol, max_iter, max_time)
         solutions = []
         for t, target in enumerate(rows):
             problem = self.problem(kernel, target, sample_weight, asymmetry=asymmetry)
             start = None if starts is None else validation.check_start(starts[t], target.size)
-            outcome = solve_box(problem, start, budget, backend)
+            outcome = (
+                solve_unstored(problem, start, budget)
+                if unstored
+                else solve_box(problem, start, budget, backend)
+            )
             signed = self.task == "regression"
             solutions.append(solution_from(problem, outcome, signed=signed))
         return _collect(solutions)

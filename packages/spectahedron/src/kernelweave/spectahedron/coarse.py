@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import Problem, relative_gap
+from kernelweave.kernels_core import KernelWeaveWarning, Problem, relative_gap
 from kernelweave.kernels_core.clock import remaining
 
 from .start import Start, at_new_caps
@@ -75,9 +76,12 @@ def _rough(problem: Problem, dtype: str, rank: int, start: Start | None) -> Star
     from .low_rank import LowRank
 
     method: Any = LowRank()
-    state = method.init(
-        problem, np.random.RandomState(0), dtype=dtype, rank=rank, rescue=False, start=start
-    )
+    with warnings.catch_warnings():
+        # the whole problem has said that its Gram matrices are not stored
+        warnings.simplefilter("ignore", KernelWeaveWarning)
+        state = method.init(
+            problem, np.random.RandomState(0), dtype=dtype, rank=rank, rescue=False, start=start
+        )
     for _ in range(_STEPS):
         if relative_gap(*method.gap(state)) <= _GAP or remaining() <= 0.0:
             break

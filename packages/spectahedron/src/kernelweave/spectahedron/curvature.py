@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.memory import limit_bytes
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, qr
 
 from .gram import GramAt
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 Matrix = npt.NDArray[np.float64]
 _FREE = 1e-9
 _ORDER = 1600
-_MOST_FREE = 2500
+_MOST_FREE = 4000
+# two float64 matrices of the free samples, in a quarter of the limit
+_SHARE = 64
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -40,10 +43,10 @@ def free_samples(oracle: SaddleOracle, u: Matrix) -> npt.NDArray[np.intp]:
 class Response:
     """How the free samples of one task answer a change: M, the inverse of K_FF on Σ du = 0.
 
-    Of more than 2500 free samples every so many are taken, about evenly: the others are held,
-    which makes the model a little too soft, and the trust region answers for that. One Cholesky
-    factorisation, |F|³/3 flops; a multiple of the identity is added where K_FF is singular to
-    working precision.
+    Of more than 4000 free samples, or than a quarter of the memory limit holds, every so many are
+    taken, about evenly: the others are held, which makes the model a little too soft, and the
+    trust region answers for that. One Cholesky factorisation, |F|³/3 flops; a multiple of the
+    identity is added where K_FF is singular to working precision.
 
     Parameters
     ----------
@@ -52,8 +55,9 @@ class Response:
     """
 
     def __init__(self, gram: GramAt, rows: npt.NDArray[np.intp]) -> None:
-        if len(rows) > _MOST_FREE:
-            rows = rows[np.linspace(0, len(rows) - 1, _MOST_FREE).astype(np.intp)]
+        most = min(_MOST_FREE, int((limit_bytes() / _SHARE) ** 0.5))
+        if len(rows) > most:
+            rows = rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
         self.rows = rows
         K_FF = gram.part(rows, rows)
         ridge = max(1e-12, 4.0 * len(rows) * gram.eps) * np.trace(K_FF)

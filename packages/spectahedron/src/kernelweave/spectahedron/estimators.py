@@ -6,132 +6,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import (
-    GeneralizedPolynomial,
-    PolynomialFamily,
-    Problem,
-    Tessellated,
-    TessellatedFamily,
-)
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
-from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.qp_smo import SVC, SVR
 from sklearn.base import clone
 
-from .checks import check_choice, check_number, check_whole
-from .constraint import Spectahedron
+from .checks import check_choice, check_number
 from .multiclass import fit_parts, one_vs_one_votes
-from .scaling import ScaledFeatures, unit_range, warn_of_volume
-from .start import Start
+from .positive_matrix import PositiveMatrixMachine
 
 FloatArray = npt.NDArray[np.float64]
 
-_KERNELS = ("tessellated", "polynomial")
-_STARTABLE = ("tkl-low-rank",)
 
-
-class _PositiveMatrixMachine:
-    """What both estimators share: the family, the box and the scaling."""
-
-    def _check_parameters(self: Any) -> None:
-        check_number("C", self.C, low=0.0, strict=True)
-        check_whole("degree", self.degree, low=0)
-        check_number("delta", self.delta, low=0.0)
-        check_choice("kernel", self.kernel, _KERNELS)
-        check_choice("outside", self.outside, ("clip", "raise"))
-        check_choice("dtype", self.dtype, ("float64", "float32"))
-        check_number("min_eig", self.min_eig, low=0.0, high=1.0)
-        if self.z_degree is not None:
-            check_whole("z_degree", self.z_degree, low=0)
-
-    def _algorithm(self: Any) -> tuple[str, dict[str, Any]]:
-        begin = self.__dict__.pop("_begin", None)
-        start = {} if begin is None else {"start": begin}
-        return self.algorithm, {"dtype": self.dtype, **start}
-
-    def _neighbour(self: Any, samples: Samples, n_P: int) -> Start | None:
-        """Return the start in terms of the merged samples, if there is one that fits."""
-        start = self.__dict__.pop("_start", None)
-        if start is None and self.warm_start and isinstance(getattr(self, "P_", None), np.ndarray):
-            start = Start(self.P_, np.atleast_2d(self.dual_coef_))
-        wanted = (len(samples.targets), len(samples.owner))
-        if start is None or self.algorithm not in _STARTABLE:
-            return None
-        if start.P.shape != (n_P, n_P) or start.dual_coef.shape != wanted:
-            return None
-        merged = np.zeros((wanted[0], len(samples.X)))
-        kept = samples.owner >= 0
-        np.add.at(merged.T, samples.owner[kept], start.dual_coef[:, kept].T)
-        return Start(start.P, merged)
-
-    def _make_problem(self: Any, samples: Samples) -> Problem:
-        X = samples.X
-        if self.scale:
-            self.shift_, self.width_ = unit_range(X)
-            X = (X - self.shift_) / self.width_
-        family = self._family(X)
-        constraint = Spectahedron(min_eig=self.min_eig)
-        self._begin = self._neighbour(samples, family.n_P)
-        return Problem(family, self._learner(), constraint, X, samples.targets, samples.weight)
-
-    def _scaled(self: Any, X: FloatArray) -> FloatArray:
-        """Return the features as the kernel sees them if X is the training data."""
-        if not self.scale:
-            return X
-        shift, width = unit_range(X)
-        scaled: FloatArray = (X - shift) / width
-        return scaled
-
-    def _typical_value(self: Any, X: FloatArray) -> float:
-        """Return the mean of k(x, x) over the samples at P = I, for a choice of C."""
-        X = self._scaled(X)
-        family = self._family(X)
-        return float(np.mean(family.diag(X, np.eye(family.n_P))))
-
-    def _family(self: Any, X: FloatArray) -> Any:
-        if self.kernel == "polynomial":
-            return PolynomialFamily(self.degree, n_features=X.shape[1])
-        lower, upper = self._box(X)
-        if self.scale:
-            warn_of_volume(upper - lower)
-        return TessellatedFamily(self.degree, lower=lower, upper=upper, z_degree=self.z_degree)
-
-    def _box(self: Any, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the box of integration: ``domain``, else the data's range widened by δ."""
-        n = X.shape[1]
-        if self.domain is not None:
-            lower, upper = (np.broadcast_to(np.asarray(end, float), n) for end in self.domain)
-            if (lower > X).any() or (upper < X).any():
-                raise ValueError(
-                    "domain must contain the training data"
-                    + (" after scaling to [0, 1]" if self.scale else "")
-                    + f", got lower {lower.min():g}, upper {upper.max():g}"
-                )
-            return lower.copy(), upper.copy()
-        if self.scale:
-            return np.full(n, -self.delta), np.full(n, 1.0 + self.delta)
-        shift, width = unit_range(X)
-        return shift - self.delta * width, shift + (1.0 + self.delta) * width
-
-    def _make_kernel(self: Any, problem: Problem, P: FloatArray) -> Any:
-        self.P_ = P
-        family = problem.family
-        kernel: Any
-        if self.kernel == "polynomial":
-            kernel = GeneralizedPolynomial(P, self.degree)
-        else:
-            kernel = Tessellated(
-                P,
-                self.degree,
-                np.asarray(family.lower),
-                np.asarray(family.upper),
-                z_degree=self.z_degree,
-                outside=self.outside,
-            )
-        return ScaledFeatures(kernel, self.shift_, self.width_) if self.scale else kernel
-
-
-class TessellatedKernelClassifier(_PositiveMatrixMachine, KernelMachineClassifier):
+class TessellatedKernelClassifier(PositiveMatrixMachine, KernelMachineClassifier):
     """Support vector classifier that learns its kernel over positive matrices.
 
     Solves min over {P ⪰ 0, tr P = n_P} of the sum over tasks of
@@ -174,6 +60,10 @@ class TessellatedKernelClassifier(_PositiveMatrixMachine, KernelMachineClassifie
         one-vs-rest or one-vs-one subproblem, when fitted attributes become lists.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the Gram matrices.
+    gram : {"auto", "stored", "blocks"}, default="auto"
+        Whether Gram matrices are stored; "blocks" computes entries where they are needed, in the
+        memory that there is, with both bounds still proofs. "auto" stores them where they fit,
+        else it warns and does without. For ``tkl-low-rank``.
     memory_limit : int, optional
         Bytes that the fit may allocate.
     warm_start : bool, default=False
@@ -245,6 +135,7 @@ class TessellatedKernelClassifier(_PositiveMatrixMachine, KernelMachineClassifie
         class_weight: Any = None,
         multiclass: str = "shared",
         dtype: str = "float64",
+        gram: str = "auto",
         memory_limit: int | None = None,
         warm_start: bool = False,
         on_interrupt: str = "raise",
@@ -267,6 +158,7 @@ class TessellatedKernelClassifier(_PositiveMatrixMachine, KernelMachineClassifie
         self.class_weight = class_weight
         self.multiclass = multiclass
         self.dtype = dtype
+        self.gram = gram
         self.memory_limit = memory_limit
         self.warm_start = warm_start
         self.on_interrupt = on_interrupt
@@ -304,7 +196,7 @@ class TessellatedKernelClassifier(_PositiveMatrixMachine, KernelMachineClassifie
         return values if self.multiclass == "ovr" else one_vs_one_votes(values, len(self.classes_))
 
 
-class TessellatedKernelRegressor(_PositiveMatrixMachine, KernelMachineRegressor):
+class TessellatedKernelRegressor(PositiveMatrixMachine, KernelMachineRegressor):
     """Support vector regressor that learns its kernel over positive matrices.
 
     Solves min over {P ⪰ 0, tr P = n_P} of
@@ -343,6 +235,10 @@ class TessellatedKernelRegressor(_PositiveMatrixMachine, KernelMachineRegressor)
         Keeps P ⪰ min_eig · I, so that the learned kernel stays universal.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the Gram matrices.
+    gram : {"auto", "stored", "blocks"}, default="auto"
+        Whether Gram matrices are stored; "blocks" computes entries where they are needed, in the
+        memory that there is, with both bounds still proofs. "auto" stores them where they fit,
+        else it warns and does without. For ``tkl-low-rank``.
     memory_limit : int, optional
         Bytes that the fit may allocate.
     warm_start : bool, default=False
@@ -409,6 +305,7 @@ class TessellatedKernelRegressor(_PositiveMatrixMachine, KernelMachineRegressor)
         z_degree: int | None = None,
         min_eig: float = 0.0,
         dtype: str = "float64",
+        gram: str = "auto",
         memory_limit: int | None = None,
         warm_start: bool = False,
         on_interrupt: str = "raise",
@@ -430,6 +327,7 @@ class TessellatedKernelRegressor(_PositiveMatrixMachine, KernelMachineRegressor)
         self.z_degree = z_degree
         self.min_eig = min_eig
         self.dtype = dtype
+        self.gram = gram
         self.memory_limit = memory_limit
         self.warm_start = warm_start
         self.on_interrupt = on_interrupt

@@ -73,10 +73,10 @@ class FrankWolfe:
         self.oracle = oracle = SaddleOracle(problem, dtype)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
         vector = top_eigenpair(oracle.moment(u))[1][:, None]
-        K = oracle.factor_gram(vector)
-        self._scale = oracle.constant_cost(K)
+        K = oracle.balanced_gram(vector)
+        self._scale = oracle.constant_cost()
         P = oracle.matrix(vector)
-        solution = oracle.sharpened(oracle.solve(K, None, np.inf), P)
+        solution = oracle.sharpened(oracle.solve(K, None, np.inf, sharpen=True), P)
         direction = oracle.direction(solution, vector[:, 0])
         upper = oracle.upper_bound(solution)
         return FrankWolfeState(
@@ -93,7 +93,7 @@ class FrankWolfe:
     def step(self, state: FrankWolfeState) -> FrankWolfeState:
         """Move to the best point of the segment towards the new atom."""
         oracle, v = self.oracle, state.direction.vector
-        S = oracle.factor_gram(v[:, None], out=state.atom)
+        S = oracle.balanced_gram(v[:, None], state.atom)
         target = self.inner_fraction * max(state.upper - state.lower, 1e-14 * abs(state.upper))
         K, solution, step = self._line_search(state, S, target)
         P = (1.0 - step) * state.P + step * oracle.matrix(v[:, None])
@@ -122,13 +122,13 @@ class FrankWolfe:
 
         def slope(step: float) -> float:
             mix(state.K, S, step, state.trial)
-            last["solution"] = oracle.solve(state.trial, last["solution"], target)
+            last["solution"] = oracle.solve(state.trial, last["solution"], target, sharpen=True)
             last["step"] = step
             return self._slope(state.K, S, last["solution"])
 
         first = self._slope(state.K, S, state.solution)
         if first >= 0.0:
-            fresh = oracle.solve(state.K, state.solution, 0.1 * target)
+            fresh = oracle.solve(state.K, state.solution, 0.1 * target, sharpen=True)
             return state.K, fresh, 0.0
         best = find_root(slope, first, guess=min(1.0, 1.5 * state.step))
         if last["step"] != best:

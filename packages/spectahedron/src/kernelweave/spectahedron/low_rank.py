@@ -23,6 +23,7 @@ from .interior import InteriorPoint, InteriorState
 from .rescue import Progress, affordable
 from .saddle import Direction, FloatArray, SaddleOracle
 from .start import Start
+from .storage import grams_are_stored
 
 Matrix = npt.NDArray[np.float64]
 _FLOOR = 1e-13
@@ -72,7 +73,7 @@ class LowRank:
     hands its P back. One iteration forms the Gram of r rank-one atoms, one moment matrix, the
     second-order model (what r moment matrices cost, plus a Cholesky factorisation on the free
     samples and an eigendecomposition of order ≤ 1600) and one warm-started learner solve. It
-    holds three Gram-sized arrays with the family's own.
+    holds two Gram-sized arrays and the learner's copy of half of one, or none (``gram``).
     """
 
     def init(
@@ -85,6 +86,7 @@ class LowRank:
         inner_fraction: float = 0.3,
         rescue: bool = True,
         coarse: bool = True,
+        gram: str = "auto",
         start: Start | None = None,
     ) -> LowRankState:
         """Start at the leading eigenvectors of D for a balanced α.
@@ -107,17 +109,24 @@ class LowRank:
         coarse : bool, default=True
             Whether 4000 samples or more begin at the kernel of a problem over 1500 of them, solved
             roughly along a path of C, instead of at the balanced direction.
+        gram : {"auto", "stored", "blocks"}, default="auto"
+            Whether Gram matrices are stored; without, the learner is solved in blocks of samples
+            whose part of the Gram matrix is as large as the memory limit allows, and everything
+            else comes from products that store nothing: both bounds stay those of the problem
+            itself. "auto" stores them where they fit, else it warns and uses blocks.
         start : Start, optional
             P and α of a solved neighbour, to begin there.
         """
-        self.oracle = oracle = SaddleOracle(problem, dtype, n_grams=2)
+        stored = grams_are_stored(problem, dtype, gram)
+        self.oracle = oracle = SaddleOracle(problem, dtype, n_grams=2, stored=stored)
         self.inner_fraction = inner_fraction
         self._n_interior = 0
         self._progress = Progress()
         self._rescue = InteriorPoint() if rescue else None
-        self._buffer = np.empty((problem.n_samples,) * 2, dtype=oracle.dtype)
-        K = np.empty_like(self._buffer)
-        self._scale = oracle.constant_cost(K)
+        shape = (problem.n_samples,) * 2
+        self._buffer = np.empty(shape, dtype=oracle.dtype) if stored else None
+        K = np.empty(shape, dtype=oracle.dtype) if stored else None
+        self._scale = oracle.constant_cost()
         rank = max(2, rank)
         if start is not None:
             return self._continued(start, K)
@@ -129,13 +138,14 @@ class LowRank:
         U = leading_factor(oracle.moment(u), rank)
         return self._restarted(self._evaluate(U, K, None, np.inf), rank)
 
-    def _continued(self, start: Start, K: FloatArray) -> LowRankState:
+    def _continued(self, start: Start, K: FloatArray | None) -> LowRankState:
         """Begin at a neighbour's P, with its dual point as the learner's start."""
         oracle = self.oracle
         start.check(oracle.n_P, oracle.targets.shape)
         U = start.factor(oracle.min_eig)
         gram = oracle.at(U, K)
-        near = oracle.evaluate(K, start.dual_coef * oracle.scale, entries=gram.entries)
+        kernel = oracle.kernel(gram)
+        near = oracle.evaluate(kernel, start.dual_coef * oracle.scale, entries=gram.entries)
         target = _CLOSE * oracle.upper_bound(near)
         point = self._solved(U, gram, near, target)
         return LowRankState(point, _NEAR, _NEAR, point.direction.lower_bound)
@@ -153,7 +163,13 @@ class LowRank:
         return LowRankState(point, 0.3, 0.5, lower)
 
     def _evaluate(
-        self, U: Matrix, K: FloatArray, warm: Any, target: float, *, relative: float = 0.1
+        self,
+        U: Matrix,
+        K: FloatArray | None,
+        warm: Any,
+        target: float,
+        *,
+        relative: float = 0.1,
     ) -> Point:
         return self._solved(U, self.oracle.at(U, K), warm, target, relative=relative)
 
@@ -161,8 +177,9 @@ class LowRank:
         self, U: Matrix, gram: GramAt, warm: Any, target: float, *, relative: float = 0.1
     ) -> Point:
         oracle = self.oracle
-        assert gram.array is not None
-        solution = oracle.solve(gram.array, warm, target, entries=gram.entries, relative=relative)
+        solution = oracle.solve(
+            oracle.kernel(gram), warm, target, entries=gram.entries, relative=relative
+        )
         direction = oracle.direction(solution)
         upper = oracle.upper_bound(solution)
         if upper - direction.lower_bound <= _FINE * abs(upper):
@@ -172,7 +189,6 @@ class LowRank:
 
     def _accepted(self, trial: Point, last: Point) -> Point:
         """Return the trial, whose Gram matrix stays, and write the next into that of the last."""
-        assert last.gram.array is not None
         self._buffer = last.gram.array
         return trial
 

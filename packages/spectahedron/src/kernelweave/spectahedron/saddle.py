@@ -15,7 +15,8 @@ import numpy.typing as npt
 from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.clock import remaining
 from kernelweave.kernels_core.magnitude import LARGEST, SMALLEST
-from kernelweave.kernels_core.memory import require
+from kernelweave.kernels_core.memory import limit_bytes, require
+from kernelweave.qp_smo import UnstoredKernel
 
 from .eigen import largest_eigenvalue_bound, top_eigenpair
 from .gram import GramAt
@@ -54,6 +55,17 @@ def gram_bytes(n_samples: int, dtype: str, n_grams: float) -> int:
     return int((n_grams + 0.5) * n_samples * n_samples * np.dtype(dtype).itemsize)
 
 
+def require_grams(n_samples: int, dtype: str, n_grams: int) -> None:
+    """Raise before any work if so many Gram matrices do not fit."""
+    require(
+        gram_bytes(n_samples, dtype, n_grams),
+        f"{n_grams} Gram-sized arrays of {n_samples} samples in {dtype} and the "
+        "learner's copy of half of one",
+        alternative="pass dtype='float32', fit fewer samples, raise memory_limit, or use "
+        "tkl-low-rank, which can do without (gram='blocks')",
+    )
+
+
 class SaddleOracle:
     """Grams, learner solves and moment matrices of one problem, counted.
 
@@ -65,6 +77,8 @@ class SaddleOracle:
         Precision of the Gram matrices.
     n_grams : int, default=3
         Gram-sized arrays that the algorithm will hold, for the memory budget.
+    stored : bool, default=True
+        Whether it holds any; without, learners are solved in blocks of samples.
 
     Attributes
     ----------
@@ -76,15 +90,18 @@ class SaddleOracle:
         Learner solves, their inner iterations, and Grams formed so far.
     """
 
-    def __init__(self, problem: Problem, dtype: str = "float64", *, n_grams: int = 3) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        dtype: str = "float64",
+        *,
+        n_grams: int = 3,
+        stored: bool = True,
+    ) -> None:
         problem.constraint.validate()
         problem.learner.validate()
-        require(
-            gram_bytes(problem.n_samples, dtype, n_grams),
-            f"{n_grams} Gram-sized arrays of {problem.n_samples} samples in {dtype} and the "
-            "learner's copy of half of one",
-            alternative="pass dtype='float32', fit fewer samples, or raise memory_limit",
-        )
+        if stored:
+            require_grams(problem.n_samples, dtype, n_grams)
         # a family that can do without stored parts of the size of a Gram matrix says so
         bind = getattr(problem.family, "bind", problem.family.prepare)
         self.prepared = bind(np.asarray(problem.X, dtype=np.float64), dtype=np.dtype(dtype))
@@ -119,17 +136,14 @@ class SaddleOracle:
             "n_grams": self.n_grams,
         }
 
-    def constant_cost(self, K: FloatArray) -> float:
+    def constant_cost(self, K: FloatArray | None = None) -> float:
         """Return the primal objective of the best constant predictor; K is not read."""
-        problem = self.problem
-        return float(
-            problem.learner.primal_upper_bound(
-                K,
-                self.targets,
-                np.zeros(self.targets.shape),
-                sample_weight=problem.sample_weight,
-            )
+        nothing, weight = np.zeros(self.targets.shape), self.problem.sample_weight
+        errors = np.zeros(len(nothing))
+        cost, _ = self.problem.learner.primal_at(
+            self.targets, nothing, nothing, errors, sample_weight=weight
         )
+        return float(cost)
 
     def _gram(self, P: FloatArray, out: FloatArray | None = None) -> FloatArray:
         self.n_grams += 1
@@ -148,7 +162,9 @@ class SaddleOracle:
     def at(self, U: FloatArray, out: FloatArray | None) -> GramAt:
         """Return the scaled Gram matrix of `matrix` (U), stored in ``out`` where that is given.
 
-        Its entries can be computed in float64 as well, unless they are stored so.
+        Its entries can be computed in float64 as well, unless they are stored so. In float32 what
+        is stored is centred where the family can do that, which is the same to a learner whose
+        coefficients sum to 0; the constants would drown the rest.
         """
         if out is not None and self.dtype == np.float64:
             return GramAt(self.factor_gram(U, out=out), None)
@@ -156,7 +172,18 @@ class SaddleOracle:
         entries = None if unstored is None else unstored(self.matrix(U) / self.scale)
         if out is None:
             return GramAt(None, entries)
-        return GramAt(self.factor_gram(U, out=out), entries)
+        if entries is None or not hasattr(entries, "fill_centred"):
+            return GramAt(self.factor_gram(U, out=out), entries)
+        entries.fill_centred(out)
+        self.n_grams += 1
+        return GramAt(out, entries)
+
+    def balanced_gram(self, U: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Return the array of `at`: in float32 good for coefficients that sum to 0 only."""
+        m = self.problem.n_samples
+        array = self.at(U, np.empty((m, m), dtype=self.dtype) if out is None else out).array
+        assert array is not None
+        return array
 
     def matrix_gram(self, S: FloatArray, *, base: bool = True) -> FloatArray:
         """Return the scaled Gram matrix of `shifted` (S), without the part of ηI on request."""
@@ -209,14 +236,21 @@ class SaddleOracle:
         units = 16.0 + 2.0 * np.shape(self.problem.X)[1]
         return float(units * np.finfo(dtype).eps * diagonal)
 
+    def kernel(self, gram: GramAt) -> Any:
+        """Return what a learner takes: the stored array, or what computes its blocks."""
+        if gram.array is not None:
+            return gram.array
+        return UnstoredKernel(gram.entries, limit_bytes() // 2, self.dtype.name)
+
     def solve(
         self,
-        K: FloatArray,
+        K: Any,
         warm: Any,
         target_gap: float,
         *,
         entries: Any = None,
         relative: float = 0.1,
+        sharpen: bool = False,
     ) -> Any:
         """Solve the learner at K until its own gap is below ``target_gap`` (public units).
 
@@ -225,10 +259,11 @@ class SaddleOracle:
         warm start the fraction ``relative`` of the value found is good enough.
 
         With ``entries``, the same matrix computed in float64, a K in float32 only steers: the
-        upper bound is the primal value of what float64 says.
+        upper bound is the primal value of what float64 says. With ``sharpen`` that is left to a
+        call of `sharpened`, and no bound of the answer may be used before.
         """
-        exact = self._steers(entries)
-        error = 0.0 if exact else self.gram_error(K)
+        exact = self._steers(K, entries)
+        error = 0.0 if exact or (sharpen and self._sharpens()) else self.gram_error(K)
         tol, limit = self._tol, _LAST_TOL
         solution = warm
         while True:
@@ -244,12 +279,13 @@ class SaddleOracle:
             tol = max(limit, tol * float(np.clip(0.5 * target_gap / inner, 1e-3, 0.1)))
         self.n_solves += 1
         self._tol = min(_FIRST_TOL, 10.0 * tol)
-        return self._certified(solution, entries) if exact else solution
+        return self._certified(solution, entries, K) if exact else solution
 
-    def _steers(self, entries: Any) -> bool:
-        return entries is not None and self.dtype != np.float64
+    def _steers(self, K: Any, entries: Any) -> bool:
+        unstored = isinstance(K, UnstoredKernel)
+        return entries is not None and (unstored or self.dtype != np.float64)
 
-    def _learn(self, K: FloatArray, dual0: FloatArray | None, tol: float, error: float) -> Any:
+    def _learn(self, K: Any, dual0: FloatArray | None, tol: float, error: float) -> Any:
         return self.learner.solve(
             K,
             self.targets,
@@ -272,10 +308,11 @@ class SaddleOracle:
         size = float(np.abs(solution.dual_coef).sum())
         return 4.0 * error * float(self.learner.C) * mass * size / self.scale
 
-    def _certified(self, solution: Any, entries: Any) -> Any:
+    def _certified(self, solution: Any, entries: Any, K: Any = None) -> Any:
         """Replace the upper bound and the intercept by those of the float64 values of K u."""
         u = np.asarray(solution.dual_coef)
-        values = entries.product(u)
+        known = isinstance(K, UnstoredKernel)
+        values = solution.function_values if known else entries.product(u)
         diagonal = float(np.abs(entries.diagonal()).max())
         errors = entries.product_error(u)
         errors = errors + 1.01 * self._entry_error(diagonal, np.float64) * np.abs(u).sum(axis=1)
@@ -286,10 +323,12 @@ class SaddleOracle:
 
     def sharpened(self, solution: Any, P: FloatArray) -> Any:
         """Return the solution with an upper bound at P from float64, where K is in float32."""
-        unstored = getattr(self.prepared, "unstored", None)
-        if unstored is None or self.dtype == np.float64:
+        if not self._sharpens():
             return solution
-        return self._certified(solution, unstored(P / self.scale))
+        return self._certified(solution, self.prepared.unstored(P / self.scale))
+
+    def _sharpens(self) -> bool:
+        return self.dtype != np.float64 and hasattr(self.prepared, "unstored")
 
     def refined(self, solution: Any, U: FloatArray) -> Any:
         """Return the solution at `matrix` (U) with an upper bound that the box does not spoil.
@@ -310,10 +349,10 @@ class SaddleOracle:
         better = upper < solution.upper_bound
         return replace(solution, upper_bound=upper) if better else solution
 
-    def evaluate(self, K: FloatArray, dual_coef: FloatArray, *, entries: Any = None) -> Any:
+    def evaluate(self, K: Any, dual_coef: FloatArray, *, entries: Any = None) -> Any:
         """Return the solution object of an exactly feasible point near ``dual_coef``: no solve."""
-        if self._steers(entries):
-            return self._certified(self._learn(K, dual_coef, _ANYTHING, 0.0), entries)
+        if self._steers(K, entries):
+            return self._certified(self._learn(K, dual_coef, _ANYTHING, 0.0), entries, K)
         return self._learn(K, dual_coef, _ANYTHING, self.gram_error(K))
 
     def upper_bound(self, solution: Any) -> float:

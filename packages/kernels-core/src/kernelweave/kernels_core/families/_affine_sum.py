@@ -120,18 +120,41 @@ class AffineSum:
 
     def __init__(self, box: Box, X: Float, factors: Float, units: Float, power: int) -> None:
         self._all = _terms(box, X, factors, units, power)
+        self._n_factors = len(factors)
         self.n_samples = len(X)
+        self._middle = int(np.argmin(np.sum((X - X.mean(axis=0)) ** 2, axis=1)))
 
     def fill(self, out: FloatArray) -> None:
         """Write the whole matrix, exactly symmetric, in the dtype of ``out``."""
+        self._fill(self._all, out)
+
+    def fill_centred(self, out: FloatArray) -> None:
+        """Write ``k(x, y) − k(x, z) − k(z, y) + k(z, z)``, z the sample nearest to the mean.
+
+        Positive semidefinite, and the same quadratic form on vectors that sum to 0; without the
+        constants, which carry the volume of the box, the entries are small and so is their
+        rounding.
+        """
+        t, z, f = self._all, self._middle, self._n_factors
+        column = np.empty((self.n_samples, 1))
+        self.block(np.arange(self.n_samples), np.array([z]), column)
+        inner = column[:, 0] - t.left.T @ t.right[:, z]
+        left, right = t.left.copy(), t.right.copy()
+        left[: 2 * f] -= left[: 2 * f, z, None]
+        left[2 * f] = 0.5 * inner[z] - inner
+        right[:f], right[f : 2 * f], right[2 * f + 1] = left[f : 2 * f], left[:f], left[2 * f]
+        self._fill(t._replace(left=left, right=right), out)
+
+    @staticmethod
+    def _fill(terms: _Terms, out: FloatArray) -> None:
         from ._njit_affine_sum import sum_rows
 
-        s, n, w, H, B, L, R = self._all.cast(out.dtype)
+        s, n, w, H, B, L, R = terms.cast(out.dtype)
 
         def work(start: int, stop: int) -> None:
             sum_rows(s, s, n, w, H, B, B, L, R, out, start, stop, True)
 
-        run_blocks(work, row_bounds(len(out), lower=True), _steps(self._all, 0.5 * out.size))
+        run_blocks(work, row_bounds(len(out), lower=True), _steps(terms, 0.5 * out.size))
 
     def block(
         self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: FloatArray

@@ -37,8 +37,14 @@ class FeatureGram:
 
     def fill(self, out: FloatArray) -> None:
         """Write the whole matrix, exactly symmetric, in the dtype of ``out``."""
-        left, right = self._FP.astype(out.dtype), self._F.astype(out.dtype)
-        np.matmul(left, right.T, out=out)
+        self._fill(self._FP, self._F, out)
+
+    def fill_centred(self, out: FloatArray) -> None:
+        """Write ``(Φ − φ̄) P (Φ − φ̄)ᵀ``: the same quadratic form on vectors that sum to 0."""
+        self._fill(self._FP - self._FP.mean(axis=0), self._F - self._F.mean(axis=0), out)
+
+    def _fill(self, left: NDArray[np.float64], right: NDArray[np.float64], out: FloatArray) -> None:
+        np.matmul(left.astype(out.dtype), right.astype(out.dtype).T, out=out)
         for c in range(0, self.n_samples, 1024):
             rows_above = out[c : c + 1024, c:]
             symmetric = 0.5 * (rows_above + out[c:, c : c + 1024].T)
@@ -234,6 +240,10 @@ class PolynomialFamily:
     def prepare(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedPolynomial:
         """Bind the family to samples X (m, n); dtype is that of the Grams."""
         return PreparedPolynomial(self._features(X), self.degree, real_dtype(dtype))
+
+    def bind(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedPolynomial:
+        """As `prepare`, which stores nothing of the size of a Gram matrix."""
+        return self.prepare(X, dtype)
 
     def block(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
         """Return ``G(x, y) = Z_d(x) Z_d(y)ᵀ``, shape (n_P, n_P), for points of shape (n,)."""

@@ -1,0 +1,265 @@
+"""A kernel whose Gram matrix is not in memory, and the support vector machine over it.
+
+Blocks of samples are solved one after the other: the part of K over a block is stored, as large as
+the memory allows, and kept from block to block where they overlap; the gradient of all samples
+follows by products with K that store nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _njit_point
+from .bounds import FunctionValues, Landing, dual_value, kkt_violation
+from .feasible import starting_point, to_grid
+from .problem import BoxProblem, Budget, KernelArray
+from .smo import smo
+from .solution import FloatArray, SolveStatus
+
+Rows = NDArray[np.intp]
+_MOST_LANDINGS = 6
+# The copy that shrinking makes of a block is at most half of it.
+_COPY = 1.5
+_CHUNK = 2**22
+_EASIER = 0.1
+
+
+class Entries(Protocol):
+    """What computes a Gram matrix: `kernels_core.families.UnstoredGram` is one."""
+
+    n_samples: int
+
+    def block(self, rows: Rows, columns: Rows | slice, out: NDArray[Any]) -> None:
+        """Write the entries of some rows and columns."""
+
+    def product(self, W: FloatArray) -> FloatArray:
+        """Return ``K Wₜ``, shape (t, n)."""
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal, shape (n,)."""
+
+    def product_error(self, W: FloatArray) -> FloatArray:
+        """Return bounds, shape (t,), on the rounding of `product`."""
+
+
+@dataclass(frozen=True)
+class UnstoredKernel:
+    """A Gram matrix that is computed where it is asked for.
+
+    Pass it to `SVC.solve` or `SVR.solve` in place of an array.
+
+    Parameters
+    ----------
+    entries : Entries
+        Computes entries and products, in float64.
+    nbytes : int
+        Memory for the part over a block of samples and the copy that shrinking makes of it.
+    dtype : {"float64", "float32"}
+        Precision of that part. In float32 it is centred, which changes nothing where coefficients
+        sum to 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core import PolynomialFamily
+    >>> from kernelweave.qp_smo import SVC, UnstoredKernel
+    >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> P = np.diag([0.0, 1.0])
+    >>> entries = PolynomialFamily(1).prepare(x).unstored(P)
+    >>> SVC(C=10.0).solve(UnstoredKernel(entries, nbytes=2**20), np.sign(x[:, 0])).dual_coef
+    array([[ 0. , -0.5,  0.5,  0. ]])
+    """
+
+    entries: Any
+    nbytes: int
+    dtype: str = "float64"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+        return (int(self.entries.n_samples),) * 2
+
+    @property
+    def block_size(self) -> int:
+        """Return the samples of the largest block that fits, two at least."""
+        most = (self.nbytes / (_COPY * np.dtype(self.dtype).itemsize)) ** 0.5
+        return int(min(self.shape[0], max(2, most)))
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal in float64."""
+        return np.asarray(self.entries.diagonal(), dtype=np.float64)
+
+    @cached_property
+    def middle(self) -> FloatArray:
+        """Return the column of the sample with the smallest k(x, x), for centring."""
+        column = np.empty((self.shape[0], 1))
+        self.entries.block(np.arange(self.shape[0]), np.array([np.argmin(self.diagonal())]), column)
+        return column[:, 0]
+
+
+class BlockGram:
+    """The stored part of K over a block of samples, updated where the block changes."""
+
+    def __init__(self, kernel: UnstoredKernel) -> None:
+        self._kernel = kernel
+        size = kernel.block_size
+        self._store = np.empty((size, size), dtype=kernel.dtype)
+        self.samples: Rows = np.empty(0, dtype=np.intp)
+        self.n_rows = 0
+
+    def move(self, chosen: Rows) -> KernelArray:
+        """Make ``chosen`` the block; rows of samples that stay are not computed again.
+
+        Where samples stay, they keep their places, and `samples` says which sample is where.
+        """
+        stay = np.isin(self.samples, chosen)
+        if len(chosen) != len(self.samples) or not stay.any():
+            self.samples, places = chosen.copy(), np.arange(len(chosen))
+        else:
+            places = np.flatnonzero(~stay)
+            self.samples[places] = np.setdiff1d(chosen, self.samples[stay])
+        n = len(chosen)
+        self.n_rows += len(places)
+        K = self._store.reshape(-1)[: n * n].reshape(n, n)
+        step = max(1, _CHUNK // max(1, n))
+        for start in range(0, len(places), step):
+            rows = places[start : start + step]
+            part = self._part(self.samples[rows])
+            K[rows] = part
+            K[:, rows] = part.T
+        view: KernelArray = K.view()
+        view.flags.writeable = False
+        return view
+
+    def _part(self, rows: Rows) -> FloatArray:
+        part = np.empty((len(rows), len(self.samples)))
+        self._kernel.entries.block(rows, self.samples, part)
+        if self._store.dtype != np.float64:
+            middle = self._kernel.middle
+            part -= middle[rows, None]
+            part -= middle[self.samples] - middle.min()
+        return part
+
+
+def _rates(problem: BoxProblem, u: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the rates at which each sample may go up and down, infinite at a bound."""
+    g, eps = problem.p - f, problem.epsilon
+    up = np.where(u >= problem.upper, -np.inf, g + np.where(u >= 0.0, -eps, eps))
+    down = np.where(u <= problem.lower, np.inf, g + np.where(u > 0.0, -eps, eps))
+    return up, down
+
+
+def choose_block(problem: BoxProblem, u: FloatArray, f: FloatArray, size: int) -> Rows:
+    """Return the samples farthest from optimal, in increasing order; free ones come next.
+
+    Half of them by how fast they may go up, half by how fast down.
+    """
+    up, down = _rates(problem, u, f)
+    middle = 0.5 * (up.max() + down.min())
+    score = np.maximum(up - middle, middle - down)
+    # both ends of the worst pair are in, whatever the rest
+    score[[int(np.argmax(up)), int(np.argmin(down))]] = np.inf
+    if size >= len(score):
+        return np.arange(len(score))
+    return np.sort(np.argpartition(-score, size - 1)[:size])
+
+
+def _solve_block(
+    problem: BoxProblem, gram: BlockGram, u: FloatArray, f: FloatArray, size: int, budget: Budget
+) -> tuple[Rows, FloatArray, int]:
+    """Return a block, how its coefficients should change, and the steps it took."""
+    K = gram.move(choose_block(problem, u, f, size))
+    rows = gram.samples
+    start, inner = u[rows].copy(), np.empty(len(rows))
+    _njit_point.gram_product(K, start, inner, np.empty(len(rows)))
+    part = replace(
+        problem,
+        K=K,
+        p=problem.p[rows] - (f[rows] - inner),
+        lower=problem.lower[rows],
+        upper=problem.upper[rows],
+        exact_kappa=False,
+    )
+    run = smo(part, start, inner, budget)
+    return rows, run.u - u[rows], run.n_iter
+
+
+def land_unstored(problem: BoxProblem, u: FloatArray) -> Landing:
+    """Make a nearly feasible u exactly feasible and evaluate it by products."""
+    kernel: Any = problem.K
+    point = to_grid(u, problem.lower, problem.upper)
+    row = point.u[None]
+    f = np.asarray(kernel.entries.product(row)[0])
+    error = float(kernel.entries.product_error(row)[0])
+    error += 0.51 * problem.asymmetry * float(np.abs(point.u).sum())
+    values = FunctionValues(f, np.full(f.shape, error), len(f))
+    violation = kkt_violation(problem, point, f)
+    return Landing(point, values, violation, dual_value(problem, point.u, values))
+
+
+@dataclass
+class BlockRun:
+    """Where a run over blocks stopped."""
+
+    landing: Landing
+    status: SolveStatus
+    n_iter: int
+    n_blocks: int
+    n_rows: int
+
+
+def solve_by_blocks(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> BlockRun:
+    """Maximise the dual over blocks of samples until the violation of all is within tol.
+
+    A block is solved to a tenth of the violation seen before it. Cost of a block of b samples: its
+    new rows, ``b`` entries each, ``n b`` entries for the gradient, and the steps of SMO inside.
+
+    Parameters
+    ----------
+    problem : BoxProblem
+        Whose K is an `UnstoredKernel`.
+    start : ndarray of shape (n,), optional
+    budget : Budget
+    """
+    kernel: Any = problem.K
+    n = problem.n_samples
+    u = np.zeros(n) if start is None else starting_point(start, problem.lower, problem.upper)
+    f = kernel.entries.product(u[None])[0] if u.any() else np.zeros(n)
+    gram, n_iter, n_blocks, landings = BlockGram(kernel), 0, 0, 0
+    while True:
+        up, down = _rates(problem, u, f)
+        violation = float(up.max() - down.min())
+        over = budget.expired or n_iter >= budget.max_iter
+        if violation <= budget.tol or over:
+            landing = land_unstored(problem, u)
+            landings += 1
+            if landing.violation <= budget.tol or over or landings > _MOST_LANDINGS:
+                break
+            u = starting_point(landing.point.u, problem.lower, problem.upper)
+            f = landing.values.f.copy()
+            continue
+        tol = max(0.5 * budget.tol, _EASIER * violation)
+        inner = Budget(tol, budget.max_iter - n_iter, budget.deadline)
+        rows, change, steps = _solve_block(problem, gram, u, f, kernel.block_size, inner)
+        moved = np.zeros((1, n))
+        moved[0, rows] = change
+        u[rows] += change
+        f += kernel.entries.product(moved)[0]
+        n_iter += steps
+        n_blocks += 1
+        if not change.any():
+            landing = land_unstored(problem, u)
+            break
+    if landing.violation <= budget.tol:
+        status = SolveStatus.CONVERGED
+    elif budget.expired:
+        status = SolveStatus.MAX_TIME
+    else:
+        limit = n_iter >= budget.max_iter
+        status = SolveStatus.MAX_ITER if limit else SolveStatus.STALLED
+    return BlockRun(landing, status, n_iter, n_blocks, gram.n_rows)

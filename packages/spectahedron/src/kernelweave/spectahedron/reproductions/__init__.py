@@ -1,0 +1,1 @@
+"""Published measurements on many samples, as tables of the ``kernelweave tables`` command."""

@@ -1,0 +1,70 @@
+"""Whether a fit stores its Gram matrices, and what it says where they do not fit."""
+
+from __future__ import annotations
+
+import warnings
+
+from kernelweave.kernels_core import KernelWeaveWarning, Problem
+from kernelweave.kernels_core.memory import limit_bytes, require
+from kernelweave.qp_smo import UnstoredKernel
+
+from .checks import check_choice
+from .saddle import gram_bytes
+
+GRAMS = ("auto", "stored", "blocks")
+_GIB = 2.0**30
+_N_GRAMS = 2
+_LEAST_BLOCK = 500
+# vectors of a sample in the passes that store nothing: features, factors, their copies
+_NUMBERS = 200
+
+
+def grams_are_stored(problem: Problem, dtype: str, gram: str) -> bool:
+    """Return whether to store Gram matrices, after a warning where they do not fit.
+
+    Parameters
+    ----------
+    problem : Problem
+    dtype : {"float64", "float32"}
+    gram : {"auto", "stored", "blocks"}
+
+    Raises
+    ------
+    MemoryBudgetError
+        Naming samples, GiB and what else could be done, if not even blocks fit.
+
+    Warns
+    -----
+    KernelWeaveWarning
+        Naming both figures, if "auto" does without.
+    """
+    check_choice("gram", gram, GRAMS)
+    m = problem.n_samples
+    needed, limit = gram_bytes(m, dtype, _N_GRAMS), limit_bytes()
+    possible = hasattr(problem.family, "bind")
+    if gram == "stored" or not possible or (gram == "auto" and needed <= limit):
+        return True
+    least = min(_LEAST_BLOCK, m)
+    require(
+        2 * gram_bytes(least, dtype, 1) + 8 * _NUMBERS * m,
+        f"blocks of {least} of {m} samples and the vectors of all",
+        alternative="fit fewer samples or raise memory_limit",
+    )
+    if gram == "auto":
+        size = UnstoredKernel(_Count(m), limit // 2, dtype).block_size
+        warnings.warn(
+            f"the Gram matrices of {m} samples in {dtype} need {needed / _GIB:.3g} GiB, more than "
+            f"the memory limit of {limit / _GIB:.3g} GiB: entries are computed where they are "
+            f"needed and the learner is solved in blocks of {size} samples, which is slower; "
+            "pass gram='blocks' to say that you know, or dtype='float32', or fewer samples",
+            KernelWeaveWarning,
+            stacklevel=2,
+        )
+    return False
+
+
+class _Count:
+    """A number of samples where a kernel is asked for."""
+
+    def __init__(self, n_samples: int) -> None:
+        self.n_samples = n_samples
