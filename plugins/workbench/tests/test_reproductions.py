@@ -123,3 +123,28 @@ def test_a_subsample_and_repeats_are_obeyed(folder: Path) -> None:
     assert {cell.arguments["n_train"] for cell in cells} == {80}
     assert {cell.arguments["seed"] for cell in cells} == {0, 1}
     assert all(cell.is_reduced for cell in cells)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_where_the_airfoil_row_is_off_the_choice_of_C_is_why(shared: Path) -> None:
+    """The paper prints 1.41 ± .44; two folds of the training part choose a C that is too small.
+
+    On half of the samples C = σ is best, on all of them a hundred times as much is: with that our
+    mean lies within the printed standard deviation, with the chosen one it does not.
+    """
+    from kernelweave.spectahedron import TessellatedKernelRegressor
+    from kernelweave.workbench.reproductions.samples import load, split
+
+    printed = published.REGRESSION["Airfoil"].printed["TKL"]
+    X, y = load(str(shared / "data" / "airfoil.csv"))
+    errors: dict[float, list[float]] = {1.0: [], 100.0: []}
+    for seed in range(3):
+        X_train, X_test, y_train, y_test = split(X, y, 1300, 203, seed, classes=False)
+        for unit, found in errors.items():
+            machine = TessellatedKernelRegressor(
+                C=unit * np.std(y_train), epsilon=0.1, delta=0.5, tol=1e-2, max_iter=500
+            ).fit(X_train, y_train)
+            found.append(float(np.mean((machine.predict(X_test) - y_test) ** 2)))
+    assert abs(np.mean(errors[100.0]) - printed.score) <= printed.spread
+    assert abs(np.mean(errors[1.0]) - printed.score) > printed.spread

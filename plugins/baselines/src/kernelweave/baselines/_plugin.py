@@ -11,7 +11,7 @@ _SIMPLE = "Rakotomamonjy, Bach, Canu and Grandvalet, SimpleMKL, JMLR 2008"
 # name: target, learners, set of weights, scaling, paper, summary
 _ALGORITHMS = {
     "mkl-average": (
-        "rule:RuleWeights", ("svc", "svr"), "average-weights", {"m": 2.3, "q": 1.0},
+        "rule:RuleWeights", ("svc", "svr"), "average-weights", {"m": 1.9, "q": 1.0},
         "Bertsimas, Iglesias and Johnson 2025, section 2.2", "equal weights",
     ),
     "mkl-easy": (
@@ -27,11 +27,11 @@ _ALGORITHMS = {
         "Tanabe, Ho, Nguyen and Kawasaki, RIVF 2008", "weights proportional to accuracies",
     ),
     "mkl-simple": (
-        "simplemkl:SimpleMKL", ("svc", "svr"), "simplex", {"m": 2.3, "q": 1.0},
+        "simplemkl:SimpleMKL", ("svc", "svr"), "simplex", {"m": 2.0, "q": 1.0},
         _SIMPLE, "the optimal weights of the simplex, by cuts",
     ),
     "mkl-simple-gradient": (
-        "reduced_gradient:ReducedGradient", ("svc", "svr"), "simplex", {"m": 2.3, "q": 1.0},
+        "reduced_gradient:ReducedGradient", ("svc", "svr"), "simplex", {"m": 2.1, "q": 1.0},
         f"{_SIMPLE}, Algorithm 1", "the same, by a reduced gradient",
     ),
 }  # fmt: skip

@@ -14,7 +14,7 @@ from . import published, samples
 
 _TRIALS = 30
 _SDP = "tkl-sdp"
-_MOST_SDP, _QUICK_SDP = 100, 25
+_MOST_SDP, _QUICK_SDP = 100, 15
 _ALGORITHMS = ("tkl-frank-wolfe", "tkl-low-rank")
 
 
