@@ -393,7 +393,10 @@ class SaddleOracle:
         total = 0.0
         for u in np.atleast_2d(dual_coef):
             support = np.flatnonzero(u)
-            total += float(u[support] @ (K[np.ix_(support, support)] @ u[support]))
+            if K.dtype == np.float64 and 2 * len(support) > len(u):
+                total += float(u @ (K @ u))
+            else:
+                total += float(u[support] @ (K[np.ix_(support, support)] @ u[support]))
         return total
 
 
