@@ -200,6 +200,59 @@ class Iteration:
         return found[algorithm, "n_P"]
 
 
+class Parts:
+    """How the parts of a Frank-Wolfe iteration grow with m and n_P, monomials of x alone."""
+
+    params = ("Gram", "D", "SMO", "iteration")
+    param_names = ("part",)
+    timeout = 300
+
+    def setup_cache(self) -> dict[Any, float]:
+        from kernelweave.kernels_core import Problem, TessellatedFamily
+        from kernelweave.qp_smo import SVC
+        from kernelweave.spectahedron import Spectahedron
+        from kernelweave.spectahedron.reproductions.exponents import exponents, parts_of
+
+        rows = []
+        for m in (250, 500, 1000):
+            for n in (2, 4, 6, 8):
+                X, y = checkered(m, n)
+                corner = np.full(n, 0.5)
+                family = TessellatedFamily(1, lower=-corner, upper=1.0 + corner, z_degree=0)
+                found = parts_of(Problem(family, SVC(C=0.1), Spectahedron(), X, y))
+                rows.append((m, found))
+        sizes, n_P = [m for m, _ in rows], [found["n_P"] for _, found in rows]
+        growth = {}
+        for part in self.params:
+            seconds = [found[part] for _, found in rows]
+            growth[part, "m"], growth[part, "n_P"] = exponents(sizes, n_P, seconds)
+        return growth
+
+    def track_exponent_in_m(self, growth: dict[Any, float], part: str) -> float:
+        return growth[part, "m"]
+
+    def track_exponent_in_n_P(self, growth: dict[Any, float], part: str) -> float:
+        return growth[part, "n_P"]
+
+
+class LargeFit:
+    """Peak memory of fits of 2500 samples: stored (50 MB an array), in float32, and in blocks."""
+
+    params = ("stored", "float32", "blocks")
+    param_names = ("gram",)
+    timeout = 300
+
+    def peakmem_fit(self, gram: str) -> None:
+        from kernelweave.spectahedron import TessellatedKernelRegressor
+
+        X, _ = checkered(2500, 5)
+        z = np.sin(5.0 * X[:, 0]) + X[:, 2] * X[:, 3]
+        settings: dict[str, Any] = {"gram": "blocks", "memory_limit": 2**25}
+        settings = settings if gram == "blocks" else {"gram": "stored"}
+        dtype = "float32" if gram == "float32" else "float64"
+        TessellatedKernelRegressor(C=0.01, tol=0.1, dtype=dtype, **settings).fit(X, z)
+
+
 class Fit:
     """A whole fit of the classifier."""
 

@@ -52,11 +52,12 @@ def grams_are_stored(problem: Problem, dtype: str, gram: str) -> bool:
     )
     if gram == "auto":
         size = UnstoredKernel(_Count(m), limit // 2, dtype).block_size
+        ways = "dtype='float32', fewer samples" if dtype == "float64" else "fewer samples"
         warnings.warn(
             f"the Gram matrices of {m} samples in {dtype} need {needed / _GIB:.3g} GiB, more than "
             f"the memory limit of {limit / _GIB:.3g} GiB: entries are computed where they are "
             f"needed and the learner is solved in blocks of {size} samples, which is slower; "
-            "pass gram='blocks' to say that you know, or dtype='float32', or fewer samples",
+            f"pass gram='blocks' to say that you know, {ways}, or raise memory_limit",
             KernelWeaveWarning,
             stacklevel=2,
         )

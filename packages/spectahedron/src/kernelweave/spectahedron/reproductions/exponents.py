@@ -52,10 +52,14 @@ def seconds_of(work: Callable[[], Any]) -> float:
 
 
 def measure(path: str, n_samples: int, n_features: int) -> dict[str, float]:
-    """Return the processor seconds of every part and of an iteration of Frank-Wolfe."""
+    """Return what `parts_of` measures on a part of the data."""
+    return parts_of(problem_of(path, n_samples, n_features))
+
+
+def parts_of(problem: Problem) -> dict[str, float]:
+    """Return the processor seconds of every part and of an iteration of Frank-Wolfe, and n_P."""
     from ..frank_wolfe import FrankWolfe
 
-    problem = problem_of(path, n_samples, n_features)
     with config_context(n_threads=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         method = FrankWolfe()
