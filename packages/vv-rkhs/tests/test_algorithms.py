@@ -56,10 +56,15 @@ def test_block_descent_and_spectral_gradient_agree(make_problem: Any, step: str)
         assert (np.diff(values) <= 1e-9 * values[:-1]).all(), "block descent must descend"
 
 
-@pytest.mark.parametrize("lam", [1e-1, 1e-2, 1e-3, 1e-4])
+# with seeds at which gradients of an inexact C once kept the method from arriving
+@pytest.mark.parametrize(
+    ("lam", "seed"), [(1e-1, 0), (1e-2, 0), (1e-2, 1), (1e-2, 2), (1e-3, 0), (1e-3, 1), (1e-4, 0)]
+)
 @pytest.mark.slow
-def test_joint_learning_is_stationary_within_200_steps(make_problem: Any, lam: float) -> None:
-    problem = make_problem(150, 30, 30, lam=lam)
+def test_joint_learning_is_stationary_within_200_steps(
+    make_problem: Any, lam: float, seed: int
+) -> None:
+    problem = make_problem(150, 30, 30, lam=lam, seed=seed)
     result = solve(problem, "vv-spg", stationarity_tol=1e-5, max_iter=200)
     assert result.status.label == "stationary"
     setting = setting_of(problem)

@@ -137,6 +137,17 @@ def test_sketch_of_a_degenerate_matrix(K: np.ndarray) -> None:
     np.testing.assert_allclose(found.C, kronecker(K, np.eye(2), Y, 0.5), rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.parametrize("error", [1e-8, 1e-6, 1.0])
+def test_sketch_of_a_matrix_that_is_not_semidefinite(error: float) -> None:
+    """Such as the Gram matrices of a stack in single precision, rounded one by one."""
+    noise = np.random.default_rng(0).standard_normal((300, 300))
+    K = gaussian(300) + error * (noise + noise.T)
+    assert np.linalg.eigvalsh(K)[0] < 0.0
+    Y = np.sin(np.arange(600.0)).reshape(300, 2)
+    found = solve_sylvester(K, np.eye(2), Y, 80.0, method="nystrom", tol=1e-8)
+    np.testing.assert_allclose(found.C, np.linalg.solve(K + 80.0 * np.eye(300), Y), atol=1e-8)
+
+
 def test_sketch_saves_iterations() -> None:
     K = gaussian(400)
     Y = np.sin(np.arange(1200.0)).reshape(400, 3)

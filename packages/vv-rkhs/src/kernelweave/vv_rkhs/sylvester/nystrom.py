@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
@@ -17,7 +18,9 @@ Vector = npt.NDArray[np.float64]
 # an iteration a quarter more than without them
 _SHARE = 8
 _MOST = 1000
-_SHIFT = 1e-10  # of the trace: keeps the factorisation of nearly singular samples from failing
+# of the trace: what may keep the factorisation of nearly singular samples from failing, the larger
+# ones where K was rounded to single precision or is not semidefinite
+_SHIFTS = 1e-10, 1e-7, 1e-4
 
 
 class Preconditioner(Protocol):
@@ -83,15 +86,10 @@ class NystromFactors:
         if len(chosen) == 0:
             return cls(np.zeros((l, 1)), np.zeros(1))
         columns = np.asarray(K[chosen], dtype=np.float64)  # rows, K being symmetric
-        inner = columns[:, chosen]
-        inner.flat[:: len(inner) + 1] += _SHIFT * float(np.trace(inner))
-        root = solve_triangular(
-            cholesky(inner, lower=True, check_finite=False),
-            columns,
-            lower=True,
-            overwrite_b=True,
-            check_finite=False,
-        )
+        factor = _shifted_factor(columns[:, chosen])
+        if factor is None:
+            return cls(np.zeros((l, 1)), np.zeros(1))
+        root = solve_triangular(factor, columns, lower=True, overwrite_b=True, check_finite=False)
         sigma, V = eigh(root @ root.T, check_finite=False)
         kept = sigma > 1e-12 * sigma[-1]
         U = root.T @ (V[:, kept] / np.sqrt(sigma[kept]))
@@ -113,6 +111,18 @@ class NystromFactors:
         Z: Matrix = U @ inner
         Z += R / rest
         return Z
+
+
+def _shifted_factor(inner: Matrix) -> Matrix | None:
+    """Return a Cholesky factor of a matrix plus the least shift of its diagonal that allows one."""
+    trace = float(np.trace(inner))
+    for shift in _SHIFTS:
+        shifted = inner.copy()
+        shifted.flat[:: len(inner) + 1] += shift * trace
+        with contextlib.suppress(LinAlgError):
+            factor: Matrix = cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+            return factor
+    return None
 
 
 def _sampled(diagonal: npt.NDArray[Any], count: int) -> npt.NDArray[np.intp]:
