@@ -252,3 +252,25 @@ def test_the_task_can_be_asked_for(tmp_path: Path) -> None:
     many = "a,y\n" + "".join(f"{i},name{i}\n" for i in range(30))
     with pytest.raises(CommandError, match="too many for classes"):
         read_target(read_table(write(tmp_path / "v.csv", many)), "y")
+
+
+def test_a_file_of_the_data_folder_goes_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "sets"
+    folder.mkdir()
+    (folder / "mine.csv").write_text(GOOD)
+    (folder / "other.csv.gz").write_bytes(gzip.compress(GOOD.encode()))
+    (folder / "iris.csv").write_text(GOOD)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KERNELWEAVE_DATA", str(folder))
+    for name in ("mine", "other"):
+        table = read_table(name)
+        assert table.source == name
+        np.testing.assert_array_equal(table.features(["b", "a"]), [[2, 1], [4, 3.5], [6, -0.5]])
+    assert read_table("iris").frame.shape == (150, 5)
+    with pytest.raises(CommandError, match="did you mean 'mine'"):
+        read_table("mien")
+    monkeypatch.setenv("KERNELWEAVE_DATA", str(tmp_path / "absent"))
+    with pytest.raises(CommandError, match="no data set of that name"):
+        read_table("mine")

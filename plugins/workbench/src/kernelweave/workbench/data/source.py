@@ -16,6 +16,7 @@ from kernelweave.kernels_core import datasets
 from ..errors import CommandError, did_you_mean
 from ..tokens import STDIN
 from .csv import read_csv
+from .folder import folder_files
 from .frames import read_frame
 from .libsvm import read_libsvm
 from .named import read_named
@@ -34,8 +35,9 @@ def read_table(source: Any, *, header: bool = True, target: str | None = None) -
     ----------
     source : str, Path or DataFrame
         A path to a CSV (also ``.csv.gz``), Parquet or LIBSVM file, the name of a registered
-        data set, ``openml:NAME@VERSION`` or ``openml:ID``, ``-`` for CSV on standard input, or a
-        data frame of pandas, polars or Arrow. A file goes before a data set of its name.
+        data set or of a file in the folder ``KERNELWEAVE_DATA``, ``openml:NAME@VERSION`` or
+        ``openml:ID``, ``-`` for CSV on standard input, or a data frame of pandas, polars or
+        Arrow. A file goes before a data set of its name.
     header : bool, default=True
         Whether the first line of a CSV names the columns; without, they are 0, 1, ...
     target : str or None, default=None
@@ -77,19 +79,26 @@ def _read_named_source(source: str, header: bool) -> Table:
     if path.is_dir():
         raise CommandError(f"{source} is a folder, not a file: name a file in it")
     if not path.exists():
-        return _read_by_name(source)
+        return _read_by_name(source, header)
+    return _read_file(path, source, header)
+
+
+def _read_file(path: Path, source: str, header: bool) -> Table:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] in ([".parquet"], [".pq"]):
         return read_parquet(path)
     return _read_text(_read_bytes(path), source, header)
 
 
-def _read_by_name(source: str) -> Table:
-    known = datasets()
+def _read_by_name(source: str, header: bool) -> Table:
+    known, files = datasets(), folder_files()
     if source in known:
         return read_named(known[source])
+    if source in files:
+        return _read_file(files[source], source, header)
     looks_like_file = "/" in source or "." in source
-    hint = "" if looks_like_file else f"; {did_you_mean(source, known, what='data sets')}"
+    names = [*known, *files]
+    hint = "" if looks_like_file else f"; {did_you_mean(source, names, what='data sets')}"
     raise CommandError(f"there is no file {source!r} and no data set of that name{hint}")
 
 
