@@ -26,6 +26,8 @@ _NOT_FOR_REGRESSION = {"AverageMKL", "PWMK", "CKA"}
 _BASELINES = "kernelweave.baselines"
 _MOST_TUNED = 3000
 _GAP = 1e-2
+# more training samples than these are fitted with Gram matrices in float32
+_SINGLE = 10_000
 _MOST_SECONDS = 3600.0
 _QUICK_SECONDS = 10.0
 _ROUGH: dict[str, Any] = {"algorithm": "tkl-frank-wolfe", "tol": 0.1, "max_iter": 30}
@@ -83,16 +85,18 @@ def fit_tuned(
     scoring = "accuracy" if classes else "neg_mean_squared_error"
     search = GridSearchCV(estimator, grid, cv=folds, scoring=scoring, refit=False)
     search.fit(X[rows], y[rows])
-    estimator.set_params(**search.best_params_, **_final(name, quick=quick))
+    estimator.set_params(**search.best_params_, **_final(name, len(X), quick=quick))
     estimator.fit(X, y)
     return estimator, {key.rpartition("__")[2]: value for key, value in search.best_params_.items()}
 
 
-def _final(name: str, *, quick: bool) -> dict[str, Any]:
+def _final(name: str, n_samples: int, *, quick: bool) -> dict[str, Any]:
     if name != "TKL":
         return {}
     most = _QUICK_SECONDS if quick else _MOST_SECONDS
-    return {"algorithm": "tkl-low-rank", "tol": _GAP, "max_iter": 500, "max_time": most}
+    dtype = "float32" if n_samples > _SINGLE else "float64"
+    limits = {"tol": _GAP, "max_iter": 500, "max_time": most}
+    return {"algorithm": "tkl-low-rank", "dtype": dtype, **limits}
 
 
 def _build(
