@@ -23,6 +23,22 @@ ROOT_PROJECT = workspace.load_toml(ROOT / "pyproject.toml")
 # the versions of its time: later ones warn about what 1.6 does
 OLDEST_SCIKIT_LEARN = ("scikit-learn==1.6.*", "scipy<1.16", "pandas<3", "pytest<9")
 
+# small enough for an interpreter: each pass against its twin or its definition
+INTERPRETED = (
+    "packages/kernels-core/tests/families/test_families_interpreted.py",
+    *(
+        f"packages/qp-smo/tests/test_passes.py::test_{name}"
+        for name in (
+            "classification_steps_match_the_twin",
+            "product_and_its_majorant",
+            "scan_matches_numpy",
+            "sub_gram",
+            "a_newton_step_solves_the_free_problem",
+            "newton_steps_never_leave_the_box_nor_lower_the_dual",
+        )
+    ),
+)
+
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.sessions = ["lint", "types", "docs", "tests(all)"]
@@ -149,6 +165,32 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session
+def coverage(session: nox.Session) -> None:
+    """Lines and branches that the light tests reach, per member; fails below what is promised.
+
+    A tracer sees no compiled line: those files are measured in a second, small run without the
+    compiler. ``nox -s coverage -- packages/qp-smo`` measures one member by its own tests.
+    """
+    install_all(session, "test")
+    one_thread_each(session)
+    if sys.version_info >= (3, 14):
+        session.env["COVERAGE_CORE"] = "sysmon"
+    home = Path(session.create_tmp()).resolve()
+    session.env["COVERAGE_FILE"] = str(home / "seen")
+    session.run("coverage", "erase")
+    measured = ("--cov", "--cov-branch", "--cov-report=")
+    session.run("pytest", "-n", "2", "-m", "not slow", *measured, *session.posargs)
+    session.run("coverage", "json", "-q", "-o", str(home / "seen.json"))
+    rules = "--rcfile=.ci/coverage-njit.ini"
+    plain = {"NUMBA_DISABLE_JIT": "1", "COVERAGE_FILE": str(home / "interpreted")}
+    few = ("-q", "-W", "ignore", "-k", "not (200 or 10000 or 1100 or 129)")
+    session.run("coverage", "run", rules, "-m", "pytest", *few, *INTERPRETED, env=plain)
+    session.run("coverage", "json", rules, "-q", "-o", str(home / "interpreted.json"), env=plain)
+    reports = [str(home / name) for name in ("seen.json", "interpreted.json")]
+    session.run("python", ".ci/coverage_by_member.py", *reports)
+
+
+@nox.session
 def oldest(session: nox.Session) -> None:
     """Every test about estimators, with the oldest scikit-learn that is supported."""
     install_all(session, "test", extra=OLDEST_SCIKIT_LEARN)
@@ -254,5 +296,5 @@ def bench_gate(session: nox.Session) -> None:
 def full(session: nox.Session) -> None:
     """Everything: the default checks, each member alone, slow tests, oldest versions, wheels."""
     names = ["lint", "types", "docs", "tests(all)", *(f"tests({name})" for name in MEMBERS)]
-    for name in [*names, "slow", "oldest", "build", "bench-smoke", "bench-gate"]:
+    for name in [*names, "slow", "oldest", "coverage", "build", "bench-smoke", "bench-gate"]:
         session.notify(name)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.compiled import njit
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic
 
 # All of fast-math but "no infinities": the offsets are infinite at the bounds.
@@ -35,6 +35,8 @@ def _select_by(comparison: str) -> Any:
 
         return types.float64(types.float64, types.float64), codegen
 
+    if config.DISABLE_JIT:
+        return max if comparison == ">" else min
     return intrinsic(typed)
 
 

@@ -1,0 +1,70 @@
+"""Lines and branches that the tests reach, one row per member; fails below what is promised.
+
+Usage: ``python .ci/coverage_by_member.py DATA.json [INTERPRETED.json]``, both from
+``coverage json``. Compiled files, which a tracer cannot see, are counted from the second.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from workspace import ROOT, members
+
+LINES, BRANCHES = 92.0, 85.0
+
+
+def files_of(report: Path) -> dict[str, Counter[str]]:
+    """Return the counts of each file of a report, by its path in the checkout."""
+    found = {}
+    for name, entry in json.loads(report.read_text(encoding="utf-8"))["files"].items():
+        path = Path(name)
+        inside = path.relative_to(ROOT) if path.is_absolute() else path
+        found[inside.as_posix()] = Counter({key: int(v) for key, v in numbers(entry).items()})
+    return found
+
+
+def numbers(entry: dict[str, dict[str, float]]) -> dict[str, float]:
+    names = ("num_statements", "covered_lines", "num_branches", "covered_branches")
+    return {name: entry["summary"][name] for name in names}
+
+
+def share(part: int, whole: int) -> float:
+    """Return a percentage; nothing at all is whole."""
+    return 100.0 if whole == 0 else 100.0 * part / whole
+
+
+def rows(files: dict[str, Counter[str]]) -> list[tuple[str, float, float]]:
+    """Return (member, percent of lines, percent of branches) for those that the files are of."""
+    found = []
+    for name, member in members().items():
+        folder = member.folder.relative_to(ROOT).as_posix() + "/src/"
+        own = [counts for path, counts in files.items() if path.startswith(folder)]
+        if own:
+            total = sum(own, Counter())
+            lines = share(total["covered_lines"], total["num_statements"])
+            branches = share(total["covered_branches"], total["num_branches"])
+            found.append((name, lines, branches))
+    return found
+
+
+def main(reports: list[str]) -> int:
+    """Print the table and return how many members are below a limit."""
+    files: dict[str, Counter[str]] = {}
+    for report in reports:
+        files |= files_of(Path(report))
+    below = 0
+    print(f"{'member':<16}{'lines':>8}{'branches':>10}   promised: {LINES:g} %, {BRANCHES:g} %")
+    for name, lines, branches in rows(files):
+        short = lines < LINES or branches < BRANCHES
+        below += short
+        print(f"{name:<16}{lines:>8.1f}{branches:>10.1f}{'   below' if short else ''}")
+    return below
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
