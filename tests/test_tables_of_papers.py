@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from kernelweave.kernels_core import tables
 
@@ -62,3 +67,18 @@ def test_no_table_is_without_a_paper() -> None:
     known = {name for items in PAPERS.values() for name in items.values()}
     assert set(tables()) <= known | OURS
     assert all(spec.paper and spec.summary for spec in tables().values())
+
+
+@pytest.mark.slow
+def test_a_quick_run_of_all_leaves_no_figure_of_ours_empty(shared: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kernelweave.workbench", "tables", "all", "--quick", "--json"]
+    folders = ["--data", str(shared / "data"), "--out", str(tmp_path)]
+    done = subprocess.run([*command, *folders], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert found["failed"] == []
+    assert found["empty"] == []
+    text = (tmp_path / "tables.md").read_text(encoding="utf-8")
+    assert all(f"## {name}: " in text for name in tables())
+    assert "are missing" not in text
+    assert "Not run" not in text
