@@ -26,7 +26,7 @@ _STREAM = (1e6, 1.0), (12e6, 5.0), (math.inf, 16.0)
 _CALLS = {"cg": 1.2e-5, "columns": 4e-5, "cholesky": 5e-5, "nystrom": 1e-4}
 _SKETCH = 1.4e-10, 2e-6, 5e-4  # per l · rank², per l, and once
 _SINGLE = 0.5  # of the time, in single precision
-_EARLY, _EARLY_SKETCHED = 0.5, 0.4  # measured iterations over the bound below
+_EARLY, _EARLY_SKETCHED = 0.5, 0.45  # measured iterations over the bound below
 _STALE_ITERATIONS = 12.0
 
 
