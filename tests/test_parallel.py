@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -183,6 +184,14 @@ def test_a_stack_goes_to_another_process_as_the_path_of_one_file(stack: tuple) -
     assert len(set(files)) == 1
     assert str(files[0]).endswith(".pkl")
     assert kinds == [np.memmap, np.memmap]
+
+
+def test_a_stack_is_large_for_dask_too(stack: tuple) -> None:
+    """What joblib's Dask backend finds large it sends once, and not with each task."""
+    X = PrecomputedGrams(stack[0])
+    assert sys.getsizeof(X) > stack[0].nbytes
+    sizeof = pytest.importorskip("dask.sizeof", reason="needs dask.distributed").sizeof
+    assert sizeof(X) > stack[0].nbytes
 
 
 ESTIMATORS = {

@@ -90,6 +90,10 @@ class PrecomputedGrams:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def __sizeof__(self) -> int:
+        """Return bytes, the stack's included: joblib's Dask backend sends once what is large."""
+        return object.__sizeof__(self) + int(self._stack.nbytes)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.grams, dtype=dtype, copy=copy)
 
