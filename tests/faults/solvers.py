@@ -87,7 +87,28 @@ INNER = {
     *("misdp", "closed_form_output_kernel", "rademacher_average", "rademacher_bound"),
     *("solve_sylvester", "solve_sylvester_cg", "solve_sylvester_cholesky"),
     *("solve_sylvester_columns", "solve_sylvester_eigen", "solve_sylvester_low_rank"),
-    *("choose_method", "plot_gram"),
+    "choose_method",
+}
+# Public functions that solve nothing on Gram matrices, and where their arguments are tested.
+ELSEWHERE = {
+    "settings and the registry, in the tests of kernels-core": {
+        *("algorithms", "as_grams", "as_sklearn_gp_kernel", "commands", "components"),
+        *("config_context", "datasets", "default_kernels", "get_algorithm", "get_component"),
+        *("get_config", "plugins", "register_plugin", "relative_gap", "solve", "tables", "watch"),
+    },
+    "they fit estimators, which are in the matrix": {"cross_validate_path", "certify", "lasso_var"},
+    "projections and steps of one vector or matrix, in the tests of their packages": {
+        *("project_sparse_simplex", "project_simplex", "project_spectahedron", "sparse_sdp"),
+        *("project_lq_ball", "update_weights", "average_weights", "proportional_weights"),
+    },
+    "numbers and series, in the tests of their packages": {
+        *("margin_bound", "lagged_samples", "lorenz96", "score_graph", "low_rank_factor"),
+        "random_fourier_factor",
+    },
+    "pictures and files, in the tests of their packages": {
+        *("plot_gap_by_solves", "plot_supports", "plot_weights", "plot_output_kernel"),
+        *("load_model", "save_model", "read_table"),
+    },
 }
 # Functions that take no samples.
 OTHER_ARGUMENTS = {"K", "kernels", "grams", "Z"}

@@ -11,7 +11,7 @@ import pytest
 from cells import judge
 from expectations import Fault
 from solver_faults import SOLVERS, sound_grams
-from solvers import INNER, OTHER_ARGUMENTS, Solver, solvers
+from solvers import ELSEWHERE, INNER, OTHER_ARGUMENTS, Solver, solvers
 from subjects import public_names
 
 
@@ -37,6 +37,18 @@ def test_solver(solver: Solver, fault: Fault, record_property: Any) -> None:
     sound = functools.partial(sound_outcome, solver.name)
     problem = judge(fault, sound_grams(solver.task), solver.run, sound)
     assert problem is None, problem
+
+
+def test_every_public_function_has_its_place() -> None:
+    """A new one is a solver of the matrix, an inner part of one, or tested where we say."""
+    functions = {
+        name
+        for module, name, it in public_names()
+        if module.startswith("kernelweave.") and inspect.isfunction(it)
+    }
+    places = [{solver.name for solver in solvers()}, INNER, *ELSEWHERE.values()]
+    assert functions - set().union(*places) == set()
+    assert sum(map(len, places)) == len(set().union(*places))
 
 
 def test_every_function_on_gram_matrices_is_known() -> None:
