@@ -8,7 +8,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from kernelweave.kernels_core import KernelLearningRegressor, solve
+from kernelweave.kernels_core import KernelLearningClassifier, KernelLearningRegressor, solve
 from kernelweave.kernels_core.testing import check_algorithm, check_estimator
 from kernelweave.kernels_core.testing.problems import make_regression
 from kernelweave.vv_rkhs import (
@@ -41,6 +41,14 @@ def test_generic_estimator(name: str) -> None:
     X, y = make_regression()
     generic = KernelLearningRegressor(algorithm=name).fit(X, y)
     assert generic.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_generic_classifier_is_refused_by_name(name: str) -> None:
+    """One-hot targets are made by `MatrixValuedKernelClassifier`, not by a learner."""
+    X, y = make_regression()
+    with pytest.raises(ValueError, match=f"'{name}' serves regression, not classification"):
+        KernelLearningClassifier(algorithm=name).fit(X, y > np.median(y))
 
 
 @pytest.mark.parametrize("step", ["hazan", "open-loop", "closed-form"])

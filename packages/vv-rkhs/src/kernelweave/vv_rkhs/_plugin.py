@@ -8,7 +8,7 @@ from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, TableSpec, ho
 
 _JOINT = (("dictionary", "vector-least-squares", "separable-kernels"),)
 _FROBENIUS = (("dictionary", "vector-least-squares", "frobenius-output-kernels"),)
-_TASKS = ("classification", "regression")
+_TASKS = ("regression",)
 _SCALING = {"m": 3.0, "q": 1.0, "n_outputs": 1.0}
 
 
