@@ -242,6 +242,25 @@ def test_a_figure_of_ours_that_is_missing_is_named(
     assert "±" not in text
 
 
+def test_one_data_set_alone(run: Callable, tmp_path: Path) -> None:
+    done = run("tables", "good", "--dataset", "N2", "--out", tmp_path)
+    assert done.status == 0
+    assert CALLS == [2]
+    text = (tmp_path / "tables.md").read_text()
+    assert "| n2    |" in text
+    assert "| n1    |" not in text
+    assert "rising line" not in text
+    assert "2 kept" not in run("tables", "good", "--dataset", "n3", "--out", tmp_path).said
+    assert "2 kept" in run("tables", "good", "--out", tmp_path).said
+
+
+def test_a_data_set_that_no_table_has(run: Callable, tmp_path: Path) -> None:
+    done = run("tables", "all", "--dataset", "n9", "--out", tmp_path)
+    assert done.status == 2
+    assert "no table that was asked for has the data set 'n9'" in done.error
+    assert "n1" in done.error
+
+
 def test_a_table_that_cannot_be_planned_costs_itself_alone(
     run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ DATA_VARIABLE = "KERNELWEAVE_DATA"
 def tables_command(
     *names: str,
     quick: Annotated[bool, _Flag] = False,
+    dataset: str | None = None,
     subsample: int | None = None,
     repeats: int | None = None,
     data: Path | None = None,
@@ -45,6 +46,8 @@ def tables_command(
         Tables by name, or all.
     quick : bool
         One split and at most 500 samples: does it run, and roughly what comes out?
+    dataset : str
+        One data set of the tables, by the name that they print.
     subsample : int
         Samples of a data set at most; a cell that has more says that it is reduced.
     repeats : int
@@ -68,7 +71,7 @@ def tables_command(
     from kernelweave.kernels_core.reproduction import Request
 
     from ..tables.kept import KeptCells
-    from ..tables.plans import ALL, choose
+    from ..tables.plans import ALL, choose, narrowed
 
     for name, value, least in (
         ("jobs", jobs, 1),
@@ -83,6 +86,8 @@ def tables_command(
     chosen = choose(
         names or (ALL,), Request(quick=quick, folder=folder, subsample=subsample, repeats=repeats)
     )
+    if dataset is not None:
+        chosen = narrowed(chosen, dataset)
     kept = KeptCells(out / "cells")
     outcomes = {} if fresh else _found(chosen, kept)
     if jobs is None:

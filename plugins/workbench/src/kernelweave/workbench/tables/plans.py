@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from kernelweave.kernels_core import TableSpec, tables
-from kernelweave.kernels_core.reproduction import Cell, MissingDataError, Plan, Request
+from kernelweave.kernels_core.reproduction import (
+    Cell,
+    Drawing,
+    MissingDataError,
+    Plan,
+    Request,
+    Sheet,
+)
 
 from ..errors import CommandError, did_you_mean, one_line
 
@@ -92,6 +100,63 @@ def _planned(spec: TableSpec, request: Request, *, forgiving: bool) -> Chosen:
         raise CommandError(f"the table {spec.name!r} is broken: two cells are {twice[0]!r}")
     cells = tuple(replace(cell, arguments=dict(cell.arguments)) for cell in plan.cells)
     return Chosen(spec, replace(plan, cells=cells))
+
+
+def narrowed(chosen: Sequence[Chosen], dataset: str) -> list[Chosen]:
+    """Return the reproductions with the cells and rows of one data set alone.
+
+    The first part of a cell's key and the first column of a sheet name the data set.
+
+    Parameters
+    ----------
+    chosen : sequence of Chosen
+    dataset : str
+        Upper and lower case are the same.
+
+    Returns
+    -------
+    list of Chosen
+        Those that have the data set.
+
+    Raises
+    ------
+    CommandError
+        If none has it; the message lists what they have.
+    """
+    known: dict[str, None] = {}
+    found = []
+    for each in chosen:
+        names = [cell.key.split("/")[0] for cell in each.plan.cells]
+        known |= dict.fromkeys(names)
+        wanted = [name.casefold() == dataset.casefold() for name in names]
+        if any(wanted):
+            cells = [
+                cell for cell, is_wanted in zip(each.plan.cells, wanted, strict=True) if is_wanted
+            ]
+            present = _rows_of(each.plan, dataset)
+            found.append(replace(each, plan=replace(each.plan, cells=cells, present=present)))
+    if not found:
+        raise CommandError(
+            f"no table that was asked for has the data set {dataset!r}; "
+            f"{did_you_mean(dataset, known, what='data sets')}"
+        )
+    return found
+
+
+def _rows_of(plan: Plan, dataset: str) -> Callable[[Mapping[str, Any]], Sequence[Sheet | Drawing]]:
+    """Return the plan's presentation, its sheets cut to the rows of one data set."""
+
+    def present(results: Mapping[str, Any]) -> list[Sheet | Drawing]:
+        shown: list[Sheet | Drawing] = []
+        for item in plan.present(results):
+            if isinstance(item, Drawing):
+                continue
+            rows = [row for row in item.rows if str(row[0]).casefold() == dataset.casefold()]
+            if rows:
+                shown.append(replace(item, rows=rows))
+        return shown
+
+    return present
 
 
 def cells_of(chosen: Sequence[Chosen]) -> list[tuple[str, Cell]]:
