@@ -18,7 +18,7 @@ from kernelweave.spectahedron import (
     TessellatedKernelRegressorCV,
 )
 from kernelweave.spectahedron.start import at_new_caps
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import KFold, check_cv
@@ -138,3 +138,14 @@ def test_parameters_are_checked() -> None:
         TessellatedKernelClassifierCV(delta=()).fit(X, y)
     with pytest.raises(ValueError, match="2 classes"):
         TessellatedKernelClassifierCV().fit(X, np.ones(20))
+
+
+def test_the_best_estimator_knows_the_names_of_the_columns() -> None:
+    pandas = pytest.importorskip("pandas", reason="needs pandas")
+    X, y = make_regression(40)
+    table = pandas.DataFrame(X, columns=[f"column {i}" for i in range(X.shape[1])])
+    search = TessellatedKernelRegressorCV(C=[0.1], delta=[0.5], cv=2).fit(table, y)
+    assert_array_equal(search.best_estimator_.feature_names_in_, table.columns)
+    assert_array_equal(search.predict(table), search.best_estimator_.predict(table))
+    with pytest.raises(ValueError, match="feature names"):
+        search.predict(table.rename(columns={"column 0": "another"}))

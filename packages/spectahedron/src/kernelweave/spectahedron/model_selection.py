@@ -168,6 +168,8 @@ class _Search(BaseEstimator):  # type: ignore[misc]
     def _refit(self, model: Any, near: Fitted | None, X: FloatArray, y: Any, warm: Warm) -> None:
         last = Warm(len(X), warm.n_solves, last=near)
         self.best_estimator_ = last.fit(model, X, y, np.arange(len(X)), -1)
+        if hasattr(self, "feature_names_in_"):
+            self.best_estimator_.feature_names_in_ = self.feature_names_in_
         self.n_solves_ = last.n_solves
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -184,7 +186,6 @@ class _Search(BaseEstimator):  # type: ignore[misc]
             Labels or targets.
         """
         check_is_fitted(self, "best_estimator_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
         predicted: npt.NDArray[Any] = self.best_estimator_.predict(X)
         return predicted
 
@@ -310,7 +311,6 @@ class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[m
             Positive means ``classes_[1]`` where there are two classes.
         """
         check_is_fitted(self, "best_estimator_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
         values: FloatArray = self.best_estimator_.decision_function(X)
         return values
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.interrupts import aside
 from scipy.linalg import eigh
 
 from .solution import Matrix, SylvesterSolution, check_system, finish
@@ -38,7 +39,7 @@ class EigenFactors:
     @classmethod
     def of(cls, K: Matrix, L: Matrix) -> EigenFactors:
         """Return the factors of K and L (about 9 l³ + 9 n³ flops)."""
-        sigma, T = eigh(K, driver="evd", check_finite=False)
+        sigma, T = aside(eigh, K, driver="evd", check_finite=False)
         return cls(T, np.maximum(sigma, 0.0), np.eye(1), np.ones(1)).with_output(L)
 
     def with_output(self, L: Matrix) -> EigenFactors:
