@@ -24,6 +24,7 @@ from kernelweave.spectahedron.interior.system import NewtonSystem, Symmetric
 from kernelweave.spectahedron.rescue import Progress, affordable
 from kernelweave.spectahedron.saddle import SaddleOracle
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 
 
 def box(n: int, degree: int = 1) -> TessellatedFamily:
@@ -170,3 +171,14 @@ def test_german_numeric_to_1e_4(shared: Any) -> None:
     result = solve(problem, "tkl-low-rank", tol=1e-4)
     assert result.gap <= 1e-4
     assert_allclose(result.upper_bound, 505.322, rtol=1e-4)
+
+
+def test_a_precision_that_cannot_close_the_gap_ends_the_path() -> None:
+    problem = small("classification", 60)
+    with pytest.warns(ConvergenceWarning):
+        result = solve(problem, "tkl-interior-point", tol=1e-12, dtype="float32", max_iter=500)
+    assert result.status is Status.STALLED
+    assert result.n_iter <= 80
+    exact = solve(problem, "tkl-interior-point", tol=1e-6)
+    assert result.lower_bound <= exact.upper_bound
+    assert exact.lower_bound <= result.upper_bound

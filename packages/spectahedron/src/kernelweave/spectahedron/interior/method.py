@@ -24,6 +24,7 @@ from .variables import Array, Moves, Parts, Variables, start
 _FRACTION = 0.98
 _SMALLEST = 1e-13
 _MOST_IDLE = 4
+_LONGEST_PAUSE = 20
 
 
 def work(n_rows: int, n_P: int) -> float:
@@ -168,7 +169,8 @@ class InteriorPoint:
         best_gap = min(gap, best_gap)
         # a wide gap far from the end may pause; a narrow one that grows is rounding
         near = gap < 1e-3 * abs(upper) or best_gap < 1e-3 * abs(upper)
-        done = (near and idle >= _MOST_IDLE) or at.total() < _SMALLEST * (1.0 + lower)
+        idle_for_good = idle >= (_MOST_IDLE if near else _LONGEST_PAUSE)
+        done = idle_for_good or at.total() < _SMALLEST * (1.0 + lower)
         S = at.S / np.trace(at.S)
         return InteriorState(at, K, S, solution, direction, upper, lower, best_gap, idle, done)
 
