@@ -153,6 +153,7 @@ def tests(session: nox.Session, member: str) -> None:
     needed = workspace.closure([chosen, *siblings])
     install(session, needed, others)
     assert_installed(session, needed)
+    one_thread_each(session)
     session.run("pytest", os.path.relpath(chosen.folder, ROOT), "-m", "not slow", *session.posargs)
 
 
