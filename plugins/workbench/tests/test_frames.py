@@ -15,7 +15,9 @@ from kernelweave.workbench import load_model, read_table, save_model
 from kernelweave.workbench.data import choose_target, read_target
 from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.fitting import Choices, fit_table
+from sklearn import __version__ as scikit_learn
 from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
 
 CELLS = {"a": [1, 2, 3], "b": [0.5, -1.0, 2.0], "t": [True, False, True], "y": ["u", "v", "u"]}
 
@@ -83,7 +85,11 @@ def test_estimators_keep_the_names(make: Any) -> None:
     model = TessellatedKernelClassifier(tol=0.1, max_iter=5).fit(table, y)
     plain = TessellatedKernelClassifier(tol=0.1, max_iter=5).fit(X.to_numpy(), y)
     np.testing.assert_array_equal(model.predict(table), plain.predict(X.to_numpy()))
-    assert model.feature_names_in_.tolist() == list(X.columns)
+    # scikit-learn 1.6 does not see the names of a polars frame that left the interchange protocol
+    seen = hasattr(DummyClassifier().fit(table, y), "feature_names_in_")
+    assert seen or scikit_learn.startswith("1.6.")
+    if seen:
+        assert model.feature_names_in_.tolist() == list(X.columns)
 
 
 def test_what_is_no_table_is_refused() -> None:
