@@ -7,6 +7,7 @@ import io
 import json
 import pickle
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -217,9 +218,15 @@ def test_a_model_that_would_not_load_is_not_saved(model: Model, tmp_path: Path) 
 
 
 def test_every_trusted_name_is_a_class() -> None:
+    checked = 0
     for name in OWN_TYPES:
         module, _, attribute = name.rpartition(".")
+        # alone, the workbench has only some of the packages whose models it can load
+        if find_spec(".".join(module.split(".")[:2])) is None:
+            continue
         assert isinstance(getattr(importlib.import_module(module), attribute), type), name
+        checked += 1
+    assert checked >= 3
 
 
 def test_registered_components_are_trusted_and_nothing_else() -> None:
