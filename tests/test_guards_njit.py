@@ -142,6 +142,14 @@ def file_problems(path: Path) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and is_compiler(node, known) and id(node) not in decorators
     ]
+    problems += [
+        f"{path.name}:{node.lineno} takes njit from numba: kernels_core.compiled has the one whose "
+        "cache may be damaged"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "numba"
+        and any(alias.name == "njit" for alias in node.names)
+    ]
     if (marked or problems) and not path.name.startswith("_njit_"):
         problems.append(f"{path.name} holds compiled code and is not called _njit_<subject>.py")
     plain = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} - set(marked)
@@ -171,7 +179,8 @@ SOUND = """
 from __future__ import annotations
 import math
 import numpy as np
-from numba import njit, prange
+from kernelweave.kernels_core.compiled import njit
+from numba import prange
 
 HALF = 0.5
 _JIT = {"cache": True, "nogil": True}
@@ -207,6 +216,7 @@ def test_compiled_code_in_another_file_is_caught(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
+        ("kernelweave.kernels_core.compiled import njit", "numba import njit", "takes njit from"),
         ("def outer", "def other(x):\n    return twin(x)\n\ndef outer", "twin, which is not njit"),
         ("f(values[i])", "far(values[i])", "uses far of .mine"),
         ("* math", "* LIMIT * math", "uses LIMIT of .mine"),

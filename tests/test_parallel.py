@@ -155,7 +155,8 @@ def test_a_table_cell_has_its_share_of_the_threads(name: str, tmp_path: Path) ->
     assert len(found) == 4
     assert all(each["used by kernels"] <= share for each in found)
     assert all(max(pools_of(each)) <= share for each in found)
-    assert pools_of(threads()) == before
+    # the call may have loaded one more library
+    assert set(pools_of(threads())) == set(before)
 
 
 def test_outside_a_loop_all_cores_are_used_and_a_setting_is_obeyed() -> None:

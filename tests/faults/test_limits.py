@@ -110,12 +110,12 @@ def test_an_interrupted_fit_returns_if_told_to(subject: Subject) -> None:
 
 
 def pressed_after(seconds: float) -> tuple[threading.Thread, list[float]]:
-    """Return a started thread that presses Ctrl-C, and when it did in processor time."""
+    """Return a started thread that presses Ctrl-C, and when it did: processor and wall time."""
     sent: list[float] = []
 
     def press() -> None:
         time.sleep(seconds)
-        sent.append(time.process_time())
+        sent.extend((time.process_time(), time.monotonic()))
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     thread = threading.Thread(target=press, daemon=True)
@@ -150,7 +150,9 @@ def test_ctrl_c_amid_a_long_solve(subject: Subject) -> None:
             # solved before the signal
             with pytest.raises(KeyboardInterrupt):
                 thread.join()
-        seconds = time.process_time() - sent[0]
+        # either clock: other processes slow the wall's, and a conic solver that was left to end in
+        # its own threads speeds the processor's
+        seconds = min(time.process_time() - sent[0], time.monotonic() - sent[1])
     assert seconds <= 2.0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

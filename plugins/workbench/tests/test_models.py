@@ -188,6 +188,15 @@ def test_a_compressed_member_is_refused(saved: Path) -> None:
         load_model(saved)
 
 
+def test_a_member_that_says_it_is_encrypted(saved: Path) -> None:
+    content = bytearray(saved.read_bytes())
+    # the flags of the first entry of the directory
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    saved.write_bytes(bytes(content))
+    with pytest.raises(CommandError, match="damaged"):
+        load_model(saved)
+
+
 def test_a_model_of_a_later_program(saved: Path, model: Model) -> None:
     header = json.loads(model.header.to_json()) | {"format": 99, "unheard": "of"}
     rewrite(saved, header=json.dumps(header).encode())

@@ -22,7 +22,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             accepts=_TRIPLES,
             tasks=("classification", "regression"),
             summary="low-rank factors, saddle-free Newton steps, columns added on demand",
-            scaling={"m": 2.3, "n_P": 2.0},
+            scaling={"m": 2.1, "n_P": 2.0},
         )
     )
     register(
@@ -32,7 +32,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             accepts=_TRIPLES,
             tasks=("classification", "regression"),
             summary="one interior point over dual variables and P: for hard problems, m ≤ 3000",
-            scaling={"m": 2.3, "n_P": 2.2},
+            scaling={"m": 2.1, "n_P": 2.2},
         )
     )
     register(
@@ -54,7 +54,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 4, corrected",
             summary="accelerated primal-dual steps: a reproduction, slow",
-            scaling={"m": 2.5, "n_P": 1.6},
+            scaling={"m": 2.1, "n_P": 1.6},
         )
     )
     register(

@@ -19,11 +19,11 @@ _ALGORITHMS = {
         "Aiolli and Donini, EasyMKL, Neurocomputing 2015", "weights from the margin of the sum",
     ),
     "mkl-cka": (
-        "rule:RuleWeights", ("svc", "svr"), "alignment-weights", {"m": 2.3, "q": 2.0},
+        "rule:RuleWeights", ("svc", "svr"), "alignment-weights", {"m": 2.1, "q": 2.0},
         "Cortes, Mohri and Rostamizadeh, JMLR 2012", "weights of largest centred alignment",
     ),
     "mkl-pwmk": (
-        "rule:RuleWeights", ("svc",), "proportional-weights", {"m": 2.3, "q": 1.0},
+        "rule:RuleWeights", ("svc",), "proportional-weights", {"m": 2.1, "q": 1.0},
         "Tanabe, Ho, Nguyen and Kawasaki, RIVF 2008", "weights proportional to accuracies",
     ),
     "mkl-simple": (

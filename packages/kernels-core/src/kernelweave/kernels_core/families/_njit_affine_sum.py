@@ -10,7 +10,8 @@ With ``Dⱼ = min(Sⱼ(x), Sⱼ(y))`` the distances to the upper corner in binar
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..compiled import njit
 
 _FAST = {"reassoc", "contract", "nsz"}
 _BAND = 32

@@ -99,11 +99,11 @@ def choose(X: Any, y: Any, seed: int) -> dict[str, float]:
 
 
 def fit(X: Any, y: Any, chosen: Mapping[str, float]) -> Any:
-    """Return the regressor, fitted to a relative gap of 1e-2 with progress on the way."""
+    """Return the regressor, fitted to a relative gap of 1e-2."""
     from .. import TessellatedKernelRegressor
 
     machine = TessellatedKernelRegressor(
-        C=chosen["C"], delta=chosen["delta"], epsilon=_EPSILON, tol=_TOL, dtype="float32", verbose=1
+        C=chosen["C"], delta=chosen["delta"], epsilon=_EPSILON, tol=_TOL, dtype="float32"
     )
     return machine.fit(X, y)
 

@@ -119,8 +119,9 @@ def _read(path: Path) -> tuple[Header, bytes]:
     except zipfile.BadZipFile as error:
         raise CommandError(damaged if content[:2] == b"PK" else foreign) from error
     except (
-        *(ValueError, KeyError, TypeError, NotImplementedError, EOFError),
-        *(RecursionError, zlib.error, struct.error, OverflowError),
+        # RuntimeError: a member that says it is encrypted, or nested without end
+        *(ValueError, KeyError, TypeError, RuntimeError, EOFError),
+        *(zlib.error, struct.error, OverflowError),
     ) as error:
         raise CommandError(damaged) from error
 
