@@ -21,7 +21,8 @@ def run(name: str, folder: Path, most_samples: int) -> list[Any]:
 
 def test_gas_turbine(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (sheet,) = run("tkl-gas-turbine", shared / "data", 400)
-    assert "[tkl-low-rank]" in capsys.readouterr().out
+    # the output belongs to the program that asked
+    assert capsys.readouterr().out == ""
     found = {row[0]: row[1] for row in sheet.rows}
     assert found["certified relative gap"] <= 1e-2
     assert found["lower bound"] <= found["upper bound"]
