@@ -22,7 +22,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             accepts=_TRIPLES,
             tasks=("classification", "regression"),
             summary="low-rank factors, saddle-free Newton steps, columns added on demand",
-            scaling={"m": 2.1, "n_P": 2.0},
+            scaling={"m": 1.8, "n_P": 2.0},
         )
     )
     register(
@@ -43,7 +43,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 2, corrected",
             summary="rank-one atoms with an exact line search",
-            scaling={"m": 2.3, "n_P": 1.6},
+            scaling={"m": 2.2, "n_P": 1.6},
         )
     )
     register(
