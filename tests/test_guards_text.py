@@ -9,13 +9,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from workspace import ROOT, checked_in
+from workspace import REGISTRY, ROOT, checked_in
 
 # put together from pieces, so that this file does not contain what it looks for
 FOLDERS = "|".join(["wor" + "k", "tm" + "p", "roo" + "t", "far" + "m", "op" + "t", "hom" + "e"])
-HOSTS = "|".join(["pyp" + "i", "pythonhoste" + "d", r"registry\.npmj" + "s", r"deb\.debia" + "n"])
 MACHINE = re.compile(rf"(?:^|[^A-Za-z0-9_.])/(?:{FOLDERS}|Users)/[A-Za-z]")
-REGISTRY = re.compile(rf"\b(?:{HOSTS})\.[a-z]")
 LOCKS = {"uv.lock", "poetry.lock", "package-lock.json"}
 
 FUNCTION_HARD, FUNCTION_USUAL = 80, 40

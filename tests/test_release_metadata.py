@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from fits import FITS
 from packaging.specifiers import SpecifierSet
-from workspace import ROOT, Member, members
+from workspace import REGISTRY, ROOT, Member, members
 
 MEMBERS = members()
 WANTED = ("name", "version", "description", "readme", "requires-python", "license", "authors")
-REGISTRY = re.compile(r"pypi|pythonhosted|anaconda\.org|npmjs", re.IGNORECASE)
 PYTHON = re.compile(r"^Programming Language :: Python :: (\d+\.\d+)$")
 
 
