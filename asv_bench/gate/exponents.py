@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from kernelweave.kernels_core import AlgorithmSpec, Problem, solve
+from kernelweave.kernels_core import AlgorithmSpec, solve
 from kernelweave.kernels_core.testing import small_problems
 
-SIZES = (200, 400, 800, 1600)
+SIZES = (20, 200, 400, 800, 1600)
 MARGIN = 0.3
 N_ITER = 2
 REPEATS = 3
@@ -50,59 +50,61 @@ class Growth:
         return f"{self.name}: m^{self.fitted:.2f}, declared m^{self.declared:g}"
 
 
-def seconds(spec: AlgorithmSpec, problem: Problem) -> float:
-    """Return the least processor time of a few iterations, after a run that compiles."""
-    best = math.inf
+def seconds(spec: AlgorithmSpec, sizes: Sequence[int]) -> list[float]:
+    """Return the least processor time of a few iterations at each number of samples.
+
+    One run of each size compiles and is not counted; then the sizes take turns, so that a busy
+    machine does not slow one of them alone.
+    """
+    problems = [next(iter(small_problems(spec, m))) for m in sizes]
+    best = [math.inf] * len(problems)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for repeat in range(REPEATS + 1):
-            start = time.process_time()
-            solve(problem, spec, tol=0.0, max_iter=N_ITER, random_state=0)
-            if repeat:
-                best = min(best, time.process_time() - start)
+            for i, problem in enumerate(problems):
+                start = time.process_time()
+                solve(problem, spec, tol=0.0, max_iter=N_ITER, random_state=0)
+                if repeat:
+                    best[i] = min(best[i], time.process_time() - start)
     return best
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """Return p of the closest ``a + b·mᵖ``, a and b not negative.
+    """Return p of the ``a + b·mᵖ`` that the costs follow; the first size is a very small one.
 
-    What does not grow, a, would flatten the slope of a line in logarithms. Distances are relative
-    to the costs. Costs of which less than a fifth grows have the exponent 0.
+    What does not grow, a, would flatten the slope of a line in logarithms. It leaves with the cost
+    of the first size s: p is that of the closest ``log b + log (mᵖ − sᵖ)`` to the logarithms of
+    what the other sizes cost more. Costs of which less than a fifth grows have the exponent 0.
 
     Examples
     --------
-    >>> round(exponent([1, 2, 4, 8], [5 + m**2 for m in (1, 2, 4, 8)]), 2)
+    >>> round(exponent([1, 4, 8, 16], [5 + m**2 for m in (1, 4, 8, 16)]), 2)
     2.0
-    >>> exponent([1, 2, 4, 8], [3.0, 3.01, 3.0, 3.02])
+    >>> exponent([1, 4, 8, 16], [3.0, 3.01, 3.0, 3.02])
     0.0
     """
-    from scipy.optimize import minimize_scalar, nnls
+    from scipy.optimize import minimize_scalar
 
     m = np.asarray(sizes, dtype=float) / max(sizes)
-    t = np.asarray(costs, dtype=float)
+    grown = np.asarray(costs[1:], dtype=float) - costs[0]
+    if grown[-1] < LEAST_SHARE * costs[-1]:
+        return 0.0
+    grown = np.maximum(grown, np.finfo(float).tiny)
 
-    def fit(p: float) -> tuple[np.ndarray, float]:
-        design = np.column_stack([np.ones_like(m), m**p]) / t[:, None]
-        parts, distance = nnls(design, np.ones_like(t))
-        return parts, float(distance)
+    def distance(p: float) -> float:
+        return float(np.var(np.log(grown) - np.log(m[1:] ** p - m[0] ** p)))
 
-    grid = np.arange(0.1, STEEPEST, 0.1)
-    start = float(grid[np.argmin([fit(p)[1] for p in grid])])
-    bounds = (max(0.05, start - 0.1), start + 0.1)
-    p = float(minimize_scalar(lambda each: fit(each)[1], bounds=bounds, method="bounded").x)
-    constant, growing = fit(p)[0]
-    return p if growing >= LEAST_SHARE * (constant + growing) else 0.0
+    return float(minimize_scalar(distance, bounds=(0.05, STEEPEST), method="bounded").x)
 
 
 def sizes_for(spec: AlgorithmSpec) -> tuple[int, ...]:
     """Return the numbers of samples to measure at: `SIZES`, or less where fewer are taken."""
     if spec.max_samples is None or spec.max_samples >= max(SIZES):
         return SIZES
-    return tuple(spec.max_samples // part for part in (5, 4, 3, 2))
+    return tuple(spec.max_samples // part for part in (10, 5, 4, 3, 2))
 
 
 def growth(spec: AlgorithmSpec, sizes: Sequence[int] | None = None) -> Growth:
     """Fit the exponent of some iterations on the first problem that the algorithm accepts."""
     chosen = sizes_for(spec) if sizes is None else sizes
-    costs = [seconds(spec, next(iter(small_problems(spec, m)))) for m in chosen]
-    return Growth(spec.name, exponent(chosen, costs), float(spec.scaling["m"]))
+    return Growth(spec.name, exponent(chosen, seconds(spec, chosen)), float(spec.scaling["m"]))

@@ -37,7 +37,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Bertsimas, Iglesias and Johnson 2025, problem (4)",
             summary="certified global optimum: cutting planes, then branch and bound on supports",
-            scaling={"m": 1.9, "q": 1.5},
+            scaling={"m": 2.2, "q": 1.5},
         )
     )
     register(
@@ -48,7 +48,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Lanckriet, Cristianini, Bartlett, El Ghaoui and Jordan 2004, generalised",
             summary="one semidefinite program, at most 100 samples: a reproduction, slow",
-            scaling={"m": 3.8, "n_P": 2.0},
+            scaling={"m": 4.0, "n_P": 2.0},
             max_samples=100,
         )
     )

@@ -32,7 +32,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             accepts=_TRIPLES,
             tasks=("classification", "regression"),
             summary="one interior point over dual variables and P: for hard problems, m ≤ 3000",
-            scaling={"m": 2.1, "n_P": 2.2},
+            scaling={"m": 2.0, "n_P": 2.2},
         )
     )
     register(
@@ -43,7 +43,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 2, corrected",
             summary="rank-one atoms with an exact line search",
-            scaling={"m": 2.2, "n_P": 1.6},
+            scaling={"m": 2.0, "n_P": 1.6},
         )
     )
     register(
@@ -65,7 +65,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 6",
             summary="Frank-Wolfe, then accelerated primal-dual steps: a reproduction",
-            scaling={"m": 2.5, "n_P": 1.6},
+            scaling={"m": 2.2, "n_P": 1.6},
         )
     )
 

@@ -11,11 +11,11 @@ _SIMPLE = "Rakotomamonjy, Bach, Canu and Grandvalet, SimpleMKL, JMLR 2008"
 # name: target, learners, set of weights, scaling, paper, summary
 _ALGORITHMS = {
     "mkl-average": (
-        "rule:RuleWeights", ("svc", "svr"), "average-weights", {"m": 1.9, "q": 1.0},
+        "rule:RuleWeights", ("svc", "svr"), "average-weights", {"m": 2.2, "q": 1.0},
         "Bertsimas, Iglesias and Johnson 2025, section 2.2", "equal weights",
     ),
     "mkl-easy": (
-        "rule:RuleWeights", ("svc",), "easymkl-weights", {"m": 2.3, "q": 1.0},
+        "rule:RuleWeights", ("svc",), "easymkl-weights", {"m": 2.2, "q": 1.0},
         "Aiolli and Donini, EasyMKL, Neurocomputing 2015", "weights from the margin of the sum",
     ),
     "mkl-cka": (
@@ -23,15 +23,15 @@ _ALGORITHMS = {
         "Cortes, Mohri and Rostamizadeh, JMLR 2012", "weights of largest centred alignment",
     ),
     "mkl-pwmk": (
-        "rule:RuleWeights", ("svc",), "proportional-weights", {"m": 2.1, "q": 1.0},
+        "rule:RuleWeights", ("svc",), "proportional-weights", {"m": 2.0, "q": 1.0},
         "Tanabe, Ho, Nguyen and Kawasaki, RIVF 2008", "weights proportional to accuracies",
     ),
     "mkl-simple": (
-        "simplemkl:SimpleMKL", ("svc", "svr"), "simplex", {"m": 2.0, "q": 1.0},
+        "simplemkl:SimpleMKL", ("svc", "svr"), "simplex", {"m": 2.2, "q": 1.0},
         _SIMPLE, "the optimal weights of the simplex, by cuts",
     ),
     "mkl-simple-gradient": (
-        "reduced_gradient:ReducedGradient", ("svc", "svr"), "simplex", {"m": 2.1, "q": 1.0},
+        "reduced_gradient:ReducedGradient", ("svc", "svr"), "simplex", {"m": 2.4, "q": 1.0},
         f"{_SIMPLE}, Algorithm 1", "the same, by a reduced gradient",
     ),
 }  # fmt: skip

@@ -31,7 +31,7 @@ def _triples(families: str, learners: str, sets: str) -> tuple[tuple[str, str, s
 
 
 # measured at 200 to 1600 samples, where Gram matrices in m² weigh beside solves in m³
-_LINEAR = {"m": 2.4, "p": 1.0}
+_LINEAR = {"m": 2.3, "p": 1.0}
 _SECOND = {"m": 2.2, "p": 2.0}
 _QUADRATIC = {"m": 2.4, "p": 1.0}
 _ALGORITHMS = {
