@@ -26,6 +26,9 @@ OLDEST_SCIKIT_LEARN = ("scikit-learn==1.6.*", "scipy<1.16", "pandas<3", "pytest<
 # small enough for an interpreter: each pass against its twin or its definition
 INTERPRETED = (
     "packages/kernels-core/tests/families/test_families_interpreted.py",
+    "packages/kernels-core/tests/families/test_decision_values.py",
+    "packages/qp-smo/tests/test_proofs.py",
+    "packages/qp-smo/tests/saddle/test_master.py",
     *(
         f"packages/qp-smo/tests/test_passes.py::test_{name}"
         for name in (
