@@ -13,6 +13,7 @@ import numpy as np
 from kernelweave.kernels_core import Problem, TessellatedFamily, solve
 from kernelweave.qp_smo import SVC
 from kernelweave.spectahedron import Spectahedron
+from kernelweave.workbench import ConvergenceDisplay
 
 rng = np.random.default_rng(5)
 X = rng.random((150, 4))
@@ -30,13 +31,12 @@ runs = {
 # most: how often the support vector machine was solved.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+styles = {"tkl-frank-wolfe": {"color": "#D55E00"}, "tkl-low-rank": {"color": "#0072B2"}}
 for name, run in runs.items():
-    gap = np.maximum(run.history.gap, 1e-12)
-    axes[0].semilogy(gap, label=name)
-    axes[1].semilogy(run.history.counts["n_solves"], gap, label=name)
-axes[0].set(xlabel="iteration", ylabel="relative certified gap")
-axes[1].set(xlabel="solves of the support vector machine")
-axes[1].legend()
+    for ax, by in zip(axes, ("iterations", "n_solves"), strict=True):
+        ConvergenceDisplay.from_result(run, kind="gap", by=by, ax=ax, **styles[name])
+axes[1].set(xlabel="solves of the support vector machine", ylabel="")
+axes[1].legend(frameon=False)
 plt.show()
 
 # %%

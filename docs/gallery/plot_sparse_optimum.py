@@ -8,21 +8,20 @@ can reach; only one of them closes it.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
-from kernelweave.mkl_sparse import (
-    SparseMKLClassifier,
-    plot_gap_by_solves,
-    plot_supports,
-    plot_weights,
-    sparse_mkl_path,
-)
+from kernelweave.mkl_sparse import SparseMKLClassifier
 from kernelweave.relaxations import certify
+from kernelweave.workbench import ConvergenceDisplay, KernelWeightsDisplay
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 X, y = load_breast_cancer(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.2, random_state=0, stratify=y)
 setting = {"C": 5.0, "lam": 0.01, "k0": 2}
+STYLES = [
+    {"color": "#D55E00", "marker": "s"},
+    {"color": "#009E73", "marker": "^", "linestyle": "--"},
+    {"color": "#0072B2", "marker": "o"},
+]
 
 # %%
 # The alternating method from a random pair of kernels, and from the relaxation. ``certify`` asks
@@ -38,10 +37,12 @@ f"the random start ends at {proof.upper_bound:.2f}; no pair is below {proof.lowe
 
 best = SparseMKLClassifier(**setting, algorithm="smkl-global").fit(X, y)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-plot_weights(best, axes[0])
-for label, model in {"from a random pair": random, "from the relaxation": relaxed}.items():
-    plot_gap_by_solves(model.result_.history, axes[1], label=label)
-plot_gap_by_solves(best.result_.history, axes[1], label="branch and bound")
+KernelWeightsDisplay.from_estimator(best, ax=axes[0])
+runs = {"from a random pair": random, "from the relaxation": relaxed, "branch and bound": best}
+for (label, model), style in zip(runs.items(), STYLES, strict=True):
+    course = {"kind": "gap", "by": "n_svm_solves", "name": label, **style}
+    ConvergenceDisplay.from_result(model.result_, ax=axes[1], **course)
+axes[1].set_xlabel("solves of the support vector machine")
 axes[1].legend(frameon=False)
 plt.show()
 
@@ -54,21 +55,3 @@ rows = {"random pair": random, "relaxation": relaxed, "global": best}
     (name, round(m.result_.value, 3), f"{m.result_.gap:.1e}", round(m.score(X_test, y_test), 3))
     for name, m in rows.items()
 ]
-
-# %%
-# Along λ all settings share their Gram matrices and cuts: a path costs little more than a fit.
-
-grams = best.problem_.family.fit_grams(best.problem_.X).grams
-path = sparse_mkl_path(
-    grams,
-    best.problem_.targets,
-    Cs=[5.0],
-    lams=np.geomspace(0.01, 1000.0, 6),
-    k0s=[3],
-    algorithm="smkl-global",
-    check=False,
-)
-figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-plot_supports(path, ax, names=best.kernel_names_)
-ax.set_title(f"{len(path.points)} optima, {path.n_svm_solves} learner solves")
-plt.show()

@@ -106,7 +106,7 @@ ELSEWHERE = {
         "random_fourier_factor",
     },
     "pictures and files, in the tests of their packages": {
-        *("plot_gap_by_solves", "plot_supports", "plot_weights", "plot_output_kernel"),
+        *("plot_weights", "plot_output_kernel"),
         *("load_model", "save_model", "read_table"),
     },
 }
