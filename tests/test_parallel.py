@@ -29,7 +29,7 @@ from kernelweave.mkl_sparse import SparseMKLClassifier
 from kernelweave.qp_smo import solve_kernel_weights, solve_svc
 from kernelweave.ridge_mkl import RidgeMKLClassifier
 from kernelweave.vv_rkhs import MatrixValuedKernelClassifier
-from kernelweave.workbench.diagnosis.machine import threads
+from kernelweave.workbench.diagnosis import threads
 from kernelweave.workbench.tables.kept import KeptCells
 from kernelweave.workbench.tables.running import compute_all
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -272,5 +274,30 @@ def test_a_file_of_the_data_folder_goes_by_its_name(
     with pytest.raises(CommandError, match="did you mean 'mine'"):
         read_table("mien")
     monkeypatch.setenv("KERNELWEAVE_DATA", str(tmp_path / "absent"))
-    with pytest.raises(CommandError, match="no data set of that name"):
+    with pytest.raises(CommandError, match=r"no data set of that name.*absent, which is no folder"):
         read_table("mine")
+    monkeypatch.delenv("KERNELWEAVE_DATA")
+    with pytest.raises(CommandError, match=r"no data set of that name.*DATA is not set"):
+        read_table("mine")
+
+
+def test_list_shows_the_files_of_the_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable
+) -> None:
+    for name in ("mine.csv", "mine.parquet", "iris.csv", "notes.txt"):
+        (tmp_path / name).write_text(GOOD)
+    monkeypatch.setenv("KERNELWEAVE_DATA", str(tmp_path))
+    done = run("list", "--kind", "datasets")
+    assert done.said == ""
+    assert re.search(r"^  mine +mine\.csv *$", done.out, re.MULTILINE)
+    assert re.search(r"^  wine +.*; scikit-learn's *$", done.out, re.MULTILINE)
+    assert "notes" not in done.out
+    assert "iris.csv (by its path: the name is taken)" in done.out
+    rows = json.loads(run("list", "--json").out)["datasets"]
+    assert {row["name"]: row["file"] for row in rows if "file" in row} == {
+        "mine": str(tmp_path / "mine.csv"),
+        "iris": str(tmp_path / "iris.csv"),
+    }
+    monkeypatch.delenv("KERNELWEAVE_DATA")
+    assert "KERNELWEAVE_DATA is not set" in run("list", "--kind", "datasets").said
+    assert run("list").said == ""

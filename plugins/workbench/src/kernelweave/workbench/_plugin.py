@@ -30,6 +30,7 @@ _DATASETS = {
         "442 patients, 10 measures, progression",
     ),
 }
+_BUNDLED = "scikit-learn's"
 
 _JMLR = "Colbert, Talitckii and Peet, JMLR 2024"
 _ICML = "Colbert and Peet, ICML 2021"
@@ -62,7 +63,8 @@ def kernelweave_register_commands(register: Callable[[CommandSpec], None]) -> No
 def kernelweave_register_datasets(register: Callable[[DatasetSpec], None]) -> None:
     """Register the data sets."""
     for name, (target, task, summary) in _DATASETS.items():
-        register(DatasetSpec(name=name, target=target, task=task, summary=summary))
+        about = f"{summary}; {_BUNDLED}"
+        register(DatasetSpec(name=name, target=target, task=task, summary=about))
 
 
 @hookimpl

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Literal
 
 from ..console import PROGRAM
+
+# What the generated scripts leave out. zsh: a file on fpath must call the function that it defines,
+# and one that is sourced must register it; a table may be a name or a file, and files can be
+# offered, in bash too. fish: the first word is a command, not a file.
+_ENDINGS = {
+    "bash": f"\ncomplete -o default -F _{PROGRAM} {PROGRAM}\n",
+    "zsh": f"""
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+  _cyclopts_{PROGRAM} "$@"
+else
+  compdef _cyclopts_{PROGRAM} {PROGRAM}
+fi
+""",
+    "fish": f"\ncomplete -c {PROGRAM} -n __fish_use_subcommand -f\n",
+}
+# '1:message' of an argument without a rule for its values
+_NO_ACTION = re.compile(r"^( +'\d:(?:\\:|[^:'])*)(' \\)$", re.MULTILINE)
 
 
 def completion_command(shell: Literal["bash", "zsh", "fish"], /) -> None:
@@ -14,8 +32,8 @@ def completion_command(shell: Literal["bash", "zsh", "fish"], /) -> None:
     Parameters
     ----------
     shell : str
-        Which: bash (source it), zsh (save it as _kernelweave on fpath) or fish (save it below
-        ~/.config/fish/completions).
+        Which: bash (source it), zsh (save it as _kernelweave on fpath, or source it after compinit)
+        or fish (save it as ~/.config/fish/completions/kernelweave.fish).
     """
     sys.stdout.write(completion_script(shell))
 
@@ -45,4 +63,6 @@ def completion_script(shell: Literal["bash", "zsh", "fish"]) -> str:
             continue
         whole.add(name)
     script: str = build_app(specs, *whole).generate_completion(prog_name=PROGRAM, shell=shell)
-    return script.rstrip() + "\n"
+    if shell == "zsh":
+        script = _NO_ACTION.sub(r"\1:_files\2", script)
+    return script.rstrip() + "\n" + _ENDINGS[shell]

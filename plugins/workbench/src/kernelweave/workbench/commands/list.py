@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -9,6 +10,7 @@ from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, DatasetSpec, 
 from kernelweave.kernels_core.registry.views import registry
 
 from .. import console
+from ..data_folder import data_folder, folder_files, folder_remark
 from . import BUILTIN
 
 if TYPE_CHECKING:
@@ -59,17 +61,41 @@ def list_command(
         return
     kinds = KINDS if kind is None else (kind,)
     found = {each: _specs(each) for each in kinds}
-    if json:
-        console.emit_json(
-            {each: [_describe(each, spec) for spec in specs] for each, specs in found.items()}
-        )
-        return
+    _print_json(found) if json else _print(found)
+    if kind == "datasets" and folder_remark():
+        console.say("note", folder_remark())
+    if kind is not None and not found[kind]:
+        console.say("note", f"no {kind} are registered")
+
+
+def _print_json(found: dict[str, list[Any]]) -> None:
+    rows = {kind: [_describe(kind, spec) for spec in specs] for kind, specs in found.items()}
+    if "datasets" in rows:
+        rows["datasets"] += [
+            {"name": name, "summary": about, "file": str(path)}
+            for name, (path, about) in _folder_rows(found["datasets"]).items()
+        ]
+    console.emit_json(rows)
+
+
+def _print(found: dict[str, list[Any]]) -> None:
     screen = console.out()
-    for each, specs in found.items():
+    for kind, specs in found.items():
         if specs:
-            console.print_section(screen, each, map(_row, specs))
-        elif kind is not None:
-            console.say("note", f"no {each} are registered")
+            console.print_section(screen, kind, map(_row, specs))
+        files = _folder_rows(specs) if kind == "datasets" else {}
+        if files:
+            rows = [(name, about) for name, (_, about) in files.items()]
+            console.print_section(screen, f"datasets in {data_folder()}", rows)
+
+
+def _folder_rows(specs: list[Any]) -> dict[str, tuple[Path, str]]:
+    """Return path and remark of each table of the user's folder, by the name it goes by."""
+    taken = {spec.name for spec in specs}
+    return {
+        name: (path, f"{path.name}{' (by its path: the name is taken)' if name in taken else ''}")
+        for name, path in sorted(folder_files().items())
+    }
 
 
 def _specs(kind: str) -> list[Any]:
@@ -111,7 +137,7 @@ def _row(spec: Any) -> tuple[str, Text]:
 
     details = Text(spec.summary)
     if isinstance(spec, DatasetSpec):
-        details.append(f" ({spec.task})", style="dim")
+        details.append(f"\n{spec.task}", style="dim")
     if isinstance(spec, AlgorithmSpec):
         details.append(f"\n{', '.join(spec.tasks)}; {spec.paper or 'no paper'}", style="dim")
     return spec.name, details

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from .. import console
+from ..data_folder import data_folder
 from ..errors import CommandError
 from ..progress import count_bar
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from ..tables.plans import Chosen
 
 _Flag = Parameter(negative=())
-DATA_VARIABLE = "KERNELWEAVE_DATA"
 
 
 def tables_command(
@@ -80,7 +80,7 @@ def tables_command(
     ):
         if value is not None and value < least:
             raise CommandError(f"--{name} must be at least {least}, got {value}")
-    folder = data or (Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
+    folder = data or data_folder()
     if folder is not None and not folder.is_dir():
         raise CommandError(f"the data folder {folder} does not exist")
     chosen = choose(

@@ -13,10 +13,10 @@ from typing import Any
 
 from kernelweave.kernels_core import datasets
 
+from ..data_folder import folder_files, folder_remark
 from ..errors import CommandError, did_you_mean
 from ..tokens import STDIN
 from .csv import read_csv
-from .folder import folder_files
 from .frames import read_frame
 from .libsvm import read_libsvm
 from .named import read_named
@@ -96,10 +96,12 @@ def _read_by_name(source: str, header: bool) -> Table:
         return read_named(known[source])
     if source in files:
         return _read_file(files[source], source, header)
-    looks_like_file = "/" in source or "." in source
-    names = [*known, *files]
-    hint = "" if looks_like_file else f"; {did_you_mean(source, names, what='data sets')}"
-    raise CommandError(f"there is no file {source!r} and no data set of that name{hint}")
+    missing = f"there is no file {source!r} and no data set of that name"
+    if "/" in source or "." in source:
+        raise CommandError(missing)
+    hint = did_you_mean(source, [*known, *files], what="data sets")
+    remark = folder_remark()
+    raise CommandError(f"{missing}; {hint}" + (f" ({remark})" if remark else ""))
 
 
 def _read_bytes(path: Path) -> bytes:

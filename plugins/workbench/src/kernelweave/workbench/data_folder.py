@@ -25,12 +25,25 @@ def folder_files() -> dict[str, Path]:
     >>> folder_files()
     {}
     """
-    name = os.environ.get(VARIABLE, "")
-    folder = Path(name).expanduser()
-    if not name or not folder.is_dir():
+    folder = data_folder()
+    if folder is None or not folder.is_dir():
         return {}
     found: dict[str, Path] = {}
     for ending in ENDINGS:
         for path in sorted(folder.glob(f"*{ending}")):
             found.setdefault(path.name.removesuffix(ending), path)
     return found
+
+
+def data_folder() -> Path | None:
+    """Return the folder that ``KERNELWEAVE_DATA`` names, which need not exist, or None."""
+    name = os.environ.get(VARIABLE, "")
+    return Path(name).expanduser() if name else None
+
+
+def folder_remark() -> str:
+    """Return why there are no data sets of a folder, an empty string where there is one."""
+    folder = data_folder()
+    if folder is None:
+        return f"{VARIABLE} is not set: the tables in the folder that it names go by their name too"
+    return "" if folder.is_dir() else f"{VARIABLE} names {folder}, which is no folder"
