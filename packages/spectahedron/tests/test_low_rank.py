@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from kernelweave.kernels_core import (
     CallableFamily,
@@ -20,7 +21,7 @@ from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.spectahedron import Spectahedron, curvature
-from kernelweave.spectahedron.curvature import FactorModel, responses
+from kernelweave.spectahedron.curvature import FactorModel, idle_directions, responses
 from kernelweave.spectahedron.low_rank import LowRank, compressed, leading_factor
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes
@@ -122,7 +123,10 @@ def test_far_fewer_solves_than_frank_wolfe(
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_the_model_equals_finite_differences(task: str) -> None:
-    """Slope and curvature of OPT_A along the retraction, at a point with free samples."""
+    """Slope and curvature of OPT_A along the retraction, at a point with free samples.
+
+    Along a direction that changes P: the model leaves out the others.
+    """
     if task == "classification":
         X, y = make_classification(30)
         problem = Problem(wide_box(2), SVC(C=5.0), Spectahedron(), X, y)
@@ -138,7 +142,8 @@ def test_the_model_equals_finite_differences(task: str) -> None:
     U = state.point.U
     rng = np.random.default_rng(0)
     V = rng.standard_normal(U.shape)
-    V -= np.sum(U * V) * U
+    idle = idle_directions(U)
+    V -= (idle @ (idle.T @ V.ravel())).reshape(U.shape)
     V /= np.linalg.norm(V)
     model = FactorModel(oracle, state.point, responses(oracle, state.point))
     H = model._vectors @ (model._signed[:, None] * model._vectors.T)
@@ -156,6 +161,59 @@ def test_the_model_equals_finite_differences(task: str) -> None:
     assert_allclose((plus - minus) / (2 * t), np.sum(gradient * V), atol=1e-4 * scale)
     second = float(V.ravel() @ H @ V.ravel())
     assert_allclose((plus - 2 * here + minus) / t**2, second, rtol=0.05, atol=1e-2 * scale)
+
+
+@pytest.mark.parametrize("rank", [2, 4])
+def test_idle_directions_are_all_that_leave_P(rank: int) -> None:
+    """Against the null space of the derivative of U Uᵀ/‖U‖², taken by finite differences."""
+    rng = np.random.default_rng(rank)
+    U = rng.standard_normal((6, rank))
+    U /= np.linalg.norm(U)
+
+    def product(flat: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        W = flat.reshape(U.shape)
+        return (W @ W.T / np.sum(W * W)).ravel()
+
+    t = 1e-6
+    ends = [U.ravel() + t * np.stack([e, -e]) for e in np.eye(U.size)]
+    derivative = np.column_stack([(product(a) - product(b)) / (2 * t) for a, b in ends])
+    idle = idle_directions(U)
+    assert_allclose(idle.T @ idle, np.eye(1 + rank * (rank - 1) // 2), atol=1e-12)
+    assert_allclose(derivative @ idle, 0.0, atol=1e-8)
+    assert np.linalg.matrix_rank(derivative, tol=1e-6) == U.size - idle.shape[1]
+
+
+def test_columns_of_nothing_have_their_idle_directions() -> None:
+    U = np.zeros((5, 4))
+    U[:, 0], U[0, 1] = 0.5, 0.1
+    U /= np.linalg.norm(U)
+    idle = idle_directions(U)
+    # of six pairs of columns one holds nothing; U itself is the sixth
+    assert_allclose(idle.T @ idle, np.eye(6), atol=1e-12)
+
+
+def test_the_end_is_quadratic() -> None:
+    """From 1e-6 to 1e-8 in two solves at most, though three of the five columns come to nothing."""
+    rng = np.random.default_rng(5)
+    X = rng.random((600, 8))
+    noise = 0.02 * rng.normal(size=600)
+    y = np.sign((X[:, 0] - 0.5) * (X[:, 1] - 0.5) + 0.1 * (X[:, 2] - 0.5) + noise)
+    problem = Problem(wide_box(8), SVC(C=10.0), Spectahedron(), scaled(X), y)
+    found = solve(problem, "tkl-low-rank", tol=1e-8)
+    solves = found.history.counts["n_solves"]
+    first = int(np.argmax(found.history.gap <= 1e-6))
+    assert found.gap <= 1e-8
+    assert solves[-1] <= 20
+    assert solves[-1] - solves[first] <= 2
+
+
+def test_where_rounding_forbids_a_step_the_method_says_so() -> None:
+    X, y = make_classification(30)
+    problem = Problem(wide_box(2), SVC(C=1.0), Spectahedron(), X, y)
+    with pytest.warns(convergence_warning(), match="no further progress"):
+        found = solve(problem, "tkl-low-rank", tol=0.0, max_iter=200, rescue=False)
+    assert found.status is Status.STALLED
+    assert found.gap <= 1e-9
 
 
 def test_a_basis_of_few_directions_still_certifies(monkeypatch: pytest.MonkeyPatch) -> None:

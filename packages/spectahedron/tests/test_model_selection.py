@@ -17,6 +17,7 @@ from kernelweave.spectahedron import (
     TessellatedKernelRegressor,
     TessellatedKernelRegressorCV,
 )
+from kernelweave.spectahedron.model_selection import ends
 from kernelweave.spectahedron.start import at_new_caps
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -120,6 +121,20 @@ def test_regression_search_over_three_axes() -> None:
     best = search.cv_results_["mean_test_score"].max()
     assert search.best_score_ == best
     assert search.predict(X).shape == (60,)
+    assert set(search.at_end_) == {"C", "epsilon", "delta"}
+
+
+def test_a_search_says_what_lies_at_an_end_of_its_grid() -> None:
+    X, y = make_regression(60)
+    low = TessellatedKernelRegressorCV(C=(1e-6, 1e-5), cv=2).fit(X, y)
+    assert low.at_end_ == {"C": "largest"}
+    # a grid of C for each delta: no value of C is tried at two
+    settings = [{"delta": d, "C": c / d} for d in (0.1, 0.5, 0.9) for c in (1.0, 2.0, 3.0)]
+    found = [ends(settings, i) for i in range(9)]
+    assert found[4] == {}
+    assert found[0] == {"delta": "smallest", "C": "smallest"}
+    assert found[5] == {"C": "largest"}
+    assert found[7] == {"delta": "largest"}
 
 
 def test_the_automatic_grid_follows_the_size_of_the_kernel() -> None:

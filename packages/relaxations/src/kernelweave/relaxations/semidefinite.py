@@ -14,7 +14,7 @@ import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.memory import require
 from kernelweave.spectahedron import project_spectahedron
-from kernelweave.spectahedron.frank_wolfe import public_solution
+from kernelweave.spectahedron.algorithm import SaddleAlgorithm
 from kernelweave.spectahedron.saddle import SaddleOracle
 from numpy.typing import NDArray
 
@@ -45,7 +45,7 @@ class ProgramState:
     is_solved: bool = False
 
 
-class SemidefiniteProgram:
+class SemidefiniteProgram(SaddleAlgorithm):
     """``min Σ losses + ½Σθ`` over ``[θ fᵀ; f K(P)] ⪰ 0``, P ⪰ ηI, tr P = n_P, by cvxpy.
 
     One step solves it; there is no second. An interior point takes about 25 iterations, whose
@@ -83,7 +83,6 @@ class SemidefiniteProgram:
         self.oracle = SaddleOracle(problem, dtype)
         P = np.eye(self.oracle.n_P)
         K = self.oracle.public_gram(P)
-        self._scale = self.oracle.constant_cost(K)
         return self._certified(P, K, None, ProgramState(P, None, 0.0, np.inf))
 
     def step(self, state: ProgramState) -> ProgramState:
@@ -152,33 +151,13 @@ class SemidefiniteProgram:
         if multipliers is not None:
             warm = oracle.evaluate(K, multipliers)
             lower = max(lower, oracle.direction(warm).lower_bound)
-        target = _INNER_GAP * (abs(lower) if multipliers is not None else self._scale)
-        solution = oracle.solve(K, warm, target)
+        size = abs(lower) if multipliers is not None else oracle.constant_cost
+        solution = oracle.solve(K, warm, _INNER_GAP * size)
         lower = max(lower, oracle.direction(solution).lower_bound)
         upper = oracle.upper_bound(solution)
         if upper >= state.upper:
             return replace(state, lower=lower)
         return ProgramState(P, solution, lower, upper)
-
-    def gap(self, state: ProgramState) -> tuple[float, float]:
-        """Return the proved bounds."""
-        return state.lower, state.upper
-
-    def best(self, state: ProgramState) -> FloatArray:
-        """Return P."""
-        return state.P
-
-    def solution(self, state: ProgramState) -> Any:
-        """Return the learner's solution in public units."""
-        return public_solution(state.solution, self.oracle.scale)
-
-    def counts(self, state: ProgramState) -> dict[str, int]:
-        """Return learner solves (of certificates), inner iterations and Grams so far."""
-        return self.oracle.counts()
-
-    def scale(self, state: ProgramState) -> float:
-        """Return what the best constant prediction costs."""
-        return self._scale
 
     def outcome(self, state: ProgramState) -> Status | None:
         """Stop after the one step there is."""

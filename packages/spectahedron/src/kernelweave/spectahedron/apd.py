@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core import Problem
 from kernelweave.qp_smo.engine import solve_box
 from kernelweave.qp_smo.problem import Budget
 from scipy.linalg import eigh
 
-from .frank_wolfe import balanced_direction, public_solution
+from .algorithm import SaddleAlgorithm
+from .frank_wolfe import balanced_direction
 from .projection import project_spectahedron
 from .saddle import FloatArray, SaddleOracle
 
@@ -60,7 +61,7 @@ class PrimalDualState:
     lower: float
 
 
-class AcceleratedPrimalDual:
+class AcceleratedPrimalDual(SaddleAlgorithm):
     """``tkl-apd``: proximal steps in P and α with constants that are valid, and so very short.
 
     A reproduction: `tkl-low-rank` needs fewer learner solves than this method needs for a tenth
@@ -108,7 +109,6 @@ class AcceleratedPrimalDual:
         l_ap = longest * float(np.linalg.norm(ends / longest)) * math.sqrt(len(u)) * top
         self.tau = 1.0 / (3.0 * l_aa)
         self.sigma = min(0.5 * (l_aa / l_ap) / l_ap, _LONGEST_STEP)
-        self._scale = oracle.constant_cost(K)
         x = 0.5 * oracle.moment(u)
         state = PrimalDualState(P, u, x, x, P, u, 0, P, None, np.inf, 0.0)
         return self._certified(state)
@@ -165,26 +165,6 @@ class AcceleratedPrimalDual:
                 state = replace(state, upper=upper, chosen=P, solution=solution)
         return state
 
-    def gap(self, state: PrimalDualState) -> tuple[float, float]:
-        """Return the proved bounds."""
-        return state.lower, state.upper
-
     def best(self, state: PrimalDualState) -> Matrix:
-        """Return P."""
+        """Return the P of the upper bound."""
         return state.chosen
-
-    def solution(self, state: PrimalDualState) -> Any:
-        """Return the learner's solution in public units."""
-        return public_solution(state.solution, self.oracle.scale)
-
-    def counts(self, state: PrimalDualState) -> dict[str, int]:
-        """Return learner solves (of certificates), inner iterations and Grams so far."""
-        return self.oracle.counts()
-
-    def scale(self, state: PrimalDualState) -> float:
-        """Return what the best constant prediction costs."""
-        return self._scale
-
-    def outcome(self, state: PrimalDualState) -> Status | None:
-        """Never stop by itself."""
-        return None

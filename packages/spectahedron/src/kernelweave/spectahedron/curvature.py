@@ -30,6 +30,7 @@ _MOST_FREE = 4000
 # two float64 matrices of the free samples, in a quarter of the limit
 _SHARE = 64
 _TINY = float(np.finfo(np.float64).tiny)
+_EPS = float(np.finfo(np.float64).eps)
 
 
 def free_samples(oracle: SaddleOracle, u: Matrix) -> npt.NDArray[np.intp]:
@@ -104,6 +105,35 @@ def step_basis(D: Matrix, U: Matrix) -> Matrix | None:
     return np.asarray(basis)
 
 
+def idle_directions(U: Matrix) -> Matrix:
+    """Return orthonormal directions in which a step leaves P where it is, to first order.
+
+    U itself, which the normalisation undoes, and UA for skew A: P does not see a rotation of the
+    columns. The gradient has no part in them but the Hessian, off the optimum, couples them to the
+    others: a minimiser of the whole model takes long steps there whatever the gap.
+
+    Parameters
+    ----------
+    U : ndarray of shape (n_P, r)
+        Of norm one.
+
+    Returns
+    -------
+    ndarray of shape (n_P r, 1 + r (r − 1)/2 at most)
+        Entries row by row.
+    """
+    left, sizes, right = np.linalg.svd(U, full_matrices=False)
+    found = [U.ravel()]
+    for i in range(len(sizes)):
+        for j in range(i + 1, len(sizes)):
+            first = sizes[i] * np.outer(left[:, i], right[j])
+            turn = first - sizes[j] * np.outer(left[:, j], right[i])
+            norm = float(np.hypot(sizes[i], sizes[j]))
+            if norm > _EPS:
+                found.append(turn.ravel() / norm)
+    return np.column_stack(found)
+
+
 class FactorModel:
     """The model in V, its eigenvalues replaced by their absolute values.
 
@@ -140,9 +170,9 @@ class FactorModel:
                 if self._basis is not None:
                     B = np.matmul(self._basis.T, B)
                 H += answer.inverse(c * B.reshape(len(answer.rows), -1))
-        direction = self._reduced(U).ravel()
-        H -= np.outer(direction, direction @ H)
-        H -= np.outer(H @ direction, direction)
+        idle = idle_directions(U if self._basis is None else self._basis.T @ U)
+        H -= idle @ (idle.T @ H)
+        H -= (H @ idle) @ idle.T
         symmetric: Matrix = 0.5 * (H + H.T)
         return symmetric
 

@@ -9,7 +9,7 @@ the labels twice; here: the largest eigenvalue, OPT_A(P) − OPT_P(α), labels o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.clock import remaining
 
+from .algorithm import SaddleAlgorithm
 from .eigen import top_eigenpair
 from .saddle import Direction, FloatArray, SaddleOracle
 
@@ -41,7 +42,7 @@ class FrankWolfeState:
     stalled: bool = False
 
 
-class FrankWolfe:
+class FrankWolfe(SaddleAlgorithm):
     """``tkl-frank-wolfe``: rank-one atoms n_P vvᵀ, v the top eigenvector of D(α).
 
     Each iteration forms one rank-one Gram (m² (6n + 10)/2 flops at degree 1), one moment matrix
@@ -75,7 +76,6 @@ class FrankWolfe:
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
         vector = top_eigenpair(oracle.moment(u))[1][:, None]
         K = oracle.balanced_gram(vector)
-        self._scale = oracle.constant_cost()
         P = oracle.matrix(vector)
         solution = oracle.sharpened(oracle.solve(K, None, np.inf, sharpen=True), P)
         direction = oracle.direction(solution, vector[:, 0])
@@ -140,26 +140,6 @@ class FrankWolfe:
         """φ′ = −½ Σₜ uₜᵀ(S − K)uₜ (Danskin)."""
         u = solution.dual_coef
         return -0.5 * (self.oracle.quadratic(S, u) - self.oracle.quadratic(K, u))
-
-    def gap(self, state: FrankWolfeState) -> tuple[float, float]:
-        """Return the proved bounds."""
-        return state.lower, state.upper
-
-    def best(self, state: FrankWolfeState) -> npt.NDArray[np.float64]:
-        """Return P."""
-        return state.P
-
-    def solution(self, state: FrankWolfeState) -> Any:
-        """Return the learner's solution in public units."""
-        return public_solution(state.solution, self.oracle.scale)
-
-    def counts(self, state: FrankWolfeState) -> dict[str, int]:
-        """Return learner solves, inner iterations and Grams so far."""
-        return self.oracle.counts()
-
-    def scale(self, state: FrankWolfeState) -> float:
-        """Return what the best constant prediction costs."""
-        return self._scale
 
     def outcome(self, state: FrankWolfeState) -> Status | None:
         """Stop where rounding forbids any step."""
@@ -228,14 +208,3 @@ def balanced_direction(
     if not u.any():
         u[:, 0], u[:, -1] = 1.0, -1.0
     return u
-
-
-def public_solution(solution: Any, scale: float) -> Any:
-    """Undo the scaling of the inner problem: α and bounds divided by v, intercept kept."""
-    return replace(
-        solution,
-        dual_coef=solution.dual_coef / scale,
-        kappa=solution.kappa / scale,
-        lower_bound=solution.lower_bound / scale,
-        upper_bound=solution.upper_bound / scale,
-    )

@@ -6,12 +6,11 @@ switches where the step length has become short.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import Problem, Status, relative_gap
+from kernelweave.kernels_core import Problem, relative_gap
 
+from .algorithm import SaddleAlgorithm
 from .apd import AcceleratedPrimalDual, PrimalDualState
 from .frank_wolfe import FrankWolfe, FrankWolfeState
 
@@ -19,7 +18,7 @@ State = FrankWolfeState | PrimalDualState
 _RULES = ("gap", "step")
 
 
-class Hybrid:
+class Hybrid(SaddleAlgorithm):
     """``tkl-hybrid``: `tkl-frank-wolfe` until a rule says stop, then `tkl-apd` from its pair."""
 
     def init(
@@ -61,7 +60,9 @@ class Hybrid:
         self.switch, self.threshold, self.certify_every = switch, threshold, certify_every
         self.first = FrankWolfe()
         self.second: AcceleratedPrimalDual | None = None
-        return self.first.init(problem, random_state, dtype=dtype)
+        state = self.first.init(problem, random_state, dtype=dtype)
+        self.oracle = self.first.oracle
+        return state
 
     def _due(self, state: FrankWolfeState) -> bool:
         if self.switch == "step":
@@ -78,32 +79,13 @@ class Hybrid:
             return following
         self.second = AcceleratedPrimalDual()
         u = following.solution.dual_coef
-        return self.second.begin(self.first.oracle, following.P, u, self.certify_every)
-
-    def _stage(self) -> Any:
-        return self.first if self.second is None else self.second
-
-    def gap(self, state: State) -> tuple[float, float]:
-        """Return the proved bounds."""
-        return state.lower, state.upper
+        return self.second.begin(self.oracle, following.P, u, self.certify_every)
 
     def best(self, state: State) -> npt.NDArray[np.float64]:
         """Return P."""
         return state.chosen if isinstance(state, PrimalDualState) else state.P
 
-    def solution(self, state: State) -> Any:
-        """Return the learner's solution in public units."""
-        return self._stage().solution(state)
-
     def counts(self, state: State) -> dict[str, int]:
         """Return learner solves, inner iterations, Grams and the stage, 1 or 2."""
         stage = 1 if self.second is None else 2
-        return {**self.first.oracle.counts(), "stage": stage}
-
-    def scale(self, state: State) -> float:
-        """Return what the best constant prediction costs."""
-        return float(self._stage().scale(state))
-
-    def outcome(self, state: State) -> Status | None:
-        """Never stop by itself."""
-        return None
+        return {**self.oracle.counts(), "stage": stage}

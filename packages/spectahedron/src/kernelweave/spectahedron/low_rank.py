@@ -15,15 +15,16 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 
+from .algorithm import SaddleAlgorithm
 from .coarse import coarse_factor
 from .curvature import AtomModel, FactorModel, responses
-from .frank_wolfe import balanced_direction, public_solution
+from .frank_wolfe import balanced_direction
 from .gram import GramAt
+from .gram_memory import grams_are_stored
 from .interior import InteriorPoint, InteriorState
 from .rescue import Progress, affordable
 from .saddle import Direction, FloatArray, SaddleOracle
 from .start import Start
-from .storage import grams_are_stored
 
 Matrix = npt.NDArray[np.float64]
 _FLOOR = 1e-13
@@ -65,8 +66,23 @@ class LowRankState:
     models: tuple[FactorModel, AtomModel] | None = None
     rejected: int = 0
 
+    @property
+    def upper(self) -> float:
+        """The proved upper bound."""
+        return self.point.upper
 
-class LowRank:
+    @property
+    def solution(self) -> Any:
+        """The learner's solution."""
+        return self.point.solution
+
+    @property
+    def S(self) -> Matrix:
+        """U Uᵀ, of trace one."""
+        return self.point.U @ self.point.U.T
+
+
+class LowRank(SaddleAlgorithm):
     """``tkl-low-rank``: a saddle-free Newton method on the factor, certified by λ_max(D(α)).
 
     Where it is slow, `tkl-interior-point` runs once, if the problem is small enough for it, and
@@ -126,7 +142,6 @@ class LowRank:
         shape = (problem.n_samples,) * 2
         self._buffer = np.empty(shape, dtype=oracle.dtype) if stored else None
         K = np.empty(shape, dtype=oracle.dtype) if stored else None
-        self._scale = oracle.constant_cost()
         rank = max(2, rank)
         if start is not None:
             return self._continued(start, K)
@@ -260,22 +275,9 @@ class LowRank:
             return LowRankState(self._accepted(trial, state.point), radius, limit, lower)
         return LowRankState(state.point, radius, limit, lower, state.models, state.rejected + 1)
 
-    def gap(self, state: LowRankState | InteriorState) -> tuple[float, float]:
-        """Return the proved bounds."""
-        if isinstance(state, InteriorState):
-            return state.lower, state.upper
-        return state.lower, state.point.upper
-
     def best(self, state: LowRankState | InteriorState) -> Matrix:
         """Return P."""
-        if isinstance(state, InteriorState):
-            return self._interior.best(state)
-        return self.oracle.matrix(state.point.U)
-
-    def solution(self, state: LowRankState | InteriorState) -> Any:
-        """Return the learner's solution in public units."""
-        inner = state.solution if isinstance(state, InteriorState) else state.point.solution
-        return public_solution(inner, self.oracle.scale)
+        return self.oracle.shifted(state.S)
 
     def counts(self, state: LowRankState | InteriorState) -> dict[str, int]:
         """Return learner solves, inner iterations, Grams, interior iterations and the rank."""
@@ -283,10 +285,6 @@ class LowRank:
         self._n_interior += interior
         rank = self.oracle.n_P if isinstance(state, InteriorState) else state.point.U.shape[1]
         return {**self.oracle.counts(), "n_interior": self._n_interior, "rank": rank}
-
-    def scale(self, state: LowRankState | InteriorState) -> float:
-        """Return what the best constant prediction costs."""
-        return self._scale
 
     @staticmethod
     def _exhausted(state: LowRankState) -> bool:

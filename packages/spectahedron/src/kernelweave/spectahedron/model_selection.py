@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -17,87 +16,40 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .estimators import TessellatedKernelClassifier, TessellatedKernelRegressor
-from .start import Start, at_new_caps
+from .neighbours import Fitted, Warm
 
 FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.intp]
 _STEPS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
-@dataclass
-class Fitted:
-    """What a fit leaves for its neighbours.
+def ends(settings: list[dict[str, float]], chosen: int) -> dict[str, str]:
+    """Return which parameters of a setting lie at an end of their grid, and at which.
 
-    Attributes
+    Parameters
     ----------
-    rows : ndarray of shape (n_train,)
-        The samples it saw.
-    P : ndarray of shape (n_P, n_P)
-    dual_coef : ndarray of shape (n_tasks, n_samples)
-        Zero for samples that it did not see.
-    C : float
-    classes : ndarray or None
+    settings : list of dict
+        A product of grids; that of C may depend on the other parameters.
+    chosen : int
+        Index of the setting.
+
+    Returns
+    -------
+    dict
+        Name to ``"smallest"`` or ``"largest"``. A grid of one value has no ends.
+
+    Examples
+    --------
+    >>> ends([{"C": 1.0, "delta": 0.5}, {"C": 10.0, "delta": 0.5}], 1)
+    {'C': 'largest'}
     """
-
-    rows: Rows
-    P: FloatArray
-    dual_coef: FloatArray
-    C: float
-    classes: npt.NDArray[Any] | None
-
-    def fits(self, y: npt.NDArray[Any]) -> bool:
-        """Return whether targets have the same tasks."""
-        return self.classes is None or np.array_equal(np.unique(y), self.classes)
-
-
-@dataclass
-class Warm:
-    """The fits of a search, by fold, and how many learner solves they took."""
-
-    n_samples: int
-    n_solves: int = 0
-    fits: dict[int, Fitted] = field(default_factory=dict)
-    last: Fitted | None = None
-
-    def fit(self, model: Any, X: FloatArray, y: Any, rows: Rows, fold: int) -> Any:
-        """Fit on ``rows``, begun at a neighbour."""
-        C = float(model.C)
-        near = self._neighbour(fold, C)
-        if near is not None and near.fits(y[rows]):
-            model._start = Start(near.P, at_new_caps(near.dual_coef[:, rows], near.C, C))
-        model.fit(X[rows], y[rows])
-        self.n_solves += model.result_.history.counts.get("n_solves", [0])[-1]
-        dual = np.atleast_2d(model.dual_coef_)
-        spread = np.zeros((len(dual), self.n_samples))
-        spread[:, rows] = dual
-        self.last = Fitted(rows, model.P_, spread, C, getattr(model, "classes_", None))
-        self.fits[fold] = self.last
-        return model
-
-    def _neighbour(self, fold: int, C: float) -> Fitted | None:
-        """Return this fold's last fit where no coefficient was at its cap, else the last fit.
-
-        Without a coefficient at its cap a larger C changes nothing. Otherwise another fold at the
-        same C is nearer than this one at another.
-        """
-        own = self.fits.get(fold)
-        if own is not None and own.C <= C and np.abs(own.dual_coef).max() < (1.0 - 1e-6) * own.C:
-            return own
-        return self.last if self.last is None or self.last.C == C else (own or self.last)
-
-    def average(self) -> Fitted | None:
-        """Return the mean of the folds' last fits, each sample over the folds that saw it."""
-        fits = [fit for fold, fit in self.fits.items() if fold >= 0]
-        shapes = {(fit.P.shape, fit.dual_coef.shape, fit.C) for fit in fits}
-        if len(shapes) != 1:
-            return None
-        seen = np.zeros(self.n_samples)
-        for fit in fits:
-            seen[fit.rows] += 1.0
-        total = np.sum([fit.dual_coef for fit in fits], axis=0)
-        P = np.mean([fit.P for fit in fits], axis=0)
-        everything = np.arange(self.n_samples)
-        return Fitted(everything, P, total / np.maximum(seen, 1.0), fits[0].C, fits[0].classes)
+    best, found = settings[chosen], {}
+    others = {name: value for name, value in best.items() if name != "C"}
+    beside = [setting for setting in settings if others.items() <= setting.items()]
+    for name, value in best.items():
+        grid = [setting[name] for setting in (beside if name == "C" else settings)]
+        if min(grid) < max(grid) and value in (min(grid), max(grid)):
+            found[name] = "smallest" if value == min(grid) else "largest"
+    return found
 
 
 class _Search(BaseEstimator):  # type: ignore[misc]
@@ -163,6 +115,7 @@ class _Search(BaseEstimator):  # type: ignore[misc]
         }
         self.best_index_, self.best_params_ = best, settings[best]
         self.best_score_ = float(means[best])
+        self.at_end_ = ends(settings, best)
         self._refit(clone(template).set_params(**settings[best]), averages[best], X, y, warm)
 
     def _refit(self, model: Any, near: Fitted | None, X: FloatArray, y: Any, warm: Warm) -> None:
@@ -229,6 +182,9 @@ class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[m
         Its place in ``cv_results_``.
     cv_results_ : dict
         ``params``, ``mean_test_score``, ``std_test_score``, ``split_test_score`` and ``split_gap``.
+    at_end_ : dict
+        Chosen parameters at an end of their grid, with ``"smallest"`` or ``"largest"``: beyond it
+        may lie a better value. A grid of one value has no ends.
     n_solves_ : int
         Learner solves of the whole search and the refit.
     classes_ : ndarray of shape (n_classes,)
@@ -353,6 +309,9 @@ class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[mis
         Its place in ``cv_results_``.
     cv_results_ : dict
         ``params``, ``mean_test_score``, ``std_test_score``, ``split_test_score`` and ``split_gap``.
+    at_end_ : dict
+        Chosen parameters at an end of their grid, with ``"smallest"`` or ``"largest"``: beyond it
+        may lie a better value. A grid of one value has no ends.
     n_solves_ : int
         Learner solves of the whole search and the refit.
 

@@ -17,9 +17,9 @@ from kernelweave.kernels_core.estimators.samples import Samples
 
 from .checks import check_choice, check_number, check_whole
 from .constraint import Spectahedron
+from .gram_memory import GRAMS
 from .scaling import ScaledFeatures, unit_range, warn_of_volume
 from .start import Start
-from .storage import GRAMS
 
 FloatArray = npt.NDArray[np.float64]
 

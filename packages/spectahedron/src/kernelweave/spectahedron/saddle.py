@@ -8,6 +8,7 @@ solution divided by v and keeps numbers near one; bounds leave this module in pu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,12 @@ import numpy.typing as npt
 from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.clock import remaining
 from kernelweave.kernels_core.magnitude import LARGEST, SMALLEST
-from kernelweave.kernels_core.memory import limit_bytes, require
+from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.qp_smo import UnstoredKernel
 
 from .eigen import largest_eigenvalue_bound, top_eigenpair
 from .gram import GramAt
+from .gram_memory import require_grams
 
 _EPS = float(np.finfo(np.float64).eps)
 _FIRST_TOL = 1e-2
@@ -48,22 +50,6 @@ class Direction:
     vector: npt.NDArray[np.float64]
     value: float
     lower_bound: float
-
-
-def gram_bytes(n_samples: int, dtype: str, n_grams: float) -> int:
-    """Return the bytes of so many Gram matrices and of the learner's copy of half of one."""
-    return int((n_grams + 0.5) * n_samples * n_samples * np.dtype(dtype).itemsize)
-
-
-def require_grams(n_samples: int, dtype: str, n_grams: int) -> None:
-    """Raise before any work if so many Gram matrices do not fit."""
-    require(
-        gram_bytes(n_samples, dtype, n_grams),
-        f"{n_grams} Gram-sized arrays of {n_samples} samples in {dtype} and the "
-        "learner's copy of half of one",
-        alternative="pass dtype='float32', fit fewer samples, raise memory_limit, or use "
-        "tkl-low-rank, which can do without (gram='blocks')",
-    )
 
 
 class SaddleOracle:
@@ -136,8 +122,9 @@ class SaddleOracle:
             "n_grams": self.n_grams,
         }
 
-    def constant_cost(self, K: FloatArray | None = None) -> float:
-        """Return the primal objective of the best constant predictor; K is not read."""
+    @cached_property
+    def constant_cost(self) -> float:
+        """The primal objective of the best constant predictor."""
         nothing, weight = np.zeros(self.targets.shape), self.problem.sample_weight
         errors = np.zeros(len(nothing))
         cost, _ = self.problem.learner.primal_at(

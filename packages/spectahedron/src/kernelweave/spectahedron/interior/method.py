@@ -16,7 +16,7 @@ from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.memory import require
 from scipy.linalg import LinAlgError
 
-from ..frank_wolfe import public_solution
+from ..algorithm import SaddleAlgorithm
 from ..saddle import Direction, FloatArray, SaddleOracle
 from .system import NewtonSystem
 from .variables import Array, Moves, Parts, Variables, start
@@ -53,7 +53,7 @@ class InteriorState:
     ended: bool = False
 
 
-class InteriorPoint:
+class InteriorPoint(SaddleAlgorithm):
     """``tkl-interior-point``: robust where factors and Frank-Wolfe crawl.
 
     One iteration forms a Gram matrix, two moment matrices, the matrices Φₖ of all samples and a
@@ -94,7 +94,6 @@ class InteriorPoint:
         self.parts = Parts.of(oracle.learner, oracle.targets, oracle.problem.sample_weight)
         S = np.eye(oracle.n_P) / oracle.n_P
         K = oracle.matrix_gram(S)
-        self._scale = oracle.constant_cost(K)
         at = start(self.parts, K, self._half_moment, oracle.n_P)
         return self._certified(at, K, 0.0, np.inf, 0)
 
@@ -174,25 +173,9 @@ class InteriorPoint:
         S = at.S / np.trace(at.S)
         return InteriorState(at, K, S, solution, direction, upper, lower, best_gap, idle, done)
 
-    def gap(self, state: InteriorState) -> tuple[float, float]:
-        """Return the proved bounds."""
-        return state.lower, state.upper
-
     def best(self, state: InteriorState) -> npt.NDArray[np.float64]:
         """Return P."""
         return self.oracle.shifted(state.S)
-
-    def solution(self, state: InteriorState) -> Any:
-        """Return the learner's point in public units."""
-        return public_solution(state.solution, self.oracle.scale)
-
-    def counts(self, state: InteriorState) -> dict[str, int]:
-        """Return Grams so far; no learner is solved."""
-        return self.oracle.counts()
-
-    def scale(self, state: InteriorState) -> float:
-        """Return what the best constant prediction costs."""
-        return self._scale
 
     def outcome(self, state: InteriorState) -> Status | None:
         """Stop where rounding ends the path."""

@@ -69,7 +69,7 @@ def test_blocks_certify_the_same_optimum(kind: str, dtype: str) -> None:
     with config_context(memory_limit=2 * int(1.5 * np.dtype(dtype).itemsize * 50**2)):
         monkey = pytest.MonkeyPatch()
         with monkey.context() as patch:
-            patch.setattr("kernelweave.spectahedron.storage.require", lambda *a, **k: None)
+            patch.setattr("kernelweave.spectahedron.gram_memory.require", lambda *a, **k: None)
             found = solve(case, "tkl-low-rank", tol=1e-4, gram="blocks", dtype=dtype)
     assert found.gap <= 1e-4
     assert found.history.counts["n_grams"][-1] == 0

@@ -1,15 +1,15 @@
-"""Whether a fit stores its Gram matrices, and what it says where they do not fit."""
+"""The memory of Gram matrices: what they need, whether a fit stores them, what it says if not."""
 
 from __future__ import annotations
 
 import warnings
 
+import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, Problem
 from kernelweave.kernels_core.memory import limit_bytes, require
 from kernelweave.qp_smo import UnstoredKernel
 
 from .checks import check_choice
-from .saddle import gram_bytes
 
 GRAMS = ("auto", "stored", "blocks")
 _GIB = 2.0**30
@@ -17,6 +17,22 @@ _N_GRAMS = 2
 _LEAST_BLOCK = 500
 # vectors of a sample in the passes that store nothing: features, factors, their copies
 _NUMBERS = 200
+
+
+def gram_bytes(n_samples: int, dtype: str, n_grams: float) -> int:
+    """Return the bytes of so many Gram matrices and of the learner's copy of half of one."""
+    return int((n_grams + 0.5) * n_samples * n_samples * np.dtype(dtype).itemsize)
+
+
+def require_grams(n_samples: int, dtype: str, n_grams: int) -> None:
+    """Raise before any work if so many Gram matrices do not fit."""
+    require(
+        gram_bytes(n_samples, dtype, n_grams),
+        f"{n_grams} Gram-sized arrays of {n_samples} samples in {dtype} and the "
+        "learner's copy of half of one",
+        alternative="pass dtype='float32', fit fewer samples, raise memory_limit, or use "
+        "tkl-low-rank, which can do without (gram='blocks')",
+    )
 
 
 def grams_are_stored(problem: Problem, dtype: str, gram: str) -> bool:
