@@ -63,6 +63,7 @@ def _escaped(text: str) -> str:
 def counts() -> str:
     """Return a sentence with the sizes of the matrix."""
     from estimator_faults import FAULTS
+    from functions import functions
     from solver_faults import SOLVERS
     from solvers import solvers
     from subjects import algorithm_subjects, estimators
@@ -70,13 +71,16 @@ def counts() -> str:
     def cells(subjects: list[Any], faults: list[Any]) -> int:
         return sum(subject.takes(fault) for subject in subjects for fault in faults)
 
-    public, generic, functions = estimators(), algorithm_subjects(), solvers()
-    found = [cells(public, FAULTS), cells(generic, FAULTS), cells(functions, SOLVERS)]
+    public, generic, on_grams = estimators(), algorithm_subjects(), solvers()
+    found = [cells(public, FAULTS), cells(generic, FAULTS), cells(on_grams, SOLVERS)]
+    found.append(sum(len(list(each.faults())) for each in functions()))
     return (
         f"{len(FAULTS)} faults of samples, weights and parameters meet {len(public)} estimators "
         f"({found[0]} cells) and the generic estimators with {len(generic)} pairs of algorithm and "
-        f"task ({found[1]} cells); {len(SOLVERS)} faults of Gram matrices meet {len(functions)} "
-        f"solvers ({found[2]} cells). Together {sum(found)} cells."
+        f"task ({found[1]} cells); {len(SOLVERS)} faults of Gram matrices meet {len(on_grams)} "
+        f"functions on them ({found[2]} cells), and each argument of {len(functions())} functions "
+        f"on vectors, matrices and numbers is wrong in turn ({found[3]} cells). Together "
+        f"{sum(found)} cells."
     )
 
 

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 from expectations import SAME, WORKS, Case, Faults, either, error
-from sample_faults import SAMPLES, N
+from sample_faults import SAMPLES
+from sound_cases import N
 
 FAULTS = Faults(SAMPLES)
 add = FAULTS.add
@@ -78,6 +79,20 @@ def _(case: Case) -> None:
     case.weight = np.ones(N, dtype=np.int64)
 
 
+@add("weights", SAME, "weight")
+def _(case: Case) -> None:
+    """a list of weights of one."""
+    case.weight = [1] * N
+
+
+@add("weights", SAME, "weight")
+def _(case: Case) -> None:
+    """weights of one as a pandas series with another index."""
+    import pandas as pd
+
+    case.weight = pd.Series(np.ones(N), index=np.arange(N)[::-1])
+
+
 @add("weights", either("overflow|large|weight|C "), "weight")
 def _(case: Case) -> None:
     """one weight of 1e300."""
@@ -107,6 +122,9 @@ FAULTS.values("tol", error("tol"), -1.0, math.nan, math.inf)
 FAULTS.values("tol", error("tol", "ValueError", "TypeError"), "tight")
 FAULTS.values("tol", WORKS, 0.0)
 FAULTS.values("max_iter", error("max_iter"), -1, 2.5)
+FAULTS.values("max_iter", error("max_iter", "ValueError", "TypeError"), "many", None)
+FAULTS.values("max_iter", either("max_iter"), 0)
+FAULTS.values("max_iter", WORKS, 1)
 FAULTS.values("max_time", error("max_time"), 0, -1.0, math.nan)
 FAULTS.values("max_time", WORKS, 1e-9)
 FAULTS.values("memory_limit", error("memory_limit|GiB", "ValueError", "MemoryBudgetError"), -1)
@@ -138,6 +156,33 @@ def _(case: Case) -> None:
 def _(case: Case) -> None:
     """one feature too many to predict."""
     case.X_new = np.column_stack([case.X_new, case.X_new[:, 0]])
+
+
+@add("prediction", error("1 feature"))
+def _(case: Case) -> None:
+    """one feature too few to predict."""
+    case.X_new = case.X_new[:, :1]
+
+
+@add("prediction", error("feature names"))
+def _(case: Case) -> None:
+    """another order of the features to predict."""
+    import pandas as pd
+
+    case.X = pd.DataFrame(case.X, columns=["a", "b"])
+    case.X_new = pd.DataFrame(case.X_new[:, ::-1], columns=["b", "a"])
+
+
+@add("prediction", error("could not convert"))
+def _(case: Case) -> None:
+    """words to predict."""
+    case.X_new = np.array([["a", "b"]])
+
+
+@add("prediction", SAME)
+def _(case: Case) -> None:
+    """float32 in Fortran order to predict."""
+    case.X_new = np.asfortranarray(case.X_new.astype(np.float32))
 
 
 @add("prediction", error("NaN"))
@@ -193,6 +238,42 @@ def precompute(case: Case) -> None:
 def _(case: Case) -> None:
     """precomputed Gram matrices."""
     precompute(case)
+
+
+@add("grams", WORKS, "grams")
+def _(case: Case) -> None:
+    """precomputed Gram matrices, transposed views that are read-only."""
+    precompute(case)
+    case.X = np.asfortranarray(case.X).transpose(0, 2, 1)
+    case.X.setflags(write=False)
+
+
+@add("grams", WORKS, "grams")
+def _(case: Case) -> None:
+    """precomputed Gram matrices in float32."""
+    precompute(case)
+    case.X, case.X_new = case.X.astype(np.float32), case.X_new.astype(np.float32)
+
+
+@add("grams", WORKS, "grams")
+def _(case: Case) -> None:
+    """precomputed Gram matrices as a list."""
+    precompute(case)
+    case.X, case.X_new = list(case.X), list(case.X_new)
+
+
+@add("grams", error("finite|NaN"), "grams")
+def _(case: Case) -> None:
+    """a NaN in a cross-Gram matrix to predict."""
+    precompute(case)
+    case.X_new[0, 0, 0] = np.nan
+
+
+@add("grams", error("kernels|shape"), "grams")
+def _(case: Case) -> None:
+    """one cross-Gram matrix too few to predict."""
+    precompute(case)
+    case.X_new = case.X_new[:1]
 
 
 @add("grams", error("finite|NaN"), "grams")

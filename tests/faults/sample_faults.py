@@ -1,35 +1,17 @@
-"""The faults of the samples: values, shapes, kinds, degenerate content, containers."""
+"""The faults of the samples: values, shapes, degenerate content, containers."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import scipy.sparse
 from expectations import SAME, WORKS, Case, Faults, either, error
+from kind_faults import KINDS
+from sound_cases import N
 
-SAMPLES = Faults()
+SAMPLES = Faults(KINDS)
 add = SAMPLES.add
-N = 20
-
-
-def sound(task: str) -> Case:
-    """Return a sound case: N points in the plane on a grid of eighths, overlapping classes.
-
-    Eighths are exact in float32, so that a change of the type changes nothing else.
-    """
-    rng = np.random.default_rng(7)
-    X = np.round(8 * rng.uniform(-1, 1, (N, 2))) / 8
-    value = np.sin(3 * X[:, 0]) + X[:, 1] + 0.2 * rng.standard_normal(N)
-    if task == "classification":
-        y: Any = np.where(value > np.median(value), 1, -1)
-    else:
-        y = np.round(64 * value) / 64
-    return Case(task, X, y, X[:6] + 0.0625)
-
-
 # values in X and y
 
 
@@ -155,6 +137,18 @@ def _(case: Case) -> None:
     case.X, case.y = case.X[at], case.y[at]
 
 
+@add("shapes", either("n_folds|folds|n_splits|sample"), "y", task="regression")
+def _(case: Case) -> None:
+    """two samples, regressed."""
+    case.X, case.y = case.X[:2], case.y[:2]
+
+
+@add("shapes", WORKS)
+def _(case: Case) -> None:
+    """one feature."""
+    case.X, case.X_new = case.X[:, :1], case.X_new[:, :1]
+
+
 @add("shapes", error("Expected 2D"))
 def _(case: Case) -> None:
     """X with one dimension."""
@@ -196,96 +190,10 @@ def _(case: Case) -> None:
     case.y = np.column_stack([case.y, case.y])
 
 
-@add("kinds", error("could not convert"))
+@add("shapes", either("1d array|multioutput|multi-output|not supported"), "y", task="regression")
 def _(case: Case) -> None:
-    """words in X."""
-    case.X = np.array([["a", "b"]] * N)
-
-
-@add("kinds", error("could not convert"))
-def _(case: Case) -> None:
-    """objects in X, one of them a word."""
-    case.X = case.X.astype(object)
-    case.X[0, 0] = "a"
-
-
-@add("kinds", SAME)
-def _(case: Case) -> None:
-    """objects in X, all of them numbers."""
-    case.X = case.X.astype(object)
-
-
-@add("kinds", error("could not convert"))
-def _(case: Case) -> None:
-    """a category of words in X."""
-    import pandas as pd
-
-    words = pd.Series(["a", "b"] * (N // 2), dtype="category")
-    case.X = pd.DataFrame({"number": case.X[:, 0], "word": words})
-
-
-@add("kinds", WORKS)
-def _(case: Case) -> None:
-    """a boolean X."""
-    rng = np.random.default_rng(0)
-    case.X = rng.random((N, 2)) < 0.5
-    case.X[:4] = [[0, 0], [0, 1], [1, 0], [1, 1]]
-    case.X_new = case.X[:6]
-
-
-@add("kinds", error("[Ss]parse|dense", "TypeError", "ValueError"))
-def _(case: Case) -> None:
-    """a sparse X."""
-    case.X = scipy.sparse.csr_matrix(case.X)
-
-
-@add("kinds", error("[Ss]parse|dense", "TypeError", "ValueError"))
-def _(case: Case) -> None:
-    """a sparse array to predict."""
-    case.X_new = scipy.sparse.csr_array(case.X_new)
-
-
-@add("kinds", error("[Cc]omplex"))
-def _(case: Case) -> None:
-    """a complex X."""
-    case.X = case.X + 1j
-
-
-@add("kinds", WORKS, "y", task="classification")
-def _(case: Case) -> None:
-    """words as labels."""
-    case.y = np.where(case.y == 1, "good", "bad")
-
-
-@add("kinds", WORKS, "y", task="classification")
-def _(case: Case) -> None:
-    """boolean labels."""
-    case.y = case.y == 1
-
-
-@add("kinds", WORKS, "y", task="classification")
-def _(case: Case) -> None:
-    """labels as a category."""
-    import pandas as pd
-
-    case.y = pd.Series(np.where(case.y == 1, "good", "bad"), dtype="category")
-
-
-@add("kinds", WORKS, "y", task="classification")
-def _(case: Case) -> None:
-    """labels as objects."""
-    case.y = np.where(case.y == 1, "good", "bad").astype(object)
-
-
-@add(
-    "kinds",
-    error("could not convert|Unknown label|unknown", "ValueError", "TypeError"),
-    "y",
-    task="regression",
-)
-def _(case: Case) -> None:
-    """words as targets."""
-    case.y = np.array(["a"] * N)
+    """two columns of targets."""
+    case.y = np.column_stack([case.y, -case.y])
 
 
 # content that degenerates
@@ -422,6 +330,14 @@ def _(case: Case) -> None:
 def _(case: Case) -> None:
     """lists."""
     case.X, case.y, case.X_new = case.X.tolist(), case.y.tolist(), case.X_new.tolist()
+
+
+@add("layouts", SAME, "y")
+def _(case: Case) -> None:
+    """y as every second entry of a larger array."""
+    large = np.zeros(2 * N, dtype=case.y.dtype)
+    large[::2] = case.y
+    case.y = large[::2]
 
 
 @add("layouts", SAME)

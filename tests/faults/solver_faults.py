@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import tempfile
+from pathlib import Path
 
 import numpy as np
 from expectations import SAME, WORKS, Case, Faults, either, error
-from sample_faults import N, sound
+from sound_cases import N, sound
 
 SOLVERS = Faults()
 add = SOLVERS.add
@@ -22,25 +24,25 @@ def sound_grams(task: str) -> Case:
     return case
 
 
-@add("grams", error("finite|NaN"), "check")
+@add("grams", error("finite|NaN"))
 def _(case: Case) -> None:
     """a NaN in a Gram matrix."""
     case.X[0, 1, 2] = np.nan
 
 
-@add("grams", error("finite|infinity"), "check")
+@add("grams", error("finite|infinity"))
 def _(case: Case) -> None:
     """an infinity in a Gram matrix."""
     case.X[0, 1, 2] = case.X[0, 2, 1] = np.inf
 
 
-@add("grams", error("square|shape"), "check")
+@add("grams", error("square|shape"))
 def _(case: Case) -> None:
     """Gram matrices that are not square."""
     case.X = case.X[:, :, :-1]
 
 
-@add("grams", error("symmetric"), "check")
+@add("grams", error("symmetric"))
 def _(case: Case) -> None:
     """an asymmetric Gram matrix."""
     case.X[0, 0, 1] += 1.0
@@ -52,79 +54,154 @@ def _(case: Case) -> None:
     case.X[1] = np.diag(np.linspace(-1.0, 1.0, N))
 
 
-@add("grams", WORKS, "check")
+@add("grams", either("semidefinite|eigenvalue", "ValueError", "NotPSDError"))
+def _(case: Case) -> None:
+    """an indefinite Gram matrix, first in the stack."""
+    case.X[0] = np.diag(np.linspace(-1.0, 1.0, N))
+
+
+@add("grams", error("shape|square"))
+def _(case: Case) -> None:
+    """one row of a Gram matrix."""
+    case.X = case.X[:, 0]
+
+
+@add("grams", error("shape|grams|kernels"), "stack")
+def _(case: Case) -> None:
+    """an empty stack of Gram matrices."""
+    case.X = case.X[:0]
+
+
+@add("grams", error("class|sample"), "y", task="classification")
+def _(case: Case) -> None:
+    """one sample, classified."""
+    case.X, case.y = case.X[:, :1, :1], case.y[:1]
+
+
+@add("grams", either("sample"), task="regression")
+def _(case: Case) -> None:
+    """one sample, regressed."""
+    case.X, case.y = case.X[:, :1, :1], case.y[:1]
+
+
+@add("grams", WORKS, "y")
+def _(case: Case) -> None:
+    """every sample twice, with conflicting labels."""
+    case.X = np.repeat(np.repeat(case.X, 2, axis=1), 2, axis=2)
+    case.y = np.repeat(case.y, 2)
+    case.y[1::2] *= -1
+
+
+@add("grams", WORKS)
 def _(case: Case) -> None:
     """Gram matrices of rank one."""
     case.X[:] = 1.0
 
 
-@add("grams", either("zero|trace|scale"), "check")
+@add("grams", either("zero|trace|scale"))
 def _(case: Case) -> None:
     """Gram matrices of zeros."""
     case.X[:] = 0.0
 
 
-@add("grams", error("no samples|empty|shape|sample"), "check")
+@add("grams", error("no samples|empty|shape|sample"))
 def _(case: Case) -> None:
     """Gram matrices of no sample."""
     case.X, case.y = case.X[:, :0, :0], case.y[:0]
 
 
-@add("grams", error("real numbers|dtype|convert"), "check")
+@add("grams", error("real numbers|dtype|convert"))
 def _(case: Case) -> None:
     """Gram matrices of words."""
     case.X = np.full((2, N, N), "a")
 
 
-@add("grams", error("[Cc]omplex|real numbers|dtype"), "check")
+@add("grams", error("[Cc]omplex|real numbers|dtype"))
 def _(case: Case) -> None:
     """complex Gram matrices."""
     case.X = case.X + 0j
 
 
-@add("grams", either(RANGE), "check")
+@add("grams", either(RANGE))
 def _(case: Case) -> None:
     """Gram matrices times 1e200."""
     case.X = 1e200 * case.X
 
 
-@add("grams", either(RANGE), "check")
+@add("grams", either(RANGE))
 def _(case: Case) -> None:
     """Gram matrices times 1e-200."""
     case.X = 1e-200 * case.X
 
 
-@add("layouts", WORKS, "check")
+@add("layouts", WORKS)
 def _(case: Case) -> None:
     """Gram matrices in float32."""
     case.X = case.X.astype(np.float32)
 
 
-@add("layouts", WORKS, "check")
+@add("layouts", WORKS)
 def _(case: Case) -> None:
     """Gram matrices of integers."""
     case.X = np.stack([2 * np.eye(N, dtype=np.int64), np.ones((N, N), dtype=np.int64)])
 
 
-@add("layouts", SAME, "check")
+@add("layouts", SAME)
 def _(case: Case) -> None:
     """Gram matrices in Fortran order."""
     case.X = np.stack([np.asfortranarray(K) for K in case.X]).transpose(0, 2, 1)
 
 
-@add("layouts", SAME, "check")
+@add("layouts", SAME)
 def _(case: Case) -> None:
     """Gram matrices that are read-only."""
     case.X.setflags(write=False)
     case.y.setflags(write=False)
 
 
-@add("layouts", SAME, "check")
+@add("layouts", SAME)
 def _(case: Case) -> None:
     """every second entry of larger Gram matrices."""
     large = np.full((2, 2 * N, 2 * N), np.nan)
     large[:, ::2, ::2] = case.X
     case.X = large[:, ::2, ::2]
+
+
+@add("layouts", SAME)
+def _(case: Case) -> None:
+    """memory-mapped Gram matrices."""
+    case.scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    path = Path(case.scratch.name) / "grams.npy"
+    np.save(path, case.X)
+    case.X = np.load(path, mmap_mode="r")
+
+
+@add("layouts", SAME)
+def _(case: Case) -> None:
+    """Gram matrices and y as lists."""
+    case.X, case.y = case.X.tolist(), case.y.tolist()
+
+
+@add("layouts", SAME, "y")
+def _(case: Case) -> None:
+    """y as a pandas series with another index."""
+    import pandas as pd
+
+    case.y = pd.Series(case.y, index=np.arange(N)[::-1])
+
+
+@add("layouts", SAME, "y")
+def _(case: Case) -> None:
+    """y as every second entry of a larger array."""
+    large = np.full(2 * N, np.nan)
+    large[::2] = case.y
+    case.y = large[::2]
+
+
+@add("layouts", SAME, "y")
+def _(case: Case) -> None:
+    """y in float32."""
+    case.y = case.y.astype(np.float32)
 
 
 @add("targets", error("finite|NaN"), "y")
@@ -183,6 +260,38 @@ def _(case: Case) -> None:
     case.weight[1] = np.nan
 
 
+@add("weights", error("sample_weight"), "weight")
+def _(case: Case) -> None:
+    """an infinity among the weights."""
+    case.weight = np.ones(N)
+    case.weight[1] = np.inf
+
+
+@add("weights", error("sample_weight"), "weight")
+def _(case: Case) -> None:
+    """weights as a matrix."""
+    case.weight = np.ones((N, 2))
+
+
+@add("weights", error("sample_weight"), "weight")
+def _(case: Case) -> None:
+    """words as weights."""
+    case.weight = np.array(["a"] * N)
+
+
+@add("weights", SAME, "weight")
+def _(case: Case) -> None:
+    """a list of weights of one."""
+    case.weight = [1] * N
+
+
+@add("weights", either("weight|overflow|large"), "weight")
+def _(case: Case) -> None:
+    """one weight of 1e300."""
+    case.weight = np.ones(N)
+    case.weight[1] = 1e300
+
+
 @add("weights", error("sample_weight|weight 0|class"), "weight")
 def _(case: Case) -> None:
     """all weights zero."""
@@ -204,9 +313,20 @@ def _(case: Case) -> None:
 
 SOLVERS.values("C", error(r"\bC\b"), 0.0, -1.0, math.nan, math.inf, "much")
 SOLVERS.values("C", either(r"\bC\b"), 1e300, 1e-300)
-SOLVERS.values("lam", error("lam"), -1.0, math.nan, math.inf)
+SOLVERS.values("lam", error("lam|ridge"), -1.0, math.nan, math.inf)
+SOLVERS.values("lam", error("lam|ridge", "ValueError", "TypeError"), "much")
+SOLVERS.values("lam", either("lam|ridge"), 1e300, 1e-300)
 SOLVERS.values("k0", error("k0"), 0, -1, 1.5)
 SOLVERS.values("epsilon", error("epsilon"), -1.0, math.nan)
 SOLVERS.values("tol", error("tol"), -1.0, math.nan)
+SOLVERS.values("tol", either("tol"), 0.0, math.inf)
+SOLVERS.values("max_iter", error("max_iter"), 0, -1, 2.5)
+SOLVERS.values("max_iter", WORKS, 1)
+SOLVERS.values("n_folds", error("n_folds"), 1, 0, -1, 2.5)
+SOLVERS.values("method", error("method"), "no-such")
+SOLVERS.values("relaxation", error("relaxation"), "no-such")
+SOLVERS.values("backend", error("backend"), "no-such")
+SOLVERS.values("random_state", error("random_state|[Ss]eed"), "seed", -1)
+SOLVERS.values("random_state", WORKS, 0, np.int64(3))
 SOLVERS.values("max_time", error("max_time"), -1.0, math.nan)
 SOLVERS.values("max_time", WORKS, 1e-9)

@@ -13,7 +13,11 @@ from expectations import Case, Fault
 
 @dataclass(frozen=True)
 class Solver:
-    """A public function, its fixed arguments, and what comes out of it."""
+    """A public function, its fixed arguments, and what comes out of it.
+
+    ``single`` says that it takes one Gram matrix, ``psd`` that it refuses every indefinite one,
+    ``targets`` that it takes y after the matrices.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -22,14 +26,15 @@ class Solver:
     values: Callable[[Any], Any]
     single: bool = False
     psd: bool = False
+    targets: bool = True
 
     @property
     def abilities(self) -> set[str]:
         """What a fault may need."""
         known = set(inspect.signature(self.function).parameters)
-        found = known | {"y"}
-        found |= {"weight"} if "sample_weight" in known else set()
-        return found | ({"psd"} if self.psd else set())
+        given = {"y": self.targets, "weight": "sample_weight" in known}
+        given |= {"psd": self.psd, "stack": not self.single}
+        return known - {"y"} | {name for name, it in given.items() if it}
 
     def takes(self, fault: Fault) -> bool:
         """Whether the fault can be done to it."""
@@ -40,7 +45,7 @@ class Solver:
         weight = {} if case.weight is None else {"sample_weight": case.weight}
         K = case.X[0] if self.single else case.X
         settings = {**self.fixed, **case.params}
-        return self.values(self.function(K, case.y, **settings, **weight))
+        return self.values(self.function(K, *[case.y] * self.targets, **settings, **weight))
 
 
 def _dual(solution: Any) -> Any:
@@ -61,12 +66,25 @@ def _path(path: Any) -> Any:
     return np.stack([point.weights for point in path.points]) if path.points else ()
 
 
+def _numbers(values: Any) -> Any:
+    return values if isinstance(values, tuple) else (values,)
+
+
+def _size(model: Any) -> Any:
+    return (model.problem.size_metrics.num_scalar_variables,)
+
+
 def solvers() -> list[Solver]:
-    """Return the solvers whose packages are installed."""
+    """Return the solvers of all packages."""
+    return [*_of_packages(), *_of_plugins(), *_of_matrix_equations()]
+
+
+def _of_packages() -> list[Solver]:
     from kernelweave import mkl_sparse, qp_smo, relaxations
 
     quick = {"C": 1.0, "tol": 1e-2}
     sparse = {**quick, "lam": 0.5, "k0": 1}
+    stated = {"C": 1.0, "lam": 0.5, "k0": 1}
     path = {"Cs": (1.0,), "lams": (0.5,), "k0s": (1,)}
     cl, re = "classification", "regression"
     return [
@@ -76,19 +94,63 @@ def solvers() -> list[Solver]:
         Solver("solve_kernel_weights", qp_smo.solve_kernel_weights, cl, quick, _weights, psd=True),
         Solver("lower_bound", relaxations.lower_bound, cl, sparse, _bound, psd=True),
         Solver("solve_global", relaxations.solve_global, cl, sparse, _weights, psd=True),
+        Solver("misdp", relaxations.misdp, cl, stated, _size, psd=True),
         Solver("sparse_mkl_path", mkl_sparse.sparse_mkl_path, cl, path, _path, psd=True),
     ]
 
 
-# Functions that take Gram matrices as they are: the solvers above, or the estimators, check them.
-INNER = {
-    *("alignment_weights", "centered_products", "easymkl_weights", "margin_distribution"),
-    *("single_kernel_accuracies", "ridge_gradient", "ridge_hessian", "ridge_objective"),
-    *("misdp", "closed_form_output_kernel", "rademacher_average", "rademacher_bound"),
-    *("solve_sylvester", "solve_sylvester_cg", "solve_sylvester_cholesky"),
-    *("solve_sylvester_columns", "solve_sylvester_eigen", "solve_sylvester_low_rank"),
-    "choose_method",
-}
+def _of_plugins() -> list[Solver]:
+    from kernelweave import baselines, qp_smo, ridge_mkl
+
+    cl, re = "classification", "regression"
+    learner, at = {"learner": qp_smo.SVC(1.0)}, {"mu": np.ones(2), "lam": 1.0}
+    accuracies, margin = baselines.single_kernel_accuracies, baselines.margin_distribution
+    ridge = (ridge_mkl.ridge_objective, ridge_mkl.ridge_gradient, ridge_mkl.ridge_hessian)
+    return [
+        Solver("centered_products", baselines.centered_products, re, {}, _numbers),
+        Solver("alignment_weights", baselines.alignment_weights, re, {}, _numbers),
+        Solver("easymkl_weights", baselines.easymkl_weights, cl, {}, _numbers, psd=True),
+        Solver("margin_distribution", margin, cl, {"lam": 0.1}, _numbers, single=True),
+        Solver("single_kernel_accuracies", accuracies, cl, learner, _numbers, psd=True),
+        *(Solver(each.__name__, each, re, at, _numbers) for each in ridge),
+    ]
+
+
+def _of_matrix_equations() -> list[Solver]:
+    from kernelweave import vv_rkhs
+
+    quick = {"p": 1.0, "lam": 1.0}
+    drawn = {**quick, "output_kernel": np.eye(2), "n_draws": 5, "random_state": 0}
+    bound, average = vv_rkhs.rademacher_bound, vv_rkhs.rademacher_average
+    equations = [
+        getattr(vv_rkhs, f"solve_sylvester{name}")
+        for name in ("", "_cg", "_cholesky", "_columns", "_eigen")
+    ]
+    return [
+        *(_sylvester(each) for each in equations),
+        Solver(
+            "rademacher_bound",
+            bound,
+            "regression",
+            {**quick, "tau": 1.0},
+            _numbers,
+            False,
+            True,
+            False,
+        ),
+        Solver("rademacher_average", average, "regression", drawn, _numbers, False, True, False),
+    ]
+
+
+def _sylvester(function: Callable[..., Any]) -> Solver:
+    """Return K C + λC = y, one output, as a solver."""
+
+    def solve(K: Any, y: Any, *, lam: float = 1.0) -> Any:
+        return function(np.asarray(K), np.eye(1), np.asarray(y)[:, None], lam).C
+
+    return Solver(function.__name__, solve, "regression", {}, _numbers, single=True)
+
+
 # Public functions that solve nothing on Gram matrices, and where their arguments are tested.
 ELSEWHERE = {
     "settings and the registry, in the tests of kernels-core": {
@@ -97,18 +159,8 @@ ELSEWHERE = {
         *("get_config", "plugins", "register_plugin", "relative_gap", "solve", "tables", "watch"),
     },
     "they fit estimators, which are in the matrix": {"cross_validate_path", "certify", "lasso_var"},
-    "projections and steps of one vector or matrix, in the tests of their packages": {
-        *("project_sparse_simplex", "project_simplex", "project_spectahedron", "sparse_sdp"),
-        *("project_lq_ball", "update_weights", "average_weights", "proportional_weights"),
-    },
-    "numbers and series, in the tests of their packages": {
-        *("margin_bound", "lagged_samples", "lorenz96", "score_graph", "low_rank_factor"),
-        "random_fourier_factor",
-    },
     "pictures and files, in the tests of their packages": {
         *("plot_weights", "plot_output_kernel"),
         *("load_model", "save_model", "read_table"),
     },
 }
-# Functions that take no samples.
-OTHER_ARGUMENTS = {"K", "kernels", "grams", "Z"}

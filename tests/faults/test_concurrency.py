@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelweave.kernels_core.compiled import unsealed
-from sample_faults import sound
+from sound_cases import sound
 from subjects import Subject, estimators
 
 LIGHT = ("SimpleMKLClassifier", "SparseMKLClassifier", "TessellatedKernelClassifier")

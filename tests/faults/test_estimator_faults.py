@@ -10,7 +10,7 @@ import pytest
 from cells import judge
 from estimator_faults import FAULTS
 from expectations import Fault
-from sample_faults import sound
+from sound_cases import sound
 from subjects import Subject, algorithm_subjects, estimators
 
 FEW = ("a NaN in X", "no sample", "X times 1e200", "C = 1e+300", "conflicting", "read-only")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelweave.kernels_core import MemoryBudgetError, Progress, SolveInterrupted, watch
-from sample_faults import N, sound
+from sound_cases import N, sound
 from subjects import Subject, algorithm_subjects, estimators
 
 QUICKEST = ("SimpleMKLClassifier", "SparseMKLClassifier", "TessellatedKernelClassifier")
@@ -191,7 +191,7 @@ def test_peak_memory_stays_below_the_limit(subject: Subject) -> None:
         import numpy as np
         sys.path[:0] = {sys.path[:8]!r}
         from subjects import estimators
-        from sample_faults import sound
+        from sound_cases import sound
         warnings.simplefilter("ignore")
 
         def peak():

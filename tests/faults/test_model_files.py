@@ -20,11 +20,11 @@ from kernelweave.spectahedron import TessellatedKernelClassifier
 from kernelweave.workbench import Model, load_model, save_model
 from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.models import Header
-from sample_faults import sound
 from sklearn.compose import ColumnTransformer
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
+from sound_cases import sound
 from subjects import Subject, algorithm_subjects, estimators
 
 MANY, FORGED = 10_000, 300

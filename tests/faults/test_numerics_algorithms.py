@@ -28,7 +28,7 @@ from kernelweave.kernels_core import (
 )
 from kernelweave.kernels_core.testing.problems import small_problems
 from kernelweave.qp_smo import solve_svc, solve_svr
-from sample_faults import sound
+from sound_cases import sound
 from subjects import Subject, algorithm_subjects
 
 SETTINGS: dict[str, Any] = {"tol": 1e-3, "max_iter": 12, "random_state": 0}

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from cells import judge
 from expectations import Fault
+from functions import functions
 from solver_faults import SOLVERS, sound_grams
-from solvers import ELSEWHERE, INNER, OTHER_ARGUMENTS, Solver, solvers
+from solvers import ELSEWHERE, Solver, solvers
 from subjects import public_names
 
 
@@ -40,28 +41,20 @@ def test_solver(solver: Solver, fault: Fault, record_property: Any) -> None:
 
 
 def test_every_public_function_has_its_place() -> None:
-    """A new one is a solver of the matrix, an inner part of one, or tested where we say."""
-    functions = {
-        name
+    """A new one gets cells, or is tested where we say; two packages may use one name."""
+    public = {
+        (module.rpartition(".")[2], name): it
         for module, name, it in public_names()
-        if module.startswith("kernelweave.") and inspect.isfunction(it)
+        if inspect.isfunction(it) and it.__module__.startswith(module)
     }
-    places = [{solver.name for solver in solvers()}, INNER, *ELSEWHERE.values()]
-    assert functions - set().union(*places) == set()
-    assert sum(map(len, places)) == len(set().union(*places))
-
-
-def test_every_function_on_gram_matrices_is_known() -> None:
-    """A new public function that takes Gram matrices is put in one list or the other."""
-    known = {solver.name for solver in solvers()} | INNER
-    functions = {
-        name: it
-        for module, name, it in public_names()
-        if module.startswith("kernelweave.") and inspect.isfunction(it)
+    seen = {each.name for each in solvers()}
+    others = {each.name for each in functions()}
+    elsewhere = set().union(*ELSEWHERE.values())
+    places = {
+        (package, name): [name in seen, f"{package}.{name}" in others, name in elsewhere]
+        for package, name in public
+        if not name.startswith("kernelweave_register")
     }
-    unknown = {
-        name
-        for name, it in functions.items()
-        if OTHER_ARGUMENTS & set(inspect.signature(it).parameters) and name not in known
-    }
-    assert unknown == set()
+    assert [place for place, found in places.items() if sum(found) == 0] == []
+    assert not seen & elsewhere
+    assert len(places) > 60

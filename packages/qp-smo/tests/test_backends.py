@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from kernelweave.kernels_core import NotPSDError
 from kernelweave.kernels_core.config import config_context
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning, MemoryBudgetError
 from kernelweave.qp_smo import (
@@ -134,9 +135,12 @@ def test_auto_respects_a_small_max_iter():
 def test_an_indefinite_kernel_does_not_break_the_interior_point():
     X, y = two_classes(n=40)
     K = np.tanh(X @ X.T - 1.0)
+    with pytest.raises(NotPSDError, match="rows 3 and 35"):
+        solve_svc(K, y, C=10.0)
+    settings = {"backend": "interior-point", "max_iter": 200, "check": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        solution = solve_svc(K, y, C=10.0, backend="interior-point", max_iter=200)
+        solution = solve_svc(K, y, C=10.0, **settings)
     assert np.linalg.eigvalsh(K)[0] < -1.0
     u = solution.dual_coef
     assert solution.lower_bound <= np.abs(u).sum() - 0.5 * u @ K @ u + 1e-12

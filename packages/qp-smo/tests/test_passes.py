@@ -101,11 +101,21 @@ def test_scan_matches_numpy(n):
     rng = np.random.default_rng(n)
     K = rng.normal(size=(n, n))
     K.flags.writeable = False
-    largest, skew, finite = _njit_gram.scan_gram(K)
+    largest, skew, finite, _ = _njit_gram.scan_gram(K, np.ones(n))
     upper = np.abs(np.triu(K)).max()
     assert upper <= largest <= np.abs(K).max()
     assert skew == np.abs(K - K.T).max()
     assert finite
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+def test_scan_compares_with_the_diagonal(n):
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(n, n))
+    K, reach = A + A.T, np.abs(rng.normal(size=n)) + 0.5
+    needed = reach * np.sqrt((np.abs(K) / np.outer(reach, reach)).max())
+    assert _njit_gram.scan_gram(K, needed * (1.0 + 1e-12))[3]
+    assert not _njit_gram.scan_gram(K, needed * (1.0 - 1e-12))[3]
 
 
 def test_sub_gram():

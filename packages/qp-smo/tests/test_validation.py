@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernelweave.kernels_core import NotPSDError
 from kernelweave.qp_smo import SVC, SVR, solve_squared_hinge_svc, solve_svc, solve_svr
 from kernelweave.qp_smo.validation import as_kernel
 from svm_problems import rbf, two_classes
@@ -31,6 +32,23 @@ def test_asymmetry_is_refused_wherever_it_is(n, corner):
     bad[corner] += 1e-3
     with pytest.raises(ValueError, match="symmetric"):
         solve_svc(bad, y, C=1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [20, 131])
+def test_two_rows_that_show_a_negative_eigenvalue_are_named(n, dtype):
+    X, y = two_classes(n=n)
+    bad = rbf(X, 0.5).astype(dtype)
+    bad[2, 7] = bad[7, 2] = 1.001
+    with pytest.raises(NotPSDError, match="rows 2 and 7"):
+        solve_svc(bad, y, C=1.0)
+    bad = rbf(X, 0.5).astype(dtype)
+    bad[3, 3] = -1e-3
+    with pytest.raises(NotPSDError, match=r"rows [0-9]+ and [0-9]+"):
+        solve_svr(bad, y, C=1.0, epsilon=0.1)
+    # equal points: entries as large as their diagonal, which is no negative eigenvalue
+    same = np.repeat(X[: n // 2], 2, axis=0)
+    solve_svc((same @ same.T).astype(dtype), y[: len(same)], C=1.0)
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,10 @@ def test_projection_is_idempotent_and_in_the_set() -> None:
 @pytest.mark.parametrize(
     ("P", "trace", "message"),
     [
-        (np.zeros((2, 3)), 1.0, "finite square"),
-        (np.full((2, 2), np.nan), 1.0, "finite square"),
-        (np.eye(2), 0.0, "total must be > 0"),
-        (np.eye(2), np.nan, "total must be > 0"),
+        (np.zeros((2, 3)), 1.0, "P must be a square"),
+        (np.full((2, 2), np.nan), 1.0, "P must be finite"),
+        (np.eye(2), 0.0, "trace must be a finite number > 0"),
+        (np.eye(2), np.nan, "trace must be a finite number > 0"),
     ],
 )
 def test_senseless_input_is_refused(P: np.ndarray, trace: float, message: str) -> None:

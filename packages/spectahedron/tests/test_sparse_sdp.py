@@ -53,7 +53,7 @@ def test_positive_gradient_goes_to_zero() -> None:
     [
         (np.eye(3), 2.0, "start must be positive semidefinite of trace"),
         (-np.eye(3), 2.0, "start must be positive semidefinite"),
-        (np.ones(3), 2.0, "square"),
+        (np.ones(3), 2.0, "start must be an array with 2 axes"),
         (np.eye(3), 0.0, "trace must be"),
     ],
 )

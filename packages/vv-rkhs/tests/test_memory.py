@@ -134,5 +134,5 @@ def test_bad_grids_are_refused(gamma: float, n_widths: int) -> None:
 
 
 def test_bad_tolerance_is_refused() -> None:
-    with pytest.raises(ValueError, match="tol must lie"):
+    with pytest.raises(ValueError, match="tol must be a finite number > 0 and < 1"):
         low_rank_factor(Linear(), np.ones((2, 1)), tol=0.0)

@@ -189,6 +189,17 @@ def test_refusals(rule: Any, said: str) -> None:
         rule.validate()
 
 
+@pytest.mark.parametrize("method", ["qp", "closed-form"])
+@pytest.mark.parametrize("weight", [None, np.arange(1.0, 21.0)])
+def test_constant_targets_align_with_no_kernel(method: str, weight: np.ndarray | None) -> None:
+    """Their centred kernel is 0, and what rounding leaves of it is no alignment."""
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    grams = np.stack([X @ X.T, np.exp(X @ X.T), 1e-8 * np.eye(20)])
+    with pytest.warns(KernelWeaveWarning, match="no kernel is aligned"):
+        found = alignment_weights(grams, np.full(20, 3.0), method=method, sample_weight=weight)
+    assert found == pytest.approx(3**-0.5)
+
+
 def test_average_needs_a_kernel() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="n_kernels must be an integer >= 1"):
         average_weights(0)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.arguments import check_sample_weight
 from kernelweave.kernels_core.driver import check_limits
 from kernelweave.kernels_core.result import Status, relative_gap
 from kernelweave.qp_smo import SVC, LearnerSolution
@@ -184,7 +185,7 @@ def sparse_mkl_path(
     for lam, k0 in settings:
         SparseSimplex(k0=k0, lam=lam).validate()
     check_limits(tol, 1, None)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weight = check_sample_weight(sample_weight, stack.n_samples)
     walk = _Walk(stack, targets, learner or SVC(), weight, tol, deadline_of(max_time))
     points: list[PathPoint] = []
     for C in sorted(set(Cs)):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
+from kernelweave.kernels_core.arguments import check_array
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
@@ -16,7 +19,7 @@ def check_k0(k0: int, n_kernels: int) -> int:
     ValueError
         Unless it is a positive integer.
     """
-    if isinstance(k0, (bool, float)) or int(k0) != k0 or k0 < 1:
+    if isinstance(k0, bool) or not isinstance(k0, numbers.Integral) or k0 < 1:
         raise ValueError(f"k0 must be a positive integer, got {k0!r}")
     return min(int(k0), n_kernels)
 
@@ -58,9 +61,7 @@ def project_sparse_simplex(w: ArrayLike, k0: int, *, cap: float | None = None) -
     >>> project_sparse_simplex([0.9, 0.5, 0.1], 2)
     array([0.7, 0.3, 0. ])
     """
-    values = np.asarray(w, dtype=np.float64)
-    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
-        raise ValueError(f"w must be a vector of finite numbers, got {w!r}")
+    values = check_array("w", w, 1)
     kept = np.argsort(-values, kind="stable")[: check_k0(k0, values.size)]
     top = values[kept]
     if cap is not None:

@@ -135,6 +135,8 @@ def solve_squared_hinge_svc(
     ValueError
         If an argument is out of range, a class is missing, K is not finite and symmetric, or the
         backend is LIBSVM, which has no squared hinge.
+    NotPSDError
+        If two rows of K show a negative eigenvalue, ``Kᵢⱼ² > KᵢᵢKⱼⱼ``.
     MemoryBudgetError
         If the copy of K does not fit in the memory limit.
 

@@ -77,8 +77,9 @@ def solve_svc(
     backend : {"auto", "smo", "interior-point", "libsvm"}
         ``auto``: SMO, and the interior point where SMO is slow.
     check : bool
-        Whether to check that K is finite and symmetric, which costs n² loads. With False the
-        caller vouches for it: the bounds then take K as exactly symmetric.
+        Whether to check that K is finite and symmetric and that no two of its rows show a
+        negative eigenvalue, which costs n² loads. With False the caller vouches for it: the
+        bounds then take K as exactly symmetric.
 
     Returns
     -------
@@ -88,6 +89,8 @@ def solve_svc(
     ------
     ValueError
         If an argument is out of range, a class is missing, or K is not finite and symmetric.
+    NotPSDError
+        If two rows of K show a negative eigenvalue, ``Kᵢⱼ² > KᵢᵢKⱼⱼ``.
 
     Notes
     -----
@@ -158,6 +161,8 @@ def solve_svr(
     ------
     ValueError
         If an argument is out of range, or K is not finite and symmetric.
+    NotPSDError
+        If two rows of K show a negative eigenvalue, ``Kᵢⱼ² > KᵢᵢKⱼⱼ``.
 
     Notes
     -----

@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.exceptions import NotPSDError
+from kernelweave.kernels_core.kernels.psd import rounding_tolerance
 from numpy.typing import ArrayLike, NDArray
 
 from . import _njit_gram
@@ -39,13 +41,22 @@ def as_kernel(K: ArrayLike) -> KernelArray:
 def check_kernel(K: KernelArray) -> float:
     """Return ``max |Kᵢⱼ − Kⱼᵢ|`` after checking that K is finite and symmetric: n² loads.
 
+    Of the signs of the eigenvalues only what two rows show is checked: ``Kᵢⱼ² ≤ KᵢᵢKⱼⱼ``, up to
+    rounding.
+
     Raises
     ------
     ValueError
         If an entry is NaN or infinite (the message gives its place), or if the asymmetry is more
         than 1e-6 times the largest entry.
+    NotPSDError
+        If two rows and columns show a negative eigenvalue.
     """
-    largest, asymmetry, finite = _njit_gram.scan_gram(K)
+    diagonal = np.diagonal(K).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        slack = rounding_tolerance(len(K), float(np.abs(diagonal).max()), K.dtype)
+        reach = np.sqrt(np.maximum(diagonal + slack, 0.0))
+    largest, asymmetry, finite, within = _njit_gram.scan_gram(K, reach)
     if not finite:
         row, column = np.argwhere(~np.isfinite(K))[0]
         raise ValueError(
@@ -56,6 +67,14 @@ def check_kernel(K: KernelArray) -> float:
         raise ValueError(
             f"K must be symmetric, got max |K - K.T| = {asymmetry:.3g} with entries up to "
             f"{largest:.3g}: pass (K + K.T) / 2 if that is what you mean"
+        )
+    if not within:
+        excess = np.abs(K) - np.outer(reach, reach)
+        row, column = np.unravel_index(int(np.argmax(excess)), K.shape)
+        raise NotPSDError(
+            f"K is not positive semidefinite: its rows {row} and {column} have the entries "
+            f"{K[row, row]:.6g}, {K[row, column]:.6g} and {K[column, column]:.6g}, which need "
+            "K[i, j]**2 <= K[i, i] * K[j, j]: set its negative eigenvalues to zero"
         )
     return float(asymmetry)
 

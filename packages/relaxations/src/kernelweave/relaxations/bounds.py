@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arguments import check_whole
 from kernelweave.kernels_core.driver import check_limits
 from kernelweave.qp_smo.feasible import starting_point, to_grid
 from kernelweave.qp_smo.saddle import (
@@ -161,6 +162,8 @@ def lower_bound(
     """
     if relaxation not in RELAXATIONS:
         raise ValueError(f"relaxation must be one of {RELAXATIONS}, got {relaxation!r}")
+    check_whole("n_vectors", n_vectors, low=1)
+    check_whole("random_state", random_state, low=0)
     problem = as_problem(
         grams,
         y,

@@ -10,6 +10,7 @@ from itertools import count
 
 import numpy as np
 from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.arguments import check_sample_weight
 from kernelweave.kernels_core.driver import check_limits
 from kernelweave.kernels_core.result import History, Status, relative_gap
 from kernelweave.qp_smo import LearnerSolution
@@ -336,7 +337,7 @@ def solve_global(
     """
     stack = grams if isinstance(grams, GramStack) else GramStack(grams, check=check)
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weight = check_sample_weight(sample_weight, stack.n_samples)
     check_limits(tol, 1, None)
     deadline = deadline_of(max_time)
     started = time.monotonic()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arguments import check_sample_weight
 from kernelweave.qp_smo.saddle import GramStack, KSupport, Learner, as_learner
 from numpy.typing import ArrayLike, NDArray
 
@@ -62,5 +63,5 @@ def as_problem(
     if targets.shape[1] != stack.n_samples:
         raise ValueError(f"y must have {stack.n_samples} samples, got shape {np.shape(y)}")
     k0 = KSupport(lam, k0).on(len(stack)).capacity
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weight = check_sample_weight(sample_weight, stack.n_samples)
     return SparseProblem(stack, targets, as_learner(C, learner), float(lam), k0, weight)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_array, check_number, check_square
 
 
 def project_simplex(values: npt.NDArray[np.floating[Any]], total: float) -> npt.NDArray[np.float64]:
@@ -26,6 +27,11 @@ def project_simplex(values: npt.NDArray[np.floating[Any]], total: float) -> npt.
     ndarray of shape (n,), float64
         The projection.
 
+    Raises
+    ------
+    ValueError
+        If ``values`` is not a vector of finite numbers, or ``total`` is not positive.
+
     Examples
     --------
     >>> import numpy as np
@@ -33,9 +39,9 @@ def project_simplex(values: npt.NDArray[np.floating[Any]], total: float) -> npt.
     >>> project_simplex(np.array([3.0, 1.0, 0.0]), 2.0)
     array([2., 0., 0.])
     """
-    if not total > 0:
-        raise ValueError(f"total must be > 0, got {total!r}")
-    shifted = np.asarray(values, dtype=np.float64) - np.max(values)
+    check_number("total", total, low=0.0, strict=True)
+    point = check_array("values", values, 1)
+    shifted = point - point.max()
     ordered = np.sort(shifted)[::-1]
     excess = np.cumsum(ordered) - total
     counts = np.arange(1, len(ordered) + 1)
@@ -75,9 +81,8 @@ def project_spectahedron(P: npt.NDArray[np.floating[Any]], trace: float) -> npt.
     array([[2., 0.],
            [0., 0.]])
     """
-    matrix = np.asarray(P, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-        raise ValueError(f"P must be a finite square matrix, got shape {np.shape(P)}")
+    matrix = check_square("P", P)
+    check_number("trace", trace, low=0.0, strict=True)
     eigenvalues, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     projected = project_simplex(eigenvalues, trace)
     result: npt.NDArray[np.float64] = (vectors * projected) @ vectors.T

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_square
 from kernelweave.kernels_core.clock import remaining
 
 from .checks import check_number, check_whole
@@ -119,9 +120,7 @@ def _steepest(G: Matrix, start: Matrix | None) -> tuple[float, Matrix]:
 
 
 def _checked_start(start: npt.ArrayLike, trace: float) -> Matrix:
-    L = np.array(start, dtype=np.float64)
-    if L.ndim != 2 or L.shape[0] != L.shape[1] or not np.isfinite(L).all():
-        raise ValueError(f"start must be a finite square matrix, got shape {L.shape}")
+    L = check_square("start", start)
     L = 0.5 * (L + L.T)
     smallest = float(np.linalg.eigvalsh(L)[0])
     if L.trace() > trace * (1.0 + 1e-9) or smallest < -1e-9 * trace:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.arguments import check_array, check_number, check_whole
 
 Matrix = npt.NDArray[np.float64]
 
@@ -40,7 +41,7 @@ def low_rank_factor(
     Raises
     ------
     ValueError
-        If ``tol`` is not in (0, 1).
+        If ``tol`` is not in (0, 1), or X is not a table of finite numbers.
 
     Examples
     --------
@@ -52,9 +53,10 @@ def low_rank_factor(
     >>> Z.shape[1] < 10, bool(abs(Z @ Z.T - RBF(gamma=1.0)(X)).max() < 2e-6)
     (True, True)
     """
-    if not 0.0 < tol < 1.0:
-        raise ValueError(f"tol must lie between 0 and 1, got {tol!r}")
-    points = np.asarray(X, dtype=np.float64)
+    check_number("tol", tol, low=0.0, high=1.0, strict=True)
+    if max_rank is not None:
+        check_whole("max_rank", max_rank, low=1)
+    points = check_array("X", X, 2)
     left = np.array(kernel.diag(points), dtype=np.float64)
     limit = len(points) if max_rank is None else min(max_rank, len(points))
     target = tol * float(left.sum())
@@ -105,6 +107,11 @@ def random_fourier_factor(
     ndarray of shape (n_samples, n_features), float64
         For `PrecomputedFamily(factors=…)`.
 
+    Raises
+    ------
+    ValueError
+        If X is not a table of finite numbers, γ is not positive or D is not an integer ≥ 1.
+
     Examples
     --------
     >>> import numpy as np
@@ -116,7 +123,9 @@ def random_fourier_factor(
     """
     from sklearn.utils import check_random_state
 
-    points = np.asarray(X, dtype=np.float64)
+    points = check_array("X", X, 2)
+    check_number("gamma", gamma, low=0.0, strict=True)
+    check_whole("n_features", n_features, low=1)
     rng = check_random_state(random_state)
     W = math.sqrt(2.0 * gamma) * rng.standard_normal((points.shape[1], n_features))
     shift = rng.uniform(0.0, 2.0 * math.pi, n_features)

@@ -209,7 +209,7 @@ class Objective:
             if self.factors is None:
                 self.factors = EigenFactors.of(K, L)
             known = self.factors.with_output(L)
-            solved = solve_sylvester_eigen(K, L, self.Y, self.ridge, factors=known)
+            solved = solve_sylvester_eigen(K, L, self.Y, self.ridge, factors=known, check=False)
         else:
             solved = solve_sylvester(
                 K,
@@ -223,6 +223,7 @@ class Objective:
                 sketch=self._sketch,
                 product0=start.A if start is not None and self.fixed_input else None,
                 spectrum=self._spectrum,
+                check=False,
             )
         if solved.factors is not None:
             self.factors = solved.factors

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_number, check_square
 from kernelweave.spectahedron.projection import project_simplex
 from kernelweave.spectahedron.sparse_sdp import SparseSDPSolution, sparse_sdp
 from scipy.linalg import eigh
@@ -66,6 +67,11 @@ def closed_form_output_kernel(L: Matrix, B: Matrix, tau: float) -> Matrix:
     ndarray of shape (n_outputs, n_outputs), float64
         The next output kernel; L itself where G = 0.
 
+    Raises
+    ------
+    ValueError
+        If L or B is not square and finite, or τ is not positive.
+
     Examples
     --------
     >>> import numpy as np
@@ -74,6 +80,8 @@ def closed_form_output_kernel(L: Matrix, B: Matrix, tau: float) -> Matrix:
     array([[1.5, 0. ],
            [0. , 0.5]])
     """
+    L, B = check_square("L", L), check_square("B", B)
+    check_number("tau", tau, low=0.0, strict=True)
     G = L @ B @ L
     values, vectors = eigh(0.5 * (G + G.T), check_finite=False)
     roots = np.sqrt(np.maximum(values, 0.0))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_grams, check_number, check_whole
+from kernelweave.kernels_core.magnitude import LARGEST
+from sklearn.utils import check_random_state
 
 from .penalties.lq_ball import lq_norm
 
@@ -17,8 +19,7 @@ def _check_class(p: float, lam: float, tau: float) -> None:
     if not p >= 1.0:
         raise ValueError(f"p must be a number >= 1, got {p!r}")
     for name, value in (("lam", lam), ("tau", tau)):
-        if not value >= 0 or math.isinf(value):
-            raise ValueError(f"{name} must be a finite number >= 0, got {value!r}")
+        check_number(name, value, low=0.0, high=LARGEST)
 
 
 def rademacher_bound(kernels: npt.ArrayLike, p: float, lam: float, tau: float) -> float:
@@ -48,7 +49,9 @@ def rademacher_bound(kernels: npt.ArrayLike, p: float, lam: float, tau: float) -
     Raises
     ------
     ValueError
-        If p < 1, λ or τ is negative, or the shape is wrong.
+        If p < 1, λ or τ is negative, or a matrix is not finite and symmetric.
+    NotPSDError
+        If a matrix has a negative eigenvalue.
 
     Examples
     --------
@@ -58,11 +61,7 @@ def rademacher_bound(kernels: npt.ArrayLike, p: float, lam: float, tau: float) -
     0.5
     """
     _check_class(p, lam, tau)
-    grams: npt.NDArray[Any] = np.asarray(kernels)
-    if grams.ndim != 3 or grams.shape[1] != grams.shape[2]:
-        raise ValueError(
-            f"kernels must have shape (n_kernels, n_samples, n_samples), got {grams.shape}"
-        )
+    grams = check_grams(kernels, "kernels", psd=True)
     n_samples = grams.shape[1]
     traces = np.array([float(np.trace(K, dtype=np.float64)) for K in grams])
     u = np.sqrt(tau * np.maximum(traces, 0.0))
@@ -110,6 +109,13 @@ def rademacher_average(
     standard_error : float
         Of the estimate.
 
+    Raises
+    ------
+    ValueError
+        If p < 1, λ is negative, or a matrix is not finite and symmetric.
+    NotPSDError
+        If a matrix has a negative eigenvalue.
+
     Examples
     --------
     >>> import numpy as np
@@ -117,14 +123,11 @@ def rademacher_average(
     >>> rademacher_average(np.eye(4)[None], np.eye(1), 1.0, 1.0, n_draws=10, random_state=0)
     (0.5, 0.0)
     """
-    grams = np.asarray(kernels, dtype=np.float64)
-    L = np.asarray(output_kernel, dtype=np.float64)
+    grams = np.asarray(check_grams(kernels, "kernels", psd=True), dtype=np.float64)
+    L = np.asarray(check_grams([output_kernel], "output_kernel", psd=True)[0], dtype=np.float64)
     _check_class(p, lam, float(np.trace(L)))
-    rng = (
-        random_state
-        if isinstance(random_state, np.random.RandomState)
-        else np.random.RandomState(random_state)
-    )
+    check_whole("n_draws", n_draws, low=1)
+    rng = check_random_state(random_state)
     q = math.inf if p == 1.0 else p / (p - 1.0)
     values = np.empty(n_draws)
     for draw in range(n_draws):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_grams, check_sample_weight, check_targets
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
 
 FloatArray = npt.NDArray[np.float64]
@@ -17,7 +18,11 @@ _BLOCK_BYTES = 1 << 21
 
 
 def centered_products(
-    grams: npt.ArrayLike, targets: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    grams: npt.ArrayLike,
+    targets: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    *,
+    check: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``Mᵢⱼ = ⟨Kᵢᶜ, Kⱼᶜ⟩`` and ``aⱼ = Σₜ yₜᵀKⱼᶜyₜ``, ``Kᶜ = (I − 11ᵀ/n) K (I − 11ᵀ/n)``.
 
@@ -29,6 +34,8 @@ def centered_products(
         Labels ±1 or numbers, one row per task.
     sample_weight : array-like of shape (n,), optional
         How many times each sample counts; n is then their sum.
+    check : bool, default=True
+        Whether to check the arguments; without it the caller vouches for them.
 
     Returns
     -------
@@ -37,11 +44,20 @@ def centered_products(
     a : ndarray of shape (q,)
         Products with the centred target kernel.
 
+    Raises
+    ------
+    ValueError
+        If a matrix is not finite and symmetric, or targets or weights do not fit.
+
     Notes
     -----
     ``q²n²`` flops by blocks of rows. The kernels are centred before they are multiplied: the means
     of polynomial kernels are 100 times larger than the rest, and M is nearly singular.
     """
+    if check:
+        grams = check_grams(grams)
+        targets = check_targets("targets", targets, grams.shape[1])
+        sample_weight = check_sample_weight(sample_weight, grams.shape[1])
     stack = np.asarray(grams)
     y = np.atleast_2d(np.asarray(targets, dtype=np.float64))
     n = stack.shape[1]
@@ -69,6 +85,7 @@ def alignment_weights(
     *,
     method: str = "qp",
     sample_weight: npt.ArrayLike | None = None,
+    check: bool = True,
 ) -> FloatArray:
     """Return the β of largest centred alignment with the labels, ``(βᵀa)²/βᵀMβ``, ‖β‖₂ = 1.
 
@@ -86,6 +103,8 @@ def alignment_weights(
         learning paper prints it, whose weights may be negative.
     sample_weight : array-like of shape (n,), optional
         How many times each sample counts.
+    check : bool, default=True
+        As in `centered_products`.
 
     Returns
     -------
@@ -95,7 +114,8 @@ def alignment_weights(
     Raises
     ------
     ValueError
-        If the method is unknown.
+        If the method is unknown, a matrix is not finite and symmetric, or targets or weights do
+        not fit.
 
     Notes
     -----
@@ -115,11 +135,16 @@ def alignment_weights(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}, got {method!r}")
-    M, a = centered_products(grams, targets, sample_weight)
+    M, a = centered_products(grams, targets, sample_weight, check=check)
     scale = np.sqrt(np.diagonal(M))
     scale[scale == 0.0] = 1.0
     solve = _nonnegative if method == "qp" else _unconstrained
-    v = solve(M / np.outer(scale, scale), a / scale) / scale
+    cosines = a / scale
+    # ⟨Kᶜ, yyᵀ⟩ ≤ ‖Kᶜ‖‖y‖²: what is smaller by n roundings is rounding
+    squares = np.square(np.atleast_2d(np.asarray(targets, dtype=np.float64)))
+    size = float(np.sum(squares if sample_weight is None else squares @ np.asarray(sample_weight)))
+    cosines[np.abs(cosines) <= np.finfo(np.float64).eps * np.shape(grams)[1] * size] = 0.0
+    v = solve(M / np.outer(scale, scale), cosines) / scale
     largest = float(np.abs(v).max())
     if not largest > 0.0:
         warnings.warn(
@@ -211,4 +236,6 @@ class AlignmentWeights:
         ndarray of shape (q,)
             See `alignment_weights`.
         """
-        return alignment_weights(grams, targets, method=self.method, sample_weight=sample_weight)
+        return alignment_weights(
+            grams, targets, method=self.method, sample_weight=sample_weight, check=False
+        )

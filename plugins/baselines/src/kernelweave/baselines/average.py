@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_whole
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -27,7 +28,7 @@ def average_weights(n_kernels: int) -> FloatArray:
     Raises
     ------
     ValueError
-        If q is below 1.
+        If q is not an integer of at least 1.
 
     Notes
     -----
@@ -41,8 +42,7 @@ def average_weights(n_kernels: int) -> FloatArray:
     >>> average_weights(4)
     array([0.25, 0.25, 0.25, 0.25])
     """
-    if n_kernels < 1:
-        raise ValueError(f"n_kernels must be at least 1, got {n_kernels!r}")
+    check_whole("n_kernels", n_kernels, low=1)
     return np.full(n_kernels, 1.0 / n_kernels)
 
 

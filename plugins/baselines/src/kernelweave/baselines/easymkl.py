@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_grams, check_sample_weight, check_targets
 from kernelweave.qp_smo import solve_squared_hinge_svc
 from kernelweave.qp_smo.saddle import GramStack
 
@@ -24,6 +25,7 @@ def margin_distribution(
     *,
     lam: float,
     sample_weight: npt.ArrayLike | None = None,
+    check: bool = True,
 ) -> FloatArray:
     """Return γ of ``min (1 − λ) γᵀYKYγ + λ‖γ‖²`` over distributions on each of the two classes.
 
@@ -37,6 +39,8 @@ def margin_distribution(
         λ in [0, 1]: 0 is the hard margin, 1 spreads γ evenly over each class.
     sample_weight : array-like of shape (n,), optional
         How many times each sample counts: ‖γ‖² becomes Σ γᵢ²/wᵢ.
+    check : bool, default=True
+        Whether to check K, which costs n³/3 operations, y and the weights.
 
     Returns
     -------
@@ -46,7 +50,9 @@ def margin_distribution(
     Raises
     ------
     ValueError
-        If λ is outside [0, 1] or y has one class.
+        If λ is outside [0, 1], y has one class, or K, y or the weights are not as stated.
+    NotPSDError
+        If K has a negative eigenvalue.
 
     Notes
     -----
@@ -63,8 +69,12 @@ def margin_distribution(
     >>> margin_distribution(np.outer(x, x), np.sign(x), lam=0.9).round(3)
     array([0.35, 0.65, 0.65, 0.35])
     """
-    if not 0.0 <= lam <= 1.0:
-        raise ValueError(f"lam must be in [0, 1], got {lam!r}")
+    _check_lam(lam)
+    if check:
+        (K,) = check_grams([K], "K", psd=True)
+        n = np.shape(K)[0]
+        y = check_targets("y", y, n, labels=True)[0]
+        sample_weight = check_sample_weight(sample_weight, n)
     labels = np.asarray(y, dtype=np.float64)
     weight = np.ones(labels.size) if sample_weight is None else np.asarray(sample_weight, float)
     if lam == 1.0:
@@ -88,6 +98,7 @@ def easymkl_weights(
     *,
     lam: float = 0.1,
     sample_weight: npt.ArrayLike | None = None,
+    check: bool = True,
 ) -> FloatArray:
     """Return ``βⱼ ∝ Σₜ γₜᵀYₜKⱼYₜγₜ`` with Σβ = 1, γₜ the margin distribution of ``Σⱼ Kⱼ``.
 
@@ -101,6 +112,8 @@ def easymkl_weights(
         λ in [0, 1], see `margin_distribution`.
     sample_weight : array-like of shape (n,), optional
         How many times each sample counts.
+    check : bool, default=True
+        As in `margin_distribution`, each matrix.
 
     Returns
     -------
@@ -110,7 +123,9 @@ def easymkl_weights(
     Raises
     ------
     ValueError
-        If λ is outside [0, 1] or a task has one class.
+        If λ is outside [0, 1], a task has one class, or an argument is not as stated.
+    NotPSDError
+        If a matrix has a negative eigenvalue.
 
     Notes
     -----
@@ -126,15 +141,25 @@ def easymkl_weights(
     >>> easymkl_weights(np.stack([np.outer(x, x), np.eye(4)]), np.sign(x), lam=0.1).round(3)
     array([0.667, 0.333])
     """
+    if check:
+        grams = check_grams(grams, psd=True)
+        targets = check_targets("targets", targets, grams.shape[1], labels=True)
+        sample_weight = check_sample_weight(sample_weight, grams.shape[1])
     stack = GramStack(grams, check=False)
     total = stack.combine(np.ones(len(stack)))
     d = np.zeros(len(stack))
     for y in np.atleast_2d(np.asarray(targets, dtype=np.float64)):
-        gamma = margin_distribution(total, y, lam=lam, sample_weight=sample_weight)
+        gamma = margin_distribution(total, y, lam=lam, sample_weight=sample_weight, check=False)
         d += np.maximum(stack.quadratic_forms(y * gamma), 0.0)
     if not d.sum() > 0.0:
         return np.full(len(stack), 1.0 / len(stack))
     return np.asarray(d / d.sum())
+
+
+def _check_lam(lam: Any) -> None:
+    number = isinstance(lam, numbers.Real) and not isinstance(lam, bool)
+    if not number or not 0.0 <= float(lam) <= 1.0:
+        raise ValueError(f"lam must be in [0, 1], got {lam!r}")
 
 
 @dataclass(frozen=True)
@@ -161,9 +186,7 @@ class EasyMKLWeights:
 
     def validate(self) -> None:
         """Raise ValueError unless λ is in [0, 1]."""
-        number = isinstance(self.lam, numbers.Real) and not isinstance(self.lam, bool)
-        if not number or not 0.0 <= self.lam <= 1.0:
-            raise ValueError(f"lam must be in [0, 1], got {self.lam!r}")
+        _check_lam(self.lam)
 
     def weights(
         self,
@@ -190,4 +213,6 @@ class EasyMKLWeights:
         ndarray of shape (q,)
             See `easymkl_weights`.
         """
-        return easymkl_weights(grams, targets, lam=self.lam, sample_weight=sample_weight)
+        return easymkl_weights(
+            grams, targets, lam=self.lam, sample_weight=sample_weight, check=False
+        )

@@ -8,6 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import (
+    check_array,
+    check_grams,
+    check_sample_weight,
+    check_targets,
+    check_whole,
+)
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -34,7 +41,7 @@ def proportional_weights(accuracy: npt.ArrayLike, *, threshold: float = 0.0) -> 
     Raises
     ------
     ValueError
-        If an accuracy is negative or the threshold outside [0, 1].
+        If an accuracy is negative or not finite, or the threshold outside [0, 1].
 
     Notes
     -----
@@ -47,11 +54,10 @@ def proportional_weights(accuracy: npt.ArrayLike, *, threshold: float = 0.0) -> 
     >>> proportional_weights([0.6, 0.9], threshold=1.0)
     array([0., 1.])
     """
-    pi = np.asarray(accuracy, dtype=np.float64)
-    if pi.ndim != 1 or not (pi >= 0.0).all():
+    pi = check_array("accuracy", accuracy, 1)
+    if not (pi >= 0.0).all():
         raise ValueError(f"accuracy must be a list of numbers at least 0, got {accuracy!r}")
-    if not 0.0 <= threshold <= 1.0:
-        raise ValueError(f"threshold must be in [0, 1], got {threshold!r}")
+    _check_threshold(threshold)
     shifted = pi - threshold * pi.min()
     total = shifted.sum()
     return shifted / total if total > 0.0 else np.full(pi.size, 1.0 / pi.size)
@@ -96,6 +102,7 @@ def single_kernel_accuracies(
     *,
     n_folds: int = 3,
     sample_weight: npt.ArrayLike | None = None,
+    check: bool = True,
 ) -> FloatArray:
     """Return the cross-validated accuracy of the learner on each kernel alone.
 
@@ -112,12 +119,26 @@ def single_kernel_accuracies(
         training part lacks a class is left out.
     sample_weight : array-like of shape (n,), optional
         How many times each sample counts.
+    check : bool, default=True
+        Whether to check the matrices, which costs n³/3 operations each, targets and weights.
 
     Returns
     -------
     ndarray of shape (q,)
         π; ones where no fold can be used.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 2 folds, a task has one class, or an argument is not as stated.
+    NotPSDError
+        If a matrix has a negative eigenvalue.
     """
+    check_whole("n_folds", n_folds, low=2)
+    if check:
+        grams = check_grams(grams, psd=True)
+        targets = check_targets("targets", targets, grams.shape[1], labels=True)
+        sample_weight = check_sample_weight(sample_weight, grams.shape[1])
     stack = np.asarray(grams)
     y = np.atleast_2d(np.asarray(targets, dtype=np.float64))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -134,6 +155,12 @@ def single_kernel_accuracies(
     if not masses:
         return np.ones(len(stack))
     return np.asarray(np.sum(scores, axis=0) / np.sum(masses))
+
+
+def _check_threshold(threshold: Any) -> None:
+    number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
+    if not number or not 0.0 <= float(threshold) <= 1.0:
+        raise ValueError(f"threshold must be in [0, 1], got {threshold!r}")
 
 
 def _hits(
@@ -189,11 +216,8 @@ class ProportionalWeights:
 
     def validate(self) -> None:
         """Raise ValueError unless the threshold is in [0, 1] and there are at least 2 folds."""
-        if isinstance(self.threshold, bool) or not 0.0 <= self.threshold <= 1.0:
-            raise ValueError(f"threshold must be in [0, 1], got {self.threshold!r}")
-        whole = isinstance(self.n_folds, numbers.Integral) and not isinstance(self.n_folds, bool)
-        if not whole or self.n_folds < 2:
-            raise ValueError(f"n_folds must be an integer >= 2, got {self.n_folds!r}")
+        _check_threshold(self.threshold)
+        check_whole("n_folds", self.n_folds, low=2)
 
     def weights(
         self,
@@ -221,6 +245,6 @@ class ProportionalWeights:
             See `proportional_weights`.
         """
         accuracy = single_kernel_accuracies(
-            grams, targets, learner, n_folds=self.n_folds, sample_weight=sample_weight
+            grams, targets, learner, n_folds=self.n_folds, sample_weight=sample_weight, check=False
         )
         return proportional_weights(accuracy, threshold=self.threshold)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_square
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def score_graph(weights: npt.ArrayLike, truth: npt.ArrayLike) -> GraphScores:
     Raises
     ------
     ValueError
-        If shapes differ or every pair, or none, is an edge.
+        If shapes differ, a number is not finite, or every pair, or none, is an edge.
 
     Examples
     --------
@@ -56,8 +57,8 @@ def score_graph(weights: npt.ArrayLike, truth: npt.ArrayLike) -> GraphScores:
     """
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    W, A = np.asarray(weights, dtype=np.float64), np.asarray(truth).astype(bool)
-    if W.shape != A.shape or W.ndim != 2 or W.shape[0] != W.shape[1]:
+    W, A = check_square("weights", weights), check_square("truth", truth).astype(bool)
+    if W.shape != A.shape:
         raise ValueError(f"weights and truth must be square and alike, got {W.shape} and {A.shape}")
     pairs = ~np.eye(len(W), dtype=bool)
     edges = A[pairs]

@@ -118,7 +118,7 @@ def lagged_samples(X: npt.ArrayLike, lags: int, replicates: Any = None) -> Lagge
     times = np.flatnonzero(code[lags:] == code[: max(0, len(code) - lags)]) + lags
     if len(times) == 0:
         raise ValueError(
-            f"no row has {lags} predecessors in its replicate: the longest replicate has "
+            f"no row has {lags} predecessors in its replicate of X: the longest replicate has "
             f"{int(np.bincount(code).max()) if len(code) else 0} rows, give a longer series or "
             "fewer lags"
         )

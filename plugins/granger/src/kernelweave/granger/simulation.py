@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_number, check_whole
 
 Matrix = npt.NDArray[np.float64]
 
@@ -53,14 +56,11 @@ def lorenz96(
     """
     from sklearn.utils import check_random_state
 
-    if n_nodes < 4:
-        raise ValueError(f"n_nodes must be at least 4, got {n_nodes}")
-    if n_times < 1:
-        raise ValueError(f"n_times must be at least 1, got {n_times}")
-    if not dt > 0.0:
-        raise ValueError(f"dt must be > 0, got {dt}")
-    if not noise >= 0.0:
-        raise ValueError(f"noise must be >= 0, got {noise}")
+    check_whole("n_nodes", n_nodes, low=4)
+    check_whole("n_times", n_times, low=1)
+    check_number("forcing", forcing, low=-math.inf, strict=True)
+    check_number("dt", dt, low=0.0, strict=True)
+    check_number("noise", noise, low=0.0)
     rng = check_random_state(random_state)
     x = forcing + 0.01 * rng.standard_normal(n_nodes)
     rows = np.empty((n_times, n_nodes))

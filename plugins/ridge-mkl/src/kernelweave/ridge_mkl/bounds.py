@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from kernelweave.kernels_core.arguments import check_number, check_whole
+
 _ETA = math.sqrt(23.0 / 11.0)
 
 
@@ -48,10 +50,8 @@ def rademacher_bound(
     0.1446
     """
     for name, value in (("n_samples", n_samples), ("n_kernels", n_kernels), ("degree", degree)):
-        if not value >= 1:
-            raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
-    if not radius > 0.0:
-        raise ValueError(f"radius must be > 0, got {radius!r}")
+        check_whole(name, value, low=1)
+    check_number("radius", radius, low=0.0, strict=True)
     return float(_ETA * n_kernels ** (degree / 4.0) * radius**degree / math.sqrt(n_samples))
 
 
@@ -104,10 +104,11 @@ def margin_bound(
     >>> round(margin_bound(100_000, 10, margin=0.5, empirical_margin_loss=0.1), 4)
     0.1454
     """
-    if not margin > 0.0:
-        raise ValueError(f"margin must be > 0, got {margin!r}")
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"delta must be in (0, 1), got {delta!r}")
+    check_number("margin", margin, low=0.0, strict=True)
+    check_number("delta", delta, low=0.0, high=1.0, strict=True)
+    check_number("empirical_margin_loss", empirical_margin_loss, low=0.0)
+    if empirical_margin_loss > 1.0:
+        raise ValueError(f"empirical_margin_loss must be a share, got {empirical_margin_loss!r}")
     complexity = rademacher_bound(n_samples, n_kernels, radius=radius, degree=degree)
     confidence = 3.0 * math.sqrt(math.log(2.0 / delta) / (2.0 * n_samples))
     return empirical_margin_loss + 2.0 / margin * complexity + confidence

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
+from kernelweave.kernels_core.arguments import check_grams, check_number, check_vector, check_whole
+from kernelweave.kernels_core.exceptions import NotPSDError
+from kernelweave.kernels_core.magnitude import check_strength
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .rounding import FloatArray
 
@@ -19,8 +22,25 @@ def _system(grams: npt.NDArray[Any], y: FloatArray, mu: FloatArray, lam: float, 
     """Return L = Σ μₖKₖ, the factor of L^{∘d} + λI and α."""
     L = np.tensordot(mu, grams, axes=1)
     A = L**degree + lam * np.eye(len(L))
-    factor = cho_factor(A, lower=True)
+    try:
+        factor = cho_factor(A, lower=True)
+    except LinAlgError:
+        raise NotPSDError(
+            f"(Σ μₖKₖ)^∘{degree} + λI has a negative eigenvalue at λ = {lam:g}: the Gram matrices "
+            "must be positive semidefinite and mu at least 0"
+        ) from None
     return L, factor, cho_solve(factor, y)
+
+
+def _arguments(
+    grams: Any, y: Any, mu: Any, lam: float, degree: int, beta: float
+) -> tuple[npt.NDArray[Any], FloatArray, FloatArray]:
+    """Return the arrays, after checking all arguments; ValueError names the wrong one."""
+    K = check_grams(grams)
+    check_strength("lam", lam)
+    check_whole("degree", degree, low=1)
+    check_number("beta", beta, low=0.0)
+    return K, check_vector("y", y, K.shape[1]), check_vector("mu", mu, len(K))
 
 
 def ridge_objective(
@@ -54,6 +74,13 @@ def ridge_objective(
     float
         The value.
 
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or a matrix is not finite and symmetric.
+    NotPSDError
+        If the matrix to invert is not positive definite.
+
     References
     ----------
     Ridge-MKL paper, equations (4), (7) and section 2.2.2.
@@ -65,7 +92,7 @@ def ridge_objective(
     >>> ridge_objective(np.eye(2)[None], [1.0, 1.0], [3.0], lam=1.0)
     0.5
     """
-    K, y, mu = np.asarray(grams), np.asarray(y, dtype=np.float64), np.asarray(mu, dtype=np.float64)
+    K, y, mu = _arguments(grams, y, mu, lam, degree, beta)
     _, _, alpha = _system(K, y, mu, lam, degree)
     return float(y @ alpha + beta * mu @ mu)
 
@@ -100,7 +127,7 @@ def ridge_gradient(
     >>> ridge_gradient(np.eye(2)[None], [1.0, 1.0], [3.0], lam=1.0)
     array([-0.125])
     """
-    K, y, mu = np.asarray(grams), np.asarray(y, dtype=np.float64), np.asarray(mu, dtype=np.float64)
+    K, y, mu = _arguments(grams, y, mu, lam, degree, beta)
     L, _, alpha = _system(K, y, mu, lam, degree)
     return gradient_at(K, alpha[None], L, degree) + 2.0 * beta * mu
 
@@ -135,7 +162,7 @@ def ridge_hessian(
     >>> ridge_hessian(np.eye(2)[None], [1.0, 1.0], [3.0], lam=1.0)
     array([[0.0625]])
     """
-    K, y, mu = np.asarray(grams), np.asarray(y, dtype=np.float64), np.asarray(mu, dtype=np.float64)
+    K, y, mu = _arguments(grams, y, mu, lam, degree, beta)
     L, factor, alpha = _system(K, y, mu, lam, degree)
     G = products(K, alpha[None], L, degree)[:, 0]
     H = 2.0 * degree**2 * G @ cho_solve(factor, G.T) + 2.0 * beta * np.eye(len(mu))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import numbers
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_array, check_number
 from scipy.optimize import brentq
 
 FloatArray = npt.NDArray[np.float64]
@@ -34,7 +36,7 @@ def project_lq_ball(z: npt.ArrayLike, q: float, radius: float = 1.0) -> FloatArr
     Raises
     ------
     ValueError
-        If q < 1 or Λ ≤ 0.
+        If q < 1, Λ ≤ 0 or z is not a vector of finite numbers.
 
     Examples
     --------
@@ -42,11 +44,10 @@ def project_lq_ball(z: npt.ArrayLike, q: float, radius: float = 1.0) -> FloatArr
     >>> project_lq_ball([3.0, 4.0, -1.0], q=2)
     array([0.6, 0.8, 0. ])
     """
-    if not q >= 1.0:
+    if not isinstance(q, numbers.Real) or not q >= 1.0:
         raise ValueError(f"q must be at least 1, got {q!r}")
-    if not radius > 0.0:
-        raise ValueError(f"radius must be > 0, got {radius!r}")
-    t: FloatArray = np.maximum(np.asarray(z, dtype=np.float64), 0.0) / radius
+    check_number("radius", radius, low=0.0, strict=True)
+    t: FloatArray = np.maximum(check_array("z", z, 1), 0.0) / radius
     if math.isinf(q):
         return np.minimum(t, 1.0) * radius
     if lq_norm(t, q) <= 1.0:

@@ -159,7 +159,7 @@ def as_grams(X: Any, what: str = "X", *, square: bool = False) -> NDArray[Any]:
     grams = X.grams if isinstance(X, PrecomputedGrams) else np.asarray(X)
     if grams.ndim != 3 or grams.shape[0] == 0:
         raise ValueError(
-            f"{what} has shape {grams.shape}: kernels='precomputed' needs Gram matrices of shape "
+            f"{what} has shape {grams.shape}: Gram matrices have shape "
             "(n_kernels, n_samples, n_train)"
         )
     if grams.dtype not in (np.float32, np.float64):

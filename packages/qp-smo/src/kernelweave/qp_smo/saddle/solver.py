@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.arguments import check_sample_weight
 from kernelweave.kernels_core.result import History, Status, relative_gap
 from numpy.typing import ArrayLike
 
@@ -325,7 +326,8 @@ def solve_kernel_weights(
     if pool is not None and pool.n_kernels != len(stack):
         raise ValueError(f"pool holds cuts of {pool.n_kernels} kernels, grams {len(stack)}")
     deadline = deadline_of(max_time)
-    oracle = SaddleOracle(stack, targets, chosen, _as_vector(sample_weight), pool)
+    weight = check_sample_weight(sample_weight, stack.n_samples)
+    oracle = SaddleOracle(stack, targets, chosen, weight, pool)
     form = (NoPenalty() if penalty is None else penalty).on(len(stack))
     search = SaddleSearch(oracle, form, tol)
     if weights0 is not None:
@@ -349,7 +351,3 @@ def check_weights(weights: ArrayLike, n_kernels: int) -> FloatArray:
         raise ValueError("weights must not all be 0")
     scaled: FloatArray = array / array.sum()
     return scaled
-
-
-def _as_vector(values: ArrayLike | None) -> FloatArray | None:
-    return None if values is None else np.asarray(values, dtype=np.float64)

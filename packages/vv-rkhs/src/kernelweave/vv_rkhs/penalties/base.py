@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_array
 
 Vector = npt.NDArray[np.float64]
 
@@ -79,8 +80,8 @@ def update_weights(
     """
     from .squared_lp import SquaredLpNorm
 
-    norms = np.asarray(alpha, dtype=np.float64)
-    if norms.ndim != 1 or not np.isfinite(norms).all() or (norms < 0).any():
+    norms = check_array("alpha", alpha, 1)
+    if (norms < 0).any():
         raise ValueError(f"alpha must be a vector of finite numbers >= 0, got {alpha!r}")
     chosen = SquaredLpNorm(p) if penalty is None else penalty
     return chosen.update(norms)

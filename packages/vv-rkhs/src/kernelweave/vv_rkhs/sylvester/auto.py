@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_array, check_number
 from kernelweave.kernels_core.clock import remaining
 
 from .cg import solve_sylvester_cg
@@ -70,8 +71,11 @@ def choose_method(
     >>> choose_method(spectrum, np.linspace(0.5, 1.0, 100), 1e-1 * 1500)
     'nystrom'
     """
+    values = check_array("rho", rho, 1)
+    check_number("ridge", ridge, low=0.0, strict=True)
+    check_number("tol", tol, low=0.0, strict=True)
     seconds = estimated_seconds(
-        spectrum, np.maximum(rho, 0.0), ridge, tol=tol, stale=stale, sketched=sketched
+        spectrum, np.maximum(values, 0.0), ridge, tol=tol, stale=stale, sketched=sketched
     )
     return min(seconds, key=lambda name: seconds[name])
 
@@ -89,6 +93,7 @@ def solve_sylvester(
     sketch: NystromFactors | None = None,
     product0: Matrix | None = None,
     spectrum: Spectrum | None = None,
+    check: bool = True,
 ) -> SylvesterSolution:
     """Solve K C L + r C = Y by the solver that fits.
 
@@ -118,6 +123,8 @@ def solve_sylvester(
         K C0, where it is known.
     spectrum : Spectrum, optional
         Of this K, where it is known.
+    check : bool, default=True
+        Whether to check that K is finite and symmetric, in one pass.
 
     Returns
     -------
@@ -127,7 +134,7 @@ def solve_sylvester(
     Raises
     ------
     ValueError
-        If shapes disagree, r is not positive or ``method`` is unknown.
+        If shapes disagree, r is not positive, a number is not finite or ``method`` is unknown.
 
     Examples
     --------
@@ -139,7 +146,7 @@ def solve_sylvester(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
-    L, Y = check_system(K, L, Y, ridge)
+    L, Y = check_system(K, L, Y, ridge, check=check)
     if isinstance(K, FactoredGram):
         return _solve_factored(K, L, Y, ridge, method, C0, tol)
     if method == "low-rank":
@@ -161,8 +168,8 @@ def solve_sylvester(
             return solution
         method = "eigen"
     if method == "cholesky":
-        return solve_sylvester_cholesky(K, L, Y, ridge)
-    return solve_sylvester_eigen(K, L, Y, ridge)
+        return solve_sylvester_cholesky(K, L, Y, ridge, check=False)
+    return solve_sylvester_eigen(K, L, Y, ridge, check=False)
 
 
 def _iterate(
@@ -177,7 +184,7 @@ def _iterate(
     product0: Matrix | None,
 ) -> SylvesterSolution:
     if method == "cg":
-        return solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol)
+        return solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol, check=False)
     scales = float(np.trace(K)) / len(K), float(np.trace(L)) / len(L), ridge
     limit = 40 if method == "stale" else len(K)
     solution = solve_sylvester_columns(
@@ -191,6 +198,7 @@ def _iterate(
         preconditioner=known,
         product0=product0,
         single=method == "nystrom" and goes_single(len(K), *scales),
+        check=False,
     )
     sketch = known if method == "nystrom" else None
     return dataclasses.replace(solution, method=method, sketch=sketch)
@@ -206,9 +214,9 @@ def _solve_factored(
     tol: float,
 ) -> SylvesterSolution:
     if method == "cg":
-        return solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol)
+        return solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol, check=False)
     if method == "columns" or (method == "auto" and K.Z.shape[1] > K.Z.shape[0]):
-        return solve_sylvester_columns(K, L, Y, ridge, C0=C0, tol=tol)
+        return solve_sylvester_columns(K, L, Y, ridge, C0=C0, tol=tol, check=False)
     if method in ("auto", "low-rank"):
-        return solve_sylvester_low_rank(K.Z, L, Y, ridge)
+        return solve_sylvester_low_rank(K.Z, L, Y, ridge, check=False)
     raise ValueError(f"method must be 'auto', 'low-rank', 'cg' or 'columns' here, got {method!r}")

@@ -21,6 +21,7 @@ def solve_sylvester_cg(
     tol: float = 1e-8,
     max_iter: int = 1000,
     preconditioner: EigenFactors | None = None,
+    check: bool = True,
 ) -> SylvesterSolution:
     """Solve K C L + r C = Y by conjugate gradients on C ↦ K C L + r C.
 
@@ -46,6 +47,8 @@ def solve_sylvester_cg(
         Iterations at most.
     preconditioner : EigenFactors, optional
         Of an earlier K and L: the closer they are, the fewer iterations.
+    check : bool, default=True
+        Whether to check that K is finite and symmetric, in one pass.
 
     Returns
     -------
@@ -55,7 +58,7 @@ def solve_sylvester_cg(
     Raises
     ------
     ValueError
-        If shapes disagree or r is not positive.
+        If shapes disagree, r is not positive, or a number is not finite.
 
     Examples
     --------
@@ -65,7 +68,7 @@ def solve_sylvester_cg(
     array([[1.],
            [2.]])
     """
-    L, Y = check_system(K, L, Y, ridge)
+    L, Y = check_system(K, L, Y, ridge, check=check)
     target = tol * float(np.linalg.norm(Y))
     C = np.zeros_like(Y) if C0 is None else np.array(C0, dtype=np.float64)
     R = Y.copy() if C0 is None else Y - (K @ C) @ L - ridge * C
@@ -78,7 +81,10 @@ def solve_sylvester_cg(
         P += Z
         Q = (K @ P) @ L
         Q += ridge * P
-        step = new / float(np.vdot(P, Q))
+        curvature = float(np.vdot(P, Q))
+        if not curvature > 0.5 * ridge * float(np.vdot(P, P)):
+            break  # at least r‖P‖² for a semidefinite K, up to rounding
+        step = new / curvature
         C += step * P
         R -= step * Q
         old = new

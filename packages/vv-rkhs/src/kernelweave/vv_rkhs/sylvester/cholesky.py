@@ -22,7 +22,9 @@ def distinct_eigenvalues(rho: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
     return starts
 
 
-def solve_sylvester_cholesky(K: Matrix, L: Matrix, Y: Matrix, ridge: float) -> SylvesterSolution:
+def solve_sylvester_cholesky(
+    K: Matrix, L: Matrix, Y: Matrix, ridge: float, *, check: bool = True
+) -> SylvesterSolution:
     """Solve K C L + r C = Y by factoring ρK + rI for each eigenvalue ρ of L.
 
     With L = S diag(ρ) Sᵀ the columns of C S solve (ρⱼ K + r I) c = (Y S)ⱼ. Cost: l³/3 flops per
@@ -38,6 +40,8 @@ def solve_sylvester_cholesky(K: Matrix, L: Matrix, Y: Matrix, ridge: float) -> S
         Right-hand side.
     ridge : float
         r > 0.
+    check : bool, default=True
+        Whether to check that K is finite and symmetric, in one pass.
 
     Returns
     -------
@@ -47,7 +51,7 @@ def solve_sylvester_cholesky(K: Matrix, L: Matrix, Y: Matrix, ridge: float) -> S
     Raises
     ------
     ValueError
-        If shapes disagree or r is not positive.
+        If shapes disagree, r is not positive, or a number is not finite.
     scipy.linalg.LinAlgError
         If K has an eigenvalue below −r/ρ.
 
@@ -59,7 +63,7 @@ def solve_sylvester_cholesky(K: Matrix, L: Matrix, Y: Matrix, ridge: float) -> S
     array([[1.],
            [2.]])
     """
-    L, Y = check_system(K, L, Y, ridge)
+    L, Y = check_system(K, L, Y, ridge, check=check)
     rho, S = eigh(L, check_finite=False)
     rho = np.maximum(rho, 0.0)
     rotated = Y @ S
@@ -79,7 +83,8 @@ def _solve_shifted(K: Matrix, rho: float, ridge: float, Y: Matrix) -> Matrix:
     A = rho * K
     A.flat[:: len(A) + 1] += ridge
     try:
-        factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+        # Aᵀ = A has the columns that LAPACK overwrites, A would be copied
+        factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError as error:
         raise LinAlgError(
             f"ρK + rI is not positive definite for ρ = {rho:.3g}, r = {ridge:.3g}: K has a "

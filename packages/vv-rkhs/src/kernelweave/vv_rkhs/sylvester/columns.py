@@ -28,6 +28,7 @@ def solve_sylvester_columns(
     preconditioner: Preconditioner | None = None,
     product0: Matrix | None = None,
     single: bool = False,
+    check: bool = True,
 ) -> SylvesterSolution:
     """Solve K C L + r C = Y column by column in the eigenbasis of L.
 
@@ -59,6 +60,8 @@ def solve_sylvester_columns(
     single : bool, default=False
         Whether to iterate on a copy of K in single precision, at half the cost, as long as that
         lowers the residual, which is taken in double precision and of K as given.
+    check : bool, default=True
+        Whether to check that K is finite and symmetric, in one pass.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def solve_sylvester_columns(
     Raises
     ------
     ValueError
-        If shapes disagree or r is not positive.
+        If shapes disagree, r is not positive, or a number is not finite.
 
     Examples
     --------
@@ -78,7 +81,7 @@ def solve_sylvester_columns(
     array([[1.],
            [2.]])
     """
-    L, Y = check_system(K, L, Y, ridge)
+    L, Y = check_system(K, L, Y, ridge, check=check)
     rho, S = eigh(L, check_finite=False)
     rho = np.maximum(rho, 0.0)
     target = tol * float(np.linalg.norm(Y))
@@ -145,7 +148,7 @@ class _Columns:
         self.K, self.ridge, self.target = K, ridge, target
         dtype = np.float32 if getattr(K, "dtype", None) == np.float32 else np.float64
         self.preconditioner = preconditioner
-        self.n_iter, self.n_columns = 0, 0
+        self.n_iter, self.n_columns, self.stuck = 0, 0, False
         self.active = np.arange(Y.shape[1])
         self.each = target / np.sqrt(max(1, Y.shape[1]))
         self.left = 0.0  # squared residual of the columns that have left
@@ -157,8 +160,9 @@ class _Columns:
 
     @property
     def is_done(self) -> bool:
-        """Whether the whole residual, running columns and others, is within the target."""
-        return len(self.active) == 0 or self.left + self.running <= self.target**2
+        """Whether the residual of all columns is within the target, or cannot be lowered."""
+        within = self.left + self.running <= self.target**2
+        return self.stuck or len(self.active) == 0 or within
 
     def _drop(self) -> None:
         """Store the columns that have converged and keep the others."""
@@ -190,7 +194,12 @@ class _Columns:
         self.P += Z
         Q = (self.K @ self.P) * self.rho
         Q += self.ridge * self.P
-        step = new / np.einsum("ij,ij->j", self.P, Q)
+        curvature = np.einsum("ij,ij->j", self.P, Q)
+        least = 0.5 * self.ridge * np.einsum("ij,ij->j", self.P, self.P)
+        if not (curvature > least).all():
+            self.stuck = True  # at least r‖P‖² for a semidefinite K, up to rounding
+            return
+        step = new / curvature
         self.C += step * self.P
         self.R -= step * Q
         self.old = new

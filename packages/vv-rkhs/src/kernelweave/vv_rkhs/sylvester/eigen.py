@@ -61,7 +61,13 @@ class EigenFactors:
 
 
 def solve_sylvester_eigen(
-    K: Matrix, L: Matrix, Y: Matrix, ridge: float, *, factors: EigenFactors | None = None
+    K: Matrix,
+    L: Matrix,
+    Y: Matrix,
+    ridge: float,
+    *,
+    factors: EigenFactors | None = None,
+    check: bool = True,
 ) -> SylvesterSolution:
     """Solve K C L + r C = Y by eigendecomposition.
 
@@ -80,6 +86,8 @@ def solve_sylvester_eigen(
         r > 0; λl for vector-valued least squares.
     factors : EigenFactors, optional
         Of this K and this L, where they are known.
+    check : bool, default=True
+        Whether to check that K is finite and symmetric, in one pass.
 
     Returns
     -------
@@ -89,7 +97,7 @@ def solve_sylvester_eigen(
     Raises
     ------
     ValueError
-        If shapes disagree or r is not positive.
+        If shapes disagree, r is not positive, or a number is not finite.
 
     Examples
     --------
@@ -99,7 +107,7 @@ def solve_sylvester_eigen(
     array([[1.],
            [2.]])
     """
-    L, Y = check_system(K, L, Y, ridge)
+    L, Y = check_system(K, L, Y, ridge, check=check)
     known = EigenFactors.of(np.asarray(K, dtype=np.float64), L) if factors is None else factors
     C = known.solve(Y, ridge)
     target = 1e-10 * float(np.linalg.norm(Y))

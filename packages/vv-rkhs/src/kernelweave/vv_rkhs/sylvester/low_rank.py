@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arguments import check_array
 from scipy.linalg import eigh
 
 from .solution import Matrix, SylvesterSolution, check_system, finish
@@ -45,7 +46,9 @@ class FactoredGram:
         return float(np.vdot(self.Z, self.Z))
 
 
-def solve_sylvester_low_rank(Z: Matrix, L: Matrix, Y: Matrix, ridge: float) -> SylvesterSolution:
+def solve_sylvester_low_rank(
+    Z: Matrix, L: Matrix, Y: Matrix, ridge: float, *, check: bool = True
+) -> SylvesterSolution:
     """Solve Z Zᵀ C L + r C = Y without forming Z Zᵀ.
 
     With ZᵀZ = V diag(σ) Vᵀ and L = S diag(ρ) Sᵀ, C = (Y − Z V X Sᵀ) / r where
@@ -62,6 +65,8 @@ def solve_sylvester_low_rank(Z: Matrix, L: Matrix, Y: Matrix, ridge: float) -> S
         Right-hand side.
     ridge : float
         r > 0.
+    check : bool, default=True
+        Whether to check that Z, L and Y are finite.
 
     Returns
     -------
@@ -71,7 +76,7 @@ def solve_sylvester_low_rank(Z: Matrix, L: Matrix, Y: Matrix, ridge: float) -> S
     Raises
     ------
     ValueError
-        If shapes disagree or r is not positive.
+        If shapes disagree, r is not positive, or a number is not finite.
 
     Examples
     --------
@@ -81,8 +86,8 @@ def solve_sylvester_low_rank(Z: Matrix, L: Matrix, Y: Matrix, ridge: float) -> S
     array([[1.],
            [2.]])
     """
-    K = FactoredGram(np.asarray(Z, dtype=np.float64))
-    L, Y = check_system(K, L, Y, ridge)
+    K = FactoredGram(check_array("Z", Z, 2) if check else np.asarray(Z, dtype=np.float64))
+    L, Y = check_system(K, L, Y, ridge, check=check)
     sigma, V = eigh(K.Z.T @ K.Z, check_finite=False)
     rho, S = eigh(L, check_finite=False)
     sigma, rho = np.maximum(sigma, 0.0), np.maximum(rho, 0.0)

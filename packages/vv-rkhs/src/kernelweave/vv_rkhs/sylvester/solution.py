@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_grams, check_vector
 
 Matrix = npt.NDArray[np.float64]
 
@@ -51,14 +52,21 @@ class SylvesterSolution:
     sketch: Any = None
 
 
-def check_system(K: Any, L: Any, Y: Any, ridge: float) -> tuple[Matrix, Matrix]:
+def check_system(
+    K: Any, L: Any, Y: Any, ridge: float, *, check: bool = True
+) -> tuple[Matrix, Matrix]:
     """Return L and Y as float64 matrices after checking that the four parts fit.
+
+    With ``check`` also that K, an array or the factor of one, L and Y are finite numbers, and
+    that K and L are symmetric.
 
     Raises
     ------
     ValueError
         Naming the part, what was seen and what would be right.
     """
+    if check:
+        _check_numbers(K, L, Y)
     L, Y = np.asarray(L, dtype=np.float64), np.asarray(Y, dtype=np.float64)
     if Y.ndim != 2:
         raise ValueError(f"Y must have shape (n_samples, n_outputs), got {Y.shape}")
@@ -69,6 +77,15 @@ def check_system(K: Any, L: Any, Y: Any, ridge: float) -> tuple[Matrix, Matrix]:
     if not isinstance(ridge, numbers.Real) or not ridge > 0 or not math.isfinite(ridge):
         raise ValueError(f"ridge must be a finite number > 0, got {ridge!r}")
     return L, Y
+
+
+def _check_numbers(K: Any, L: Any, Y: Any) -> None:
+    if isinstance(K, np.ndarray):
+        check_grams(K[None] if K.ndim == 2 else K, "K")
+    elif hasattr(K, "Z"):
+        check_vector("K.Z", np.ravel(K.Z), np.size(K.Z))
+    check_grams([L], "L")
+    check_vector("Y", np.ravel(Y), np.size(Y))
 
 
 def finish(
