@@ -35,6 +35,7 @@ INTERPRETED = (
             "classification_steps_match_the_twin",
             "product_and_its_majorant",
             "scan_matches_numpy",
+            "the_quick_answer_is_that_of_the_scan",
             "sub_gram",
             "a_newton_step_solves_the_free_problem",
             "newton_steps_never_leave_the_box_nor_lower_the_dual",

@@ -15,6 +15,8 @@ from .problem import KernelArray
 from .solution import FloatArray
 
 _ASYMMETRY_LIMIT = 1e-6
+# two of these have a finite product
+_LARGEST_REACH = 1e150
 
 
 def as_kernel(K: ArrayLike) -> KernelArray:
@@ -56,6 +58,8 @@ def check_kernel(K: KernelArray) -> float:
     with np.errstate(invalid="ignore"):
         slack = rounding_tolerance(len(K), float(np.abs(diagonal).max()), K.dtype)
         reach = np.sqrt(np.maximum(diagonal + slack, 0.0))
+    if reach.max() < _LARGEST_REACH and _njit_gram.is_sound(K, reach):
+        return 0.0
     largest, asymmetry, finite, within = _njit_gram.scan_gram(K, reach)
     if not finite:
         row, column = np.argwhere(~np.isfinite(K))[0]
