@@ -164,3 +164,11 @@ def test_the_best_estimator_knows_the_names_of_the_columns() -> None:
     assert_array_equal(search.predict(table), search.best_estimator_.predict(table))
     with pytest.raises(ValueError, match="feature names"):
         search.predict(table.rename(columns={"column 0": "another"}))
+
+
+@pytest.mark.parametrize("name", ["C", "delta", "epsilon"])
+@pytest.mark.parametrize("value", [0.1, None, "0.1"])
+def test_what_is_no_sequence_is_named(name: str, value: Any) -> None:
+    X, y = make_regression(20)
+    with pytest.raises(ValueError, match=rf"^{name} must be"):
+        TessellatedKernelRegressorCV(cv=2, **{name: value}).fit(X, y)

@@ -200,6 +200,26 @@ def test_constant_targets_align_with_no_kernel(method: str, weight: np.ndarray |
     assert found == pytest.approx(3**-0.5)
 
 
+def test_a_kernel_listed_twice_shares_its_weight() -> None:
+    """M is singular: of all solutions of the closed form the one of least norm."""
+    grams, y = data(20)
+    one = alignment_weights(grams[[2, 4]], y, method="closed-form")
+    two = alignment_weights(grams[[2, 4, 2]], y, method="closed-form")
+    expected = np.array([0.5 * one[0], one[1], 0.5 * one[0]])
+    assert two == pytest.approx(expected / np.linalg.norm(expected), rel=1e-5)
+
+
+def test_an_unknown_method_is_named() -> None:
+    grams, y = data(20)
+    with pytest.raises(ValueError, match="method must be one of"):
+        alignment_weights(grams, y, method="best")
+
+
+def test_no_margin_anywhere_gives_equal_weights() -> None:
+    _, y = data(20)
+    assert easymkl_weights(np.zeros((4, 20, 20)), y) == pytest.approx(np.full(4, 0.25))
+
+
 def test_average_needs_a_kernel() -> None:
     with pytest.raises(ValueError, match="n_kernels must be an integer >= 1"):
         average_weights(0)

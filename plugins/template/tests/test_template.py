@@ -18,7 +18,7 @@ from kernelweave.kernels_core import (
 )
 from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
 from kernelweave.qp_smo import SVC
-from kernelweave_template import NAME, TemplateSimplex
+from kernelweave_template import NAME, ExponentiatedGradient, TemplateSimplex
 
 
 def test_it_is_registered() -> None:
@@ -55,3 +55,21 @@ def test_generic_estimators_reach_it(estimator: type, make: Callable) -> None:
     assert model.result_.gap <= 1e-2
     assert model.score(X, y) > 0.7
     assert np.isclose(model.result_.parameters.sum(), 1.0)
+
+
+def test_a_step_too_far_is_taken_back() -> None:
+    """Both columns are needed: a rate that leaves one of them out is halved, and nothing moves."""
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    y = np.where(X[:, 0] + X[:, 1] > 0.0, 1.0, -1.0)
+    learner = SVC(C=1.0)
+    family = KernelDictionary({"one": Linear().on([0]), "two": Linear().on([1])})
+    method = ExponentiatedGradient()
+    even = method.init(Problem(family, learner, TemplateSimplex(), X, y), np.random.RandomState(0))
+    alone = [learner.solve(np.outer(x, x), y, tol=1e-9).lower_bound for x in X.T]
+    assert min(alone) > method.gap(even)[1]
+    after = method.step(even._replace(rate=1e4))
+    np.testing.assert_array_equal(method.best(after), method.best(even))
+    assert after.rate == 5e3
+    while after.rate > 1e-3 and np.array_equal(after.beta, even.beta):
+        after = method.step(after)
+    assert method.gap(after)[1] < method.gap(even)[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
@@ -52,6 +53,12 @@ def ends(settings: list[dict[str, float]], chosen: int) -> dict[str, str]:
     return found
 
 
+def _values(name: str, values: Any) -> list[float]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} must be a sequence of numbers to choose among, got {values!r}")
+    return list(values)
+
+
 class _Search(BaseEstimator):  # type: ignore[misc]
     """Shared by both: the grid, the folds, the refit and the delegation."""
 
@@ -61,8 +68,9 @@ class _Search(BaseEstimator):  # type: ignore[misc]
     def _grid(self, X: FloatArray) -> list[dict[str, float]]:
         """Return settings in an order in which neighbours follow one another: C fastest."""
         axes = self._axes()
-        for name, values in {**axes, "C": self.C}.items():
-            if len(values) == 0:
+        penalties = [] if isinstance(self.C, str) else _values("C", self.C)
+        for name, grid in {**axes, "C": penalties}.items():
+            if len(grid) == 0 and not (name == "C" and isinstance(self.C, str)):
                 raise ValueError(f"{name} must hold at least one value, got none")
         settings = []
         for values in product(*(sorted(axis) for axis in axes.values())):
@@ -223,7 +231,7 @@ class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[m
         return TessellatedKernelClassifier() if self.estimator is None else self.estimator
 
     def _axes(self) -> dict[str, list[float]]:
-        return {"delta": list(self.delta)}
+        return {"delta": _values("delta", self.delta)}
 
     def fit(self, X: Any, y: Any) -> TessellatedKernelClassifierCV:
         """Choose C and δ, then learn the kernel from all samples.
@@ -350,7 +358,7 @@ class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[mis
         return TessellatedKernelRegressor() if self.estimator is None else self.estimator
 
     def _axes(self) -> dict[str, list[float]]:
-        return {"delta": list(self.delta), "epsilon": list(self.epsilon)}
+        return {"delta": _values("delta", self.delta), "epsilon": _values("epsilon", self.epsilon)}
 
     def fit(self, X: Any, y: Any) -> TessellatedKernelRegressorCV:
         """Choose C, ε and δ, then learn the kernel from all samples.

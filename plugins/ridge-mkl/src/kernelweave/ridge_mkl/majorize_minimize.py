@@ -63,6 +63,18 @@ def penalized_update(mu: FloatArray, v: FloatArray, beta: float) -> FloatArray:
 class MajorizeMinimize(Descent):
     """``krr-mm``: monotone multiplicative updates, one evaluation each."""
 
+    def enter(self, mu: FloatArray, n_left: int) -> State:
+        """Return the state at μ, shape (p,), moved inside: a weight at its least would stay there.
+
+        ``n_left`` starts follow it.
+        """
+        p = len(mu)
+        penalised = self.constraint.curvature > 0.0
+        least = np.zeros(p) if penalised else self.constraint.centers(p)
+        if (mu <= least).any():
+            mu = 0.9 * mu + 0.1 * np.asarray(self.constraint.start(p))
+        return super().enter(mu, n_left)
+
     def _next(self, mu: FloatArray, v: FloatArray) -> FloatArray:
         constraint: Any = self.constraint
         if constraint.curvature > 0.0:
