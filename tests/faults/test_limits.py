@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import MemoryBudgetError, Progress, SolveInterrupted, watch
+from kernelweave.kernels_core import RBF, MemoryBudgetError, Progress, SolveInterrupted, watch
 from sound_cases import N, sound
 from subjects import Subject, algorithm_subjects, estimators
 
@@ -216,3 +216,70 @@ def test_peak_memory_stays_below_the_limit(subject: Subject) -> None:
     )
     end, grown = json.loads(done.stdout.splitlines()[-1])
     assert grown <= limit, (end, grown / 2**20)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        pytest.param(subject, id=subject.name)
+        for subject in estimators()
+        if "max_time" not in subject.parameters
+    ],
+)
+def test_a_hopeless_search_ends_in_time(subject: Subject) -> None:
+    """Where the limit belongs to the estimator inside: it holds for each of its fits.
+
+    What takes no limit at all must end by itself, features times 1e8 or not.
+    """
+    limit, inner, n_fits = 0.2, 1.0, 1
+    settings: dict[str, Any] = {}
+    if "estimator" in subject.parameters:
+        within = {"max_time": limit, "tol": 1e-9, "max_iter": 10**6}
+        one = next(each for each in estimators() if each.name == subject.name.removesuffix("CV"))
+        settings, n_fits = {"estimator": one.make(within), "C": 1e300}, 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        subject.run(sound(subject.task))
+        X, y = hard(subject.task)
+        model = subject.make(settings)
+        started = time.process_time()
+        model.fit(X, y)
+        seconds = time.process_time() - started
+    assert seconds <= n_fits * (1.1 * limit + inner)
+    if "estimator" in subject.parameters:
+        assert model.best_estimator_.result_.gap >= 0.0
+        assert np.isfinite(model.predict(X)).all()
+
+
+def machines_over_a_dictionary() -> list[Any]:
+    """Return the estimators whose objective is that of a support vector machine on K(β)."""
+    return [
+        pytest.param(subject, id=subject.name)
+        for subject in estimators()
+        if {"C", "kernels"} <= subject.parameters and "radius" not in subject.parameters
+    ]
+
+
+@pytest.mark.parametrize("C", [10.0, 1e6, 1e300])
+@pytest.mark.parametrize("subject", machines_over_a_dictionary())
+def test_a_hopeless_interval_holds_the_optimum(subject: Subject, C: float) -> None:
+    """Points 1e8 apart make a Gaussian Gram matrix I, where the optimum is known in closed form.
+
+    Of n₊ and n₋ samples, or for ε = 0: 2n₊n₋/n, or ½Σ(yᵢ − ȳ)².
+    """
+    X, y = hard(subject.task)
+    exact = {"epsilon": 0.0} if "epsilon" in subject.parameters else {}
+    settings = {"kernels": [RBF(1.0)], "normalize": None, "C": C, "max_time": 1.0, **exact}
+    model = subject.make({**settings, "tol": 1e-6, "max_iter": 1000})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = model.fit(X, y).result_
+    if subject.task == "classification":
+        optimum = 2.0 * np.sum(y > 0) * np.sum(y < 0) / len(y)
+    else:
+        optimum = 0.5 * float(np.sum((y - y.mean()) ** 2))
+    optimum += model.lam if "k0" in subject.parameters else 0.0
+    assert result.lower_bound <= optimum * (1.0 + 1e-12)
+    assert optimum * (1.0 - 1e-12) <= result.upper_bound
+    if C < 1e300:
+        assert result.gap <= 1e-6
