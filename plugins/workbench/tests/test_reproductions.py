@@ -10,7 +10,7 @@ from kernelweave.kernels_core import tables
 from kernelweave.kernels_core.reproduction import Drawing, MissingDataError, Plan, Request, Sheet
 from kernelweave.workbench.pages import figure_svg
 from kernelweave.workbench.reproductions import published
-from kernelweave.workbench.reproductions.accuracy import measure
+from kernelweave.workbench.reproductions.accuracy import COSTS, measure, seconds_of
 from kernelweave.workbench.reproductions.methods import methods_for
 from kernelweave.workbench.reproductions.scaling import exponents
 
@@ -148,3 +148,40 @@ def test_where_the_airfoil_row_is_off_the_choice_of_C_is_why(shared: Path) -> No
             found.append(float(np.mean((machine.predict(X_test) - y_test) ** 2)))
     assert abs(np.mean(errors[100.0]) - printed.score) <= printed.spread
     assert abs(np.mean(errors[1.0]) - printed.score) > printed.spread
+
+
+def test_estimates_follow_the_growth_of_each_method() -> None:
+    tasks = [("classification", published.CLASSIFICATION), ("regression", published.REGRESSION)]
+    for task, sets in tasks:
+        for about in sets.values():
+            for method in methods_for(task):
+                assert 0.5 <= seconds_of(method, about.n_train, about.n_features) < 1e5
+    # what is tuned on stops growing at 8000 samples, the last fit does not
+    large, twice = seconds_of("TKL", 20_000, 4), seconds_of("TKL", 40_000, 4)
+    assert twice - large == pytest.approx(COSTS["TKL"].fit * (40**2 - 20**2))
+    # the gas turbine took 293 s on two cores
+    assert 150.0 < seconds_of("TKL", 30_000, 11) < 600.0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_where_the_shill_row_is_off_the_splits_are_why(shared: Path) -> None:
+    """The paper prints 99.76 ± .08, one sample of 1321 up or down; our splits differ by more.
+
+    With the settings that two folds choose, one split lies above that range and another below;
+    below stays below with a hundred times that C and with a wider box.
+    """
+    from kernelweave.spectahedron import TessellatedKernelClassifier
+    from kernelweave.workbench.reproductions.samples import load, split
+
+    printed = published.CLASSIFICATION["Shill Bid"].printed["TKL"]
+    X, y = load(str(shared / "data" / "shill_bidding.csv.gz"))
+
+    def accuracy(seed: int, C: float, delta: float) -> float:
+        X_train, X_test, y_train, y_test = split(X, y, 5000, 1321, seed, classes=True)
+        machine = TessellatedKernelClassifier(C=C, delta=delta, tol=1e-2, max_iter=60)
+        return 100.0 * float(machine.fit(X_train, y_train).score(X_test, y_test))
+
+    assert accuracy(4, 0.1, 0.5) > printed.score + printed.spread
+    for C, delta in ((0.1, 0.5), (10.0, 0.5), (0.1, 1.0)):
+        assert accuracy(1, C, delta) < printed.score - printed.spread

@@ -32,7 +32,7 @@ _DATASETS = {
 }
 _BUNDLED = "scikit-learn's"
 
-_JMLR = "Colbert, Talitckii and Peet, JMLR 2024"
+_JMLR = "Talitckii, Colbert and Peet, JMLR 2024"
 _ICML = "Colbert and Peet, ICML 2021"
 _REPRODUCTIONS = "kernelweave.workbench.reproductions"
 _TABLES = {

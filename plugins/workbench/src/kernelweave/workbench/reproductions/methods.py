@@ -23,14 +23,14 @@ EVERY = (
     "boosted trees",
 )
 _NOT_FOR_REGRESSION = {"AverageMKL", "PWMK", "CKA"}
+OF_DICTIONARIES = {"SimpleMKL", *_NOT_FOR_REGRESSION}
 _BASELINES = "kernelweave.baselines"
-_MOST_TUNED = 3000
+MOST_TUNED = 8000
 _GAP = 1e-2
 # more training samples than these are fitted with Gram matrices in float32
 _SINGLE = 10_000
 _MOST_SECONDS = 3600.0
 _QUICK_SECONDS = 10.0
-_ROUGH: dict[str, Any] = {"algorithm": "tkl-frank-wolfe", "tol": 0.1, "max_iter": 30}
 # the box [-δ, 1 + δ] has the volume (1 + 2δ)ⁿ, which scales the kernel
 _MANY_FEATURES = 24
 
@@ -52,7 +52,7 @@ def fit_tuned(
     quick: bool,
     per_feature: bool = True,
 ) -> tuple[Any, dict[str, Any]]:
-    """Tune a method by two folds, on 3000 samples at most, and fit it to all.
+    """Tune a method by two folds, on 8000 samples at most, and fit it to all.
 
     Parameters
     ----------
@@ -77,42 +77,37 @@ def fit_tuned(
     from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
     classes = task == "classification"
-    views = per_feature and not quick
-    estimator, grid = _build(name, task, X, y, seed, quick=quick, per_feature=views)
     kind: Any = StratifiedKFold if classes else KFold
     folds = kind(n_splits=2, shuffle=True, random_state=seed)
-    rows = np.random.RandomState(seed).permutation(len(X))[:_MOST_TUNED]
+    rows = np.random.RandomState(seed).permutation(len(X))[:MOST_TUNED]
     scoring = "accuracy" if classes else "neg_mean_squared_error"
+    if name == "TKL":
+        search = _tessellated(X.shape[1], y, classes=classes, quick=quick)
+        search.set_params(cv=folds, scoring=scoring).fit(X[rows], y[rows])
+        estimator = search.best_estimator_
+        if len(rows) < len(X):
+            dtype = "float32" if len(X) > _SINGLE else "float64"
+            estimator.set_params(dtype=dtype).fit(X, y)
+        return estimator, {key: search.best_params_[key] for key in ("C", "delta")}
+    views = per_feature and not quick
+    estimator, grid = _build(name, X, y, seed, classes=classes, quick=quick, per_feature=views)
     search = GridSearchCV(estimator, grid, cv=folds, scoring=scoring, refit=False)
     search.fit(X[rows], y[rows])
-    estimator.set_params(**search.best_params_, **_final(name, len(X), quick=quick))
-    estimator.fit(X, y)
+    estimator.set_params(**search.best_params_).fit(X, y)
     return estimator, {key.rpartition("__")[2]: value for key, value in search.best_params_.items()}
-
-
-def _final(name: str, n_samples: int, *, quick: bool) -> dict[str, Any]:
-    if name != "TKL":
-        return {}
-    most = _QUICK_SECONDS if quick else _MOST_SECONDS
-    dtype = "float32" if n_samples > _SINGLE else "float64"
-    limits = {"tol": _GAP, "max_iter": 500, "max_time": most}
-    return {"algorithm": "tkl-low-rank", "dtype": dtype, **limits}
 
 
 def _build(
     name: str,
-    task: str,
     X: FloatArray,
     y: FloatArray,
     seed: int,
     *,
+    classes: bool,
     quick: bool,
     per_feature: bool,
 ) -> tuple[Any, dict[str, list[Any]]]:
     """Return the estimator and the grid it is tuned over."""
-    classes = task == "classification"
-    if name == "TKL":
-        return _tessellated(X.shape[1], y, seed, classes=classes, quick=quick)
     if name == "RBF-SVM":
         return _gaussian(y, classes=classes, quick=quick)
     if name in ("perceptron", "random forest", "boosted trees"):
@@ -126,22 +121,25 @@ def _tube(y: FloatArray) -> float:
     return min(0.1, 0.1 * float(np.std(y)))
 
 
-def _tessellated(
-    n_features: int, y: FloatArray, seed: int, *, classes: bool, quick: bool
-) -> tuple[Any, dict[str, list[Any]]]:
-    from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
+def _tessellated(n_features: int, y: FloatArray, *, classes: bool, quick: bool) -> Any:
+    """Return the search over C and δ, whose folds begin at their neighbours' solutions."""
+    from kernelweave import spectahedron as tkl
 
-    if classes:
-        machine: Any = TessellatedKernelClassifier(random_state=seed, **_ROUGH)
-        unit = 1.0
-    else:
-        machine = TessellatedKernelRegressor(epsilon=_tube(y), random_state=seed, **_ROUGH)
-        unit = float(np.std(y))
+    most = _QUICK_SECONDS if quick else _MOST_SECONDS
+    limits: dict[str, Any] = {"tol": _GAP, "max_iter": 500, "max_time": most}
+    reach = (0.1, 0.5) if n_features <= _MANY_FEATURES else (0.01, 0.1)
+    delta = reach[:1] if quick else reach
     penalties = (0.01, 1.0) if quick else (0.001, 0.01, 0.1, 1.0, 10.0)
-    reach = [0.1, 0.5] if n_features <= _MANY_FEATURES else [0.01, 0.1]
-    if quick:
-        reach = reach[:1]
-    return machine, {"C": [unit * C for C in penalties], "delta": reach}
+    if classes:
+        machine = tkl.TessellatedKernelClassifier(**limits)
+        return tkl.TessellatedKernelClassifierCV(machine, C=penalties, delta=delta)
+    unit, tube = float(np.std(y)), _tube(y)
+    return tkl.TessellatedKernelRegressorCV(
+        tkl.TessellatedKernelRegressor(epsilon=tube, **limits),
+        C=[unit * C for C in penalties],
+        epsilon=(tube,),
+        delta=delta,
+    )
 
 
 def _gaussian(y: FloatArray, *, classes: bool, quick: bool) -> tuple[Any, dict[str, list[Any]]]:

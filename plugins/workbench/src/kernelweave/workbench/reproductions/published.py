@@ -20,6 +20,7 @@ class Task(NamedTuple):
     ----------
     file : str
         In the data folder.
+    n_features : int
     n_train, n_test : int
         The paper's split, where the file has as many rows; else the test part of the paper and
         the rest to learn from.
@@ -30,6 +31,7 @@ class Task(NamedTuple):
     """
 
     file: str
+    n_features: int
     n_train: int
     n_test: int
     printed: dict[str, Printed | None]
@@ -39,6 +41,7 @@ class Task(NamedTuple):
 REGRESSION = {
     "Gas Turbine": Task(
         "gas_turbine.csv.gz",
+        11,
         30000,
         6733,
         {
@@ -51,6 +54,7 @@ REGRESSION = {
     ),
     "Airfoil": Task(
         "airfoil.csv",
+        5,
         1300,
         203,
         {
@@ -63,6 +67,7 @@ REGRESSION = {
     ),
     "CCPP": Task(
         "ccpp.csv",
+        4,
         8000,
         1568,
         {
@@ -75,6 +80,7 @@ REGRESSION = {
     ),
     "CA": Task(
         "california_housing.csv.gz",
+        8,
         16500,
         4140,
         {
@@ -88,6 +94,7 @@ REGRESSION = {
     ),
     "Space": Task(
         "space_ga.csv",
+        6,
         2485,
         622,
         {
@@ -101,6 +108,7 @@ REGRESSION = {
     ),
     "Boston Housing": Task(
         "boston_housing.csv",
+        13,
         404,
         102,
         {
@@ -116,6 +124,7 @@ REGRESSION = {
 CLASSIFICATION = {
     "Abalone": Task(
         "abalone.csv",
+        8,
         3500,
         677,
         {
@@ -132,6 +141,7 @@ CLASSIFICATION = {
     ),
     "Hill Valley": Task(
         "hill_valley_with_noise.csv.gz",
+        100,
         1000,
         212,
         {
@@ -148,6 +158,7 @@ CLASSIFICATION = {
     ),
     "Transfusion": Task(
         "transfusion.csv",
+        4,
         600,
         148,
         {
@@ -163,6 +174,7 @@ CLASSIFICATION = {
     ),
     "Shill Bid": Task(
         "shill_bidding.csv.gz",
+        9,
         5000,
         1321,
         {
@@ -178,6 +190,7 @@ CLASSIFICATION = {
     ),
     "German": Task(
         "german_numeric.csv",
+        24,
         800,
         200,
         {
@@ -193,6 +206,7 @@ CLASSIFICATION = {
     ),
     "FourClass": Task(
         "fourclass.csv",
+        2,
         690,
         172,
         {
