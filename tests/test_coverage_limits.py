@@ -7,6 +7,7 @@ from pathlib import Path
 
 import coverage_by_member
 import pytest
+from workspace import ROOT
 
 
 def report(path: Path, name: str, lines: int, branches: int) -> str:
@@ -27,7 +28,29 @@ def test_limits(
 ) -> None:
     found = coverage_by_member.main([report(tmp_path / "one", "engine.py", lines, branches)])
     assert found == below
-    assert ("below" in capsys.readouterr().out) == bool(below)
+    said = capsys.readouterr().out
+    assert ("above both bars" in said) == (below == 0)
+    assert ("1 below" in said) == bool(below)
+
+
+def test_only_the_members_in_question_are_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    low = report(tmp_path / "one", "engine.py", 10, 10)
+    qp_smo, other = str(ROOT / "packages" / "qp-smo" / "tests"), str(ROOT / "plugins" / "template")
+    assert coverage_by_member.main([low, "--of", qp_smo]) == 1
+    assert coverage_by_member.main([low, "--of", other]) == 0
+    assert coverage_by_member.main([low, "--of"]) == 1
+    assert "qp-smo" in capsys.readouterr().out
+
+
+def test_a_member_that_nobody_imported_is_not_whole(tmp_path: Path) -> None:
+    empty = {"num_statements": 0, "covered_lines": 0, "num_branches": 0, "covered_branches": 0}
+    name = "plugins/template/src/kernelweave_template/__init__.py"
+    (tmp_path / "one").write_text(json.dumps({"files": {name: {"summary": empty}}}))
+    assert coverage_by_member.rows(coverage_by_member.files_of(tmp_path / "one")) == [
+        ("template", 0.0, 0.0)
+    ]
 
 
 def test_compiled_files_come_from_the_second_report(tmp_path: Path) -> None:
