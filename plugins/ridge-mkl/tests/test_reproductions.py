@@ -35,6 +35,12 @@ def test_missing_data_are_named(tmp_path: Path) -> None:
     assert len({(subject.data, subject.task) for subject in SUBJECTS}) == 12
 
 
+def test_every_figure_says_what_it_shows() -> None:
+    for subject in SUBJECTS:
+        about = tables()[f"krr-figure-{subject.number}"].summary
+        assert about.startswith(f"{subject.task} on {subject.data}: ")
+
+
 def shortened(cell: Any, most: int = 60) -> Any:
     return cell.compute(**{**cell.arguments, "most": most})
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from kernelweave.workbench.certifying import certifier
+from kernelweave.workbench.summaries import certificate_sentence
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,20 @@ def test_the_second_interval_is_narrower_and_agrees(run: Callable, model: Path) 
 def test_people_read_a_sentence(run: Callable, model: Path) -> None:
     done = run("certify", model, "wine", "--algorithm", "tkl-frank-wolfe", "--tol", "0.1")
     assert "is proved to be within" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "said"),
+    [
+        (99.0, 100.0, "proved to be within 1 % of the best"),
+        (1e-4, 4e-3, "The optimum lies between 0.0001 and 0.004: too far apart to say"),
+        (float("-inf"), 1.0, "No lower bound is claimed"),
+    ],
+)
+def test_a_sentence_claims_no_more_than_the_bounds(lower: float, upper: float, said: str) -> None:
+    gap = (upper - lower) / upper
+    found = {"lower_bound": lower, "upper_bound": upper, "gap": gap}
+    assert said in certificate_sentence(found)
 
 
 def test_other_data_are_refused(run: Callable, model: Path, tmp_path: Path) -> None:

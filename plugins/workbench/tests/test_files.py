@@ -74,3 +74,9 @@ def test_refusals(tmp_path: Path) -> None:
         check_output(tmp_path, force=True)
     with pytest.raises(CommandError, match="there is no folder"):
         check_output(tmp_path / "no" / "out", force=False)
+
+
+def test_a_folder_that_takes_no_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "removed meanwhile" / "out"
+    with pytest.raises(CommandError, match=r"cannot write .*out: No such file"), replacing(path):
+        pytest.fail("the block is not reached")

@@ -12,7 +12,7 @@ from kernelweave.kernels_core import TableSpec
 from kernelweave.kernels_core.reproduction import Cell, Drawing, Plan, Request, Sheet
 from kernelweave.workbench.tables.kept import KeptCells, Outcome
 from kernelweave.workbench.tables.running import compute_all
-from kernelweave.workbench.tables.sections import shown
+from kernelweave.workbench.tables.sections import grid, shown
 
 CALLS: list[int] = []
 
@@ -197,6 +197,23 @@ def test_what_json_cannot_hold_is_kept_as_numbers(tmp_path: Path) -> None:
 )
 def test_values_are_short(value: object, text: str, is_number: bool) -> None:
     assert (shown(value).text, shown(value).is_number) == (text, is_number)
+
+
+@pytest.mark.parametrize(
+    ("column", "texts"),
+    [
+        ([100.0, 97.3684, 66.1290], ["100.00", "97.37", "66.13"]),
+        ([93.0, 94.4, None, 100], ["93.0", "94.4", "–", "100.0"]),
+        ([0.335, 0.33461, "none fits"], ["0.3350", "0.3346", "none fits"]),
+        ([0.018111, 0.05354, 0.26193], ["0.01811", "0.05354", "0.26193"]),
+        ([0.0001, 0.01, 1.0], ["0.0001", "0.01", "1"]),  # settings: of many sizes
+        ([2.5e-5, 14.25, float("nan")], ["2.5e-05", "14.25", "none"]),
+        ([3, 12, 1500000], ["3", "12", "1500000"]),
+    ],
+)
+def test_the_numbers_of_a_column_have_equally_many_decimals(column: list, texts: list) -> None:
+    made = grid(Sheet("t", ("value",), [(value,) for value in column]))
+    assert [row[0].text for row in made.rows] == texts
 
 
 def test_numbers_in_names_are_sorted_as_numbers() -> None:

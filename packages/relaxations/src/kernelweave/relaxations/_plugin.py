@@ -16,13 +16,13 @@ _MATRICES = tuple(
 
 _TABLES = {
     2: ("accuracy", "test accuracy of Algorithm 1, of proved optima and of tuned optima"),
-    3: ("sparsity", "kernels that they use"),
-    4: ("times", "seconds of a fit"),
-    5: ("warm_starts", "test accuracy by start"),
+    3: ("sparsity", "kernels used by Algorithm 1, by proved optima and by tuned optima"),
+    4: ("times", "seconds of a fit by Algorithm 1 and of a proved optimum"),
+    5: ("warm_starts", "test accuracy of Algorithm 1 by its start"),
     6: ("objectives", "lower bounds, and objectives of Algorithm 1 and of the proved optimum"),
-    7: ("gaps", "gaps between them in per cent"),
+    7: ("gaps", "per cent between lower bounds and the objectives above them"),
     8: ("fifty_accuracy", "test accuracy with fifty kernels"),
-    9: ("fifty_sparsity", "kernels used of fifty"),
+    9: ("fifty_sparsity", "kernels used, of fifty"),
     10: ("fifty_times", "seconds of a fit with fifty kernels"),
 }
 

@@ -146,6 +146,14 @@ def kernelweave_register_constraints(register: Callable[[ComponentSpec], None]) 
 
 _SETS = {1: "ionosphere", 2: "ionosphere", 3: "sonar", 4: "sonar"}
 
+_FIGURES = (
+    *("regression on ionosphere", "regression on sonar"),
+    *("classification on ionosphere", "classification on sonar"),
+    *("regression on breast cancer", "regression on diabetes", "regression on fourclass"),
+    *("regression on german", "regression on heart"),
+    *("classification on breast cancer", "classification on diabetes", "classification on heart"),
+)
+
 
 @hookimpl
 def kernelweave_register_tables(register: Callable[[TableSpec], None]) -> None:
@@ -159,12 +167,12 @@ def kernelweave_register_tables(register: Callable[[TableSpec], None]) -> None:
                 summary=f"{what} errors on {data}",
             )
         )
-    for number in range(1, 13):
+    for number, subject in enumerate(_FIGURES, 1):
         register(
             TableSpec(
                 name=f"krr-figure-{number}",
                 target=f"{_HOME}.reproductions.figures:figure_{number}",
                 paper=f"{_PAPER}, Figure {number}",
-                summary="error against λ by degree",
+                summary=f"{subject}: error against λ by degree",
             )
         )

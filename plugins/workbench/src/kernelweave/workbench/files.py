@@ -66,13 +66,21 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     ------
     binary file
         To write to.
+
+    Raises
+    ------
+    CommandError
+        If no file can be made in the folder.
     """
     if _is_special(path):
         with path.open("wb") as stream:
             yield stream
         return
     goal = Path(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(prefix=f".{goal.name}.", suffix=".part", dir=goal.parent)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{goal.name}.", suffix=".part", dir=goal.parent)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream

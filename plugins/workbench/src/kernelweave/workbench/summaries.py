@@ -7,6 +7,9 @@ from typing import Any
 
 from .models import Model
 
+# a relative gap, in per cent, that proves nothing worth saying
+_FAR = 20.0
+
 
 def summary(model: Model) -> dict[str, Any]:
     """Return what a fit found, ready for JSON.
@@ -83,9 +86,14 @@ def certificate_sentence(found: Mapping[str, Any]) -> str:
     """
     if not found["gap"] < float("inf"):
         return "No lower bound is claimed, so nothing is proved about the distance to the optimum."
+    lower, upper = f"{found['lower_bound']:.8g}", f"{found['upper_bound']:.8g}"
     percent = 100.0 * max(found["gap"], 0.0)
+    if percent > _FAR:
+        return (
+            f"The optimum lies between {lower} and {upper}: too far apart to say how good the "
+            f"learned kernel is."
+        )
     return (
-        f"No kernel of this family has an objective below {found['lower_bound']:.8g}; the one "
-        f"learned has at most {found['upper_bound']:.8g}, so it is proved to be within "
-        f"{percent:.2g} % of the best."
+        f"No kernel of this family has an objective below {lower}; the one learned has at most "
+        f"{upper}, so it is proved to be within {percent:.2g} % of the best."
     )

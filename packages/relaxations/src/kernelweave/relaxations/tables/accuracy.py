@@ -20,7 +20,7 @@ _NOTES = (
     "The authors' split and standardisation; their ten kernels without the two indefinite "
     "sigmoids.",
     "random, relaxation: Algorithm 1 as printed, at the authors' C, λ and k₀, from a random "
-    "support and from the relaxation's largest weights; optimum: proved to 1e-4 at the same "
+    "support and from the relaxation's largest weights; optimum: proved to 0.0001 at the same "
     "settings, which were tuned for Algorithm 1; cross-validated: the optimum at settings of our "
     "own, by five folds over the paper's grid.",
     "One split: accuracies differ by single test samples.",

@@ -24,7 +24,7 @@ _NOTES = (
     "12 sigmoid with their negative eigenvalues set to zero, 7 Laplacian. Theirs are drawn from "
     "grids that the paper does not list.",
     "Both: C, λ and k₀ by three folds over C in 1, 2, 5, 10, λ in .01 … 100, k₀ in 1, 2, 3; "
-    "best response: Algorithm 1 from the relaxation; optimum: proved to 1e-4 at the settings "
+    "best response: Algorithm 1 from the relaxation; optimum: proved to 0.0001 at the settings "
     "that were found for best response.",
     "A quick run takes two folds and C in 1, 10, λ in .1, 10, k₀ in 1, 3.",
 )

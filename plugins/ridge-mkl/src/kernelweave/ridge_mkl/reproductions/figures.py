@@ -62,11 +62,11 @@ SUBJECTS = tuple(
 )
 _NOTES = [
     "The paper's figures are pictures without numbers: compare the trends it states. Errors fall "
-    "as λ grows from 1e-4 to 10, and are mostly higher for d > 1.",
+    "as λ grows from 0.0001 to 10, and are mostly higher for d > 1.",
     "Λ is chosen for each λ by cross-validation; regression shows the root mean squared error of "
     "ridge on ±1 labels, classification the share of wrong labels of a support vector machine on "
     "the kernel that ridge learned, its C from 0.1, 1, 10, 100 by three folds.",
-    "Base kernels, which the paper does not print: linear and Gaussian with γ = 2^−6 … 2^3.",
+    "Base kernels, which the paper does not print: linear and Gaussian with γ = 2⁻⁶ … 2³.",
 ]
 
 
@@ -191,7 +191,8 @@ def _present(subject: Subject, results: Mapping[str, Any]) -> list[Sheet | Drawi
         for each in zip(value["lam"], value["size"], value["cv"], value["test"], strict=True)
     ]
     title = f"{subject.task.capitalize()} on {subject.data}"
-    text = f"{what} against λ on {subject.data}, a pair of curves for each degree."
+    start = what[0].upper() + what[1:]
+    text = f"{start} against λ on {subject.data}, a pair of curves for each degree."
     columns = ("d", "λ", "Λ", f"{what}, CV", f"{what}, test")
     return [Drawing(title, text, draw), Sheet(title, columns, rows, _NOTES)]
 

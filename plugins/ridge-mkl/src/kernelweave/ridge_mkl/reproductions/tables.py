@@ -54,7 +54,7 @@ _TEST: dict[str, dict[tuple[str, int], tuple[float, float, float, float]]] = {
 }
 _NOTES = [
     "The paper does not print its base kernels; ours are the linear one and Gaussian ones with "
-    "γ = 2^−6 … 2^3 on standardised features, each of mean diagonal 1, so compare trends.",
+    "γ = 2⁻⁶ … 2³ on standardised features, each of mean diagonal 1, so compare trends.",
     "μ₀ = 1; λ and Λ (β where penalised) by cross-validation over the paper's values; at most 50 "
     "steps; the columns MSE of the paper are root mean squared errors.",
     "BM is not defined in the paper: here it is the best single kernel.",

@@ -87,12 +87,30 @@ def grid(sheet: Sheet) -> Grid:
     heads = []
     for i, head in enumerate(sheet.columns):
         column = [row[i] for row in rows if i < len(row) and row[i].text != NOTHING]
-        heads.append(Text(head, any(each.is_number for each in column)))
-    rows = [
-        [replace(value, is_number=head.is_number) for value, head in zip(row, heads, strict=False)]
-        for row in rows
-    ]
+        is_number = any(each.is_number for each in column)
+        heads.append(Text(head, is_number))
+        _even(i, sheet.rows, rows)
+        for row in rows:
+            if i < len(row):
+                row[i] = replace(row[i], is_number=is_number)
     return Grid(sheet.title, heads, rows, sheet.notes)
+
+
+def _even(i: int, values: Sequence[Sequence[Any]], rows: list[list[Text]]) -> None:
+    """Give the numbers of a column equally many decimals, where they are of one size."""
+    found = {
+        j: float(row[i])
+        for j, row in enumerate(values)
+        if i < len(row) and rows[j][i].is_number and math.isfinite(row[i])
+    }
+    sizes = sorted(abs(value) for value in found.values() if value)
+    texts = [rows[j][i].text for j in found]
+    if not sizes or sizes[-1] > 1000 * sizes[0] or any("e" in text for text in texts):
+        return
+    printed = max(len(text.partition(".")[2]) for text in texts)
+    decimals = min(printed, max(3 - math.floor(math.log10(sizes[len(sizes) // 2])), 0))
+    for j, value in found.items():
+        rows[j][i] = Text(f"{value:.{decimals}f}", is_number=True)
 
 
 def picture(drawing: Drawing, file: str) -> Picture:
