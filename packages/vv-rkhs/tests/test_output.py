@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from kernelweave.vv_rkhs import OutputSubproblem, closed_form_output_kernel
 from kernelweave.vv_rkhs.output import project_output_kernel
-from kernelweave.vv_rkhs.spg import square_root
+from kernelweave.vv_rkhs.spg import first_output_root, square_root
+from scipy.linalg import fractional_matrix_power
 from scipy.optimize import minimize_scalar
 
 RNG = np.random.default_rng(3)
@@ -72,3 +73,18 @@ def test_square_root() -> None:
     L = spectahedral(4, 2.0)
     R = square_root(L)
     np.testing.assert_allclose(R @ R.T, L, atol=1e-14)
+
+
+def test_first_root_is_a_power_of_the_slopes() -> None:
+    B = spectahedral(4, 1.0) + 0.1 * np.eye(4)
+    root = first_output_root(B)
+    np.testing.assert_allclose(
+        root, fractional_matrix_power(B / np.linalg.norm(B, 2), 0.375), rtol=1e-10, atol=1e-12
+    )
+    assert np.vdot(root, B) / np.linalg.norm(root) > np.trace(B) / 2  # a descent from L = I
+
+
+def test_first_root_loses_no_direction() -> None:
+    lost = first_output_root(np.diag([1.0, -1e-17, 0.0]))
+    assert np.linalg.eigvalsh(lost)[0] > 0.1
+    np.testing.assert_array_equal(first_output_root(np.zeros((3, 3))), np.eye(3))

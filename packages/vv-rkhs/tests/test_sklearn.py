@@ -6,9 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import RBF, KernelDictionary, Linear, MemoryBudgetError
+from kernelweave.kernels_core import (
+    RBF,
+    KernelDictionary,
+    KernelWeaveWarning,
+    Linear,
+    MemoryBudgetError,
+)
 from kernelweave.kernels_core.kernels import PrecomputedGrams
-from kernelweave.vv_rkhs import MatrixValuedKernelClassifier, MatrixValuedKernelRegressor
+from kernelweave.vv_rkhs import (
+    GaussianGrid,
+    MatrixValuedKernelClassifier,
+    MatrixValuedKernelRegressor,
+)
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.kernel_ridge import KernelRidge
@@ -142,3 +152,16 @@ def test_bad_parameters_are_named(data: Any, params: dict[str, Any], said: str) 
     X, Y = data
     with pytest.raises(ValueError, match=said):
         MatrixValuedKernelRegressor(**params).fit(X, Y)
+
+
+@pytest.mark.parametrize("scale", [1e8, 1e-12])
+@pytest.mark.parametrize("kernels", [[RBF(gamma=1.0), RBF(gamma=0.1)], GaussianGrid(1.0, 3)])
+def test_kernels_that_see_nothing_are_reported(scale: float, kernels: Any) -> None:
+    X = np.random.default_rng(0).standard_normal((70, 2))
+    model = MatrixValuedKernelRegressor(kernels)
+    with pytest.warns(KernelWeaveWarning, match=r"no kernel tells .* scale them") as seen:
+        model.fit(scale * X, X)
+    assert seen[0].filename == __file__
+    far = model.predict(3.0 * scale * X + scale)
+    np.testing.assert_allclose(far, np.broadcast_to(far[0], far.shape), atol=1e-8)
+    model.fit(X, X)  # says nothing

@@ -35,6 +35,8 @@ _NO_SLOPE = 1e-19
 _MAX_FAILURES = 3
 _TIGHTEST, _LOOSEST = 1e-9, 1e-2
 _SHORT = 0.03  # a step that so many halvings led to
+_FIRST_POWER = 3.0 / 8.0
+_FLATTEST = 0.01  # of the largest slope
 _LONGEST, _SHORTEST = 1e12, 1e-12
 
 
@@ -221,8 +223,14 @@ class SpectralProjectedGradient:
             target = point.weights + length * point.w
             d_eta = bounds.penalty.prox(target, length) - point.weights
         if bounds.learn_output:
-            moved = R + (2.0 * state.lengths[1] * lam) * (point.B @ R)
-            d_R = moved * min(1.0, np.sqrt(bounds.tau) / np.linalg.norm(moved)) - R
+            root_tau = np.sqrt(bounds.tau)
+            if state.n_iter == 0:
+                moved = first_output_root(point.B) @ R
+                moved *= root_tau / np.linalg.norm(moved)
+            else:
+                moved = R + (2.0 * state.lengths[1] * lam) * (point.B @ R)
+                moved *= min(1.0, root_tau / np.linalg.norm(moved))
+            d_R = moved - R
         return d_eta, d_R
 
     def _lengths(self, state: SPGState, new: Evaluation, R: Matrix) -> tuple[float, float]:
@@ -264,6 +272,32 @@ def square_root(L: Matrix) -> Matrix:
     """Return a matrix R with R Rᵀ = L, for L positive semidefinite up to rounding."""
     values, vectors = np.linalg.eigh(L)
     root: Matrix = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
+
+
+def first_output_root(B: Matrix) -> Matrix:
+    """Return B^⅜, the square root of B^¾, for the first step from L ∝ I.
+
+    There J is a sum over the eigenvalues ρ of L in the basis of B, whose own eigenvalues are the
+    slopes. The least sum under the trace bound has ρ in proportion to the slope to the power of 1
+    where J falls like −log ρ, of ½ where it falls like 1/ρ: ¾ lies between. Eigenvalues far below
+    the largest are raised, as R never regains a direction that it has lost.
+
+    Parameters
+    ----------
+    B : ndarray of shape (n_outputs, n_outputs), float64
+        Cᵀ K C, symmetric positive semidefinite up to rounding.
+
+    Returns
+    -------
+    ndarray of shape (n_outputs, n_outputs), float64
+        The root, symmetric positive definite; the identity for B = 0.
+    """
+    values, vectors = np.linalg.eigh(B)
+    if not values[-1] > 0.0:
+        return np.eye(len(B))
+    raised = np.maximum(values / values[-1], _FLATTEST)
+    root: Matrix = (vectors * raised**_FIRST_POWER) @ vectors.T
     return root
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.estimators.samples import merge_samples
 from kernelweave.kernels_core.kernels import (
     FittedDictionary,
@@ -25,6 +27,9 @@ from .family import PrecomputedFamily
 from .gaussian_grid import FittedGrid, GaussianGrid
 
 FloatArray = npt.NDArray[np.float64]
+
+_STRIP = 64
+_ALIKE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +97,11 @@ def from_points(
     -------
     Training
         Equal rows with equal targets merged, zero weights dropped, rows sorted.
+
+    Warns
+    -----
+    KernelWeaveWarning
+        If no kernel tells the samples apart.
     """
     samples = merge_samples(X, targets, weight)
     if kernels is None:
@@ -99,6 +109,7 @@ def from_points(
     given = isinstance(kernels, KernelDictionary | GaussianGrid)
     dictionary = kernels if given else KernelDictionary(kernels)
     fitted = dictionary.fit_grams(samples.X, dtype=np.dtype(dtype))
+    _warn_if_alike(fitted.kernel(np.ones(len(fitted.names))), samples.X)
     return Training(
         fitted if isinstance(fitted, FittedGrid) else PrecomputedFamily(fitted.grams),
         samples.targets,
@@ -107,6 +118,32 @@ def from_points(
         samples.X,
         samples.owner,
         samples.share,
+    )
+
+
+def _warn_if_alike(kernel: Any, X: FloatArray) -> None:
+    """Warn where a kernel finds all pairs of different samples equally alike.
+
+    Rows are looked at in strips: the first that differs ends it.
+    """
+    n = len(X)
+    if n < 3:
+        return
+    low, high, size = np.inf, -np.inf, 0.0
+    for start in range(0, n, _STRIP):
+        K = kernel(X[start : start + _STRIP], X)
+        different = start + np.arange(len(K))[:, None] != np.arange(n)
+        low, high = min(low, K[different].min()), max(high, K[different].max())
+        size = max(size, float(np.abs(K).max()))
+        if high - low > _ALIKE * size:
+            return
+    scale = float(np.median(np.abs(X - X.mean(axis=0)).max(axis=0)))
+    warnings.warn(
+        "no kernel tells the samples apart: off its diagonal every Gram matrix is constant, so "
+        f"that predictions are. The features are of size {scale:.1e}: scale them (StandardScaler) "
+        "or choose widths that fit them",
+        KernelWeaveWarning,
+        stacklevel=5,
     )
 
 
