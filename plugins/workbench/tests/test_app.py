@@ -121,7 +121,7 @@ from kernelweave.kernels_core import CommandSpec, hookimpl
 def kernelweave_register_commands(register):
     register(CommandSpec(name="greet", target="{target}", summary="Greet somebody."))
 
-def greet(name: str, *, times: int = 1) -> None:
+def greet(name: str, *, times: int = 1, loud: bool = False) -> None:
     '''Greet somebody.
 
     Parameters
@@ -130,6 +130,8 @@ def greet(name: str, *, times: int = 1) -> None:
         Whom.
     times : int
         How often.
+    loud : bool
+        Whether to shout.
     '''
     print(*["hello", name] * times)
 """
@@ -141,6 +143,9 @@ def test_a_plain_typed_function_becomes_a_command(shell: Callable, plant: Callab
     done = shell("greet", "Ada", "--times", "2", PYTHONPATH=path)
     assert done.out == "hello Ada hello Ada\n"
     assert "--times" in shell("greet", "Ada", "--times", "often", PYTHONPATH=path).error
+    explained = shell("greet", "--help", PYTHONPATH=path).out
+    assert "--loud" in explained
+    assert "--no-loud" not in explained
 
 
 def test_a_broken_plugin_harms_no_command(plant: Callable, tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ def build_app(specs: dict[str, CommandSpec], *wanted: str) -> cyclopts.App:
         version=__version__,
         result_action="return_value",
         suppress_keyboard_interrupt=False,
+        default_parameter=cyclopts.Parameter(negative=()),
     )
     for name, spec in specs.items():
         if name in wanted:
