@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from kernelweave.kernels_core import MemoryBudgetError, config_context, get_config
@@ -28,9 +29,18 @@ def test_settings_are_each_threads_own() -> None:
     assert seen == [None]
 
 
-@pytest.mark.parametrize("value", [0, -1, 0.5])
-def test_senseless_settings_are_named(value: float) -> None:
+@pytest.mark.parametrize("value", [0, -1, 0.5, "1 GiB", True, float("nan"), float("inf")])
+def test_senseless_settings_are_named(value: Any) -> None:
     with pytest.raises(ValueError, match="memory_limit"), config_context(memory_limit=value):
+        pass
+    with pytest.raises(ValueError, match="n_threads"), config_context(n_threads=value):
+        pass
+
+
+def test_bytes_may_be_a_float_and_threads_may_not() -> None:
+    with config_context(memory_limit=2.5e9):
+        assert get_config().memory_limit == 2_500_000_000
+    with pytest.raises(ValueError, match="n_threads"), config_context(n_threads=1.5):
         pass
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import os
 import sys
 import threading
@@ -43,8 +45,10 @@ def get_config() -> Config:
     return _current.get()
 
 
-def _positive_int(name: str, value: int) -> int:
-    if isinstance(value, bool) or int(value) != value or value < 1:
+def _positive_int(name: str, value: float, *, whole: bool = True) -> int:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    fine = number and math.isfinite(value) and value >= 1
+    if not fine or (whole and int(value) != value):
         raise ValueError(f"{name} must be a positive integer, got {value!r}")
     return int(value)
 
@@ -81,7 +85,7 @@ def config_context(
     """
     new = get_config()
     if memory_limit is not None:
-        new = replace(new, memory_limit=_positive_int("memory_limit", int(memory_limit)))
+        new = replace(new, memory_limit=_positive_int("memory_limit", memory_limit, whole=False))
     if n_threads is not None:
         new = replace(new, n_threads=_positive_int("n_threads", n_threads))
     token = _current.set(new)

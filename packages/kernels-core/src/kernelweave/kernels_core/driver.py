@@ -199,6 +199,8 @@ def solve(
 
     Raises
     ------
+    ValueError
+        If a setting makes no sense.
     UnsupportedProblemError
         If the algorithm does not accept the problem.
     SolveInterrupted
@@ -212,7 +214,11 @@ def solve(
     check_limits(tol, max_iter, max_time)
     if on_interrupt not in ("raise", "return"):
         raise ValueError(f"on_interrupt must be 'raise' or 'return', got {on_interrupt!r}")
+    if not isinstance(verbose, numbers.Integral):
+        raise ValueError(f"verbose must be an integer, got {verbose!r}")
     spec = get_algorithm(algorithm) if isinstance(algorithm, str) else algorithm
+    if not isinstance(spec, AlgorithmSpec):
+        raise ValueError(f"algorithm must be the name of one or its record, got {algorithm!r}")
     check_accepts(spec, problem)
     run = _Run(spec.load()(), spec.name, float(tol), time.monotonic())
 

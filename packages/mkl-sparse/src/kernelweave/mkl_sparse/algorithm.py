@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.arguments import check_number, check_whole
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning, NotPSDError
 from kernelweave.kernels_core.kernels.psd import REMEDY, describe
 from kernelweave.kernels_core.result import Status
@@ -158,6 +159,10 @@ class BestResponse:
         cap : float, optional
             See `project_sparse_simplex`.
         """
+        check_whole("n_init", n_init, low=1)
+        check_whole("patience", patience, low=1)
+        if cap is not None:
+            check_number("cap", cap, low=0.0, strict=True)
         oracle, has_bounds = oracle_of(problem, allow_indefinite=True)
         q = len(oracle.grams)
         lam, k0 = float(problem.constraint.lam), check_k0(problem.constraint.k0, q)

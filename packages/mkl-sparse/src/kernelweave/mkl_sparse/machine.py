@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Certificate, Problem, get_algorithm
+from kernelweave.kernels_core.arguments import check_whole
 from kernelweave.kernels_core.driver import check_limits, solve
 from kernelweave.kernels_core.estimators import DictionaryMachine
 from kernelweave.kernels_core.estimators.samples import Samples
@@ -57,6 +58,8 @@ class SparseMachine(DictionaryMachine):
     def _is_scaled(self: Any) -> bool:
         if self._is_precomputed:
             return False
+        if self.scale not in (None, True, False):
+            raise ValueError(f"scale must be None, True or False, got {self.scale!r}")
         return self.kernels is None if self.scale is None else bool(self.scale)
 
     def _make_problem(self: Any, samples: Samples) -> Problem:
@@ -91,6 +94,7 @@ class SparseMachine(DictionaryMachine):
     def _limits(self: Any) -> tuple[float, int]:
         """Return the relative gap and the iterations that the driver stops at."""
         if self.algorithm == BEST_RESPONSE:
+            check_whole("n_init", self.n_init, low=1)
             return _PROVEN, 2 * self.n_init * (self.max_iter + 3)
         return (1e-4 if self.tol is None else self.tol), max(self.max_iter, 1_000_000)
 

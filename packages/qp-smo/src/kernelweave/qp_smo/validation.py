@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,9 @@ def _vector(name: str, values: ArrayLike, n: int) -> FloatArray:
 
 def check_positive(name: str, value: float, *, allow_zero: bool = False) -> float:
     """Return the value as a float, or raise if it is not finite and positive."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number, got {value!r}") from None
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    number = float(value)
     if not math.isfinite(number) or number < 0.0 or (number == 0.0 and not allow_zero):
         sign = "at least 0" if allow_zero else "positive"
         raise ValueError(f"{name} must be finite and {sign}, got {value!r}")
