@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -177,7 +178,9 @@ def test_files_that_are_not_what_they_say(
 
 def test_parquet_without_pyarrow_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "t.parquet", "PAR1")
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    # what an import finds where nothing is installed
+    for name in ("pyarrow", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(CommandError, match="pip install pyarrow"):
         read_table(str(tmp_path / "t.parquet"))
 

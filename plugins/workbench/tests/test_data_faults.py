@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kernelweave.kernels_core import DatasetSpec
 from kernelweave.workbench import Table, read_table
+from kernelweave.workbench.data.named import read_named
 from kernelweave.workbench.errors import CommandError
 
 FEW = settings(
@@ -139,3 +141,31 @@ def test_a_cell_that_is_no_number_is_named(cell: str, tmp_path: Path) -> None:
     said = str(caught.value)
     assert "line 3" in said
     assert "'b'" in said
+
+
+def test_a_parquet_file_without_rows_or_with_a_name_twice(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    tables = {
+        "has no rows": pa.table({"a": pa.array([], pa.float64())}),
+        "two columns named 'a'": pa.Table.from_arrays([pa.array([1.0])] * 2, names=["a", "a"]),
+    }
+    for said, table in tables.items():
+        path = tmp_path / "t.parquet"
+        parquet.write_table(table, path)
+        with pytest.raises(CommandError, match=said):
+            read_table(str(path))
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("sklearn.datasets:load_nothing", "'broken' cannot be loaded: .*load_nothing"),
+        ("math:tau", "'broken' cannot be loaded: .*not callable"),
+        ("builtins:dict", "'broken' cannot be loaded: 'data'"),
+    ],
+)
+def test_a_named_set_that_fails_is_one_sentence(target: str, said: str) -> None:
+    spec = DatasetSpec(name="broken", target=target, task="regression")
+    with pytest.raises(CommandError, match=said):
+        read_named(spec)

@@ -396,3 +396,49 @@ def test_series_differ_in_shape_and_each_is_seen_on_white() -> None:
     assert len(looks) == len(SERIES)
     grey = sorted(float(np.dot(to_rgb(each["color"]), [0.299, 0.587, 0.114])) for each in SERIES)
     assert grey[-1] < 0.8  # each is seen on white
+
+
+TABLE = np.arange(12.0).reshape(6, 2)
+WRONG: dict[str, tuple[Any, str]] = {
+    "no square Gram": (lambda: GramDisplay(np.ones((2, 3))), "K must be a square matrix"),
+    "no square P": (lambda: SpectrumDisplay(np.ones(3)), "P must be a square matrix"),
+    "a table of weights": (lambda: KernelWeightsDisplay(np.ones((2, 2))), "one row of numbers"),
+    "a curve without a name": (
+        lambda: PathDisplay([1, 2], [[0.1], [0.2]], ["a", "b"], parameter="C"),
+        r"shape \(2, 2\)",
+    ),
+    "a search that was not fitted": (
+        lambda: PathDisplay.from_estimator(GridSearchCV(SVC(), {"C": [1.0]})),
+        "search must be fitted",
+    ),
+    "three features": (lambda: surface([0, 1, 0]), "one or two"),
+    "a feature too many": (lambda: surface([2]), "features must be below 2, got 2"),
+    "a word for a response": (lambda: surface([0], response="truth"), "response must be one of"),
+    "a row for a table": (
+        lambda: SurfaceDisplay.from_estimator(SVC(), TABLE[0], features=[0]),
+        "X must be a table",
+    ),
+}
+
+
+def surface(features: list[int], **more: Any) -> SurfaceDisplay:
+    model = SVC().fit(TABLE, [0, 1] * 3)
+    return SurfaceDisplay.from_estimator(model, TABLE, features=features, **more)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_drawn_is_refused(name: str) -> None:
+    draw, said = WRONG[name]
+    with pytest.raises(ValueError, match=said):
+        draw()
+
+
+def test_a_gram_matrix_without_targets_names_samples() -> None:
+    display = GramDisplay(np.eye(3)).plot()
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("sample", "sample")
+
+
+def test_negative_weights_have_a_line_at_zero() -> None:
+    display = KernelWeightsDisplay([0.5, -0.2]).plot()
+    assert [line.get_xdata()[0] for line in display.ax_.lines] == [0.0]
+    assert sorted(bar.get_width() for bar in display.bars_) == [-0.2, 0.5]
