@@ -179,6 +179,12 @@ def _(case: Case) -> None:
     case.X_new = pd.DataFrame(case.X_new[:, ::-1], columns=["b", "a"])
 
 
+@add("prediction", either("overflow|too large|large"))
+def _(case: Case) -> None:
+    """points 1e300 away to predict."""
+    case.X_new = case.X_new * 1e300
+
+
 @add("prediction", error("could not convert"))
 def _(case: Case) -> None:
     """words to predict."""

@@ -46,6 +46,28 @@ def check_magnitude(name: str, values: npt.NDArray[Any], *, least: float = 0.0) 
             )
 
 
+def check_decision(values: npt.NDArray[Any], X: npt.NDArray[Any]) -> None:
+    """Raise if a decision value is not finite: the points are too far from the training points.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_outputs)
+        What was computed.
+    X : ndarray of shape (n_samples, n_features)
+        The points, for the message.
+
+    Raises
+    ------
+    ValueError
+        With the largest feature and what to do.
+    """
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"X has values up to {float(np.abs(X).max()):.3g}, too large: kernel values of such "
+            "points overflow, scale the features"
+        )
+
+
 def check_strength(name: str, value: Any) -> float:
     """Return a parameter as a float if it is a number in [1e-50, 1e50].
 

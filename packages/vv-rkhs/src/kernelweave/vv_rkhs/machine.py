@@ -15,6 +15,7 @@ from kernelweave.kernels_core import (
     solve,
 )
 from kernelweave.kernels_core.kernels import as_grams
+from kernelweave.kernels_core.magnitude import check_decision
 from kernelweave.kernels_core.memory import limit_bytes
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -178,11 +179,13 @@ class MatrixValuedKernelMachine(BaseEstimator):  # type: ignore[misc]
         with config_context(memory_limit=self.memory_limit):
             per_row = 8 * 8 * max(1, len(rows))
             block = int(max(1, min(X.shape[0], 4096, limit_bytes() // per_row)))
-        parts = [
-            self.kernel_(X[start : start + block], rows) @ self._coef
-            for start in range(0, X.shape[0], block)
-        ]
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [
+                self.kernel_(X[start : start + block], rows) @ self._coef
+                for start in range(0, X.shape[0], block)
+            ]
         values: FloatArray = np.vstack(parts) + self.intercept_
+        check_decision(values, X)
         return values
 
     def _values_precomputed(self, X: Any) -> FloatArray:

@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 from ..clock import time_limit
 from ..config import config_context
 from ..driver import solve
+from ..magnitude import check_decision
 from ..memory import limit_bytes
 from ..problem import Problem
 from ..result import Certificate, Result, SolveInterrupted, Status
@@ -117,11 +118,13 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             return np.tile(intercept, (X.shape[0], 1))
         per_row = 8 * 8 * max(1, len(self._rows))
         block = max(1, min(X.shape[0], 4096, limit_bytes() // per_row))
-        parts = [
-            self.kernel_(X[start : start + block], self._rows) @ self._coef.T
-            for start in range(0, X.shape[0], block)
-        ]
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [
+                self.kernel_(X[start : start + block], self._rows) @ self._coef.T
+                for start in range(0, X.shape[0], block)
+            ]
         values: FloatArray = np.vstack(parts) + intercept
+        check_decision(values, X)
         return values
 
     def _run(self, X: FloatArray, targets: FloatArray, weight: FloatArray) -> None:
