@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from itertools import product
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,11 @@ def ends(settings: list[dict[str, float]], chosen: int) -> dict[str, str]:
 def _values(name: str, values: Any) -> list[float]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ValueError(f"{name} must be a sequence of numbers to choose among, got {values!r}")
-    return list(values)
+    chosen = list(values)
+    for value in chosen:
+        if not isinstance(value, Real):
+            raise ValueError(f"{name} must hold numbers, got {value!r}")
+    return chosen
 
 
 class _Search(BaseEstimator):  # type: ignore[misc]
@@ -85,7 +90,7 @@ class _Search(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"C must be 'auto' or a sequence of numbers, got {self.C!r}")
             typical = clone(self._template()).set_params(**setting)._typical_value(X)
             return [step / typical for step in _STEPS]
-        return sorted(float(C) for C in self.C)
+        return sorted(float(C) for C in _values("C", self.C))
 
     def _axes(self) -> dict[str, list[float]]:
         raise NotImplementedError

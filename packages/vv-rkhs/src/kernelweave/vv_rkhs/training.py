@@ -16,6 +16,7 @@ from kernelweave.kernels_core.kernels import (
     as_grams,
     default_kernels,
 )
+from scipy.sparse import issparse
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
@@ -203,7 +204,14 @@ def checked_regression(
     -------
     tuple
         Checked arrays.
+
+    Raises
+    ------
+    TypeError
+        If y is sparse.
     """
+    if issparse(y):
+        raise TypeError("y must be a dense array, got a sparse one: pass y.toarray()")
     if estimator.kernels is None or not isinstance(estimator.kernels, str):
         X, y = validate_data(estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         n = X.shape[0]
