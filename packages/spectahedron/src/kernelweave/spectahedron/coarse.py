@@ -41,7 +41,7 @@ def part_of(problem: Problem, size: int) -> Problem:
     )
 
 
-def coarse_factor(problem: Problem, dtype: str, rank: int) -> Matrix:
+def coarse_factor(method: Any, problem: Problem, dtype: str, rank: int) -> Matrix:
     """Return a factor of the P of a part of the samples.
 
     The part is a fifth of the samples, which begins at a part of its own where it is large too.
@@ -51,6 +51,8 @@ def coarse_factor(problem: Problem, dtype: str, rank: int) -> Matrix:
 
     Parameters
     ----------
+    method : LowRank
+        Solves the part.
     problem : Problem
         Of more than 1500 samples.
     dtype : str
@@ -66,16 +68,13 @@ def coarse_factor(problem: Problem, dtype: str, rank: int) -> Matrix:
         C = fraction * top
         near = None if start is None else Start(start.P, at_new_caps(start.dual_coef, last, C))
         at = replace(part, learner=replace(part.learner, C=C))
-        start, last = _rough(at, dtype, rank, near), C
+        start, last = _rough(method, at, dtype, rank, near), C
     assert start is not None
     return start.factor(float(problem.constraint.min_eig))
 
 
-def _rough(problem: Problem, dtype: str, rank: int, start: Start | None) -> Start:
+def _rough(method: Any, problem: Problem, dtype: str, rank: int, start: Start | None) -> Start:
     """Return P and α after a few steps."""
-    from .low_rank import LowRank
-
-    method: Any = LowRank()
     with warnings.catch_warnings():
         # the whole problem has said that its Gram matrices are not stored
         warnings.simplefilter("ignore", KernelWeaveWarning)

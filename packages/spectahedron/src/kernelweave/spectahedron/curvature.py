@@ -10,20 +10,15 @@ dK the Gram of c (UVᵀ + VUᵀ), F the free samples, M the inverse of K_FF on �
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.memory import limit_bytes
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, qr
 
+from .factor_point import Matrix, Point
 from .gram import GramAt
 from .saddle import FloatArray, SaddleOracle
 
-if TYPE_CHECKING:
-    from .low_rank import Point
-
-Matrix = npt.NDArray[np.float64]
 _FREE = 1e-9
 _ORDER = 1600
 _MOST_FREE = 4000

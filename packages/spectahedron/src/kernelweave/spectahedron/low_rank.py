@@ -12,21 +12,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 
 from .algorithm import SaddleAlgorithm
 from .coarse import coarse_factor
 from .curvature import AtomModel, FactorModel, responses
+from .factor_point import Matrix, Point
 from .frank_wolfe import balanced_direction
 from .gram import GramAt
 from .gram_memory import grams_are_stored
 from .interior import InteriorPoint, InteriorState
 from .rescue import Progress, affordable
-from .saddle import Direction, FloatArray, SaddleOracle
+from .saddle import FloatArray, SaddleOracle
 from .start import Start
 
-Matrix = npt.NDArray[np.float64]
 _FLOOR = 1e-13
 _MOST_REJECTIONS = 12
 _SHORTEST = 1e-14
@@ -37,22 +36,6 @@ _NEAR = 0.1
 _CLOSE = 0.01
 _FINE = 1e-5
 _LARGE = 4000
-
-
-@dataclass
-class Point:
-    """A factor and what the learner and the oracle say there."""
-
-    U: Matrix
-    gram: GramAt
-    solution: Any
-    direction: Direction
-    upper: float
-
-    @property
-    def stationarity(self) -> float:
-        """λ_U = ⟨U, DU⟩: the certificate closes when it meets λ_max(D)."""
-        return float(np.sum(self.U * (self.direction.moment @ self.U)))
 
 
 @dataclass
@@ -146,7 +129,7 @@ class LowRank(SaddleAlgorithm):
         if start is not None:
             return self._continued(start, K)
         if coarse and problem.n_samples >= _LARGE:
-            U = coarse_factor(problem, dtype, rank)
+            U = coarse_factor(type(self)(), problem, dtype, rank)
             point = self._evaluate(U, K, None, np.inf, relative=_CLOSE)
             return LowRankState(point, _NEAR, _NEAR, point.direction.lower_bound)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)

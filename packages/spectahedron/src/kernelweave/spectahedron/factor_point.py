@@ -1,0 +1,30 @@
+"""A point of the low-rank method: a factor of P and what is known there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .gram import GramAt
+from .saddle import Direction
+
+Matrix = npt.NDArray[np.float64]
+
+
+@dataclass
+class Point:
+    """A factor and what the learner and the oracle say there."""
+
+    U: Matrix
+    gram: GramAt
+    solution: Any
+    direction: Direction
+    upper: float
+
+    @property
+    def stationarity(self) -> float:
+        """λ_U = ⟨U, DU⟩: the certificate closes when it meets λ_max(D)."""
+        return float(np.sum(self.U * (self.direction.moment @ self.U)))
