@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from expectations import FOLDS_WARNING, WARNINGS, Case, Expectation, Fault
+from expectations import SCIKIT_LEARN_SAYS, WARNINGS, Case, Expectation, Fault
 
 
 def judge(
@@ -32,7 +32,7 @@ def judge(
     stray = [
         w
         for w in given
-        if not _named(w.category, WARNINGS) and not str(w.message).startswith(FOLDS_WARNING)
+        if not _named(w.category, WARNINGS) and not str(w.message).startswith(SCIKIT_LEARN_SAYS)
     ]
     if stray:
         return f"warned: {stray[0].category.__name__}: {stray[0].message}"

@@ -21,8 +21,9 @@ WARNINGS = (
     "DataConversionWarning",
     "UndefinedMetricWarning",
 )
-# what scikit-learn says of folds that are too many for a class, as a UserWarning
-FOLDS_WARNING = "The least populated class"
+# how scikit-learn's own warnings of a general kind begin: of folds that are too many for a class,
+# and before 1.7, which refuses them, of labels as bytes
+SCIKIT_LEARN_SAYS = ("The least populated class", "Support for labels represented as bytes")
 
 
 @dataclass(frozen=True)
