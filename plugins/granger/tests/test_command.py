@@ -6,12 +6,15 @@ import csv
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from kernelweave.granger import CausalGraphDisplay, GrangerGraph, plot_output_kernel, plot_weights
 from kernelweave.granger.command import granger_command
+from kernelweave.granger.files import read_series
 from kernelweave.kernels_core import commands
+from kernelweave.kernels_core.exceptions import KernelWeaveWarning
 from matplotlib.figure import Figure
 
 
@@ -60,6 +63,26 @@ def test_text_json_edges_and_picture(
     assert picture.read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="--force"):
         granger_command(str(table), edges=edges)
+    with pytest.raises(ValueError, match="there is no folder"):
+        granger_command(str(table), edges=tmp_path / "missing" / "edges.csv")
+    with pytest.raises(ValueError, match=r"must end in one of .*png"):
+        granger_command(str(table), picture=tmp_path / "graph.txt")
+
+
+@pytest.mark.parametrize(
+    ("significance", "said"),
+    [
+        (None, "--significance permutation tests them"),
+        ("permutation", "chance alone puts 0.3 of the 6 at or below 0.05"),
+        ("stability", "error rate <= "),
+    ],
+)
+def test_the_screen_says_how_to_read_its_numbers(
+    table: Path, capsys: pytest.CaptureFixture[str], significance: Any, said: str
+) -> None:
+    drop = ["time", "run"]
+    granger_command(str(table), drop=drop, lam=1.0, significance=significance, draws=3)
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -69,10 +92,16 @@ def test_text_json_edges_and_picture(
         ("a,b\n1,x\n", {}, "row 1 of .* has 'x' in column b"),
         ("a,b\n1\n", {}, "row 1 of .* has not 2 cells"),
         ("a,b\n", {}, "at least one row"),
+        ("a,b,a\n1,2,3\n", {}, "two columns named 'a'"),
+        (",a,b\n0,1,2\n", {}, "column 1 of .* has no name"),
+        ("0.1,2\n1,2\n", {}, "first row of .* holds numbers"),
+        ("a,b\n1,2\n1,NaN\n", {}, "row 2 of .* has 'NaN' in column b: .*--drop 'b'"),
+        ("a,b\n1,2\n2,2\n", {}, "column b of .* is constant.*--drop 'b'"),
+        ("a,b\n1,2\n", {"drop": ["b"]}, "at least two series, it has 1"),
     ],
 )
 def test_bad_files_are_refused_by_place(
-    tmp_path: Path, text: str, arguments: dict[str, str], said: str
+    tmp_path: Path, text: str, arguments: dict[str, Any], said: str
 ) -> None:
     path = tmp_path / "bad.csv.gz"
     path.write_bytes(gzip.compress(text.encode()))
@@ -80,11 +109,41 @@ def test_bad_files_are_refused_by_place(
         granger_command(str(path), **arguments)
 
 
+@pytest.mark.parametrize(
+    ("header", "separator", "encoding"),
+    [("Δp,雨", ",", "utf-8-sig"), ("a b;c", ";", "utf-8"), ("0\t1", "\t", "utf-8")],
+)
+def test_files_of_other_programs_are_read(
+    tmp_path: Path, header: str, separator: str, encoding: str
+) -> None:
+    path = tmp_path / "series.csv"
+    path.write_text(f"{header}\n1{separator}2\n\n3{separator}5\n", encoding=encoding)
+    table = read_series(str(path), None, [])
+    assert table.names == header.split(separator)
+    np.testing.assert_array_equal(table.X, [[1.0, 2.0], [3.0, 5.0]])
+
+
+def test_what_is_no_text_or_no_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "series.csv"
+    with pytest.raises(ValueError, match=r"there is no file .*series\.csv"):
+        read_series(str(path), None, [])
+    path.write_text("température,b\n1,2\n", encoding="latin-1")
+    with pytest.raises(ValueError, match=r"series\.csv is not UTF-8 text"):
+        read_series(str(path), None, [])
+
+
+def test_a_time_that_was_not_dropped_is_noticed(table: Path) -> None:
+    with pytest.warns(KernelWeaveWarning, match="column time rises in every row.*--drop 'time'"):
+        read_series(str(table), "run", [])
+    assert read_series(str(table), "run", ["time"]).names == ["a", "b", "c"]
+
+
 def test_displays_draw_what_was_found() -> None:
     X = np.random.default_rng(0).standard_normal((50, 3))
     X[1:, 0] += 3 * X[:-1, 1]
     model = GrangerGraph(groups=["p", "p", "q"], lam=0.1, cv=None).fit(X)
-    left, middle, right = Figure().subplots(1, 3)
+    figure = Figure()
+    left, middle, right = figure.subplots(1, 3)
     drawn = CausalGraphDisplay.from_estimator(model, ax=left)
     assert drawn.ax_ is left
     heaviest = max((0, 1), (1, 0), key=lambda each: model.graph_[each])
@@ -96,6 +155,11 @@ def test_displays_draw_what_was_found() -> None:
     plot_output_kernel(model, "p", right)
     assert np.asarray(middle.images[0].get_array()).shape == (2, 2)
     np.testing.assert_allclose(right.images[0].get_array(), model.output_kernels_[0])
+    assert [label.get_text() for label in right.get_yticklabels()] == ["0", "1"]
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in left.texts]
+    arrows = [patch.get_window_extent() for patch in left.patches]
+    assert not any(box.overlaps(arrow) for box in boxes for arrow in arrows), "names are free"
     with pytest.raises(ValueError, match="needs p-values"):
         drawn.plot(max_p_value=0.05)
     with pytest.raises(ValueError, match="group must be one of"):

@@ -59,9 +59,7 @@ def granger_command(
     json : bool
         Print the outcome as JSON.
     """
-    for path in (edges, picture):
-        if path is not None and path.exists() and not force:
-            raise ValueError(f"{path} exists: give another name or --force")
+    _check_outputs(edges, picture, force)
     from .files import read_series
     from .graph import GrangerGraph
 
@@ -83,6 +81,21 @@ def granger_command(
     if picture is not None:
         _draw(model, picture)
     _print_json(model, rows) if json else _print_text(model, rows[:top], data)
+
+
+def _check_outputs(edges: Path | None, picture: Path | None, force: bool) -> None:
+    """Refuse before the work what could not be written after it."""
+    for path in (edges, picture):
+        if path is not None and path.exists() and not force:
+            raise ValueError(f"{path} exists: give another name or --force")
+        if path is not None and not path.parent.is_dir():
+            raise ValueError(f"{path} cannot be written: there is no folder {path.parent}")
+    if picture is not None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        known = FigureCanvasAgg.get_supported_filetypes()
+        if picture.suffix[1:].lower() not in known:
+            raise ValueError(f"{picture} must end in one of {', '.join(sorted(known))}")
 
 
 def edge_rows(model: Any) -> list[dict[str, Any]]:
@@ -120,6 +133,7 @@ def _facts(model: Any) -> dict[str, Any]:
         "lags": int(model.lags),
         "lam": float(model.lam_[0]),
         "largest_gap": max(gaps),
+        "significance": model.significance,
         "n_draws": model.n_draws_,
         "rmse": None if model.rmse_ is None else model.rmse_.tolist(),
     }
@@ -137,14 +151,26 @@ def _print_text(model: Any, rows: list[dict[str, Any]], data: str) -> None:
         f"lambda {facts['lam']:.3g}, every fit within {facts['largest_gap']:.1e} of its optimum"
     ]
     width = max([len(str(row["source"])) for row in rows], default=1)
+    sign = "p =" if facts["significance"] == "permutation" else "error rate <="
     for row in rows:
-        p = f"  p = {row['p_value']:.3g}" if "p_value" in row else ""
+        p = f"  {sign} {row['p_value']:.3g}" if "p_value" in row else ""
         lines.append(f"  {row['source']:>{width}} -> {row['target']}  {row['weight']:.4g}{p}")
-    if facts["n_draws"]:
-        lines.append(f"  p-values from {facts['n_draws']} draws per series")
-    if not rows:
-        lines.append("  no series drives another at this lambda")
+    lines.append(f"  {_reading(facts)}" if rows else "  no series drives another at this lambda")
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _reading(facts: dict[str, Any]) -> str:
+    """Return what the numbers of the edges say, and what they do not."""
+    draws = f"{facts['n_draws']} draws per series"
+    if facts["significance"] is None:
+        return "weights rank edges, chance gives weight too: --significance permutation tests them"
+    if facts["significance"] == "stability":
+        return f"error rates of stability selection from {draws}"
+    pairs = facts["n_nodes"] * (facts["n_nodes"] - 1)
+    return (
+        f"p-values from {draws}, for each edge by itself: chance alone puts {0.05 * pairs:.2g} "
+        f"of the {pairs} at or below 0.05"
+    )
 
 
 def _write_edges(rows: list[dict[str, Any]], path: Path) -> None:

@@ -177,7 +177,7 @@ class CausalGraphDisplay:
         widest = max((w for *_, w in self.edges_), default=1.0)
         ax = self.ax_
         nx.draw_networkx_nodes(drawing, place, ax=ax, node_color=NODE, edgecolors=WEAK)
-        nx.draw_networkx_labels(drawing, place, dict(enumerate(self.names)), ax=ax, font_size=8)
+        self._name_nodes(place)
         nx.draw_networkx_edges(
             drawing,
             place,
@@ -188,6 +188,20 @@ class CausalGraphDisplay:
         )
         ax.margins(0.15)
         ax.set_axis_off()
+
+    def _name_nodes(self, place: dict[int, npt.NDArray[np.float64]]) -> None:
+        """Write each name outside the circle, where it hides neither node nor arrow."""
+        for node, name in enumerate(self.names):
+            x, y = place[node] if len(self.names) > 1 else (0.0, 1.0)
+            self.ax_.annotate(
+                name,
+                place[node],
+                (12.0 * x, 12.0 * y),
+                textcoords="offset points",
+                ha="center" if abs(x) < 0.1 else "left" if x > 0 else "right",
+                va="center" if abs(y) < 0.1 else "bottom" if y > 0 else "top",
+                fontsize=8,
+            )
 
 
 def plot_weights(model: GrangerGraph, ax: Any) -> None:
@@ -208,8 +222,8 @@ def plot_weights(model: GrangerGraph, ax: Any) -> None:
     ax.set_ylabel("is driven")
     if model.p_values_ is not None:
         rows, columns = np.nonzero(model.p_values_ <= 0.05)
-        ax.plot(columns, rows, ".", color="white", markersize=4)
-        ax.set_title(f"dots: p ≤ 0.05, {model.n_draws_} draws")
+        ax.plot(columns, rows, "o", color="white", markeredgecolor="black", markersize=4)
+        ax.set_title(f"dots: p ≤ 0.05 for the edge, {model.n_draws_} draws")
 
 
 def plot_output_kernel(model: GrangerGraph, group: str, ax: Any) -> None:
@@ -231,10 +245,13 @@ def plot_output_kernel(model: GrangerGraph, group: str, ax: Any) -> None:
     """
     if group not in model.group_names_:
         raise ValueError(f"group must be one of {', '.join(model.group_names_)}, got {group!r}")
-    L = model.output_kernels_[model.group_names_.index(group)]
+    at = model.group_names_.index(group)
+    L, nodes = model.output_kernels_[at], model._groups.members[at]
     limit = float(np.abs(L).max()) or 1.0
     image = ax.imshow(L, cmap="PuOr", vmin=-limit, vmax=limit)
     ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
+    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
+    _name_axes(ax, [str(names[node]) for node in nodes])
     ax.set_title(f"output kernel of {group}")
 
 

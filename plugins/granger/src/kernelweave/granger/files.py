@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
+import warnings
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.exceptions import KernelWeaveWarning
+
+_SEPARATORS = ",;\t"
+_ENOUGH = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +43,7 @@ def read_series(path: str, replicate: str | None, drop: list[str]) -> SeriesTabl
     Parameters
     ----------
     path : str
-        The file.
+        The file; commas, semicolons or tabs separate its cells.
     replicate : str or None
         The column that names each row's replicate.
     drop : list of str
@@ -50,35 +57,98 @@ def read_series(path: str, replicate: str | None, drop: list[str]) -> SeriesTabl
     Raises
     ------
     ValueError
-        Naming the missing column, or the first cell that is not a finite number.
+        If there is no such file or it is not UTF-8 text, if the names of its columns are missing
+        or occur twice, if a column asked for is missing, or, naming it, for the first cell that
+        is not a finite number and the first column that is constant.
     """
-    opened = gzip.open if path.endswith(".gz") else open
-    with opened(Path(path).expanduser(), "rt", encoding="utf-8", newline="") as stream:
-        rows = [row for row in csv.reader(stream) if row]
+    rows = _rows(path)
     if len(rows) < 2:
         raise ValueError(f"{path} needs a header and at least one row, it has {len(rows)} rows")
     header, body = [cell.strip() for cell in rows[0]], rows[1:]
-    for name in [*drop, *([replicate] if replicate is not None else [])]:
-        if name not in header:
-            raise ValueError(f"{path} has no column {name!r}: it has {', '.join(header[:20])}")
     ragged = next((k for k, row in enumerate(body) if len(row) != len(header)), None)
     if ragged is not None:
         raise ValueError(f"row {ragged + 1} of {path} has not {len(header)} cells like the header")
+    _check_names(path, header, [*drop, *([replicate] if replicate is not None else [])])
     nodes = [k for k, name in enumerate(header) if name not in {*drop, replicate}]
+    names = [header[k] for k in nodes]
+    if len(nodes) < 2:
+        raise ValueError(f"{path} needs at least two series, it has {len(nodes)}")
     values = np.array(
         [[_number(path, header[k], at, row[k]) for k in nodes] for at, row in enumerate(body)]
     )
+    flat = np.flatnonzero((values == values[0]).all(axis=0))
+    if len(values) > 1 and len(flat):
+        name = names[flat[0]]
+        raise ValueError(f"column {name} of {path} is constant: leave it out with --drop {name!r}")
     labels = None if replicate is None else [row[header.index(replicate)] for row in body]
-    return SeriesTable([header[k] for k in nodes], values, labels)
+    _warn_of_a_time(names, values, labels)
+    return SeriesTable(names, values, labels)
+
+
+def _rows(path: str) -> list[list[str]]:
+    """Return the rows that are not empty, in cells."""
+    opened = gzip.open if path.endswith(".gz") else open
+    try:
+        with opened(Path(path).expanduser(), "rt", encoding="utf-8-sig", newline="") as stream:
+            text = stream.read()
+    except FileNotFoundError as error:
+        raise ValueError(f"there is no file {path!r}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from error
+    separator = max(_SEPARATORS, key=text.partition("\n")[0].count)
+    return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
+
+
+def _check_names(path: str, header: list[str], wanted: list[str]) -> None:
+    for name in wanted:
+        if name not in header:
+            raise ValueError(f"{path} has no column {name!r}: it has {', '.join(header[:20])}")
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if twice:
+        raise ValueError(f"{path} has two columns named {twice[0]!r}: rename one")
+    if "" in header and "" not in wanted:
+        raise ValueError(
+            f"column {header.index('') + 1} of {path} has no name: name it, or leave it out "
+            "with --drop ''"
+        )
+    counted = [[str(k + start) for k in range(len(header))] for start in (0, 1)]
+    if header not in counted and all(np.isfinite(_as_number(name)) for name in header):
+        raise ValueError(
+            f"the first row of {path} holds numbers, {', '.join(header[:3])}: "
+            "it must name the columns"
+        )
+
+
+def _as_number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return float("nan")
 
 
 def _number(path: str, column: str, row: int, cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = float("nan")
+    value = _as_number(cell)
     if not np.isfinite(value):
         raise ValueError(
-            f"row {row + 1} of {path} has {cell!r} in column {column}: a finite number is needed"
+            f"row {row + 1} of {path} has {cell!r} in column {column}: a finite number is needed; "
+            f"--drop {column!r} leaves the column out"
         )
     return value
+
+
+def _warn_of_a_time(
+    names: list[str], values: npt.NDArray[np.float64], labels: list[str] | None
+) -> None:
+    """Say if a column rises from each row of a replicate to the next, as a time does."""
+    together = np.ones(len(values) - 1, dtype=bool)
+    if labels is not None:
+        together = np.array(labels[1:]) == np.array(labels[:-1])
+    rises = (np.diff(values, axis=0)[together] > 0).all(axis=0)
+    if together.sum() >= _ENOUGH and rises.any():
+        name = names[np.flatnonzero(rises)[0]]
+        warnings.warn(
+            f"column {name} rises in every row, as a time does, and was taken for a series: "
+            f"--drop {name!r} leaves it out",
+            KernelWeaveWarning,
+            stacklevel=3,
+        )
