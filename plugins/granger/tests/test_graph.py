@@ -11,6 +11,7 @@ import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples, lorenz96, score_graph
 from kernelweave.granger.dictionary import history_dictionary
 from kernelweave.granger.series import make_groups
+from kernelweave.granger.significance import rearranged
 from kernelweave.kernels_core import RBF, Linear
 from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
 from sklearn.base import clone
@@ -129,6 +130,49 @@ def test_permutations_find_the_edge_and_spare_the_others(driven: np.ndarray) -> 
     assert model.n_draws_ == 39
 
 
+def test_rearrangements_keep_the_order_within_each_replicate() -> None:
+    rng = np.random.default_rng(0)
+    replicate = np.repeat([0, 1, 2], [7, 1, 4])
+    drawn = np.array([rearranged(replicate, rng) for _ in range(300)])
+    for first, last in ((0, 7), (7, 8), (8, 12)):
+        rows = drawn[:, first:last]
+        assert set(rows[:, 0]) == set(range(first, last)), "every shift, none among them, is drawn"
+        np.testing.assert_array_equal((np.diff(rows, axis=1) - 1) % (last - first), 0)
+    drawn = np.array([rearranged(np.repeat(np.arange(5), 3), rng) for _ in range(300)])
+    blocks = drawn.reshape(300, 5, 3)
+    np.testing.assert_array_equal(np.diff(blocks, axis=2), 1)
+    assert (np.sort(blocks[:, :, 0], axis=1) == 3 * np.arange(5)).all()
+    assert {tuple(each) for each in blocks[:, :, 0]} >= {(0, 3, 6, 9, 12), (12, 9, 6, 3, 0)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_replicates", [1, 5])
+def test_slow_series_without_edges_pass_a_test_of_five_per_cent_as_often(n_replicates: int) -> None:
+    rates = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = np.zeros((n_replicates, 260 if n_replicates == 1 else 212, 4))
+        noise = rng.standard_normal(X.shape)
+        for t in range(1, X.shape[1]):
+            X[:, t] = 0.9 * X[:, t - 1] + noise[:, t]
+        kept = X[:, 200:]
+        model = GrangerGraph(
+            lam=0.3,
+            cv=None,
+            tol=1e-2,
+            replicates=np.repeat(np.arange(n_replicates), kept.shape[1]),
+            significance="permutation",
+            n_draws=19,
+            random_state=seed,
+        ).fit(kept.reshape(-1, 4))
+        assert model.p_values_ is not None
+        rates.append(np.mean(model.p_values_[~np.eye(4, dtype=bool)] <= 0.05))
+    error = np.std(rates, ddof=1) / np.sqrt(len(rates))
+    assert np.mean(rates) <= 0.05 + 2.0 * error, (
+        "single samples drawn anew give a third or an eighth"
+    )
+
+
 def test_stability_bounds(driven: np.ndarray) -> None:
     model = GrangerGraph(
         lam=1.0, cv=None, significance="stability", n_draws=20, random_state=0, tol=1e-2
@@ -140,10 +184,15 @@ def test_stability_bounds(driven: np.ndarray) -> None:
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_any_joblib_backend_gives_the_same_graph(driven: np.ndarray, backend: str) -> None:
-    alone = GrangerGraph(lam=0.1, cv=None).fit(driven)
+    model = GrangerGraph(
+        lams=[1.0, 0.1], cv=3, significance="permutation", n_draws=4, random_state=0, tol=1e-2
+    )
+    alone = clone(model).fit(driven)
     with joblib.parallel_config(backend=backend, n_jobs=2):
-        together = GrangerGraph(lam=0.1, cv=None).fit(driven)
+        together = clone(model).fit(driven)
     np.testing.assert_allclose(together.graph_, alone.graph_, atol=1e-9)
+    np.testing.assert_array_equal(together.p_values_, alone.p_values_)
+    np.testing.assert_array_equal(together.lam_, alone.lam_)
 
 
 def test_kernels_and_names_of_the_user(driven: np.ndarray) -> None:

@@ -74,8 +74,10 @@ class GrangerGraph(BaseEstimator):  # type: ignore[misc]
     replicates : array-like of shape (n_times,), optional
         Replicate of each row; its rows are neighbours in order of time.
     significance : {"permutation", "stability"}, optional
-        How p-values are computed: by refits on permuted histories of the other groups, or on
-        random halves of the samples. The first is a test, the second bounds an error rate.
+        How p-values are computed: by refits with the histories of the other groups moved in
+        time, by whole replicates where there are five or more of equal length, else round in a
+        circle within each; or by refits on random halves of the samples. The first is a test, the
+        second bounds an error rate. Both speak of one edge: correct for the number of edges.
     n_draws : int, default=100
         Refits per target for p-values; the smallest p-value of a permutation is 1/(1 + n_draws).
     tol : float, default=1e-3

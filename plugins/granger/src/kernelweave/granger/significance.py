@@ -14,12 +14,50 @@ Vector = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 SIGNIFICANCE = ("permutation", "stability")
 _SELECTED = 1e-3
+_EXCHANGED = 5  # replicates: they have 120 orders
 
 
 def incoming(weights: Vector, owner: Index, n_groups: int) -> Vector:
     """Return Σ_s η_{j,s}: the weight of each group's history, shape (n_groups,)."""
     total: Vector = np.bincount(owner, weights=weights, minlength=n_groups).astype(np.float64)
     return total
+
+
+def rearranged(replicate: Index, rng: np.random.Generator) -> Index:
+    """Return samples in an order as likely as theirs, for series that may be autocorrelated.
+
+    Replicates of equal length change places where there are at least five, which suits any series,
+    transients too, whose replicates are alike in law. Else each replicate's samples move round in
+    a circle, which suits stationary series that are long beside their memory.
+
+    Parameters
+    ----------
+    replicate : ndarray of int of shape (n_samples,)
+        Replicate of each sample.
+    rng : Generator
+        Draws uniformly; the observed order is one of its draws.
+
+    Returns
+    -------
+    ndarray of int of shape (n_samples,)
+        A permutation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.granger.significance import rearranged
+    >>> rearranged(np.array([0, 0, 0, 0, 1, 1]), np.random.default_rng(0))
+    array([1, 2, 3, 0, 5, 4])
+    """
+    blocks = [np.flatnonzero(replicate == each) for each in np.unique(replicate)]
+    order = np.empty(len(replicate), dtype=np.intp)
+    alike = len({len(block) for block in blocks}) == 1
+    if alike and len(blocks) >= _EXCHANGED:
+        order[np.concatenate(blocks)] = rng.permutation(np.array(blocks)).ravel()
+        return order
+    for block in blocks:
+        order[block] = np.roll(block, rng.integers(len(block)))
+    return order
 
 
 def permutation_p_values(
@@ -33,11 +71,13 @@ def permutation_p_values(
     observed: Vector,
     seeds: npt.NDArray[Any],
 ) -> Vector:
-    """Return p-values of the edges into one group, by permuting the others' histories.
+    """Return p-values of the edges into one group, by moving the others' histories in time.
 
-    Per draw the histories of all other groups are shuffled among the samples of each replicate,
-    together, so that they keep their dependence on one another and lose that on the target; the
-    target's own history stays. p = (1 + #{draws with a weight as large}) / (1 + draws).
+    Per draw the histories of all other groups move together, see `rearranged`: they keep their
+    autocorrelation and their dependence on one another and lose that on the target, whose own
+    history stays. Single samples drawn anew would compare slow series with white noise, which earns
+    less weight. p = (1 + #{draws with a weight as large}) / (1 + draws). Tested is that the target
+    and its own history are independent of all other groups.
 
     Parameters
     ----------
@@ -68,14 +108,10 @@ def permutation_p_values(
     above = np.zeros(len(observed))
     others = owner != own
     for seed in seeds:
-        rng = np.random.default_rng(int(seed))
-        order = np.arange(len(Y))
-        for each in np.unique(replicate):
-            rows = np.flatnonzero(replicate == each)
-            order[rows] = rng.permutation(rows)
-        shuffled = np.array(grams)
-        shuffled[others] = grams[others][:, order[:, None], order]
-        found = fit_target(shuffled, Y, lam, task).weights
+        order = rearranged(replicate, np.random.default_rng(int(seed)))
+        shifted = np.array(grams)
+        shifted[others] = grams[others][:, order[:, None], order]
+        found = fit_target(shifted, Y, lam, task).weights
         above += incoming(found, owner, len(observed)) >= observed
     p: Vector = (1.0 + above) / (1.0 + len(seeds))
     p[own] = np.nan

@@ -27,7 +27,7 @@ _NOTES = (
     "The paper's 35 functional groups of 2397 genes are not public. Here: the 400 genes of the "
     "largest variance, joined by Ward's method on their standardised profiles into 10 groups, of "
     "each the 6 genes nearest to its mean. No true graph exists.",
-    "A quick run: the first five groups, five bandwidths, lag 2.",
+    "A quick run takes the first five groups, five bandwidths and lag 2.",
 )
 
 
@@ -204,7 +204,7 @@ def graph_figure(request: Request) -> Plan:
                 image = ax.imshow(graph, cmap=HEAT, vmin=0.0)
                 ax.set(title=name, xlabel="group that drives")
                 _number(ax, len(graph))
-                figure.colorbar(image, ax=ax, shrink=0.7)
+                figure.colorbar(image, ax=ax, shrink=0.7, label="weight")
             axes[0].set_ylabel("group that is driven")
 
         description = "Weight of each group's history in the model of each group."
