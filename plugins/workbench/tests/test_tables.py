@@ -102,7 +102,9 @@ def test_tables_share_what_is_the_same(run: Callable, tmp_path: Path) -> None:
     done = run("tables", "good", "unlucky", "--out", tmp_path)
     assert sorted(CALLS) == [1, 2, 3, 13]
     assert "4 cells to compute" in done.said
-    assert (tmp_path / "tables.md").read_text().count("| n3    |") == 2
+    text = (tmp_path / "tables.md").read_text()
+    assert text.count("| n3    |") == 2
+    assert "A full run: 4 cells, " in text
 
 
 def test_a_failed_cell_costs_itself_alone(run: Callable, tmp_path: Path) -> None:

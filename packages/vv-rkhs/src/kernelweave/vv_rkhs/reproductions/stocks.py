@@ -35,7 +35,7 @@ _NOTES = (
     "another and prefer the strongest, close to the training mean. The best averages of the "
     "protocols that we tried are 0.69 (IKL, scaled targets), 0.69 (OKL, the same) and 0.68 "
     "(IOKL, kernels of equal trace).",
-    "A quick run: 45 kernels, five bandwidths of each variable; six λ and five folds.",
+    "A quick run takes 45 kernels, five bandwidths of each variable, six λ and five folds.",
 )
 
 

@@ -97,7 +97,10 @@ def tables_command(
         return
     _say_estimate(chosen, kept, outcomes, jobs)
     _compute(chosen, kept, outcomes, jobs, max_time)
-    _finish(chosen, outcomes, out, quick=quick, as_json=json)
+    distinct = _distinct(chosen, kept, outcomes)
+    mode = "A quick run" if quick else "A full run"
+    work = f"{len(distinct)} cells, {_minutes(sum(each.seconds for each in distinct))} of work"
+    _finish(chosen, outcomes, out, f"{mode}: {work}.", as_json=json)
 
 
 _Outcomes = dict[tuple[str, str], "Outcome"]
@@ -167,12 +170,25 @@ def _shared(
     return groups
 
 
+def _distinct(chosen: Sequence[Chosen], kept: Any, outcomes: _Outcomes) -> list[Outcome]:
+    """Return what was computed, once where several tables show it."""
+    from ..tables.plans import cells_of
+
+    found = {
+        kept.path(table, cell): outcomes[table, cell.key]
+        for table, cell in cells_of(chosen)
+        if (table, cell.key) in outcomes
+    }
+    return list(found.values())
+
+
 def _say_estimate(chosen: Sequence[Chosen], kept: Any, outcomes: _Outcomes, jobs: int) -> None:
     left = [group[0][1] for group in _shared(chosen, kept, outcomes).values()]
     seconds = sum(cell.seconds for cell in left) / jobs
     console.say(
         "note",
-        f"{len(left)} cells to compute, {len(outcomes)} kept: about {_minutes(seconds)}",
+        f"{len(left)} cells to compute, {len(_distinct(chosen, kept, outcomes))} kept: "
+        f"about {_minutes(seconds)}",
     )
 
 
@@ -208,7 +224,7 @@ def _compute(
 
 
 def _finish(
-    chosen: Sequence[Chosen], outcomes: _Outcomes, out: Path, *, quick: bool, as_json: bool
+    chosen: Sequence[Chosen], outcomes: _Outcomes, out: Path, summary: str, *, as_json: bool
 ) -> None:
     from ..tables.document import write
     from ..tables.sections import NOTHING, section
@@ -217,11 +233,8 @@ def _finish(
     for (table, key), outcome in outcomes.items():
         by_table[table][key] = outcome
     sections = [section(each, by_table[each.spec.name]) for each in chosen]
-    seconds = sum(outcome.seconds for outcome in outcomes.values())
-    mode = "A quick run" if quick else "A full run"
     dash = f"{NOTHING} stands where the paper prints nothing."
-    subtitle = f"{mode}: {len(outcomes)} cells, {_minutes(seconds)} of work. {dash}"
-    pages = write(out, sections, subtitle)
+    pages = write(out, sections, f"{summary} {dash}")
     failed = [f"{table}: {key}" for (table, key), value in outcomes.items() if value.error]
     empty = [f"{each.name}: {where}" for each in sections for where in each.empty]
     if as_json:

@@ -41,7 +41,7 @@ _NOTES = (
     "interval is the corrected resampled t of Nadeau and Bengio (2003), √(1/k + n_test/n_train) "
     "for √(1/k), as folds share training samples. All sets: Student's interval of the mean over "
     "sets. No correction for the number of intervals: of twenty, one misses by chance.",
-    f"A quick run: {QUICK_ROWS} samples, {_QUICK_FOLDS} of the folds, coarser grids.",
+    f"A quick run takes {QUICK_ROWS} samples, {_QUICK_FOLDS} of the folds and coarser grids.",
 )
 
 
