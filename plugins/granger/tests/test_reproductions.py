@@ -41,10 +41,22 @@ def test_gene_figures_draw_what_was_found(shared: Path, name: str) -> None:
         assert any(ax.has_data() for ax in figure.axes)
 
 
-def test_known_graphs_are_summed_up_by_set(shared: Path) -> None:
+def test_known_graphs_are_summed_up_by_set_and_network(shared: Path) -> None:
     plan = tables()["vv-known-graphs"].load()(Request(folder=shared / "data"))
     names = ("kernel", "lasso", "lasso_best", "kernel_aupr", "lasso_aupr")
-    found = {cell.key: dict.fromkeys(names, 0.5) for cell in plan.cells}
+    found = {
+        cell.key: dict.fromkeys(
+            names, [0.4, 0.5, 0.6, 0.7, 0.3] if cell.arguments["files"] else [0.01 * at]
+        )
+        for at, cell in enumerate(plan.cells)
+    }
     (sheet,) = plan.present(found)
-    assert [row[0] for row in sheet.rows] == ["DREAM3, size 10", "Lorenz-96"]
+    assert [row[0] for row in sheet.rows] == [
+        "DREAM3, size 10",
+        *(f"of which {name}" for name in ("ecoli1", "ecoli2", "yeast1", "yeast2", "yeast3")),
+        "Lorenz-96",
+    ]
     assert sheet.rows[0][2] == "0.500 ± 0.000"
+    assert sheet.rows[4][2] == "0.700 ± 0.000"
+    # five seeds 0.05 to 0.09: mean 0.07, 2.776 standard errors of 0.01 * sqrt(2.5 / 5)
+    assert sheet.rows[6][2] == "0.070 ± 0.020"

@@ -223,7 +223,8 @@ def plot_weights(model: GrangerGraph, ax: Any) -> None:
     if model.p_values_ is not None:
         rows, columns = np.nonzero(model.p_values_ <= 0.05)
         ax.plot(columns, rows, "o", color="white", markeredgecolor="black", markersize=4)
-        ax.set_title(f"dots: p ≤ 0.05 for the edge, {model.n_draws_} draws")
+        what = "p" if model.significance == "permutation" else "error rate"
+        ax.set_title(f"dots: {what} ≤ 0.05 for the edge, {model.n_draws_} draws")
 
 
 def plot_output_kernel(model: GrangerGraph, group: str, ax: Any) -> None:
