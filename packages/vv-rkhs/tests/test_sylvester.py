@@ -19,6 +19,7 @@ from kernelweave.vv_rkhs import (
     solve_sylvester_eigen,
     solve_sylvester_low_rank,
 )
+from scipy.linalg import LinAlgError
 
 FEW_LARGE = Spectrum(n_samples=1500, largest=1000.0, mean=1.0, spread=26.0)
 
@@ -83,6 +84,16 @@ def test_warm_start_and_old_factors_save_iterations(solver: Any) -> None:
     np.testing.assert_allclose(helped.C, kronecker(K * 1.01, L, Y, 0.1), rtol=1e-4, atol=1e-6)
 
 
+def test_stale_factors_solve_a_changed_system() -> None:
+    _, K, L, Y = system(l=60, n=5)
+    old = EigenFactors.of(K, L)
+    changed, other = K + 0.02 * np.diag(np.diag(K)), np.eye(5) + L
+    found = solve_sylvester(changed, other, Y, 0.1, method="stale", factors=old, tol=1e-10)
+    assert found.method == "stale"
+    assert 0 < found.n_iter <= 40
+    np.testing.assert_allclose(found.C, kronecker(changed, other, Y, 0.1), rtol=1e-6, atol=1e-8)
+
+
 def test_columns_do_less_work_than_the_whole() -> None:
     rng = np.random.default_rng(1)
     X = rng.standard_normal((80, 2))
@@ -100,6 +111,31 @@ def test_unconverged_says_so_and_auto_falls_back() -> None:
     assert not solve_sylvester_cg(K, L, Y, 1e-6, max_iter=2).converged
     found = solve_sylvester(K, L, Y, 1e-6, method="columns", tol=1e-11)
     assert found.residual_norm <= 1e-6 * np.linalg.norm(Y)
+
+
+def nearly_singular() -> np.ndarray:
+    """Return a Gaussian matrix whose smallest eigenvalues are rounding, some of them negative."""
+    K = np.exp(-0.01 * (np.arange(60.0)[:, None] - np.arange(60.0)) ** 2)
+    assert np.linalg.eigvalsh(K)[0] < 0.0
+    return K
+
+
+@pytest.mark.parametrize("method", ["auto", "eigen"])
+@pytest.mark.parametrize("ridge", [1e-18, 1e-45])
+def test_a_ridge_below_rounding_does_not_blow_up(method: str, ridge: float) -> None:
+    K = nearly_singular()
+    Y = np.sin(np.arange(60.0) / 5.0)[:, None] + 1e-3 * np.cos(np.arange(60.0) ** 2)[:, None]
+    found = solve_sylvester(K, np.eye(1), Y, ridge, method=method)
+    assert found.method == "eigen", "a Cholesky factorisation cannot"
+    assert np.linalg.norm(K @ found.C - Y) <= 0.1 * np.linalg.norm(Y)
+
+
+def test_cholesky_of_an_indefinite_matrix_is_refused() -> None:
+    with pytest.raises(LinAlgError, match="negative eigenvalue, if only by rounding"):
+        solve_sylvester(nearly_singular(), np.eye(1), np.ones((60, 1)), 1e-18, method="cholesky")
+    K = np.diag(np.linspace(-1.0, 3.0, 60))
+    with pytest.raises(LinAlgError, match="negative eigenvalue"):
+        solve_sylvester(K, np.eye(1), np.ones((60, 1)), 1e-3)
 
 
 def test_equal_eigenvalues_share_one_factorisation() -> None:
@@ -224,6 +260,11 @@ def test_expected_iterations_are_near_the_counted_ones(lam: float) -> None:
         ({"method": "magic"}, "method must be one of"),
         ({"method": "low-rank"}, "FactoredGram"),
         ({"method": "stale"}, "factors"),
+        ({"tol": 0.0}, "tol must be"),
+        ({"method": "cg", "tol": np.nan}, "tol must be"),
+        ({"method": "cg", "C0": np.ones(5)}, "C0 must be"),
+        ({"method": "columns", "C0": np.ones((5, 3))}, "C0 must have shape"),
+        ({"method": "columns", "C0": np.full((5, 2), np.nan)}, "C0 must be finite"),
     ],
 )
 def test_bad_input_is_named(part: dict[str, Any], said: str) -> None:

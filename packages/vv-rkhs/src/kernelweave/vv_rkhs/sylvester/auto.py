@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arguments import check_array, check_number
 from kernelweave.kernels_core.clock import remaining
+from kernelweave.kernels_core.kernels.psd import find_indefinite
+from scipy.linalg import LinAlgError
 
 from .cg import solve_sylvester_cg
 from .cholesky import solve_sylvester_cholesky
@@ -129,12 +131,15 @@ def solve_sylvester(
     Returns
     -------
     SylvesterSolution
-        An iterative method that does not converge is followed by a direct one.
+        An iterative method that does not converge is followed by a direct one, and so is a
+        Cholesky factorisation that was chosen here and that rounding defeats.
 
     Raises
     ------
     ValueError
         If shapes disagree, r is not positive, a number is not finite or ``method`` is unknown.
+    scipy.linalg.LinAlgError
+        If K has a negative eigenvalue that defeats a Cholesky factorisation.
 
     Examples
     --------
@@ -146,14 +151,15 @@ def solve_sylvester(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
-    L, Y = check_system(K, L, Y, ridge, check=check)
+    L, Y = check_system(K, L, Y, ridge, check=check, tol=tol, C0=C0, product0=product0)
     if isinstance(K, FactoredGram):
         return _solve_factored(K, L, Y, ridge, method, C0, tol)
     if method == "low-rank":
         raise ValueError("method='low-rank' needs K as a FactoredGram, got a matrix")
     if method == "stale" and factors is None:
         raise ValueError("method='stale' needs the factors of an earlier K")
-    if method == "auto":
+    chosen = method == "auto"
+    if chosen:
         rho = np.asarray(np.linalg.eigvalsh(L), dtype=np.float64)
         spectrum = Spectrum.of(K) if spectrum is None else spectrum
         method = choose_method(
@@ -168,7 +174,12 @@ def solve_sylvester(
             return solution
         method = "eigen"
     if method == "cholesky":
-        return solve_sylvester_cholesky(K, L, Y, ridge, check=False)
+        try:
+            return solve_sylvester_cholesky(K, L, Y, ridge, check=False)
+        except LinAlgError:
+            if not chosen or (check and find_indefinite(K) is not None):
+                raise
+            # r is less than what rounding did to the smallest eigenvalues
     return solve_sylvester_eigen(K, L, Y, ridge, check=False)
 
 

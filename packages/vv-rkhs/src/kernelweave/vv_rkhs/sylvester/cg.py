@@ -68,7 +68,7 @@ def solve_sylvester_cg(
     array([[1.],
            [2.]])
     """
-    L, Y = check_system(K, L, Y, ridge, check=check)
+    L, Y = check_system(K, L, Y, ridge, check=check, tol=tol, C0=C0)
     target = tol * float(np.linalg.norm(Y))
     C = np.zeros_like(Y) if C0 is None else np.array(C0, dtype=np.float64)
     R = Y.copy() if C0 is None else Y - (K @ C) @ L - ridge * C

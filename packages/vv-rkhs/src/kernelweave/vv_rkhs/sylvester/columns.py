@@ -81,7 +81,7 @@ def solve_sylvester_columns(
     array([[1.],
            [2.]])
     """
-    L, Y = check_system(K, L, Y, ridge, check=check)
+    L, Y = check_system(K, L, Y, ridge, check=check, tol=tol, C0=C0, product0=product0)
     rho, S = eigh(L, check_finite=False)
     rho = np.maximum(rho, 0.0)
     target = tol * float(np.linalg.norm(Y))

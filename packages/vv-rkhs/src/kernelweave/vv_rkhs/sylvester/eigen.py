@@ -29,34 +29,43 @@ class EigenFactors:
         Eigenvectors of L.
     rho : ndarray of shape (n_outputs,)
         Eigenvalues of L, likewise.
+    noise : float, default=0.0
+        Size of what rounding does to σ. Sums σρ + r below ρ times it count as so much: a smaller
+        r would blow up what K does not contain.
     """
 
     T: Matrix
     sigma: npt.NDArray[np.float64]
     S: Matrix
     rho: npt.NDArray[np.float64]
+    noise: float = 0.0
 
     @classmethod
     def of(cls, K: Matrix, L: Matrix) -> EigenFactors:
         """Return the factors of K and L (about 9 l³ + 9 n³ flops)."""
         sigma, T = aside(eigh, K, driver="evd", check_finite=False)
-        return cls(T, np.maximum(sigma, 0.0), np.eye(1), np.ones(1)).with_output(L)
+        noise = max(-float(sigma[0]), float(np.finfo(np.float64).eps * sigma[-1]))
+        return cls(T, np.maximum(sigma, 0.0), np.eye(1), np.ones(1), noise).with_output(L)
 
     def with_output(self, L: Matrix) -> EigenFactors:
         """Return factors with the same K and another L (9 n³ flops)."""
         rho, S = eigh(L, check_finite=False)
-        return EigenFactors(self.T, self.sigma, S, np.maximum(rho, 0.0))
+        return EigenFactors(self.T, self.sigma, S, np.maximum(rho, 0.0), self.noise)
+
+    def _sums(self, rho: npt.NDArray[np.float64], ridge: float) -> Matrix:
+        sums: Matrix = np.maximum(self.sigma[:, None] * rho + ridge, self.noise * rho)
+        return sums
 
     def solve(self, Y: Matrix, ridge: float) -> Matrix:
         """Return T X̃ Sᵀ, X̃ᵢⱼ = (Tᵀ Y S)ᵢⱼ / (σᵢ ρⱼ + r) (4 l²n + 4 ln² flops)."""
         X = self.T.T @ Y @ self.S
-        X /= self.sigma[:, None] * self.rho[None, :] + ridge
+        X /= self._sums(self.rho, ridge)
         C: Matrix = self.T @ X @ self.S.T
         return C
 
     def apply(self, R: Matrix, rho: npt.NDArray[np.float64], ridge: float) -> Matrix:
         """Return (ρⱼ K + r I)⁻¹ rⱼ for every column of R (4 l² flops per column)."""
-        Z: Matrix = self.T @ ((self.T.T @ R) / (self.sigma[:, None] * rho + ridge))
+        Z: Matrix = self.T @ ((self.T.T @ R) / self._sums(rho, ridge))
         return Z
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arguments import check_whole
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
 Matrix = npt.NDArray[np.float64]
@@ -81,6 +82,8 @@ class NystromFactors:
         >>> bool(abs((factors.U * factors.sigma) @ factors.U.T - Z @ Z.T).max() < 1e-6)
         True
         """
+        if rank is not None:
+            check_whole("rank", rank, low=1)
         l = K.shape[0]
         chosen = _sampled(np.diagonal(K), sketch_rank(l) if rank is None else min(rank, l))
         if len(chosen) == 0:

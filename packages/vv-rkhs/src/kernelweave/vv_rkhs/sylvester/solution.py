@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_grams, check_vector
+from kernelweave.kernels_core.arguments import (
+    check_array,
+    check_grams,
+    check_number,
+    check_vector,
+)
 
 Matrix = npt.NDArray[np.float64]
 
@@ -53,12 +58,19 @@ class SylvesterSolution:
 
 
 def check_system(
-    K: Any, L: Any, Y: Any, ridge: float, *, check: bool = True
+    K: Any,
+    L: Any,
+    Y: Any,
+    ridge: float,
+    *,
+    check: bool = True,
+    tol: float = 1e-8,
+    **starts: Any,
 ) -> tuple[Matrix, Matrix]:
     """Return L and Y as float64 matrices after checking that the four parts fit.
 
-    With ``check`` also that K, an array or the factor of one, L and Y are finite numbers, and
-    that K and L are symmetric.
+    With ``check`` also that K, an array or the factor of one, L and Y are finite numbers, that K
+    and L are symmetric, that ``tol`` is positive and that ``starts``, such as C0, fit Y.
 
     Raises
     ------
@@ -76,7 +88,16 @@ def check_system(
         raise ValueError(f"L must have shape {(Y.shape[1],) * 2} as Y has columns, got {L.shape}")
     if not isinstance(ridge, numbers.Real) or not ridge > 0 or not math.isfinite(ridge):
         raise ValueError(f"ridge must be a finite number > 0, got {ridge!r}")
+    if check:
+        check_number("tol", tol, low=0.0, strict=True)
+        for name, start in starts.items():
+            _check_start(name, start, Y)
     return L, Y
+
+
+def _check_start(name: str, start: Any, Y: Matrix) -> None:
+    if start is not None and check_array(name, start, 2).shape != Y.shape:
+        raise ValueError(f"{name} must have shape {Y.shape} as Y, got {np.shape(start)}")
 
 
 def _check_numbers(K: Any, L: Any, Y: Any) -> None:
