@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+import warnings
+
 import numpy as np
 import pytest
 from kernelweave.kernels_core import RBF, Laplacian, Linear, Problem, config_context, solve
@@ -16,6 +19,7 @@ from kernelweave.vv_rkhs import (
     random_fourier_factor,
 )
 from kernelweave.vv_rkhs.grams import GramStack
+from kernelweave.vv_rkhs.objective import work_bytes
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +129,50 @@ def test_budgets_are_checked_before_the_work(data: tuple[np.ndarray, np.ndarray]
         MatrixValuedKernelRegressor(kernels, memory_limit=1.2e7).fit(X, Y)
     with config_context(memory_limit=1e5), pytest.raises(MemoryBudgetError, match="factor of rank"):
         low_rank_factor(Laplacian(gamma=5.0), X, tol=1e-6)
+    with config_context(memory_limit=1e5), pytest.raises(MemoryBudgetError, match="500 random"):
+        random_fourier_factor(X, 1.0, 500)
 
 
-@pytest.mark.parametrize(("gamma", "n_widths"), [(0.0, 3), (float("inf"), 3), (1.0, 0)])
+def test_work_counts_beside_the_stack(data: tuple[np.ndarray, np.ndarray]) -> None:
+    X, Y = data
+    kernels = [RBF(gamma=g).on([c]) for c in range(3) for g in (0.1, 1.0)]
+    model = MatrixValuedKernelRegressor(kernels, memory_limit=2.5e7)  # the stack takes 1.7e7
+    with pytest.raises(MemoryBudgetError, match="6 Gram matrices of 600 samples and the work"):
+        model.fit(X, Y)
+
+
+def test_copies_of_precomputed_matrices_count(data: tuple[np.ndarray, np.ndarray]) -> None:
+    X, Y = data
+    grams = np.stack([RBF(gamma=0.1 * g)(X) for g in range(1, 9)])
+    weight = (np.arange(600) > 0).astype(float)
+    model = MatrixValuedKernelRegressor("precomputed", memory_limit=2e7, max_iter=0, tol=1.0)
+    with pytest.raises(MemoryBudgetError, match="a copy of 8 Gram matrices for 599"):
+        model.fit(grams, Y, sample_weight=weight)
+    model.fit(grams, Y)  # as they are given they are not copied
+
+
+@pytest.mark.parametrize(("l", "n"), [(200, 3), (20, 200)])
+@pytest.mark.parametrize("algorithm", ["vv-spg", "vv-block-descent"])
+def test_work_takes_no_more_than_was_asked_for(l: int, n: int, algorithm: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((l, 2))
+    grams = np.stack([RBF(gamma=g)(X) for g in (0.1, 1.0)])
+    Y = np.sin(X @ rng.standard_normal((2, n)))
+    family, learner = PrecomputedFamily(grams), VectorLeastSquares(0.01)
+    case = Problem(family, learner, SeparableKernels(), np.arange(float(l))[:, None], Y.T)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        solve(case, algorithm, max_iter=1)  # imports
+        tracemalloc.start()
+        solve(case, algorithm, max_iter=4, method="eigen")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert 0.3 * work_bytes(l, n) <= peak <= 1.05 * work_bytes(l, n)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "n_widths"), [(0.0, 3), (float("inf"), 3), ("wide", 3), (1.0, 0), (1.0, 2.5)]
+)
 def test_bad_grids_are_refused(gamma: float, n_widths: int) -> None:
     with pytest.raises(ValueError, match="must be"):
         GaussianGrid(gamma, n_widths).fit_grams(np.ones((2, 1)))

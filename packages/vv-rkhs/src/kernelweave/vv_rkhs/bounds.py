@@ -144,4 +144,7 @@ class Bounds:
             top = max(0.0, float(np.linalg.eigvalsh(point.B)[-1]))
             total += lam * (self.tau * top - float(np.vdot(point.B, point.L)))
         value = self.value(point)
-        return max(0.0, total) / value if value > 0 else 0.0
+        if value == 0.0:
+            return 0.0
+        share = total / value
+        return max(0.0, share) if value > 0.0 and math.isfinite(share) else math.inf

@@ -111,6 +111,8 @@ def random_fourier_factor(
     ------
     ValueError
         If X is not a table of finite numbers, γ is not positive or D is not an integer ≥ 1.
+    MemoryBudgetError
+        Before the draw, if the features do not fit.
 
     Examples
     --------
@@ -126,6 +128,11 @@ def random_fourier_factor(
     points = check_array("X", X, 2)
     check_number("gamma", gamma, low=0.0, strict=True)
     check_whole("n_features", n_features, low=1)
+    memory.require(
+        8 * n_features * (3 * len(points) + 2 * points.shape[1]),
+        f"{n_features} random features of {len(points)} samples",
+        alternative="draw fewer features or raise memory_limit",
+    )
     rng = check_random_state(random_state)
     W = math.sqrt(2.0 * gamma) * rng.standard_normal((points.shape[1], n_features))
     shift = rng.uniform(0.0, 2.0 * math.pi, n_features)

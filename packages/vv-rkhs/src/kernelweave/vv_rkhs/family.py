@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.arguments import check_array, check_grams
 
 from .grams import FactoredGrams, Grams, GramStack
 
@@ -24,11 +26,15 @@ class PrecomputedFamily:
         Gram matrices, float64 or float32, never copied when every sample is used in order.
     factors : sequence of ndarray of shape (n, d_j), optional
         Or Zⱼ with Kⱼ = Zⱼ Zⱼᵀ, never multiplied out.
+    check : bool, default=True
+        Whether to look for numbers that are not finite and for matrices that are not symmetric,
+        in one pass. That they are positive semidefinite, on which every bound rests, is not
+        looked at: see `require_psd`.
 
     Raises
     ------
     ValueError
-        Unless exactly one of the two is given.
+        Unless exactly one of the two is given, in that shape.
 
     Examples
     --------
@@ -43,10 +49,17 @@ class PrecomputedFamily:
     name: ClassVar[str] = "dictionary"
     grams: npt.NDArray[Any] | None = None
     factors: Sequence[npt.NDArray[Any]] | None = None
+    check: bool = True
 
     def __post_init__(self) -> None:
         if (self.grams is None) == (self.factors is None):
             raise ValueError("give grams or factors, one of the two")
+        if not self.check:
+            return
+        if self.grams is not None:
+            object.__setattr__(self, "grams", check_grams(self.grams))
+        for j, Z in enumerate(self.factors or ()):
+            check_array(f"factors[{j}]", Z, 2)
 
     def fit_grams(self, X: npt.ArrayLike, dtype: Any = np.float64) -> PrecomputedFamily:
         """Return the family of the samples at positions X.
@@ -61,22 +74,46 @@ class PrecomputedFamily:
         Returns
         -------
         PrecomputedFamily
-            Itself where X is 0, 1, …, n − 1.
+            Itself where X is 0, 1, …, n − 1; a copy of the matrices of fewer samples otherwise.
+
+        Raises
+        ------
+        ValueError
+            If a position is none of the samples.
+        MemoryBudgetError
+            Before the copy, if it does not fit.
         """
-        rows = np.asarray(X).reshape(-1).astype(np.intp)
         whole = len(self.factors[0]) if self.grams is None else self.grams.shape[1]  # type: ignore[index]
+        rows = _positions(X, whole)
         if np.array_equal(rows, np.arange(whole)):
             return self
         if self.grams is None:
             assert self.factors is not None
-            return PrecomputedFamily(factors=[np.asarray(Z)[rows] for Z in self.factors])
-        return PrecomputedFamily(np.stack([K[np.ix_(rows, rows)] for K in self.grams]))
+            return PrecomputedFamily(
+                factors=[np.asarray(Z)[rows] for Z in self.factors], check=False
+            )
+        memory.require(
+            self.grams.itemsize * len(self.grams) * len(rows) ** 2,
+            f"a copy of {len(self.grams)} Gram matrices for {len(rows)} of their samples",
+            alternative="give the matrices of these samples only, or raise memory_limit",
+        )
+        return PrecomputedFamily(np.stack([K[np.ix_(rows, rows)] for K in self.grams]), check=False)
 
     def gram(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return Σ ηⱼ Kⱼ at positions X, shape (n_samples, n_samples)."""
         K = grams_of(self.fit_grams(X), None).combine(np.asarray(weights, dtype=np.float64))
         matrix: npt.NDArray[np.float64] = K if isinstance(K, np.ndarray) else K.Z @ K.Z.T
         return matrix
+
+
+def _positions(X: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.intp]:
+    rows = np.asarray(X, dtype=np.float64).reshape(-1)
+    if not np.isin(rows, np.arange(n_samples)).all():
+        raise ValueError(
+            f"X must hold positions of samples, whole numbers from 0 to {n_samples - 1} as there "
+            f"are {n_samples} samples in the matrices"
+        )
+    return rows.astype(np.intp)
 
 
 def grams_of(fitted: Any, root_weight: npt.NDArray[np.float64] | None) -> Grams:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, memory
+from kernelweave.kernels_core.arguments import check_number, check_whole
 from kernelweave.kernels_core.config import effective_threads
 from kernelweave.kernels_core.kernels import Combination
 
@@ -64,12 +65,10 @@ class GaussianGrid:
         Raises
         ------
         ValueError
-            If γ₀ or the number of widths is not positive.
+            If γ₀ is not a positive number or the number of widths no positive integer.
         """
-        if not self.gamma > 0 or not np.isfinite(self.gamma):
-            raise ValueError(f"gamma must be a positive number, got {self.gamma!r}")
-        if self.n_widths < 1:
-            raise ValueError(f"n_widths must be at least 1, got {self.n_widths!r}")
+        check_number("gamma", self.gamma, low=0.0, strict=True)
+        check_whole("n_widths", self.n_widths, low=1)
         return FittedGrid(self, np.ascontiguousarray(X, dtype=np.float64))
 
 

@@ -169,6 +169,11 @@ class FactoredGrams:
         return int(self.factors[0].shape[0])
 
     @property
+    def n_columns(self) -> int:
+        """Columns of all factors."""
+        return sum(Z.shape[1] for Z in self.factors)
+
+    @property
     def norms(self) -> Vector:
         """‖Zⱼ‖² ≥ ‖Kⱼ‖, shape (m,)."""
         return np.array([float(np.vdot(Z, Z)) for Z in self.factors]) * (1.0 + 1e-9)

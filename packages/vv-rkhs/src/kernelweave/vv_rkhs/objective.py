@@ -77,6 +77,26 @@ class Evaluation:
         return SeparableKernel(self.weights, self.L)
 
 
+def work_bytes(n_samples: int, n_outputs: int, n_columns: int | None = None) -> int:
+    """Return the bytes that evaluations and steps hold at most, whichever the C solver.
+
+    Parameters
+    ----------
+    n_samples, n_outputs : int
+        l and n.
+    n_columns : int, optional
+        Columns of all factors together, where the Gram matrices are never formed.
+
+    Returns
+    -------
+    int
+        8 (5 l² + 10 ln + 14 n²); for d columns 3 ld + 4 min(l, d)² in the place of 5 l².
+    """
+    l, n, d = n_samples, n_outputs, n_columns
+    samples = 5 * l * l if d is None else 3 * l * d + 4 * min(l, d) ** 2
+    return 8 * (samples + 10 * l * n + 14 * n * n)
+
+
 class Objective:
     """J of one problem; counts what it spends.
 
@@ -117,8 +137,8 @@ class Objective:
         self.factors: EigenFactors | None = None
         self._counts = {"n_solves": 0, "n_inner_iter": 0, "n_columns": 0}
         memory.require(
-            8 * grams.n_samples * (1 if hasattr(grams, "factors") else 5 * grams.n_samples),
-            f"work matrices of {grams.n_samples} x {grams.n_samples} samples",
+            work_bytes(grams.n_samples, self.n_outputs, getattr(grams, "n_columns", None)),
+            f"work matrices of {grams.n_samples} samples and {self.n_outputs} outputs",
             alternative="fit fewer samples, use low-rank kernels, or raise memory_limit",
         )
 

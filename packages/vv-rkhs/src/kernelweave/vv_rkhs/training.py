@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core import KernelWeaveWarning, memory
 from kernelweave.kernels_core.estimators.samples import merge_samples
 from kernelweave.kernels_core.kernels import (
     FittedDictionary,
     KernelDictionary,
     as_grams,
     default_kernels,
+    require_psd,
 )
 from scipy.sparse import issparse
 from sklearn.utils.validation import (
@@ -26,6 +27,7 @@ from sklearn.utils.validation import (
 
 from .family import PrecomputedFamily
 from .gaussian_grid import FittedGrid, GaussianGrid
+from .objective import work_bytes
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -99,6 +101,11 @@ def from_points(
     Training
         Equal rows with equal targets merged, zero weights dropped, rows sorted.
 
+    Raises
+    ------
+    MemoryBudgetError
+        Before a Gram matrix is made, if they and the work on them do not fit.
+
     Warns
     -----
     KernelWeaveWarning
@@ -109,16 +116,28 @@ def from_points(
         kernels = KernelDictionary(default_kernels(), normalize="trace")
     given = isinstance(kernels, KernelDictionary | GaussianGrid)
     dictionary = kernels if given else KernelDictionary(kernels)
+    if not isinstance(dictionary, GaussianGrid):
+        _require_memory(len(dictionary), len(samples.X), len(samples.targets), np.dtype(dtype))
     fitted = dictionary.fit_grams(samples.X, dtype=np.dtype(dtype))
     _warn_if_alike(fitted.kernel(np.ones(len(fitted.names))), samples.X)
     return Training(
-        fitted if isinstance(fitted, FittedGrid) else PrecomputedFamily(fitted.grams),
+        fitted if isinstance(fitted, FittedGrid) else PrecomputedFamily(fitted.grams, check=False),
         samples.targets,
         samples.weight,
         fitted,
         samples.X,
         samples.owner,
         samples.share,
+    )
+
+
+def _require_memory(n_kernels: int, n_samples: int, n_outputs: int, dtype: np.dtype[Any]) -> None:
+    stack = dtype.itemsize * n_kernels * n_samples**2
+    memory.require(
+        stack + work_bytes(n_samples, n_outputs),
+        f"{n_kernels} Gram matrices of {n_samples} samples and the work on {n_outputs} outputs",
+        alternative="use fewer kernels or samples, dtype='float32', or a GaussianGrid, which "
+        "stores none",
     )
 
 
@@ -164,12 +183,19 @@ def from_grams(X: Any, targets: FloatArray, weight: FloatArray) -> Training:
     -------
     Training
         Samples of weight 0 dropped.
+
+    Raises
+    ------
+    NotPSDError
+        If a matrix has a negative eigenvalue: no bound would hold.
     """
     grams = as_grams(X, square=True)
+    for j, K in enumerate(grams):
+        require_psd(K, f"X[{j}]")
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ValueError("sample_weight must be finite and >= 0, with a positive one among them")
     used = np.flatnonzero(weight > 0)
-    family = PrecomputedFamily(grams).fit_grams(used[:, None])
+    family = PrecomputedFamily(grams, check=False).fit_grams(used[:, None])
     owner = np.full(len(weight), -1, dtype=np.intp)
     owner[used] = np.arange(len(used))
     kept = weight[used]
