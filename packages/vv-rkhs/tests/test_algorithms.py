@@ -118,6 +118,11 @@ def test_penalty_without_prox_is_refused_by_name(make_problem: Any) -> None:
     assert solve(problem, "vv-block-descent", tol=1e-4).gap <= 1e-4
 
 
-def test_bad_output_step_is_named(make_problem: Any) -> None:
-    with pytest.raises(ValueError, match="output_step must be one of"):
-        solve(make_problem(), "vv-block-descent", output_step="newton")
+@pytest.mark.parametrize(
+    "params",
+    [{"output_step": "newton"}, {"cg_tol": 0.0}, {"sdp_iter": 0}, {"stationarity_tol": -1.0}],
+)
+def test_bad_parameters_are_named(make_problem: Any, params: dict[str, Any]) -> None:
+    (name,) = params
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        solve(make_problem(), "vv-block-descent", **params)

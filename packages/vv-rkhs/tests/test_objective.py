@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -159,6 +160,38 @@ def test_relaxation_is_below_every_feasible_value(make_problem: Any) -> None:
         assert result.upper_bound <= value
 
 
+def test_given_weights_and_output_kernel_are_the_kronecker_system(make_problem: Any) -> None:
+    problem = make_problem(l=12, n=3, m=4)
+    eta = np.array([0.5, 0.0, 2.0, 1.0])
+    R = np.random.default_rng(0).standard_normal((3, 3))
+    L = R @ R.T
+    fixed = SeparableKernels(
+        learn_input=False, learn_output=False, weights=eta, output_kernel=L, tau=7.0
+    )
+    found = solve(
+        Problem(problem.family, problem.learner, fixed, problem.X, problem.y), "vv-spg", tol=1e-9
+    )
+    K, Y = np.tensordot(eta, problem.family.grams, 1), problem.y.T
+    A = np.kron(K, L) + problem.learner.lam * 12 * np.eye(36)
+    C = np.linalg.solve(A, Y.reshape(-1)).reshape(12, 3)
+    np.testing.assert_allclose(found.solution.C, C, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(found.value, problem.learner.lam * np.vdot(C, Y), rtol=1e-9)
+
+
+@pytest.mark.parametrize("nan", ["value", "residual", "w"])
+def test_what_is_not_a_number_is_not_stationary(make_problem: Any, nan: str) -> None:
+    setting = setting_of(make_problem())
+    at = setting.start()
+    broken = dataclasses.replace(at, **{nan: np.nan * getattr(at, nan)})
+    assert setting.bounds.stationarity(broken) == math.inf
+
+
+def test_one_kernel_and_many_outputs_end_with_a_tight_bound(make_problem: Any) -> None:
+    """With one kernel the relaxation is the problem itself."""
+    result = solve(make_problem(m=1), "vv-spg", tol=1e-4, stationarity_tol=1e-5)
+    assert result.status.label == "converged"
+
+
 def test_one_output_is_convex(make_problem: Any) -> None:
     result = solve(make_problem(n=1), "vv-spg", tol=1e-8)
     assert result.status.label == "converged"
@@ -177,6 +210,22 @@ def test_only_lam_over_tau_matters(make_problem: Any) -> None:
         tol=1e-7,
     )
     np.testing.assert_allclose(a.value, b.value, rtol=1e-6)
+
+
+def test_lam_matters_beside_lam_over_tau_to_the_elastic_net(make_problem: Any) -> None:
+    values = [
+        solve(
+            make_problem(
+                lam=scale * 1e-2, constraint=SeparableKernels(penalty, scale, True, False)
+            ),
+            "vv-spg",
+            tol=1e-7,
+        ).value
+        for penalty in (SquaredLpNorm(1.5), ElasticNet(0.5))
+        for scale in (5.0, 10.0)
+    ]
+    np.testing.assert_allclose(values[0], values[1], rtol=1e-6)
+    assert values[3] > 1.01 * values[2]
 
 
 def test_memory_is_refused_before_the_work(make_problem: Any) -> None:
@@ -198,12 +247,38 @@ def test_zero_targets() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"grams": np.eye(3)}, "grams has shape"),
+        ({"grams": np.full((1, 3, 3), np.nan)}, "NaN"),
+        ({"grams": [[[1.0, 2.0], [0.0, 1.0]]]}, "not symmetric"),
+        ({"factors": [np.full((3, 1), np.nan)]}, r"factors\[0\] must be finite"),
+        ({}, "grams or factors"),
+    ],
+)
+def test_bad_matrices_are_named(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        PrecomputedFamily(**given)
+
+
+def test_positions_that_are_none_are_named() -> None:
+    family = PrecomputedFamily(np.eye(3)[None])
+    for rows in ([[0], [3]], [[-1]], [[0.5]]):
+        with pytest.raises(ValueError, match="whole numbers from 0 to 2"):
+            family.gram(np.array(rows), [1.0])
+
+
+@pytest.mark.parametrize(
     ("constraint", "said"),
     [
         (SeparableKernels(tau=0.0), "tau must be"),
         (SeparableKernels(learn_input=False, weights=[1.0]), "weights must be"),
         (SeparableKernels(learn_output=False, output_kernel=np.eye(3)), "output_kernel must have"),
         (SeparableKernels(learn_output=False, output_kernel=-np.eye(5)), "semidefinite"),
+        (SeparableKernels(tau=1e60), "tau must be"),
+        (SeparableKernels("lp"), "regulariser must be an object"),
+        (SeparableKernels(weights=np.ones(8)), "weights is what learn_input=True learns"),
+        (SeparableKernels(output_kernel=np.eye(5)), "output_kernel is what learn_output=True"),
     ],
 )
 def test_bad_sets_are_named(make_problem: Any, constraint: Any, said: str) -> None:

@@ -69,6 +69,23 @@ def test_projection() -> None:
         assert np.vdot(0.5 * (far + far.T) - P, other - P) <= 1e-9
 
 
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"A": np.ones((3, 1))}, "must have shapes"),
+        ({"Y": np.ones(3)}, "Y must be an array with 2 axes"),
+        ({"B": np.full((2, 2), np.nan)}, "B must be finite"),
+        ({"lam": -1.0}, "lam must be"),
+        ({"tau": 0.0}, "tau must be"),
+        ({"n_samples": 0.0}, "n_samples must be"),
+    ],
+)
+def test_bad_subproblems_are_named(part: dict[str, object], said: str) -> None:
+    given = {"A": np.ones((3, 2)), "B": np.eye(2), "Y": np.ones((3, 2)), "lam": 1.0, "tau": 2.0}
+    with pytest.raises(ValueError, match=said):
+        OutputSubproblem(**(given | part))  # type: ignore[arg-type]
+
+
 def test_square_root() -> None:
     L = spectahedral(4, 2.0)
     R = square_root(L)

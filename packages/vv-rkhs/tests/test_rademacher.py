@@ -35,8 +35,9 @@ def test_separable_forms_of_the_theorem_are_not_smaller() -> None:
 
 
 def test_bad_input_is_named() -> None:
-    with pytest.raises(ValueError, match="p must be"):
-        rademacher_bound(np.eye(2)[None], 0.5, 1.0, 1.0)
+    for p in (0.5, np.inf, np.nan, "1"):
+        with pytest.raises(ValueError, match="p must be"):
+            rademacher_bound(np.eye(2)[None], p, 1.0, 1.0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="tau must be"):
         rademacher_bound(np.eye(2)[None], 1.0, 1.0, -1.0)
     with pytest.raises(ValueError, match="n_kernels"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from kernelweave.kernels_core import (
     RBF,
@@ -12,15 +14,27 @@ from kernelweave.kernels_core import (
     KernelWeaveWarning,
     Linear,
     MemoryBudgetError,
+    NotPSDError,
+    Problem,
+    SolveInterrupted,
+    solve,
 )
 from kernelweave.kernels_core.kernels import PrecomputedGrams
 from kernelweave.vv_rkhs import (
+    ElasticNet,
+    FrobeniusOutputKernels,
     GaussianGrid,
+    GroupNorm,
     MatrixValuedKernelClassifier,
     MatrixValuedKernelRegressor,
+    PrecomputedFamily,
+    SquaredLpNorm,
+    VectorLeastSquares,
 )
+from kernelweave.vv_rkhs.spg import SpectralProjectedGradient
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -134,6 +148,187 @@ def test_memory_is_refused_before_the_work(data: Any) -> None:
         MatrixValuedKernelRegressor(KERNELS, memory_limit=1000).fit(X, Y)
 
 
+@pytest.mark.parametrize("learn", [{}, {"learn_output": False}, {"learn_input": False}])
+@pytest.mark.parametrize("scale", [2.0**-100, 2.0**40])
+def test_the_unit_of_the_targets_changes_no_step(data: Any, learn: Any, scale: float) -> None:
+    X, Y = data
+    model = MatrixValuedKernelRegressor(KERNELS, **learn)
+    here, steps = model.fit(X, Y).predict(X), model.n_iter_
+    there = model.fit(X, scale * Y).predict(X) / scale
+    assert model.n_iter_ == steps
+    np.testing.assert_array_equal(there, here)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_hardly_any_regularisation_warns_and_interpolates(data: Any, dtype: str) -> None:
+    X, Y = data
+    smooth = [Linear(), RBF(gamma=0.01), RBF(gamma=0.1)]
+    model = MatrixValuedKernelRegressor(smooth, lam=1e-45, dtype=dtype, tol=1e-6, max_iter=20)
+    with pytest.warns(ConvergenceWarning, match="relative gap"):
+        model.fit(X, Y)
+    assert model.score(X, Y) > 0.9
+
+
+def test_a_fit_to_matrices_forgets_the_points(data: Any) -> None:
+    X, Y = data
+    model = MatrixValuedKernelRegressor(KERNELS).fit(pd.DataFrame(X, columns=list("abc")), Y)
+    model.set_params(kernels="precomputed").fit(np.stack([k(X) for k in KERNELS]), Y)
+    for name in ("kernel_", "kernel_names_", "feature_names_in_"):
+        assert not hasattr(model, name)
+
+
+def test_blocks_of_points_are_predicted_as_one(data: Any) -> None:
+    X, Y = data
+    model = MatrixValuedKernelRegressor(KERNELS, center=True).fit(X, Y)
+    whole = model.predict(X)
+    model.memory_limit = 64 * len(X) * 7  # seven points at a time, then the last two
+    np.testing.assert_allclose(model.predict(X), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("params", "same"),
+    [
+        ({"penalty": "lp", "p": 1.5}, SquaredLpNorm(1.5)),
+        ({"penalty": "elastic-net", "mu": 0.3}, ElasticNet(0.3)),
+        ({"penalty": "group", "groups": [0, 0, 1], "p": 1.2}, GroupNorm((0, 0, 1), 1.2)),
+    ],
+)
+def test_penalties_by_name_are_their_objects(data: Any, params: Any, same: Any) -> None:
+    X, Y = data
+    named = MatrixValuedKernelRegressor(KERNELS, learn_output=False, **params).fit(X, Y)
+    given = MatrixValuedKernelRegressor(KERNELS, learn_output=False, penalty=same).fit(X, Y)
+    np.testing.assert_array_equal(named.weights_, given.weights_)
+    if "groups" in params:
+        assert named.weights_[0] == named.weights_[1] != named.weights_[2]
+
+
+class Simplex:
+    """The squared ℓ1 norm as someone else would write it."""
+
+    def start(self, n_kernels: int) -> np.ndarray:
+        return np.full(n_kernels, 1.0 / n_kernels)
+
+    def value(self, weights: np.ndarray) -> float:
+        return 0.0 if weights.min() >= 0.0 and weights.sum() <= 1.0 + 1e-12 else np.inf
+
+    def update(self, alpha: np.ndarray) -> np.ndarray:
+        return (alpha + 1e-9) / (alpha + 1e-9).sum()
+
+    def conjugate(self, w: np.ndarray) -> float:
+        return float(w.max())
+
+    def prox(self, weights: np.ndarray, step: float) -> np.ndarray:
+        return SquaredLpNorm(1.0).prox(weights, step)
+
+
+@pytest.mark.parametrize("algorithm", ["vv-spg", "vv-block-descent"])
+def test_a_penalty_of_ones_own(data: Any, algorithm: str) -> None:
+    X, Y = data
+    ours = MatrixValuedKernelRegressor(KERNELS, learn_output=False, tol=1e-5).fit(X, Y)
+    own = MatrixValuedKernelRegressor(
+        KERNELS, penalty=Simplex(), learn_output=False, tol=1e-5, algorithm=algorithm
+    )
+    fitted = clone(own).fit(X, Y)
+    assert fitted.certificate_.gap <= 1e-5
+    np.testing.assert_allclose(fitted.result_.value, ours.result_.value, rtol=2e-5)
+
+
+def test_rival_learns_the_output_kernel_alone(data: Any) -> None:
+    X, Y = data
+    model = MatrixValuedKernelRegressor(KERNELS, algorithm="vv-dinuzzo", rho=0.01, lam=0.01)
+    model.fit(X, Y)
+    np.testing.assert_array_equal(model.weights_, np.full(3, 1.0 / 3.0))
+    K = sum(k(X) for k in KERNELS) / 3.0
+    problem = Problem(
+        PrecomputedFamily(K[None]),
+        VectorLeastSquares(0.01),
+        FrobeniusOutputKernels(0.01),
+        np.arange(30.0)[:, None],
+        Y.T,
+    )
+    np.testing.assert_allclose(
+        model.result_.value, solve(problem, "vv-dinuzzo", tol=1e-4).value, rtol=1e-6
+    )
+
+
+def test_centring_moves_with_the_targets(data: Any) -> None:
+    X, Y = data
+    shift = np.array([5.0, -3.0, 100.0])
+    weight = np.linspace(0.5, 2.0, 30)
+    model = MatrixValuedKernelRegressor(KERNELS, center=True)
+    here = model.fit(X, Y, sample_weight=weight).predict(X)
+    np.testing.assert_allclose(model.intercept_, np.average(Y, axis=0, weights=weight))
+    there = model.fit(X, Y + shift, sample_weight=weight).predict(X)
+    np.testing.assert_allclose(there - shift, here, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("on_interrupt", ["raise", "return"])
+def test_interruption_keeps_the_best_iterate(
+    data: Any, monkeypatch: pytest.MonkeyPatch, on_interrupt: str
+) -> None:
+    X, Y = data
+    step, made = SpectralProjectedGradient.step, []
+
+    def interrupted(self: Any, state: Any) -> Any:
+        made.append(state)
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        return step(self, state)
+
+    monkeypatch.setattr(SpectralProjectedGradient, "step", interrupted)
+    model = MatrixValuedKernelRegressor(KERNELS, tol=1e-9, on_interrupt=on_interrupt)
+    with pytest.raises(SolveInterrupted) if on_interrupt == "raise" else contextlib.nullcontext():
+        model.fit(X, Y)
+    assert model.result_.status.label == "interrupted"
+    assert model.n_iter_ == 2
+    assert model.score(X, Y) > 0.5
+
+
+@pytest.mark.parametrize("labels", [np.array(["no", "yes"]), np.array([-1, 7]), np.arange(12)])
+def test_classes_of_any_number_and_kind(labels: np.ndarray) -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(len(labels), size=120)
+    codes[: len(labels)] = np.arange(len(labels))
+    centres = 6.0 * np.stack([np.arange(12) % 4, np.arange(12) // 4], axis=1)
+    X = centres[codes] + rng.standard_normal((120, 2))
+    model = MatrixValuedKernelClassifier([RBF(gamma=0.1), Linear()], tol=1e-2)
+    model.fit(X, labels[codes])
+    assert model.score(X, labels[codes]) > 0.95
+    assert model.output_kernel_.shape == (len(labels), len(labels))
+    values = model.decision_function(X)
+    expected = values > 0 if len(labels) == 2 else values.argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(X), labels[expected.astype(int)])
+
+
+def test_class_weight_multiplies_sample_weights(data: Any) -> None:
+    X = data[0]
+    y = np.where(X[:, 0] > 0.8, "rare", "common")
+    weight = np.where(y == "rare", 5.0, 1.0)
+    model = MatrixValuedKernelClassifier(KERNELS, tol=1e-3, class_weight={"rare": 5.0})
+    by_class = model.fit(X, y).decision_function(X)
+    model.set_params(class_weight=None)
+    plain = model.fit(X, y).decision_function(X)
+    by_sample = model.fit(X, y, sample_weight=weight).decision_function(X)
+    np.testing.assert_allclose(by_class, by_sample, rtol=1e-10, atol=1e-12)
+    assert np.abs(by_class - plain).max() > 1e-2
+
+
+def test_a_class_without_weight_is_named(data: Any) -> None:
+    X = data[0]
+    y = np.array(["a", "b", "c"])[np.arange(30) % 3]
+    with pytest.raises(ValueError, match="class 'b' without any"):
+        MatrixValuedKernelClassifier(KERNELS).fit(X, y, sample_weight=(y != "b").astype(float))
+    with pytest.raises(ValueError, match="got one class"):
+        MatrixValuedKernelClassifier(KERNELS).fit(X, np.full(30, "a"))
+
+
+def test_an_indefinite_matrix_is_refused(data: Any) -> None:
+    Y = data[1]
+    grams = np.stack([np.eye(30), np.diag(np.linspace(-1.0, 1.0, 30))])
+    with pytest.raises(NotPSDError, match=r"X\[1\] is not positive semidefinite"):
+        MatrixValuedKernelRegressor("precomputed").fit(grams, Y)
+
+
 @pytest.mark.parametrize(
     ("params", "said"),
     [
@@ -146,6 +341,13 @@ def test_memory_is_refused_before_the_work(data: Any) -> None:
         ({"tau": -1.0}, "tau must be"),
         ({"rho": 0.0, "algorithm": "vv-dinuzzo"}, "rho must be"),
         ({"dtype": "float16"}, "dtype must be"),
+        ({"center": "mean"}, "center must be True or False"),
+        ({"learn_input": "no"}, "learn_input must be True or False"),
+        ({"learn_output": False, "algorithm": "vv-dinuzzo"}, "learn_output must be True"),
+        ({"penalty": ElasticNet}, "penalty must be one of"),
+        ({"algorithm_params": {"memory": 0}}, "memory must be"),
+        ({"algorithm_params": {"inner_tol": 0.0}}, "inner_tol must be"),
+        ({"algorithm_params": {"stationarity_tol": -1.0}}, "stationarity_tol must be"),
     ],
 )
 def test_bad_parameters_are_named(data: Any, params: dict[str, Any], said: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arguments import check_number, check_whole
 
 from .objective import Evaluation
 from .output import OutputSubproblem, closed_form_output_kernel
@@ -90,6 +91,9 @@ class BlockDescent:
                 f"output_step must be one of {', '.join(map(repr, OUTPUT_STEPS))}, "
                 f"got {output_step!r}"
             )
+        check_number("cg_tol", cg_tol, low=0.0, strict=True)
+        check_whole("sdp_iter", sdp_iter, low=1)
+        check_number("stationarity_tol", stationarity_tol, low=0.0)
         self.cg_tol, self.sdp_iter, self.output_step = cg_tol, sdp_iter, output_step
         self.stationarity_tol = stationarity_tol
         self.setting = setting_of(problem, dtype=dtype, method=method)

@@ -143,10 +143,13 @@ class MatrixValuedKernelClassifier(ClassifierMixin, MatrixValuedKernelMachine): 
             raise ValueError("sample_weight must be finite and >= 0")
         self.classes_, codes = np.unique(y, return_inverse=True)
         mass = np.bincount(codes, weights=weight, minlength=len(self.classes_))
-        if (mass > 0).sum() < 2 or (mass == 0).any():
+        if len(mass) < 2 or (mass == 0).any():
+            without = [
+                f"class {label!r} without any" for label in self.classes_[mass == 0].tolist()
+            ]
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, each with a positive "
-                f"weight; got {int((mass > 0).sum())} class"
+                f"weight; got {', '.join(without) or 'one class'}"
             )
         weight = weight * class_weights(self, self.classes_, codes, weight)[codes]
         self._fit_arrays(X, np.eye(len(self.classes_))[codes], weight)

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.magnitude import check_strength
 
 from .parameters import SeparableKernel
 from .penalties import Penalty, SquaredLpNorm
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Raise unless ``value`` is a finite real number > 0.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter and the value seen.
-    """
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not real or not math.isfinite(value) or not value > 0:
-        raise ValueError(f"{name} must be a finite number > 0, got {value!r}")
+from .penalties.base import is_penalty
 
 
 def given_weights(weights: Any, n_kernels: int) -> npt.NDArray[np.float64]:
@@ -78,7 +65,8 @@ class SeparableKernels:
     regulariser : Penalty, default=SquaredLpNorm(1.0)
         What ω is; the objective holds λω(η).
     tau : float, optional
-        Bound on the trace of L; the number of outputs by default. Only λ/τ matters.
+        Bound on the trace of L; the number of outputs by default. Only λ/τ
+        matters, except to the elastic net, whose λω(η) knows no τ.
     learn_input, learn_output : bool, default=True
         Whether η and L are learned. With one of them fixed the problem is convex, and certified.
     weights : array-like of shape (n_kernels,), optional
@@ -102,15 +90,25 @@ class SeparableKernels:
     output_kernel: Any = None
 
     def validate(self) -> None:
-        """Raise unless τ is positive.
+        """Raise unless τ is positive, ω is a regulariser and what is given is not to be learned.
 
         Raises
         ------
         ValueError
-            Naming the value seen.
+            Naming the parameter and the value seen.
         """
         if self.tau is not None:
-            check_positive("tau", self.tau)
+            check_strength("tau", self.tau)
+        if not is_penalty(self.regulariser):
+            raise ValueError(
+                "regulariser must be an object with start, value, update and conjugate, such as "
+                f"SquaredLpNorm(1.0), got {self.regulariser!r}"
+            )
+        for switch, given in (("learn_input", "weights"), ("learn_output", "output_kernel")):
+            if getattr(self, switch) not in (True, False):
+                raise ValueError(f"{switch} must be True or False, got {getattr(self, switch)!r}")
+            if getattr(self, switch) and getattr(self, given) is not None:
+                raise ValueError(f"{given} is what {switch}=True learns: give one of the two")
 
     def trace_bound(self, n_outputs: int) -> float:
         """Return τ."""
@@ -147,7 +145,7 @@ class FrobeniusOutputKernels:
         ValueError
             Naming the value seen.
         """
-        check_positive("rho", self.rho)
+        check_strength("rho", self.rho)
 
     def penalty(self, parameters: SeparableKernel) -> float:
         """Return ρ‖L‖², what the objective charges for a kernel.

@@ -100,11 +100,18 @@ class MatrixValuedKernelMachine(BaseEstimator):  # type: ignore[misc]
             )
         if self.dtype not in ("float64", "float32"):
             raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
+        if self.center not in (True, False):
+            raise ValueError(f"center must be True or False, got {self.center!r}")
         self._constraint().validate()
         VectorLeastSquares(self.lam).validate()
 
     def _constraint(self) -> Any:
         if self.algorithm == "vv-dinuzzo":
+            if not self.learn_output:
+                raise ValueError(
+                    "learn_output must be True for algorithm='vv-dinuzzo', which learns nothing "
+                    f"else, got {self.learn_output!r}"
+                )
             return FrobeniusOutputKernels(self.rho)
         penalty = as_penalty(self.penalty, p=self.p, mu=self.mu, groups=self.groups)
         return SeparableKernels(penalty, self.tau, self.learn_input, self.learn_output)
@@ -160,6 +167,8 @@ class MatrixValuedKernelMachine(BaseEstimator):  # type: ignore[misc]
         coef = result.solution.C @ self.output_kernel_
         self.dual_coef_ = data.spread(coef)
         if data.dictionary is None:
+            for name in ("kernel_names_", "kernel_", "_rows", "_coef", "feature_names_in_"):
+                self.__dict__.pop(name, None)  # of an earlier fit to points
             return
         self.kernel_names_ = data.dictionary.names
         self.kernel_ = data.dictionary.kernel(self.weights_)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_number, check_square
+from kernelweave.kernels_core.arguments import check_array, check_number, check_square
 from kernelweave.spectahedron.projection import project_simplex
 from kernelweave.spectahedron.sparse_sdp import SparseSDPSolution, sparse_sdp
 from scipy.linalg import eigh
@@ -111,6 +111,11 @@ class OutputSubproblem:
     n_samples : float, optional
         l; the number of rows of Y by default, the sum of the sample weights otherwise.
 
+    Raises
+    ------
+    ValueError
+        If shapes disagree, a number is not finite, or λ, τ or l is out of range.
+
     Examples
     --------
     >>> import numpy as np
@@ -128,7 +133,18 @@ class OutputSubproblem:
     n_samples: float | None = None
 
     def __post_init__(self) -> None:
-        l = float(self.Y.shape[0]) if self.n_samples is None else float(self.n_samples)
+        for name in ("A", "B", "Y"):
+            check_array(name, getattr(self, name), 2)
+        (rows, n), seen = np.shape(self.Y), (np.shape(self.A), np.shape(self.B))
+        if seen != ((rows, n), (n, n)):
+            raise ValueError(
+                f"A and B must have shapes {(rows, n)} and {(n, n)} as Y is {rows} x {n}, got "
+                f"{seen[0]} and {seen[1]}"
+            )
+        check_number("lam", self.lam, low=0.0)
+        check_number("tau", self.tau, low=0.0, strict=True)
+        l = float(rows if self.n_samples is None else self.n_samples)
+        check_number("n_samples", l, low=0.0, strict=True)
         object.__setattr__(self, "n_samples", l)
         object.__setattr__(self, "_AA", self.A.T @ self.A / l)
         object.__setattr__(self, "_AY", self.A.T @ self.Y / l)

@@ -16,8 +16,7 @@ _ETA_0 = 23.0 / 22.0
 
 
 def _check_class(p: float, lam: float, tau: float) -> None:
-    if not p >= 1.0:
-        raise ValueError(f"p must be a number >= 1, got {p!r}")
+    check_number("p", p, low=1.0)
     for name, value in (("lam", lam), ("tau", tau)):
         check_number(name, value, low=0.0, high=LARGEST)
 

@@ -31,7 +31,7 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
     p : float, default=1.0
         Exponent of the squared ℓp norm over kernels, in [1, 2]; 1 selects few.
     penalty : {"lp", "elastic-net", "group"} or Penalty, default="lp"
-        The regulariser over kernels.
+        The regulariser over kernels. A `Penalty` of your own needs ``prox`` for ``"vv-spg"``.
     mu : float, default=0.5
         Share of the squared norm in the elastic net.
     groups : sequence of int, optional
@@ -39,9 +39,11 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
     lam : float, default=1e-3
         λ.
     tau : float, optional
-        Bound on the trace of L; the number of outputs by default. Only λ/τ matters.
+        Bound on the trace of L; the number of outputs by default. Only λ/τ matters, except to the
+        elastic net, whose λω(η) knows no τ.
     rho : float, default=1.0
-        Weight of ‖L‖² for ``algorithm="vv-dinuzzo"``, which fixes η at 1/m.
+        Weight of ‖L‖² for ``algorithm="vv-dinuzzo"``, which fixes η at 1/m: ``p``, ``penalty``,
+        ``mu``, ``groups``, ``tau`` and ``learn_input`` mean nothing to it.
     learn_input, learn_output : bool, default=True
         Whether η and L are learned. Both: IOKL, a stationary point; one: IKL or OKL, optimal.
         What is not learned is even: η = 1/m, L = (τ/n) I.
@@ -53,7 +55,7 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
         Whether the weighted mean of the targets is taken off first and added to predictions; the
         paper's model has no offset.
     dtype : {"float64", "float32"}, default="float64"
-        Precision of the stack of Gram matrices.
+        Precision of the stack of Gram matrices; precomputed ones keep theirs.
     tol : float, default=1e-4
         Relative certified gap; for joint learning, relative stationarity.
     max_iter : int, default=1000
@@ -61,7 +63,7 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
     max_time : float, optional
         Seconds at most.
     memory_limit : float, optional
-        Bytes that the fit may allocate; refused before the work otherwise.
+        Bytes that the fit may allocate beside its data; refused before the work otherwise.
     on_interrupt : {"raise", "return"}, default="raise"
         What Ctrl-C does after the best iterate is stored.
     random_state : int or RandomState, optional

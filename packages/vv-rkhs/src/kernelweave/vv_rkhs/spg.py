@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arguments import check_number, check_whole
 
 from .objective import Evaluation
 from .output import project_output_kernel
@@ -37,7 +38,7 @@ _TIGHTEST, _LOOSEST = 1e-9, 1e-2
 _SHORT = 0.03  # a step that so many halvings led to
 _FIRST_POWER = 3.0 / 8.0
 _FLATTEST = 0.01  # of the largest slope
-_LONGEST, _SHORTEST = 1e12, 1e-12
+_LONGEST, _SHORTEST = 1e12, 1e-12  # times the first lengths
 
 
 @dataclass
@@ -117,6 +118,10 @@ class SpectralProjectedGradient:
         SPGState
             The start.
         """
+        if inner_tol is not None:
+            check_number("inner_tol", inner_tol, low=0.0, strict=True)
+        check_whole("memory", memory, low=1)
+        check_number("stationarity_tol", stationarity_tol, low=0.0)
         self.inner_tol, self.stationarity_tol = inner_tol, stationarity_tol
         self.setting = setting_of(problem, dtype=dtype, method=method)
         if self.setting.bounds.learn_input and not hasattr(self.setting.bounds.penalty, "prox"):
@@ -128,7 +133,8 @@ class SpectralProjectedGradient:
         point = self.setting.start(tol)
         R = square_root(point.L)
         recent = deque([self.setting.bounds.value(point)], maxlen=memory)
-        return SPGState(point, R, self._first_lengths(point, R), recent, tol=tol)
+        self._usual = self._first_lengths(point, R)
+        return SPGState(point, R, self._usual, recent, tol=tol)
 
     def _first_lengths(self, point: Evaluation, R: Matrix) -> tuple[float, float]:
         """Lengths at which a gradient step is as long as the iterate."""
@@ -236,12 +242,15 @@ class SpectralProjectedGradient:
     def _lengths(self, state: SPGState, new: Evaluation, R: Matrix) -> tuple[float, float]:
         """Barzilai–Borwein lengths of both blocks, long and short in turn."""
         lam, old = self.setting.objective.lam, state.point
-        long = state.n_iter % 2 == 0
-        gradients = -2.0 * lam * (new.B @ R - old.B @ state.R)
-        return (
-            _spectral(new.weights - old.weights, -lam * (new.w - old.w), state.lengths[0], long),
-            _spectral(R - state.R, gradients, state.lengths[1], long),
+        moves = (
+            (new.weights - old.weights, -lam * (new.w - old.w)),
+            (R - state.R, -2.0 * lam * (new.B @ R - old.B @ state.R)),
         )
+        first, second = (
+            _spectral(s, y, length, usual, long=state.n_iter % 2 == 0)
+            for (s, y), length, usual in zip(moves, state.lengths, self._usual, strict=True)
+        )
+        return first, second
 
     def gap(self, state: SPGState) -> tuple[float, float]:
         """Return the proved bounds; of a relaxation for joint learning, where it ends."""
@@ -308,11 +317,14 @@ def _shrink(rise: float, slope: float, step: float) -> float:
     return float(np.clip(best, 0.1, 0.5))
 
 
-def _spectral(s: Any, y: Any, length: float, long: bool) -> float:
-    """Return ⟨s, s⟩/⟨s, y⟩ or ⟨s, y⟩/⟨y, y⟩, a longer length where the curvature is negative."""
+def _spectral(s: Any, y: Any, length: float, usual: float, *, long: bool) -> float:
+    """Return ⟨s, s⟩/⟨s, y⟩ or ⟨s, y⟩/⟨y, y⟩, a longer length where the curvature is negative.
+
+    The limits are multiples of a usual length: lengths shrink with the square of the targets.
+    """
     ss, sy, yy = float(np.vdot(s, s)), float(np.vdot(s, y)), float(np.vdot(y, y))
     if ss == 0.0:
         return length
     if sy <= 0.0:
-        return min(_LONGEST, 10.0 * length)
-    return float(np.clip(ss / sy if long else sy / yy, _SHORTEST, _LONGEST))
+        return min(_LONGEST * usual, 10.0 * length)
+    return float(np.clip(ss / sy if long else sy / yy, _SHORTEST * usual, _LONGEST * usual))

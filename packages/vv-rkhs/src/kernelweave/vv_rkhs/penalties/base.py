@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,14 @@ class Penalty(Protocol):
 
     def prox(self, weights: Vector, step: float) -> Vector:
         """Return the η that minimises ½‖η − weights‖² + step · ω(η)."""
+
+
+METHODS = ("start", "value", "update", "conjugate")
+
+
+def is_penalty(value: Any) -> bool:
+    """Tell whether an object, not a class, has what every regulariser must have."""
+    return not isinstance(value, type) and all(callable(getattr(value, m, None)) for m in METHODS)
 
 
 def smooth(alpha: Vector) -> Vector:

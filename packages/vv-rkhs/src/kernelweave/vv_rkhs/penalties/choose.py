@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .base import Penalty
+from .base import METHODS, Penalty, is_penalty
 from .elastic_net import ElasticNet
 from .group import GroupNorm
 from .squared_lp import SquaredLpNorm
@@ -22,7 +22,7 @@ def as_penalty(
     ----------
     penalty : str or Penalty
         ``"lp"``, ``"elastic-net"``, ``"group"``, or an object with ``start``, ``value``,
-        ``update`` and ``conjugate``.
+        ``update`` and ``conjugate``, and ``prox`` for ``vv-spg``.
     p : float, default=1.0
         Exponent of ``"lp"`` and ``"group"``.
     mu : float, default=0.5
@@ -48,12 +48,10 @@ def as_penalty(
         if groups is None:
             raise ValueError("penalty='group' needs groups, the group of each kernel; got None")
         return GroupNorm(tuple(groups), p)
-    wanted = ("start", "value", "update", "conjugate")
-    missing = [name for name in wanted if not hasattr(penalty, name)]
-    if isinstance(penalty, str) or missing:
+    if not is_penalty(penalty):
         raise ValueError(
             f"penalty must be one of {', '.join(map(repr, PENALTIES))} or an object with "
-            f"{', '.join(wanted)}, got {penalty!r}"
+            f"{', '.join(METHODS)}, got {penalty!r}"
         )
     chosen: Penalty = penalty
     return chosen
