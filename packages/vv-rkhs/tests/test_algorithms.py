@@ -51,7 +51,7 @@ def test_generic_classifier_is_refused_by_name(name: str) -> None:
         KernelLearningClassifier(algorithm=name).fit(X, y > np.median(y))
 
 
-@pytest.mark.parametrize("step", ["hazan", "open-loop", "closed-form"])
+@pytest.mark.parametrize("step", ["hazan", "open-loop", "closed-form", "exact"])
 def test_block_descent_and_spectral_gradient_agree(make_problem: Any, step: str) -> None:
     problem = make_problem(lam=0.1)
     reference = solve(problem, "vv-spg", stationarity_tol=1e-7)

@@ -20,7 +20,7 @@ from .parameters import SeparableKernel, VectorSolution
 from .setting import Setting, setting_of
 
 Matrix = npt.NDArray[np.float64]
-OUTPUT_STEPS = ("hazan", "open-loop", "closed-form")
+OUTPUT_STEPS = ("hazan", "open-loop", "closed-form", "exact")
 _PATIENCE = 5
 
 
@@ -72,8 +72,9 @@ class BlockDescent:
             Relative residual of the C solves, V's cg_ε.
         sdp_iter : int, default=100
             Hazan steps per update of L, V's sdp_iter.
-        output_step : {"hazan", "open-loop", "closed-form"}, default="hazan"
-            Exact line search, step 2/k, or L = τ G½/tr G½.
+        output_step : {"hazan", "open-loop", "closed-form", "exact"}, default="hazan"
+            Hazan's with exact line search or step 2/k, L = τ G½/tr G½, or the minimum over L at
+            this C and η.
         method : str, default="cg"
             C solver, see `solve_sylvester`.
         dtype : {"float64", "float32"}, default="float64"
@@ -124,8 +125,10 @@ class BlockDescent:
         part = OutputSubproblem(
             point.A, point.B, objective.Y, objective.lam, tau, objective.total_weight
         )
-        exact = self.output_step == "hazan"
-        return part.hazan(point.L, n_iter=self.sdp_iter, line_search=exact).L
+        if self.output_step == "exact":
+            return part.solve(point.L)
+        searched = self.output_step == "hazan"
+        return part.hazan(point.L, n_iter=self.sdp_iter, line_search=searched).L
 
     def gap(self, state: BlockState) -> tuple[float, float]:
         """Return the proved bounds; of a relaxation for joint learning, where it ends."""
