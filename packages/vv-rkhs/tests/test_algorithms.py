@@ -64,6 +64,18 @@ def test_block_descent_and_spectral_gradient_agree(make_problem: Any, step: str)
         assert (np.diff(values) <= 1e-9 * values[:-1]).all(), "block descent must descend"
 
 
+@pytest.mark.parametrize("memory", [1, 4])
+def test_no_step_rises_above_the_last_values(make_problem: Any, memory: int) -> None:
+    problem = make_problem(60, 8, 10, lam=1e-3)
+    found = solve(problem, "vv-spg", memory=memory, stationarity_tol=1e-7, inner_tol=1e-11)
+    values = np.array(found.history.value)
+    assert len(values) > 20
+    for k in range(1, len(values)):
+        assert values[k] <= values[max(0, k - memory) : k].max() * (1 + 1e-12)
+    if memory > 1:
+        assert (np.diff(values) > 0).any(), "else the memory changes nothing"
+
+
 # with seeds at which gradients of an inexact C once kept the method from arriving
 @pytest.mark.parametrize(
     ("lam", "seed"), [(1e-1, 0), (1e-2, 0), (1e-2, 1), (1e-2, 2), (1e-3, 0), (1e-3, 1), (1e-4, 0)]

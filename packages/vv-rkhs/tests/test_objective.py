@@ -134,6 +134,14 @@ def test_certified_to_one_millionth(make_problem: Any, constraint: Any, lam: flo
     assert result.lower_bound <= result.upper_bound
 
 
+def test_weights_of_an_elastic_net_can_shrink(make_problem: Any) -> None:
+    """Then ω falls and J rises: a slope of J alone would point up."""
+    constraint = SeparableKernels(ElasticNet(0.4), learn_output=False)
+    result = solve(make_problem(lam=5.0, constraint=constraint), "vv-spg", tol=1e-6)
+    assert result.status.label == "converged"
+    assert result.parameters.weights.sum() < 0.9
+
+
 @pytest.mark.parametrize("constraint", SETS, ids=repr)
 def test_bounds_hold_at_any_inexact_point(make_problem: Any, constraint: Any) -> None:
     """A C that is wrong by 10 % still gives bounds on either side of the optimum."""
@@ -145,6 +153,16 @@ def test_bounds_hold_at_any_inexact_point(make_problem: Any, constraint: Any) ->
     assert setting.bounds.lower(rough) <= best.upper_bound
     assert setting.bounds.upper(rough) >= best.lower_bound
     assert setting.bounds.stationarity(rough) >= 0.0
+
+
+def test_the_upper_bound_pays_for_a_trace_above_its_limit(make_problem: Any) -> None:
+    problem = make_problem(constraint=SeparableKernels(learn_input=False))
+    best = solve(problem, "vv-spg", tol=1e-7)
+    setting = setting_of(problem)
+    above = 1.5 * best.parameters.output_kernel
+    at = setting.objective.evaluate(setting.weights, above)
+    assert at.value < 0.99 * best.lower_bound
+    assert setting.bounds.upper(at) >= best.lower_bound
 
 
 def test_relaxation_is_below_every_feasible_value(make_problem: Any) -> None:

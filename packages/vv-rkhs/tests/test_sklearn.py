@@ -65,6 +65,16 @@ def test_one_kernel_is_kernel_ridge(data: Any) -> None:
     np.testing.assert_allclose(ours.dual_coef_, ridge.dual_coef_, rtol=1e-9, atol=1e-12)
 
 
+def test_weighted_samples_are_those_of_kernel_ridge(data: Any) -> None:
+    X, Y = data
+    weight = np.linspace(0.1, 3.0, 30)
+    ours = MatrixValuedKernelRegressor([RBF(gamma=0.3)], lam=0.01, learn_output=False)
+    ours.fit(X, Y, sample_weight=weight)
+    ridge = KernelRidge(kernel="rbf", gamma=0.3, alpha=0.01 * weight.sum())
+    ridge.fit(X, Y, sample_weight=weight)
+    np.testing.assert_allclose(ours.predict(X), ridge.predict(X), rtol=1e-9, atol=1e-11)
+
+
 def test_kernel_and_coefficients_predict(data: Any) -> None:
     X, Y = data
     model = MatrixValuedKernelRegressor(KERNELS).fit(X, Y)
@@ -72,6 +82,11 @@ def test_kernel_and_coefficients_predict(data: Any) -> None:
     assert model.score(X, Y) > 0.9
     assert 0.0 < model.certificate_.lower_bound < model.certificate_.upper_bound
     assert model.result_.status.label == "stationary"
+    assert "relaxation, every kernel" in str(model.certificate_)
+    with pytest.warns(ConvergenceWarning):
+        model.set_params(max_iter=1, tol=1e-9).fit(X, Y)
+    assert model.certificate_.lower_bound == 0.0
+    assert "not negative" in str(model.certificate_)
 
 
 def test_one_column_predicts_as_a_vector(data: Any) -> None:

@@ -12,6 +12,7 @@ from kernelweave.vv_rkhs import (
     NystromFactors,
     Spectrum,
     choose_method,
+    random_fourier_factor,
     solve_sylvester,
     solve_sylvester_cg,
     solve_sylvester_cholesky,
@@ -128,6 +129,18 @@ def test_a_ridge_below_rounding_does_not_blow_up(method: str, ridge: float) -> N
     found = solve_sylvester(K, np.eye(1), Y, ridge, method=method)
     assert found.method == "eigen", "a Cholesky factorisation cannot"
     assert np.linalg.norm(K @ found.C - Y) <= 0.1 * np.linalg.norm(Y)
+
+
+@pytest.mark.parametrize("ridge", [1e-10, 1e-12, 1e-14])
+def test_factors_with_a_tiny_ridge_do_not_blow_up(ridge: float) -> None:
+    t = np.linspace(0.0, 1.0, 200)[:, None]
+    Z, L = random_fourier_factor(t, 5.0, 100, 0), np.diag([0.2, 2.0])
+    Y = np.hstack([np.sin(6.0 * t), np.cos(9.0 * t)])
+    direct = solve_sylvester_low_rank(Z, L, Y, ridge)
+    chosen = solve_sylvester(FactoredGram(Z), L, Y, ridge)
+    assert chosen.residual_norm <= min(direct.residual_norm, 0.05 * np.linalg.norm(Y))
+    true = np.linalg.norm(Y - Z @ (Z.T @ chosen.C) @ L - ridge * chosen.C)
+    np.testing.assert_allclose(chosen.residual_norm, true, rtol=1e-2)
 
 
 def test_cholesky_of_an_indefinite_matrix_is_refused() -> None:

@@ -29,6 +29,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _LOWER_PROOF = "the concave dual value at C, at the worst weights or output kernel in the set"
 _JOINT_PROOF = "a convex relaxation, every kernel with an output kernel of its own: not tight"
+_NO_PROOF = "a sum of squares is not negative: the relaxation waits for a stationary point"
 _UPPER_PROOF = "the primal value at C and the learned kernel"
 _ALGORITHMS = ("vv-spg", "vv-block-descent")
 
@@ -160,7 +161,7 @@ class MatrixValuedKernelMachine(BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = result.n_iter
         self.dual_gap_ = result.dual_gap
         self.certificate_ = Certificate(
-            result.lower_bound, result.upper_bound, self._lower_proof(data), _UPPER_PROOF
+            result.lower_bound, result.upper_bound, self._lower_proof(result, data), _UPPER_PROOF
         )
         self.weights_ = result.parameters.weights
         self.output_kernel_ = result.parameters.output_kernel
@@ -174,9 +175,11 @@ class MatrixValuedKernelMachine(BaseEstimator):  # type: ignore[misc]
         self.kernel_ = data.dictionary.kernel(self.weights_)
         self._rows, self._coef = data.X, coef
 
-    def _lower_proof(self, data: Training) -> str:
+    def _lower_proof(self, result: Result, data: Training) -> str:
         joint = self.learn_input and self.learn_output and len(data.targets) > 1
-        return _JOINT_PROOF if joint and self.algorithm != "vv-dinuzzo" else _LOWER_PROOF
+        if not joint or self.algorithm == "vv-dinuzzo":
+            return _LOWER_PROOF
+        return _JOINT_PROOF if result.lower_bound > 0.0 else _NO_PROOF
 
     def _values(self, X: Any) -> FloatArray:
         """Return f(X), shape (n_samples, n_outputs), in blocks that respect the memory limit."""

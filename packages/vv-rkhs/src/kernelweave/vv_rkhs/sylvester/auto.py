@@ -132,7 +132,8 @@ def solve_sylvester(
     -------
     SylvesterSolution
         An iterative method that does not converge is followed by a direct one, and so is a
-        Cholesky factorisation that was chosen here and that rounding defeats.
+        Cholesky factorisation that was chosen here and that rounding defeats; of Woodbury's
+        identity and columns the better where rounding defeats the former.
 
     Raises
     ------
@@ -229,5 +230,9 @@ def _solve_factored(
     if method == "columns" or (method == "auto" and K.Z.shape[1] > K.Z.shape[0]):
         return solve_sylvester_columns(K, L, Y, ridge, C0=C0, tol=tol, check=False)
     if method in ("auto", "low-rank"):
-        return solve_sylvester_low_rank(K.Z, L, Y, ridge, check=False)
+        direct = solve_sylvester_low_rank(K.Z, L, Y, ridge, check=False)
+        if method == "low-rank" or direct.residual_norm <= tol * float(np.linalg.norm(Y)):
+            return direct
+        columns = solve_sylvester_columns(K, L, Y, ridge, C0=C0, tol=tol, check=False)
+        return min(direct, columns, key=lambda each: each.residual_norm)
     raise ValueError(f"method must be 'auto', 'low-rank', 'cg' or 'columns' here, got {method!r}")
