@@ -43,7 +43,7 @@ def test_gene_figures_draw_what_was_found(shared: Path, name: str) -> None:
 
 def test_known_graphs_are_summed_up_by_set_and_network(shared: Path) -> None:
     plan = tables()["vv-known-graphs"].load()(Request(folder=shared / "data"))
-    names = ("kernel", "lasso", "lasso_best", "kernel_aupr", "lasso_aupr")
+    names = ("kernel", "lasso", "lasso_shared", "lasso_best", "kernel_aupr", "lasso_aupr")
     found = {
         cell.key: dict.fromkeys(
             names, [0.4, 0.5, 0.6, 0.7, 0.3] if cell.arguments["files"] else [0.01 * at]

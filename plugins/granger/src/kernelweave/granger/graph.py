@@ -79,7 +79,8 @@ class GrangerGraph(BaseEstimator):  # type: ignore[misc]
         circle within each; or by refits on random halves of the samples. The first is a test, the
         second bounds an error rate. Both speak of one edge: correct for the number of edges.
     n_draws : int, default=100
-        Refits per target for p-values; the smallest p-value of a permutation is 1/(1 + n_draws).
+        Refits per target for p-values; the smallest p-value of a permutation is 1/(1 + n_draws),
+        and about 1/n_samples for a single replicate, which has so many shifts.
     tol : float, default=1e-3
         Relative certified gap; for groups with a learned L, relative stationarity.
     max_iter : int, default=500
