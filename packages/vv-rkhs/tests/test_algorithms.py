@@ -16,6 +16,7 @@ from kernelweave.vv_rkhs import (
     MatrixValuedKernelClassifier,
     MatrixValuedKernelRegressor,
     SeparableKernels,
+    SquaredLpNorm,
 )
 from kernelweave.vv_rkhs.setting import setting_of
 
@@ -128,6 +129,16 @@ def test_penalty_without_prox_is_refused_by_name(make_problem: Any) -> None:
     with pytest.raises(ValueError, match="vv-block-descent"):
         solve(problem, "vv-spg")
     assert solve(problem, "vv-block-descent", tol=1e-4).gap <= 1e-4
+
+
+@pytest.mark.parametrize("start", [np.zeros(8), np.ones(3), np.full(8, np.nan)])
+def test_a_penalty_with_a_bad_start_is_named(make_problem: Any, start: np.ndarray) -> None:
+    class Elsewhere(SquaredLpNorm):
+        def start(self, n_kernels: int) -> np.ndarray:
+            return start
+
+    with pytest.raises(ValueError, match=r"start of .*Elsewhere.* must be 8 positive numbers"):
+        solve(make_problem(constraint=SeparableKernels(Elsewhere())), "vv-spg")
 
 
 @pytest.mark.parametrize(

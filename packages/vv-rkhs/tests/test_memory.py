@@ -171,7 +171,8 @@ def test_work_takes_no_more_than_was_asked_for(l: int, n: int, algorithm: str) -
 
 
 @pytest.mark.parametrize(
-    ("gamma", "n_widths"), [(0.0, 3), (float("inf"), 3), ("wide", 3), (1.0, 0), (1.0, 2.5)]
+    ("gamma", "n_widths"),
+    [(0.0, 3), (float("inf"), 3), ("wide", 3), (1.0, 0), (1.0, 2.5), (1.0, 2000)],
 )
 def test_bad_grids_are_refused(gamma: float, n_widths: int) -> None:
     with pytest.raises(ValueError, match="must be"):

@@ -18,6 +18,7 @@ from kernelweave.vv_rkhs import (
     SquaredLpNorm,
     VectorLeastSquares,
 )
+from kernelweave.vv_rkhs.grams import FactoredGrams, GramStack
 from kernelweave.vv_rkhs.setting import setting_of
 
 
@@ -111,6 +112,21 @@ def test_float32_stack(make_problem: Any) -> None:
     exact, rounded = a.objective.evaluate(eta, L), b.objective.evaluate(eta, L)
     np.testing.assert_allclose(rounded.value, exact.value, rtol=1e-6)
     np.testing.assert_allclose(rounded.w, exact.w, rtol=1e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_norms_are_at_least_those_of_the_matrices(make_problem: Any, weighted: bool) -> None:
+    grams = make_problem(l=300, m=3).family.grams
+    root = np.linspace(0.5, 2.0, 300) if weighted else np.ones(300)
+    stack = GramStack(grams, root if weighted else None)
+    exact = np.linalg.norm(grams * np.outer(root, root), axis=(1, 2))
+    assert (stack.norms >= exact).all()
+    np.testing.assert_allclose(stack.norms, exact, rtol=1e-8)
+    Z = [np.random.default_rng(0).standard_normal((20, d)) for d in (1, 3)]
+    factored = FactoredGrams(Z, root[:20])
+    for norm, each in zip(factored.norms, Z, strict=True):
+        scaled = each * root[:20, None]
+        assert norm >= np.linalg.norm(scaled @ scaled.T)
 
 
 SETS = [

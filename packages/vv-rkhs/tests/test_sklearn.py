@@ -117,6 +117,8 @@ def test_weight_two_is_the_sample_twice(data: Any) -> None:
     repeated = MatrixValuedKernelRegressor(KERNELS).fit(X[keep], Y[keep])
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-9)
     np.testing.assert_allclose(weighted.predict(X), weighted.kernel_(X, X) @ weighted.dual_coef_)
+    shared = repeated.kernel_(X, X[keep]) @ repeated.dual_coef_
+    np.testing.assert_allclose(repeated.predict(X), shared)
 
 
 def test_precomputed_equals_points(data: Any) -> None:

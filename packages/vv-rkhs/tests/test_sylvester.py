@@ -131,6 +131,15 @@ def test_a_ridge_below_rounding_does_not_blow_up(method: str, ridge: float) -> N
     assert np.linalg.norm(K @ found.C - Y) <= 0.1 * np.linalg.norm(Y)
 
 
+def test_eigendecompositions_are_refined() -> None:
+    K, L = nearly_singular(), np.diag([0.3, 2.0])
+    Y = np.random.default_rng(0).standard_normal((60, 2))
+    factors = EigenFactors.of(K, L)
+    plain = factors.solve(Y, 1e-7)
+    first = np.linalg.norm(Y - K @ plain @ L - 1e-7 * plain)
+    assert solve_sylvester_eigen(K, L, Y, 1e-7, factors=factors).residual_norm < 0.5 * first
+
+
 @pytest.mark.parametrize("ridge", [1e-10, 1e-12, 1e-14])
 def test_factors_with_a_tiny_ridge_do_not_blow_up(ridge: float) -> None:
     t = np.linspace(0.0, 1.0, 200)[:, None]
@@ -220,6 +229,13 @@ def test_single_precision_reaches_the_residual_of_double(tol: float, scale: floa
     true = np.linalg.norm(Y - K @ found.C @ L - 0.05 * found.C)
     assert true <= 1.01 * tol * np.linalg.norm(Y)
     np.testing.assert_allclose(found.residual_norm, true, rtol=1e-6, atol=1e-14 * scale)
+
+
+def test_single_precision_that_no_longer_helps_is_left() -> None:
+    K, L = nearly_singular(), np.diag([0.3, 1.0])
+    Y = np.random.default_rng(0).standard_normal((60, 2))
+    found = solve_sylvester_columns(K, L, Y, 1e-6, tol=1e-6, max_iter=4000, single=True)
+    assert found.converged
 
 
 def test_known_product_saves_one() -> None:

@@ -29,7 +29,7 @@ class MatrixValuedKernelClassifier(ClassifierMixin, MatrixValuedKernelMachine): 
 
     Parameters
     ----------
-    kernels : None, KernelDictionary, list of Kernel, dict or "precomputed", default=None
+    kernels : None, KernelDictionary, GaussianGrid, list of Kernel, dict or "precomputed"
         As for `MatrixValuedKernelRegressor`, like all but ``class_weight``.
     p, penalty, mu, groups, lam, tau, rho, learn_input, learn_output : object
         The problem.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -23,7 +24,7 @@ class GaussianGrid:
     """k_{c,s}(x, z) = exp(−2ˢ γ₀ (x_c − z_c)²) for every column c and s = 0 … n_widths − 1.
 
     The widths 1/√(2γ) lie on a √2 grid, as V's thirteen per variable may. No matrix but their sum
-    is ever stored: where a stack needs 8 m l² bytes, this needs 8 l², and a pass takes one
+    is ever stored: where a stack needs 8 m l² bytes, this needs 16 l², and a pass takes one
     exponential per pair and column, the wider powers being squares of the narrower.
 
     Parameters
@@ -69,6 +70,11 @@ class GaussianGrid:
         """
         check_number("gamma", self.gamma, low=0.0, strict=True)
         check_whole("n_widths", self.n_widths, low=1)
+        if math.log2(self.gamma) + self.n_widths > 1000:
+            raise ValueError(
+                "n_widths must be less, gamma * 2**n_widths at most 2**1000, got "
+                f"{self.n_widths!r} for gamma={self.gamma!r}"
+            )
         return FittedGrid(self, np.ascontiguousarray(X, dtype=np.float64))
 
 

@@ -91,6 +91,7 @@ class MatrixValuedKernelMachine(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.three_d_array = self._precomputed
         return tags
 
     def _check_parameters(self) -> None:

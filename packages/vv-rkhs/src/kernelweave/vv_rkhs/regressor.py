@@ -119,7 +119,8 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
         X : array-like of shape (n_samples, n_features), or precomputed Gram matrices
             Training points.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Finite targets.
+            Finite targets. An output of larger numbers weighs more, in the squared error and in
+            tr L: bring outputs to one scale first (`TransformedTargetRegressor`).
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies the squared error per sample, and l is their sum; a weight of 0 equals
             leaving the sample out, 2 equals the sample twice.

@@ -13,6 +13,7 @@ from .bounds import Bounds
 from .constraint import given_output_kernel, given_weights
 from .family import grams_of
 from .objective import Evaluation, Objective
+from .penalties import Penalty
 
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
@@ -77,6 +78,22 @@ def objective_of(
     )
 
 
+def _start(regulariser: Penalty, n_kernels: int) -> Vector:
+    """Return the weights that a regulariser starts at.
+
+    Raises
+    ------
+    ValueError
+        If they are not as many positive numbers as there are kernels.
+    """
+    weights = np.asarray(regulariser.start(n_kernels), dtype=np.float64)
+    if weights.shape != (n_kernels,) or not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError(
+            f"the start of {regulariser!r} must be {n_kernels} positive numbers, got {weights!r}"
+        )
+    return weights
+
+
 def setting_of(problem: Problem, *, dtype: str = "float64", method: str = "auto") -> Setting:
     """Return objective, bounds and start of a problem over `SeparableKernels`.
 
@@ -105,7 +122,7 @@ def setting_of(problem: Problem, *, dtype: str = "float64", method: str = "auto"
     tau = constraint.trace_bound(n)
     learn_output = constraint.learn_output and n > 1
     weights = (
-        constraint.regulariser.start(m) if learn_input else given_weights(constraint.weights, m)
+        _start(constraint.regulariser, m) if learn_input else given_weights(constraint.weights, m)
     )
     fixed = None if constraint.learn_output else constraint.output_kernel
     bounds = Bounds(objective, constraint.regulariser, tau, learn_input, learn_output)
