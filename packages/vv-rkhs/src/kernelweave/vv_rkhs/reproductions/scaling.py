@@ -66,14 +66,15 @@ _NOTES = (
     "Synthetic, of the paper's shape: 102 classes of 30 training samples each, 1355 test samples, "
     "10 kernels of which 4 see noise; p = 1.7 and a large bound on the trace, τ = 10 n. The "
     "kernels of the paper's images are not part of the data here.",
-    "λ = 0.1, the best of four powers of ten on ten training samples of each class, 0.1 points "
-    "or less from the best of sixteen pairs (λ, ρ) for vv-dinuzzo. The paper's 0.001, not tuned "
-    "there, fits the noise here: the lower the objective, the lower the accuracy.",
+    "λ = 0.1, the best of four powers of ten on a held-out third of the training samples. The "
+    "paper's 0.001, not tuned there, fits the noise here: an accuracy of 0.83.",
     "Seconds are processor time of one process.",
 )
-_RIVAL = (
-    "vv-dinuzzo learns L with ρ‖L‖² and keeps even weights, λ = ρ = 0.001: its objective is "
-    "another one, so that only its accuracy is compared, in Figure 2.",
+_ON_ACCURACY = (
+    "An accuracy has a standard error of 0.6 points. These data reward learning the weights more "
+    "than learning L: with L = I, λ = 0.01 and τ = n it is 0.95.",
+    "vv-dinuzzo learns L with ρ‖L‖² and keeps even weights; λ = ρ = 0.001, 0.1 points below the "
+    "best of sixteen pairs on that third. Its objective is another one and not in Figure 1.",
 )
 
 
@@ -194,7 +195,7 @@ def accuracy_figure(request: Request) -> Plan:
     Plan
         A cell per method, shared with Figure 1.
     """
-    notes = (*_NOTES, *_RIVAL)
+    notes = (*_NOTES, *_ON_ACCURACY)
     return Plan(
         _cells(request, METHODS), lambda found: _present(found, "accuracy", "accuracy", 2, notes)
     )
