@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples, lorenz96, score_graph
-from kernelweave.granger.dictionary import history_dictionary
+from kernelweave.granger.dictionary import WIDTHS, history_dictionary
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import rearranged
 from kernelweave.kernels_core import RBF, Linear
@@ -224,6 +224,21 @@ def test_parameters_are_refused_by_name(
 ) -> None:
     with pytest.raises(ValueError, match=said):
         GrangerGraph(**change).fit(driven)
+
+
+def test_linear_series_are_predicted_better_than_by_gaussians_alone() -> None:
+    rng = np.random.default_rng(0)
+    X = np.zeros((320, 3))
+    for t in range(1, 320):
+        X[t] = 0.95 * X[t - 1] + 0.3 * np.roll(X[t - 1], 1) * [1, 0, 0] + rng.standard_normal(3)
+    X = X[200:]
+    lams = [1.0, 0.3, 0.1, 0.03]
+    ours = GrangerGraph(lams=lams, tol=1e-2).fit(X)
+    gaussians = GrangerGraph(kernels=[RBF(gamma=g) for g in WIDTHS], lams=lams, tol=1e-2).fit(X)
+    assert ours.kernel_names_[0] != gaussians.kernel_names_[0]
+    assert ours.rmse_ is not None
+    assert gaussians.rmse_ is not None
+    assert (ours.rmse_ < gaussians.rmse_).all()
 
 
 def test_constant_node_is_named(driven: np.ndarray) -> None:

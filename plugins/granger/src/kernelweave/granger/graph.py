@@ -51,7 +51,7 @@ class GrangerGraph(BaseEstimator):  # type: ignore[misc]
         A label per node; nodes of a group share a history and an output kernel. Every node by
         itself by default.
     kernels : list of Kernel, optional
-        Used on each group's history; three Gaussians by default.
+        Used on each group's history; a linear one and three Gaussians by default.
     penalty : {"elastic-net", "lp"} or Penalty, default="elastic-net"
         The regulariser ω. An elastic net gives small weights where there is little to explain, so
         that edges into different targets compare; squared ℓp norms make the weights of each
