@@ -19,6 +19,7 @@ from kernelweave.vv_rkhs import (
     SquaredLpNorm,
 )
 from kernelweave.vv_rkhs.setting import setting_of
+from sklearn.exceptions import ConvergenceWarning
 
 ALGORITHMS = ["vv-spg", "vv-block-descent", "vv-dinuzzo"]
 
@@ -63,6 +64,17 @@ def test_block_descent_and_spectral_gradient_agree(make_problem: Any, step: str)
     if step != "open-loop":
         values = np.array(found.history.value)
         assert (np.diff(values) <= 1e-9 * values[:-1]).all(), "block descent must descend"
+
+
+def test_the_first_open_loop_step_goes_all_the_way(make_problem: Any) -> None:
+    ranks = {}
+    for step in ("open-loop", "hazan"):
+        with pytest.warns(ConvergenceWarning):
+            found = solve(
+                make_problem(), "vv-block-descent", output_step=step, sdp_iter=1, max_iter=1
+            )
+        ranks[step] = np.linalg.matrix_rank(found.parameters.output_kernel, tol=1e-8)
+    assert ranks == {"open-loop": 1, "hazan": 5}
 
 
 @pytest.mark.parametrize("memory", [1, 4])

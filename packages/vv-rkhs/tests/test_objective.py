@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,53 @@ def test_bounds_hold_at_any_inexact_point(make_problem: Any, constraint: Any) ->
     assert setting.bounds.lower(rough) <= best.upper_bound
     assert setting.bounds.upper(rough) >= best.lower_bound
     assert setting.bounds.stationarity(rough) >= 0.0
+
+
+@pytest.mark.parametrize("learn_input", [False, True])
+def test_bounds_hold_to_the_last_bit(learn_input: bool) -> None:
+    """Multiples of I have an optimum in rational numbers: all weight on the largest."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        l, lam, largest = 5 + seed, float(rng.uniform(0.01, 2.0)), float(rng.uniform(0.5, 3.0))
+        scales = [largest, 0.5 * largest] if learn_input else [largest]
+        Y = rng.standard_normal((3, l))
+        family = PrecomputedFamily(np.stack([scale * np.eye(l) for scale in scales]))
+        fixed = SeparableKernels(learn_input=learn_input, learn_output=False)
+        positions = np.arange(float(l))[:, None]
+        problem = Problem(family, VectorLeastSquares(lam), fixed, positions, Y)
+        found = solve(problem, "vv-spg", tol=1e-10)
+        squares = sum(Fraction(float(y)) ** 2 for y in Y.ravel())
+        exact = Fraction(lam) * squares / (Fraction(largest) + Fraction(lam) * l)
+        assert Fraction(found.lower_bound) <= exact <= Fraction(found.upper_bound)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("lam", [1e-6, 1e-10, 1e-13])
+def test_bounds_count_the_rounding_of_huge_coefficients(lam: float, seed: int) -> None:
+    """C is large where K is nearly singular: what is computed is wrong by far more than 1e-16."""
+    rng = np.random.default_rng(seed)
+    X, Y = np.sort(rng.random(30)), rng.standard_normal((30, 2))
+    grams = np.stack([np.exp(-gamma * (X[:, None] - X) ** 2) for gamma in (3.0, 1.0)])
+    problem = Problem(
+        PrecomputedFamily(grams),
+        VectorLeastSquares(lam),
+        SeparableKernels(learn_output=False),
+        np.arange(30.0)[:, None],
+        Y.T,
+    )
+    setting = setting_of(problem, method="eigen")
+    at = setting.start()
+    exactly = np.vectorize(Fraction, otypes=[object])
+    C, T, eta = exactly(at.C), exactly(Y), exactly(at.weights)  # L = I
+    parts = [exactly(K).dot(C) for K in grams]
+    fit, strength = eta[0] * parts[0] + eta[1] * parts[1], Fraction(lam)
+    primal = ((fit - T) ** 2).sum() / 30 + strength * (C * fit).sum()
+    assert Fraction(setting.bounds.upper(at)) >= primal
+    worst = max((C * part).sum() for part in parts)
+    cross, square = (C * T).sum(), 30 * strength * (C * C).sum()
+    assert Fraction(setting.bounds.lower(at)) <= strength * cross**2 / (square + worst)
+    if lam < 1e-6:
+        assert abs(at.value / float(primal) - 1.0) > 1e-11, "too easy"
 
 
 def test_the_upper_bound_pays_for_a_trace_above_its_limit(make_problem: Any) -> None:

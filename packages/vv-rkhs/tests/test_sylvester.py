@@ -152,6 +152,16 @@ def test_factors_with_a_tiny_ridge_do_not_blow_up(ridge: float) -> None:
     np.testing.assert_allclose(chosen.residual_norm, true, rtol=1e-2)
 
 
+def test_woodbury_is_refined_only_as_long_as_that_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    Z = random_fourier_factor(np.linspace(0.0, 1.0, 200)[:, None], 5.0, 100, 0)
+    Y = np.sin(np.arange(200.0) / 30.0)[:, None]
+    helped, hurt = (solve_sylvester_low_rank(Z, np.eye(1), Y, r) for r in (1e-8, 1e-14))
+    monkeypatch.setattr("kernelweave.vv_rkhs.sylvester.low_rank._REFINEMENTS", 0)
+    plain, best = (solve_sylvester_low_rank(Z, np.eye(1), Y, r) for r in (1e-8, 1e-14))
+    assert helped.residual_norm < 1e-2 * plain.residual_norm
+    assert hurt.residual_norm <= best.residual_norm
+
+
 def test_cholesky_of_an_indefinite_matrix_is_refused() -> None:
     with pytest.raises(LinAlgError, match="negative eigenvalue, if only by rounding"):
         solve_sylvester(nearly_singular(), np.eye(1), np.ones((60, 1)), 1e-18, method="cholesky")
