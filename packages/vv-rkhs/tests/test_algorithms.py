@@ -19,6 +19,7 @@ from kernelweave.vv_rkhs import (
     SquaredLpNorm,
 )
 from kernelweave.vv_rkhs.setting import setting_of
+from kernelweave.vv_rkhs.spg import SpectralProjectedGradient
 from sklearn.exceptions import ConvergenceWarning
 
 ALGORITHMS = ["vv-spg", "vv-block-descent", "vv-dinuzzo"]
@@ -87,6 +88,27 @@ def test_no_step_rises_above_the_last_values(make_problem: Any, memory: int) -> 
         assert values[k] <= values[max(0, k - memory) : k].max() * (1 + 1e-12)
     if memory > 1:
         assert (np.diff(values) > 0).any(), "else the memory changes nothing"
+
+
+@pytest.mark.parametrize("lam", [1e-1, 1e-3])
+@pytest.mark.parametrize("learned", ["learn_input", "learn_output"])
+def test_one_part_is_certified_at_size(make_problem: Any, lam: float, learned: str) -> None:
+    constraint = SeparableKernels(**{"learn_input": False, "learn_output": False, learned: True})
+    result = solve(make_problem(150, 30, 30, lam=lam, constraint=constraint), "vv-spg", tol=1e-6)
+    assert result.status.label == "converged"
+    assert result.gap <= 1e-6
+
+
+def test_coefficients_become_exact_where_steps_are_short_or_fail(make_problem: Any) -> None:
+    algorithm = SpectralProjectedGradient()
+    state = algorithm.init(make_problem(lam=1e-3), np.random.RandomState(0), method="columns")
+    usual = algorithm._next_tol(state.tol, state.point, 1.0)
+    assert algorithm._next_tol(state.tol, state.point, 0.01) == pytest.approx(0.1 * usual)
+    algorithm._search = lambda *_: None  # type: ignore[method-assign]
+    after = algorithm._escape(state)
+    assert after.failures == state.failures
+    assert after.tol == pytest.approx(0.01 * state.tol)
+    assert after.point.residual < 0.1 * state.point.residual
 
 
 # with seeds at which gradients of an inexact C once kept the method from arriving
