@@ -3,7 +3,7 @@ Who drives whom: a Granger graph
 ================================
 
 Eight variables of the Lorenz-96 system, each driven by itself and three neighbours. The kernel
-learned for every variable puts weight on the histories that help to predict it; a linear model sees
+learned for every variable puts weight on the histories that help to predict it; a lasso sees
 the same data for comparison.
 """
 
@@ -12,7 +12,7 @@ from kernelweave.granger import GrangerGraph, lasso_var, lorenz96, plot_weights,
 
 X, truth = lorenz96(8, 150, noise=0.5, random_state=0)
 model = GrangerGraph(lags=1, tol=1e-2).fit(X)
-linear = lasso_var(X, lags=1).chosen()
+linear = lasso_var(X, lags=1).chosen(shared=True)
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
 axes[0].imshow(truth, cmap="Greys", vmax=1.6)

@@ -85,6 +85,21 @@ def test_the_screen_says_how_to_read_its_numbers(
     assert said in capsys.readouterr().out
 
 
+def test_a_short_list_says_what_it_leaves_out(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    granger_command(str(table), drop=["time", "run"], lam=0.1, top=1)
+    assert "5 lighter edges: --top" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("lags", "lam", "needed"), [(70, 0.1, 72), (58, None, 63)])
+def test_a_table_shorter_than_its_lags_is_refused(
+    table: Path, lags: int, lam: float | None, needed: int
+) -> None:
+    with pytest.raises(ValueError, match=f"has 60 rows: --lags {lags} needs at least {needed}"):
+        granger_command(str(table), drop=["time", "run"], lags=lags, lam=lam)
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "said"),
     [
@@ -127,6 +142,13 @@ def test_what_is_no_text_or_no_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "series.csv"
     with pytest.raises(ValueError, match=r"there is no file .*series\.csv"):
         read_series(str(path), None, [])
+    packed = tmp_path / "series.csv.gz"
+    packed.write_bytes(gzip.compress(b"a,b\n1,2\n3,5\n")[:-12])
+    with pytest.raises(ValueError, match=r"series\.csv\.gz is no complete gzip file"):
+        read_series(str(packed), None, [])
+    packed.write_bytes(b"a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"series\.csv\.gz is no complete gzip file"):
+        read_series(str(packed), None, [])
     path.write_text("température,b\n1,2\n", encoding="latin-1")
     with pytest.raises(ValueError, match=r"series\.csv is not UTF-8 text"):
         read_series(str(path), None, [])

@@ -64,6 +64,9 @@ def granger_command(
     from .graph import GrangerGraph
 
     table = read_series(data, replicate, list(drop or []))
+    needed = lags + (2 if lam is not None else 5)
+    if len(table.X) < needed:
+        raise ValueError(f"{data} has {len(table.X)} rows: --lags {lags} needs at least {needed}")
     model = GrangerGraph(
         lags,
         lam="cv" if lam is None else lam,
@@ -80,7 +83,7 @@ def granger_command(
         _write_edges(rows, edges)
     if picture is not None:
         _draw(model, picture)
-    _print_json(model, rows) if json else _print_text(model, rows[:top], data)
+    _print_json(model, rows) if json else _print_text(model, rows, top, data)
 
 
 def _check_outputs(edges: Path | None, picture: Path | None, force: bool) -> None:
@@ -144,17 +147,19 @@ def _print_json(model: Any, rows: list[dict[str, Any]]) -> None:
     sys.stdout.write(json_module.dumps(found, indent=2, ensure_ascii=False) + "\n")
 
 
-def _print_text(model: Any, rows: list[dict[str, Any]], data: str) -> None:
+def _print_text(model: Any, rows: list[dict[str, Any]], top: int, data: str) -> None:
     facts = _facts(model)
     lines = [
         f"{data}: {facts['n_nodes']} series, lags 1 to {facts['lags']}, "
         f"lambda {facts['lam']:.3g}, every fit within {facts['largest_gap']:.1e} of its optimum"
     ]
-    width = max([len(str(row["source"])) for row in rows], default=1)
+    width = max([len(str(row["source"])) for row in rows[:top]], default=1)
     sign = "p =" if facts["significance"] == "permutation" else "error rate <="
-    for row in rows:
+    for row in rows[:top]:
         p = f"  {sign} {row['p_value']:.3g}" if "p_value" in row else ""
         lines.append(f"  {row['source']:>{width}} -> {row['target']}  {row['weight']:.4g}{p}")
+    if len(rows) > top:
+        lines.append(f"  {len(rows) - top} lighter edges: --top, --edges or --json show them")
     lines.append(f"  {_reading(facts)}" if rows else "  no series drives another at this lambda")
     sys.stdout.write("\n".join(lines) + "\n")
 

@@ -95,6 +95,8 @@ def _rows(path: str) -> list[list[str]]:
         raise ValueError(f"there is no file {path!r}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from error
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise ValueError(f"{path} is no complete gzip file: {error}") from error
     separator = max(_SEPARATORS, key=text.partition("\n")[0].count)
     return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
 
