@@ -344,6 +344,8 @@ def test_an_indefinite_matrix_is_refused(data: Any) -> None:
     grams = np.stack([np.eye(30), np.diag(np.linspace(-1.0, 1.0, 30))])
     with pytest.raises(NotPSDError, match=r"X\[1\] is not positive semidefinite"):
         MatrixValuedKernelRegressor("precomputed").fit(grams, Y)
+    grams[1] = np.diag(np.linspace(-1e-12, 1.0, 30))  # as centring and scaling leave it
+    assert MatrixValuedKernelRegressor("precomputed").fit(grams, Y).result_.status.success
 
 
 @pytest.mark.parametrize(
