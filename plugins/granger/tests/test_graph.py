@@ -11,7 +11,7 @@ import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples, lorenz96, score_graph
 from kernelweave.granger.dictionary import WIDTHS, history_dictionary
 from kernelweave.granger.series import make_groups
-from kernelweave.granger.significance import rearranged
+from kernelweave.granger.significance import rearranged, stability_p_values
 from kernelweave.kernels_core import RBF, Linear
 from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
 from sklearn.base import clone
@@ -180,6 +180,17 @@ def test_stability_bounds(driven: np.ndarray) -> None:
     assert model.p_values_ is not None
     assert model.p_values_[0, 2] == model.p_values_.min() < 0.5
     assert model.p_values_.max() <= 1.0
+
+
+def test_stability_counts_edges_between_groups_only() -> None:
+    chosen = np.tile(np.eye(4), (10, 1, 1))
+    chosen[:, 0, 1] = 1.0
+    chosen[:6, 2, 3] = 1.0
+    found = stability_p_values(chosen)
+    share = 1.6 / 12
+    np.testing.assert_allclose([found[0, 1], found[2, 3]], [share**2, share**2 / 0.2])
+    assert found[1, 0] == 1.0
+    np.testing.assert_array_equal(stability_p_values(np.ones((3, 1, 1))), [[1.0]])
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])

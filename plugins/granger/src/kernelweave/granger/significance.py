@@ -164,8 +164,10 @@ def selection_frequencies(
 def stability_p_values(chosen: Matrix) -> Matrix:
     """Return the error rate per edge that stability selection bounds, q²/((2π − 1) p²).
 
-    π is an edge's selection frequency, q the mean number selected of the p candidates
-    (Meinshausen and Bühlmann 2010, Theorem 1, divided by p); 1 where π is not above ½.
+    π is an edge's selection frequency, q the mean number selected of the p edges between different
+    groups (Meinshausen and Bühlmann 2010, Theorem 1, divided by p); 1 where π is not above ½. A
+    group's own history is no candidate: counted among them, what always is selected would keep
+    q/p, and with it every bound, large.
 
     Parameters
     ----------
@@ -178,10 +180,10 @@ def stability_p_values(chosen: Matrix) -> Matrix:
         Bounds, at most 1. They assume exchangeable candidates, as the theorem does.
     """
     frequency = chosen.mean(axis=0)
-    candidates = frequency.size
-    q = float(frequency.sum())
+    edges = frequency[~np.eye(len(frequency), dtype=bool)]
+    share = float(edges.mean()) if len(edges) else 1.0
     margin = 2.0 * frequency - 1.0
     bound = np.ones_like(frequency)
-    np.divide((q / candidates) ** 2, margin, out=bound, where=margin > 0)
+    np.divide(share**2, margin, out=bound, where=margin > 0)
     rate: Matrix = np.minimum(bound, 1.0)
     return rate
