@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -310,3 +311,17 @@ def test_bad_input_is_named(part: dict[str, Any], said: str) -> None:
     given = {"K": np.eye(5), "L": np.eye(2), "Y": np.ones((5, 2)), "ridge": 1.0} | part
     with pytest.raises(ValueError, match=said):
         solve_sylvester(**given)
+
+
+def test_single_precision_gives_up_where_rounding_has_won() -> None:
+    """Its residual would stand still for thousands of iterations; double takes a dozen."""
+    x = np.linspace(-2.0, 2.0, 300)
+    K = np.exp(-((x[:, None] - x) ** 2))
+    Y = np.column_stack([np.sin(3 * x), np.cos(x)])
+    sketch = NystromFactors.of(K)
+    solve = partial(solve_sylvester_columns, K, np.eye(2), Y, 1e-6, preconditioner=sketch)
+    exact, rough = solve(), solve(single=True)
+    assert exact.converged
+    assert rough.converged
+    assert exact.n_iter < 20
+    assert rough.n_iter < exact.n_iter + 80

@@ -14,6 +14,7 @@ from .solution import Matrix, SylvesterSolution, check_system, finish
 
 Vector = npt.NDArray[np.float64]
 _PASS = 1e-4  # what one pass in single precision is asked for
+_PATIENCE = 30  # its iterations that do not halve the squared residual, and rounding has won
 
 
 def solve_sylvester_columns(
@@ -156,6 +157,8 @@ class _Columns:
         self.R: Any = Y.astype(dtype, copy=False)
         self.C, self.P, self.done = (np.zeros_like(self.R) for _ in range(3))
         self.old: Any = np.ones(Y.shape[1], dtype=dtype)
+        self.patience = _PATIENCE if dtype == np.float32 else np.inf
+        self.best, self.idle = np.inf, 0
         self._drop()
 
     @property
@@ -206,6 +209,11 @@ class _Columns:
         self.n_iter += 1
         self.n_columns += len(self.active)
         self._drop()
+        squared = self.left + self.running
+        self.idle = 0 if squared < 0.5 * self.best else self.idle + 1
+        if self.idle == 0:
+            self.best = squared
+        self.stuck = self.idle >= self.patience
 
     def result(self) -> Matrix:
         """Return all columns, converged or not."""
