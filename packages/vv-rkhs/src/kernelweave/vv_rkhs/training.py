@@ -15,9 +15,8 @@ from kernelweave.kernels_core.kernels import (
     KernelDictionary,
     as_grams,
     default_kernels,
-    require_psd,
 )
-from kernelweave.kernels_core.kernels.psd import find_indefinite
+from kernelweave.kernels_core.kernels.psd import refuse_indefinite
 from scipy.sparse import issparse
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -34,7 +33,6 @@ FloatArray = npt.NDArray[np.float64]
 
 _STRIP = 64
 _ALIKE = 1e-10
-_NEARLY = 1e-10  # negative eigenvalues over the largest: rounding, of a matrix centred and scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +190,7 @@ def from_grams(X: Any, targets: FloatArray, weight: FloatArray) -> Training:
         If a matrix has an eigenvalue below −1e-10 of the largest: no bound would hold.
     """
     grams = as_grams(X, square=True)
-    for j, K in enumerate(grams):
-        found = find_indefinite(K)
-        if found is not None and found.lambda_min < -_NEARLY * found.lambda_max:
-            require_psd(K, f"X[{j}]")
+    refuse_indefinite(grams, "X")
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ValueError("sample_weight must be finite and >= 0, with a positive one among them")
     used = np.flatnonzero(weight > 0)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from ..kernels import FittedDictionary, KernelDictionary, as_grams, default_kernels
+from ..kernels.psd import refuse_indefinite
 from ..problem import Problem
 from .samples import Samples
 
@@ -174,6 +175,10 @@ class DictionaryMachine:
             grams = np.stack([K[np.ix_(rows, rows)] for K in grams])
         return PrecomputedStack(grams)
 
+    def _check_definite(self, stack: npt.NDArray[Any]) -> None:
+        """Raise where a precomputed matrix is indefinite."""
+        refuse_indefinite(stack, "X")
+
     def _make_problem(self: Any, samples: Samples) -> Problem:
         fitted = self._fitted(samples)
         self.kernel_names_ = fitted.names
@@ -210,11 +215,17 @@ class DictionaryMachine:
         -------
         self : object
             The fitted estimator.
+
+        Raises
+        ------
+        NotPSDError
+            If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
         """
         if not self._is_precomputed:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
-        self._stack = as_grams(X, "X", square=True)
-        n = self._stack.shape[1]
+        stack = as_grams(X, "X", square=True)
+        self._check_definite(stack)
+        self._stack, n = stack, stack.shape[1]
         try:
             super().fit(np.arange(n, dtype=np.float64)[:, None], y, sample_weight)  # type: ignore[misc]
         finally:

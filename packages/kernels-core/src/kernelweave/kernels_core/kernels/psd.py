@@ -16,6 +16,8 @@ REMEDY = (
     "or psd='clip' (set its negative eigenvalues to zero)"
 )
 
+_NEARLY = 1e-10  # of the largest eigenvalue: what centring and scaling leave below zero
+
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -129,3 +131,30 @@ def require_psd(K: NDArray[Any], name: str) -> None:
     found = find_indefinite(K)
     if found is not None:
         raise NotPSDError(f"{describe(name, found)}: {REMEDY}")
+
+
+def refuse_indefinite(grams: NDArray[Any], name: str) -> None:
+    """Raise where a Gram matrix that a user computed is indefinite (n³/3 operations each).
+
+    An eigenvalue down to −1e-10 of the largest is the rounding of a matrix that was centred and
+    scaled, and passes.
+
+    Parameters
+    ----------
+    grams : ndarray, shape (q, n, n)
+        Symmetric matrices.
+    name : str
+        What they are called, for the message.
+
+    Raises
+    ------
+    NotPSDError
+        Naming the first indefinite matrix and its extreme eigenvalues.
+    """
+    for j, K in enumerate(grams):
+        found = find_indefinite(K)
+        if found is not None and found.lambda_min < -_NEARLY * found.lambda_max:
+            raise NotPSDError(
+                f"{describe(f'{name}[{j}]', found)}: leave it out, or set its negative "
+                "eigenvalues to zero"
+            )
