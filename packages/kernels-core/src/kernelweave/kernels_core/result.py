@@ -18,7 +18,8 @@ class Status(enum.Enum):
     CONVERGED = "the certified relative gap is within tol"
     NEGLIGIBLE = (
         "the absolute gap is below tol/1000 of what a constant prediction costs, so the optimum is "
-        "zero for all purposes and a relative gap means little: lower C for a softer margin"
+        "zero for all purposes and a relative gap means little: regularise more (lower C, higher "
+        "lam)"
     )
     STATIONARY = (
         "a stationary point was reached; the problem is not jointly convex, so the lower bound, "
@@ -37,8 +38,8 @@ class Status(enum.Enum):
         "best seen; raise max_time or tol, or fit fewer samples"
     )
     STALLED = (
-        "no further progress is possible in this precision: the bounds hold; raise tol, lower C, "
-        "or use dtype='float64'"
+        "no further progress is possible in this precision: the bounds hold; raise tol, regularise "
+        "more (lower C, higher lam), or use dtype='float64'"
     )
     STOPPED = "a callback asked to stop: the bounds hold, the parameters are the best seen"
     INTERRUPTED = "interrupted from the keyboard: the bounds hold, the parameters are the best seen"
