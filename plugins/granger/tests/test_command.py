@@ -69,6 +69,14 @@ def test_text_json_edges_and_picture(
         granger_command(str(table), picture=tmp_path / "graph.txt")
 
 
+def test_edges_stand_in_columns(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table.write_text(table.read_text().replace("a,b,c", "a,longer,c"))
+    granger_command(str(table), replicate="run", drop=["time"], lam=0.01)
+    edges = [line for line in capsys.readouterr().out.splitlines() if " -> " in line]
+    assert len(edges) > 2
+    assert len({len(line) for line in edges}) == 1
+
+
 @pytest.mark.parametrize(
     ("significance", "said"),
     [

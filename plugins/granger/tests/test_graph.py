@@ -12,7 +12,7 @@ from kernelweave.granger import GrangerGraph, lagged_samples, lorenz96, score_gr
 from kernelweave.granger.dictionary import WIDTHS, history_dictionary
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import rearranged, stability_p_values
-from kernelweave.kernels_core import RBF, Linear
+from kernelweave.kernels_core import RBF, KernelWeaveWarning, Linear
 from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -128,6 +128,14 @@ def test_permutations_find_the_edge_and_spare_the_others(driven: np.ndarray) -> 
     others = model.p_values_[~np.eye(3, dtype=bool)]
     assert (others <= 0.05).sum() <= 2
     assert model.n_draws_ == 39
+
+
+def test_replicates_too_short_for_a_circle_are_named(driven: np.ndarray) -> None:
+    model = GrangerGraph(lam=0.1, cv=None, significance="permutation", n_draws=2)
+    with pytest.warns(KernelWeaveWarning, match="a replicate has 19 samples"):
+        model.set_params(replicates=np.repeat([0, 1], 20)).fit(driven[:40])
+    model.set_params(replicates=np.repeat(range(5), 8)).fit(driven[:40])
+    model.set_params(replicates=np.repeat([0, 1], 26)).fit(driven[:52])
 
 
 def test_rearrangements_keep_the_order_within_each_replicate() -> None:

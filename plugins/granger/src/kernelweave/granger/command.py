@@ -153,11 +153,14 @@ def _print_text(model: Any, rows: list[dict[str, Any]], top: int, data: str) -> 
         f"{data}: {facts['n_nodes']} series, lags 1 to {facts['lags']}, "
         f"lambda {facts['lam']:.3g}, every fit within {facts['largest_gap']:.1e} of its optimum"
     ]
-    width = max([len(str(row["source"])) for row in rows[:top]], default=1)
+    from_, to = (
+        max([len(str(row[end])) for row in rows[:top]], default=1) for end in ("source", "target")
+    )
     sign = "p =" if facts["significance"] == "permutation" else "error rate <="
     for row in rows[:top]:
-        p = f"  {sign} {row['p_value']:.3g}" if "p_value" in row else ""
-        lines.append(f"  {row['source']:>{width}} -> {row['target']}  {row['weight']:.4g}{p}")
+        p = f"  {sign} {row['p_value']:.3f}" if "p_value" in row else ""
+        edge = f"{row['source']:>{from_}} -> {row['target']:<{to}}"
+        lines.append(f"  {edge}  {row['weight']:.4f}{p}")
     if len(rows) > top:
         lines.append(f"  {len(rows) - top} lighter edges: --top, --edges or --json show them")
     lines.append(f"  {_reading(facts)}" if rows else "  no series drives another at this lambda")

@@ -23,6 +23,7 @@ from .significance import (
     permutation_p_values,
     selection_frequencies,
     stability_p_values,
+    warn_if_short,
 )
 from .target import Task, fit_target
 
@@ -331,6 +332,7 @@ class GrangerGraph(BaseEstimator):  # type: ignore[misc]
             )
             self.p_values_ = stability_p_values(np.stack(found, axis=1))
         else:
+            warn_if_short(samples.replicate)
             replicate = [samples.replicate] * n
             rows = list(self.graph_)
             self.p_values_ = np.array(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core import KernelWeaveWarning
 
 from .target import Task, fit_target
 
@@ -15,12 +17,38 @@ Index = npt.NDArray[np.intp]
 SIGNIFICANCE = ("permutation", "stability")
 _SELECTED = 1e-3
 _EXCHANGED = 5  # replicates: they have 120 orders
+_SHORT = 25  # samples of a replicate: with fewer the seam of the circle counted in simulations
 
 
 def incoming(weights: Vector, owner: Index, n_groups: int) -> Vector:
     """Return Σ_s η_{j,s}: the weight of each group's history, shape (n_groups,)."""
     total: Vector = np.bincount(owner, weights=weights, minlength=n_groups).astype(np.float64)
     return total
+
+
+def change_places(replicate: Index) -> bool:
+    """Tell whether replicates are enough, and alike in length, to be exchanged as wholes."""
+    sizes = np.unique(replicate, return_counts=True)[1]
+    return len(sizes) >= _EXCHANGED and len(set(sizes.tolist())) == 1
+
+
+def warn_if_short(replicate: Index) -> None:
+    """Warn where p-values of slow series come out too small.
+
+    Warns
+    -----
+    KernelWeaveWarning
+        If a replicate that moves round in a circle has fewer than 25 samples.
+    """
+    shortest = int(np.unique(replicate, return_counts=True)[1].min())
+    if shortest < _SHORT and not change_places(replicate):
+        warnings.warn(
+            f"a replicate has {shortest} samples, too few to move it round in a circle: p-values "
+            "of slow or transient series come out too small; five or more replicates of equal "
+            "length would change places instead",
+            KernelWeaveWarning,
+            stacklevel=3,
+        )
 
 
 def rearranged(replicate: Index, rng: np.random.Generator) -> Index:
@@ -51,8 +79,7 @@ def rearranged(replicate: Index, rng: np.random.Generator) -> Index:
     """
     blocks = [np.flatnonzero(replicate == each) for each in np.unique(replicate)]
     order = np.empty(len(replicate), dtype=np.intp)
-    alike = len({len(block) for block in blocks}) == 1
-    if alike and len(blocks) >= _EXCHANGED:
+    if change_places(replicate):
         order[np.concatenate(blocks)] = rng.permutation(np.array(blocks)).ravel()
         return order
     for block in blocks:
