@@ -77,6 +77,13 @@ def granger() -> float:
     return float(GrangerGraph(lam=0.1, cv=None, tol=1e-1).fit(series).graph_.sum())
 
 
+def evidence() -> float:
+    from kernelweave.evidence import Encoded
+
+    X, y = samples()
+    return float(Encoded(X, (y > 0.0)[:, None].astype(np.int64)).codes.mean())
+
+
 def template() -> float:
     from kernelweave.kernels_core import RBF, KernelDictionary, Linear, Problem, solve
     from kernelweave.qp_smo import SVC
@@ -105,6 +112,7 @@ FITS: dict[str, Callable[[], float]] = {
     "kernelweave.baselines": baselines,
     "kernelweave.ridge_mkl": ridge_mkl,
     "kernelweave.granger": granger,
+    "kernelweave.evidence": evidence,
     "kernelweave_template": template,
     "kernelweave.workbench": workbench,
 }

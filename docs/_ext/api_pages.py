@@ -20,6 +20,7 @@ PACKAGES = {
     "kernelweave.baselines": "Classic multiple kernel learning to compare with.",
     "kernelweave.ridge_mkl": "Kernel learning for ridge regression and the squared hinge.",
     "kernelweave.vv_rkhs": "Vector-valued least squares with learned input and output kernels.",
+    "kernelweave.evidence": "Kernels chosen by the evidence, for tables as they are.",
     "kernelweave.granger": "Nonlinear Granger-causality graphs of time series.",
     "kernelweave.relaxations.tables": "The tables of the sparse multiple kernel learning paper.",
     "kernelweave.workbench": "Tables, saved models and pictures behind the command line.",

@@ -1,0 +1,5 @@
+"""Tables as they are: from columns of any kind to numbers and codes of levels."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

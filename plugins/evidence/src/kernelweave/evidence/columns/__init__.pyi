@@ -1,0 +1,3 @@
+from .encoded import Dimension, Encoded
+
+__all__ = ["Dimension", "Encoded"]
