@@ -14,7 +14,6 @@ from kernelweave.kernels_core import (
     CommandSpec,
     ComponentSpec,
     DatasetSpec,
-    TableSpec,
     hookspecs,
 )
 from kernelweave.kernels_core.registry.store import Registry
@@ -98,7 +97,6 @@ SPECS = {
         name="x", target="m:a", accepts=(("f", "l", "c"),), tasks=("regression",)
     ),
     "datasets": DatasetSpec(name="x", target="m:a", task="regression"),
-    "tables": TableSpec(name="x", target="m:a", paper="a paper"),
     "commands": CommandSpec(name="x", target="m:a"),
 }
 
@@ -132,5 +130,5 @@ def test_hook_refuses_anything_else(kind: str) -> None:
 
 
 def test_planted_stale_heading_is_caught() -> None:
-    stale = "## `kernelweave_register_tables(register) -> None`\n"
-    assert headings(stale) != [signature(HOOKS["kernelweave_register_tables"])]
+    stale = "## `kernelweave_register_datasets(register) -> None`\n"
+    assert headings(stale) != [signature(HOOKS["kernelweave_register_datasets"])]

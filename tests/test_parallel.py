@@ -24,14 +24,14 @@ from kernelweave.baselines import (
 )
 from kernelweave.kernels_core import PrecomputedGrams, config_context
 from kernelweave.kernels_core.config import effective_threads
-from kernelweave.kernels_core.reproduction import Cell
 from kernelweave.mkl_sparse import SparseMKLClassifier
+from kernelweave.papers import Cell
+from kernelweave.papers.engine.kept import KeptCells
+from kernelweave.papers.engine.running import compute_all
 from kernelweave.qp_smo import solve_kernel_weights, solve_svc
 from kernelweave.ridge_mkl import RidgeMKLClassifier
 from kernelweave.vv_rkhs import MatrixValuedKernelClassifier
 from kernelweave.workbench.diagnosis import threads
-from kernelweave.workbench.tables.kept import KeptCells
-from kernelweave.workbench.tables.running import compute_all
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
@@ -105,7 +105,7 @@ def test_sixty_fits_give_what_one_worker_gives(name: str, stack: tuple) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", BACKENDS)
 def test_table_cells_give_what_one_worker_gives(name: str, tmp_path: Path) -> None:
-    from kernelweave.workbench.studies.protocol import measure
+    from kernelweave.papers.study.protocol import measure
 
     def jobs() -> list[tuple[str, Cell]]:
         settings = {"where": "load_wine", "task": "classification", "most": 60, "quick": True}

@@ -209,9 +209,9 @@ class Parts:
 
     def setup_cache(self) -> dict[Any, float]:
         from kernelweave.kernels_core import Problem, TessellatedFamily
+        from kernelweave.papers.tessellated.parts import exponents, parts_of
         from kernelweave.qp_smo import SVC
         from kernelweave.spectahedron import Spectahedron
-        from kernelweave.spectahedron.reproductions.exponents import exponents, parts_of
 
         rows = []
         for m in (250, 500, 1000):

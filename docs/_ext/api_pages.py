@@ -11,7 +11,6 @@ PACKAGES = {
     "kernelweave.kernels_core": "Kernels, problems, results, the registry and the driver.",
     "kernelweave.kernels_core.families": "What a family of kernels must offer, and three.",
     "kernelweave.kernels_core.testing": "The conformance kit: algorithms, kernels, estimators.",
-    "kernelweave.kernels_core.reproduction": "What a table or figure of a paper is made of.",
     "kernelweave.qp_smo": "Support vector machine duals on a Gram matrix.",
     "kernelweave.qp_smo.saddle": "The saddle over kernel weights on the simplex.",
     "kernelweave.spectahedron": "Kernels learned over positive semidefinite matrices.",
@@ -22,8 +21,8 @@ PACKAGES = {
     "kernelweave.vv_rkhs": "Vector-valued least squares with learned input and output kernels.",
     "kernelweave.evidence": "Kernels chosen by the evidence, for tables as they are.",
     "kernelweave.granger": "Nonlinear Granger-causality graphs of time series.",
-    "kernelweave.relaxations.tables": "The tables of the sparse multiple kernel learning paper.",
     "kernelweave.workbench": "Tables, saved models and pictures behind the command line.",
+    "kernelweave.papers": "The papers' tables and figures, and what one is made of.",
 }
 # values, which have no docstring of their own at the place where they are exported
 VALUES = {
@@ -31,7 +30,6 @@ VALUES = {
     "`KernelDictionary`. Two are sigmoids: fitting raises unless ``psd`` says what to do.",
     "PAPER_FIFTY": "Fifty kernels: 1 linear, 18 polynomial, 12 Gaussian, 12 sigmoid (clipped), "
     "7 Laplacian, in a `KernelDictionary`.",
-    "PRINTED": "What the paper prints for its ten data sets, a `Printed` each.",
     "hookimpl": "Marks a function of a plugin as the implementation of a hook.",
     "hookspec": "Marks the declaration of a hook; plugins need `hookimpl` only.",
 }

@@ -156,11 +156,11 @@ ELSEWHERE = {
     "settings and the registry, in the tests of kernels-core": {
         *("algorithms", "as_grams", "as_sklearn_gp_kernel", "commands", "components"),
         *("config_context", "datasets", "default_kernels", "get_algorithm", "get_component"),
-        *("get_config", "plugins", "register_plugin", "relative_gap", "solve", "tables", "watch"),
+        *("get_config", "plugins", "register_plugin", "relative_gap", "solve", "watch"),
     },
     "they fit estimators, which are in the matrix": {"cross_validate_path", "certify", "lasso_var"},
     "pictures and files, in the tests of their packages": {
         *("plot_weights", "plot_output_kernel"),
-        *("load_model", "save_model", "read_table"),
+        *("load_model", "save_model", "read_table", "tables"),
     },
 }

@@ -12,7 +12,6 @@ from kernelweave.kernels_core import (
     ComponentSpec,
     DatasetSpec,
     DuplicateNameError,
-    TableSpec,
     UnknownNameError,
     hookimpl,
     hookspecs,
@@ -29,7 +28,6 @@ SPECS: dict[str, ComponentSpec] = {
     "learners": ComponentSpec(name="l", target="math:sin"),
     "constraints": ComponentSpec(name="c", target="math:sin"),
     "datasets": DatasetSpec(name="d", target="math:sin", task="regression"),
-    "tables": TableSpec(name="t", target="math:sin"),
     "commands": CommandSpec(name="m", target="math:sin"),
 }
 

@@ -38,7 +38,6 @@ from .registry import (
     ComponentSpec,
     DatasetSpec,
     PluginRecord,
-    TableSpec,
     algorithms,
     commands,
     components,
@@ -47,7 +46,6 @@ from .registry import (
     get_component,
     plugins,
     register_plugin,
-    tables,
 )
 from .result import Certificate, History, Result, SolveInterrupted, Status, relative_gap
 
@@ -86,7 +84,6 @@ __all__ = [
     "Sigmoid",
     "SolveInterrupted",
     "Status",
-    "TableSpec",
     "Tessellated",
     "TessellatedFamily",
     "UnknownNameError",
@@ -109,7 +106,6 @@ __all__ = [
     "register_plugin",
     "relative_gap",
     "solve",
-    "tables",
     "watch",
 ]
 __version__: str

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pluggy
 
-from .registry.specs import AlgorithmSpec, CommandSpec, ComponentSpec, DatasetSpec, TableSpec
+from .registry.specs import AlgorithmSpec, CommandSpec, ComponentSpec, DatasetSpec
 
 PROJECT = "kernelweave"
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -44,11 +44,6 @@ def kernelweave_register_datasets(register: Callable[[DatasetSpec], None]) -> No
 
 
 @hookspec(historic=True)
-def kernelweave_register_tables(register: Callable[[TableSpec], None]) -> None:
-    """Call ``register(spec)`` once per reproduced table or figure; the target is a function."""
-
-
-@hookspec(historic=True)
 def kernelweave_register_commands(register: Callable[[CommandSpec], None]) -> None:
     """Call ``register(spec)`` once per command; the target is a plain typed function."""
 
@@ -60,6 +55,5 @@ KINDS = {
     "learners": ComponentSpec,
     "constraints": ComponentSpec,
     "datasets": DatasetSpec,
-    "tables": TableSpec,
     "commands": CommandSpec,
 }

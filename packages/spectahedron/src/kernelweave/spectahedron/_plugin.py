@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, TableSpec, hookimpl
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
 
 _TRIPLES = tuple(
     (family, learner, "spectahedron")
@@ -77,25 +77,5 @@ def kernelweave_register_constraints(register: Callable[[ComponentSpec], None]) 
             name="spectahedron",
             target="kernelweave.spectahedron.constraint:Spectahedron",
             summary="{P ⪰ ηI, tr P = n_P}",
-        )
-    )
-
-
-@hookimpl
-def kernelweave_register_tables(register: Callable[[TableSpec], None]) -> None:
-    register(
-        TableSpec(
-            name="tkl-gas-turbine",
-            target="kernelweave.spectahedron.reproductions.gas_turbine:table",
-            paper="Talitckii, Colbert and Peet 2024, Table 3, first row at its full size",
-            summary="one certified fit to 30,000 samples: seconds, memory and error",
-        )
-    )
-    register(
-        TableSpec(
-            name="tkl-exponents",
-            target="kernelweave.spectahedron.reproductions.exponents:table",
-            paper="Talitckii, Colbert and Peet 2024, Figure 2",
-            summary="growth of Gram, moment matrix, learner and iteration with m and n_P",
         )
     )

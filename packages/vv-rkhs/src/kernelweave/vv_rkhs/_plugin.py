@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, TableSpec, hookimpl
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
 
 _JOINT = (("dictionary", "vector-least-squares", "separable-kernels"),)
 _FROBENIUS = (("dictionary", "vector-least-squares", "frobenius-output-kernels"),)
@@ -76,20 +76,3 @@ def kernelweave_register_constraints(register: Callable[[ComponentSpec], None]) 
             summary="fixed weights, L ⪰ 0 with ρ‖L‖² in the objective",
         )
     )
-
-
-@hookimpl
-def kernelweave_register_tables(register: Callable[[TableSpec], None]) -> None:
-    for name, target, where, summary in (
-        ("vv-1", "stocks_table", "Table 1", "next week's returns of nine stocks"),
-        ("vv-figure-1", "objective_figure", "Figure 1", "objective against time, 102 classes"),
-        ("vv-figure-2", "accuracy_figure", "Figure 2", "accuracy against time, 102 classes"),
-    ):
-        register(
-            TableSpec(
-                name=name,
-                target=f"kernelweave.vv_rkhs.reproductions:{target}",
-                paper=f"Sindhwani, Minh and Lozano 2013, {where}",
-                summary=summary,
-            )
-        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, TableSpec, hookimpl
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
 
 _HOME = "kernelweave.baselines"
 _SIMPLE = "Rakotomamonjy, Bach, Canu and Grandvalet, SimpleMKL, JMLR 2008"
@@ -65,15 +65,3 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
 def kernelweave_register_constraints(register: Callable[[ComponentSpec], None]) -> None:
     for name, (target, summary) in _SETS.items():
         register(ComponentSpec(name=name, target=f"{_HOME}.{target}", summary=summary))
-
-
-@hookimpl
-def kernelweave_register_tables(register: Callable[[TableSpec], None]) -> None:
-    register(
-        TableSpec(
-            name="mkl-baselines",
-            target=f"{_HOME}.tables:baselines_table",
-            paper="Bertsimas, Iglesias and Johnson 2025, Tables 2 to 4, the columns of baselines",
-            summary="accuracy, kernels used and seconds of five baselines on ten sets",
-        )
-    )

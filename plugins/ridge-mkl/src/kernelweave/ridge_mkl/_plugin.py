@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, TableSpec, hookimpl
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
 
 _HOME = "kernelweave.ridge_mkl"
 _PAPER = "Li, Venturi and Xu, Learning the Kernel for Classification and Regression"
@@ -142,37 +142,3 @@ def kernelweave_register_constraints(register: Callable[[ComponentSpec], None]) 
             "orthant": ("sets:Orthant", "{μ ≥ 0} with the penalty β‖μ‖²"),
         },
     )
-
-
-_SETS = {1: "ionosphere", 2: "ionosphere", 3: "sonar", 4: "sonar"}
-
-_FIGURES = (
-    *("regression on ionosphere", "regression on sonar"),
-    *("classification on ionosphere", "classification on sonar"),
-    *("regression on breast cancer", "regression on diabetes", "regression on fourclass"),
-    *("regression on german", "regression on heart"),
-    *("classification on breast cancer", "classification on diabetes", "classification on heart"),
-)
-
-
-@hookimpl
-def kernelweave_register_tables(register: Callable[[TableSpec], None]) -> None:
-    for number, data in _SETS.items():
-        what = "cross-validation" if number in (1, 3) else "test"
-        register(
-            TableSpec(
-                name=f"krr-{number}",
-                target=f"{_HOME}.reproductions.tables:table_{number}",
-                paper=f"{_PAPER}, Table {number}",
-                summary=f"{what} errors on {data}",
-            )
-        )
-    for number, subject in enumerate(_FIGURES, 1):
-        register(
-            TableSpec(
-                name=f"krr-figure-{number}",
-                target=f"{_HOME}.reproductions.figures:figure_{number}",
-                paper=f"{_PAPER}, Figure {number}",
-                summary=f"{subject}: error against λ by degree",
-            )
-        )

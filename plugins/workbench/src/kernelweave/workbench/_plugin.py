@@ -1,10 +1,10 @@
-"""What the workbench registers: commands, data sets of scikit-learn, tables of papers."""
+"""What the workbench registers: commands and data sets of scikit-learn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import CommandSpec, DatasetSpec, TableSpec, hookimpl
+from kernelweave.kernels_core import CommandSpec, DatasetSpec, hookimpl
 
 from .commands import BUILTIN
 
@@ -32,25 +32,6 @@ _DATASETS = {
 }
 _BUNDLED = "scikit-learn's"
 
-_JMLR = "Talitckii, Colbert and Peet, JMLR 2024"
-_ICML = "Colbert and Peet, ICML 2021"
-_REPRODUCTIONS = "kernelweave.workbench.reproductions"
-_TABLES = {
-    "tkl-1": ("times:table_1", f"{_JMLR}, Table 1", "seconds of a fit on four sets"),
-    "tkl-3": ("accuracy:table_3", f"{_JMLR}, Table 3", "errors on six regression sets"),
-    "tkl-4": ("accuracy:table_4", f"{_JMLR}, Table 4", "accuracy on six classification sets"),
-    "tkl-figure-1": ("convergence:figure_1", f"{_JMLR}, Figure 1", "gap against iteration"),
-    "tkl-figure-2": ("scaling:figure_2", f"{_JMLR}, Figure 2", "seconds of an iteration"),
-    "tkl-figure-3": ("surface:figure_3", f"{_JMLR}, Figure 3", "the Grand Canyon's surface"),
-    "tkl-figure-4": ("ranks:figure_4", f"{_JMLR}, Figure 4", "inner steps against the rank of P"),
-    "tkl-2021-figure-2": (
-        "convergence:icml_figure_2",
-        f"{_ICML}, Figure 2",
-        "gap against iteration on four sets",
-    ),
-    "tkl-2021-figure-3": ("scaling:icml_figure_3", f"{_ICML}, Figure 3", "seconds of a whole fit"),
-}
-
 
 @hookimpl
 def kernelweave_register_commands(register: Callable[[CommandSpec], None]) -> None:
@@ -65,21 +46,3 @@ def kernelweave_register_datasets(register: Callable[[DatasetSpec], None]) -> No
     for name, (target, task, summary) in _DATASETS.items():
         about = f"{summary}; {_BUNDLED}"
         register(DatasetSpec(name=name, target=target, task=task, summary=about))
-
-
-@hookimpl
-def kernelweave_register_tables(register: Callable[[TableSpec], None]) -> None:
-    """Register the tables and figures of the tessellated-kernel papers, and a study of ours."""
-    register(
-        TableSpec(
-            name="study",
-            target="kernelweave.workbench.studies.learned_or_tuned:study",
-            paper="ours: no paper has it",
-            summary="does learning the kernel beat a tuned Gaussian?",
-        )
-    )
-    for name, (target, paper, summary) in _TABLES.items():
-        spec = TableSpec(
-            name=name, target=f"{_REPRODUCTIONS}.{target}", paper=paper, summary=summary
-        )
-        register(spec)

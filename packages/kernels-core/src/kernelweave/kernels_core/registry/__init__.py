@@ -1,6 +1,6 @@
 """Names to implementations: specs, hooks, the plugin loader and the registry."""
 
-from .specs import AlgorithmSpec, CommandSpec, ComponentSpec, DatasetSpec, TableSpec
+from .specs import AlgorithmSpec, CommandSpec, ComponentSpec, DatasetSpec
 from .store import PluginRecord, Registry
 from .views import (
     algorithms,
@@ -11,7 +11,6 @@ from .views import (
     get_component,
     plugins,
     register_plugin,
-    tables,
 )
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "DatasetSpec",
     "PluginRecord",
     "Registry",
-    "TableSpec",
     "algorithms",
     "commands",
     "components",
@@ -30,5 +28,4 @@ __all__ = [
     "get_component",
     "plugins",
     "register_plugin",
-    "tables",
 ]

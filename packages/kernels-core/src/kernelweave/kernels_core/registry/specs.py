@@ -126,20 +126,5 @@ class DatasetSpec(ComponentSpec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSpec(ComponentSpec):
-    """A reproduction of a published table or figure.
-
-    The target is a function from a `reproduction.Request` to a `reproduction.Plan`.
-
-    Parameters
-    ----------
-    paper : str
-        Which paper and which table or figure.
-    """
-
-    paper: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class CommandSpec(ComponentSpec):
     """A command of the ``kernelweave`` program: a plain function with typed parameters."""

@@ -6,7 +6,7 @@ import threading
 from typing import Any, cast
 
 from .loader import load_plugins, warn_of_failures
-from .specs import AlgorithmSpec, CommandSpec, ComponentSpec, DatasetSpec, TableSpec
+from .specs import AlgorithmSpec, CommandSpec, ComponentSpec, DatasetSpec
 from .store import PluginRecord, Registry
 
 _lock = threading.RLock()
@@ -107,11 +107,6 @@ def get_component(kind: str, name: str) -> ComponentSpec:
 def datasets() -> dict[str, DatasetSpec]:
     """Return the registered data sets by name."""
     return registry().specs("datasets")
-
-
-def tables() -> dict[str, TableSpec]:
-    """Return the registered reproductions by name."""
-    return registry().specs("tables")
 
 
 def commands() -> dict[str, CommandSpec]:

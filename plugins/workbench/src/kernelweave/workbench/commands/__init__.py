@@ -10,7 +10,6 @@ _SUMMARIES = {
     "predict": "Predict a table with a saved model.",
     "certify": "Prove anew how far a saved model is from the best kernel for its data.",
     "report": "Write one HTML page about a saved model: proof, scores, pictures, settings.",
-    "tables": "Recompute tables and figures of papers, ours beside theirs.",
     "list": "List algorithms, kernels, data sets and everything else registered.",
     "plugins": "Show which plugins are loaded, and why the others are not.",
     "doctor": "Show versions, threads, memory, caches, licences and what is broken.",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, DatasetSpec, TableSpec
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, DatasetSpec
 from kernelweave.kernels_core.registry.views import registry
 
 from .. import console
@@ -23,7 +23,6 @@ KINDS = (
     "constraints",
     "kernels",
     "datasets",
-    "tables",
     "commands",
 )
 _Kind = Literal[
@@ -33,7 +32,6 @@ _Kind = Literal[
     "constraints",
     "kernels",
     "datasets",
-    "tables",
     "commands",
 ]
 
@@ -124,7 +122,7 @@ def _describe(kind: str, spec: ComponentSpec) -> dict[str, Any]:
         described["tasks"] = list(spec.tasks)
         described["accepts"] = [list(triple) for triple in spec.accepts]
         described["scaling"] = dict(spec.scaling)
-    if isinstance(spec, AlgorithmSpec | TableSpec):
+    if isinstance(spec, AlgorithmSpec):
         described["paper"] = spec.paper
     if isinstance(spec, DatasetSpec):
         described["task"] = spec.task

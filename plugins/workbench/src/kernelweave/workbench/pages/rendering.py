@@ -7,11 +7,14 @@ from typing import Any
 
 import jinja2
 
+_HERE = "kernelweave.workbench.pages"
+
 
 @cache
-def _environment() -> jinja2.Environment:
+def _environment(package: str) -> jinja2.Environment:
+    loaders = [jinja2.PackageLoader(each) for each in dict.fromkeys((package, _HERE))]
     return jinja2.Environment(
-        loader=jinja2.PackageLoader("kernelweave.workbench.pages"),
+        loader=jinja2.ChoiceLoader(loaders),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -19,13 +22,15 @@ def _environment() -> jinja2.Environment:
     )
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, *, package: str = _HERE, **values: Any) -> str:
     """Return the page of a template.
 
     Parameters
     ----------
     template : str
         The name of a file in ``templates``.
+    package : str
+        Whose ``templates`` are looked into first, before those of this room.
     **values
         What it names; text is escaped.
 
@@ -39,4 +44,4 @@ def render(template: str, **values: Any) -> str:
     jinja2.UndefinedError
         If the template needs a value that is not there.
     """
-    return _environment().get_template(template).render(**values)
+    return _environment(package).get_template(template).render(**values)

@@ -1,1 +1,0 @@
-"""Published measurements on many samples, as tables of the ``kernelweave tables`` command."""

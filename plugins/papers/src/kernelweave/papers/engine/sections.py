@@ -1,0 +1,171 @@
+"""What is shown of a reproduction: its sheets and drawings as text, ready for a page."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kernelweave.workbench.errors import one_line
+from kernelweave.workbench.pages import figure_svg
+
+from ..plan import Drawing, Sheet
+from .chosen import Chosen
+from .kept import Outcome
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A cell of a table as it is shown."""
+
+    text: str
+    is_number: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as it is shown."""
+
+    title: str
+    heads: list[Text]
+    rows: list[list[Text]]
+    notes: Sequence[str]
+    is_picture: bool = False
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing as it is shown; ``file`` is its name beside the page."""
+
+    title: str
+    description: str
+    svg: bytes
+    file: str
+    notes: Sequence[str]
+    is_picture: bool = True
+
+
+@dataclass(frozen=True)
+class Section:
+    """A reproduction as it is shown; ``empty`` names the figures of ours that are missing."""
+
+    name: str
+    summary: str
+    paper: str
+    parts: list[Grid | Picture] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+
+
+def shown(value: Any) -> Text:
+    """Return a value as text: four digits of a number, a dash for None.
+
+    Examples
+    --------
+    >>> shown(0.123456).text, shown(12).text, shown(None).text, shown("yes").text
+    ('0.1235', '12', '–', 'yes')
+    """
+    if value is None:
+        return Text(NOTHING)
+    if isinstance(value, bool):
+        return Text("yes" if value else "no")
+    if isinstance(value, numbers.Integral):
+        return Text(str(value), is_number=True)
+    if isinstance(value, numbers.Real):
+        return Text(f"{value:.4g}" if math.isfinite(value) else "none", is_number=True)
+    return Text(str(value))
+
+
+def grid(sheet: Sheet) -> Grid:
+    """Return a sheet as text; a column with a number is set to the right, its head too."""
+    sheet = sheet.without_empty_columns()
+    rows = [[shown(value) for value in row] for row in sheet.rows]
+    heads = []
+    for i, head in enumerate(sheet.columns):
+        column = [row[i] for row in rows if i < len(row) and row[i].text != NOTHING]
+        is_number = any(each.is_number for each in column)
+        heads.append(Text(head, is_number))
+        _even(i, sheet.rows, rows)
+        for row in rows:
+            if i < len(row):
+                row[i] = replace(row[i], is_number=is_number)
+    return Grid(sheet.title, heads, rows, sheet.notes)
+
+
+def _even(i: int, values: Sequence[Sequence[Any]], rows: list[list[Text]]) -> None:
+    """Give the numbers of a column equally many decimals, where they are of one size."""
+    found = {
+        j: float(row[i])
+        for j, row in enumerate(values)
+        if i < len(row) and rows[j][i].is_number and math.isfinite(row[i])
+    }
+    sizes = sorted(abs(value) for value in found.values() if value)
+    texts = [rows[j][i].text for j in found]
+    if not sizes or sizes[-1] > 1000 * sizes[0] or any("e" in text for text in texts):
+        return
+    printed = max(len(text.partition(".")[2]) for text in texts)
+    decimals = min(printed, max(3 - math.floor(math.log10(sizes[len(sizes) // 2])), 0))
+    for j, value in found.items():
+        rows[j][i] = Text(f"{value:.{decimals}f}", is_number=True)
+
+
+def picture(drawing: Drawing, file: str) -> Picture:
+    """Return a drawing as SVG."""
+    svg = figure_svg(drawing.draw)
+    return Picture(drawing.title, drawing.description, svg, file, drawing.notes)
+
+
+def section(chosen: Chosen, outcomes: Mapping[str, Outcome]) -> Section:
+    """Return a reproduction as it is shown; what failed is named first.
+
+    Parameters
+    ----------
+    chosen : Chosen
+    outcomes : mapping of str to Outcome
+        By the key of the cell.
+
+    Returns
+    -------
+    Section
+    """
+    spec = chosen.spec
+    made = Section(spec.name, spec.summary, spec.paper)
+    if chosen.missing:
+        made.problems.append(f"Not run: {chosen.missing}")
+        return made
+    made.problems.extend(
+        f"{key} failed: {outcome.error}" for key, outcome in outcomes.items() if outcome.error
+    )
+    values = {key: outcome.value for key, outcome in outcomes.items() if not outcome.error}
+    _add_parts(made, chosen, values)
+    left = len(chosen.plan.cells) - len(outcomes)
+    if left:
+        made.problems.append(f"{left} of {len(chosen.plan.cells)} cells are not computed yet.")
+    if made.empty:
+        made.problems.append(f"{len(made.empty)} figures are missing: {'; '.join(made.empty[:3])}.")
+    reduced = sum(cell.is_reduced for cell in chosen.plan.cells)
+    if reduced:
+        made.problems.append(
+            f"A quick run: {reduced} of {len(chosen.plan.cells)} cells use fewer samples or "
+            "splits than the paper, so no figure here is a comparison with it."
+        )
+    return made
+
+
+def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, Any]) -> None:
+    """Add what the plan shows, and what is missing in it."""
+    try:
+        for number, item in enumerate(chosen.plan.present(values), 1):
+            file = f"{made.name}-{number}.svg"
+            if isinstance(item, Sheet):
+                made.parts.append(grid(item))
+                made.empty.extend(item.without_empty_columns().empty())
+            else:
+                made.parts.append(picture(item, file))
+    except Exception as error:  # noqa: BLE001
+        made.problems.append(f"cannot be shown: {type(error).__name__}: {one_line(error)}")
+        made.empty.append("a part that cannot be shown")

@@ -1,0 +1,232 @@
+"""How the reproduction of a published table or figure is described.
+
+The target of a `Table` is a function from a `Request` to a `Plan`. Whoever runs the plan (the
+``kernelweave tables`` command does) estimates its time, computes its cells in any order and in any
+process, keeps each result as JSON, and hands all of them to ``present``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kernelweave.kernels_core import ComponentSpec
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+Value = str | float | int | bool | None
+PAPER = "(paper)"
+
+
+class MissingDataError(FileNotFoundError):
+    """A reproduction needs a data file that is not on this machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asked for.
+
+    Parameters
+    ----------
+    quick : bool
+        Every row and method, but one split and at most `most_samples` samples, marked as reduced.
+    folder : Path or None
+        Where the papers' data sets lie: one CSV file a set.
+    most_samples : int
+        The samples of a quick run.
+    subsample : int, optional
+        Samples at most, quick or not; cells that have more are marked as reduced.
+    repeats : int, optional
+        Random splits of each data set, where a reproduction has several.
+    """
+
+    quick: bool = False
+    folder: Path | None = None
+    most_samples: int = 500
+    subsample: int | None = None
+    repeats: int | None = None
+
+    @property
+    def sample_limit(self) -> int | None:
+        """Return the samples at most that were asked for, or None."""
+        if self.quick:
+            return min(self.most_samples, self.subsample or self.most_samples)
+        return self.subsample
+
+    def data_file(self, name: str) -> Path:
+        """Return the path of a file of the data folder.
+
+        Parameters
+        ----------
+        name : str
+            Relative to the folder, such as ``"wine.csv"``.
+
+        Raises
+        ------
+        MissingDataError
+            Naming the file, the folder and how to set it.
+        """
+        if self.folder is None:
+            raise MissingDataError(
+                f"{name} is needed and no data folder is set: set KERNELWEAVE_DATA to the folder "
+                "that holds the papers' data sets, or pass --data"
+            )
+        path = self.folder / name
+        if not path.is_file():
+            raise MissingDataError(f"{name} is not in the data folder {self.folder}")
+        return path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One piece of work whose result is kept.
+
+    Parameters
+    ----------
+    key : str
+        Unique in its plan, such as ``"wine/SimpleMKL"``.
+    compute : callable
+        A function of a module (not a lambda: it may run in another process), called with
+        ``arguments``; returns what JSON can hold.
+    arguments : mapping
+        What JSON can hold. A result is kept for the same arguments of the same version only.
+    seconds : float
+        An estimate of its time on one core.
+    is_reduced : bool
+        Whether the cell does less than the paper did, as ``quick`` asks.
+    """
+
+    key: str
+    compute: Callable[..., Any]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 1.0
+    is_reduced: bool = False
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table to show.
+
+    Parameters
+    ----------
+    title : str
+    columns : sequence of str
+        The heads; one that ends in ``(paper)`` holds what the paper prints.
+    rows : sequence of sequence
+        Text, numbers, or None: in a paper's column for what it leaves empty, in a column of ours
+        for what was not computed. What cannot have a figure says in a word why.
+    notes : sequence of str
+        Sentences below the table: what differs from the paper and why.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Value]]
+    notes: Sequence[str] = ()
+
+    def without_empty_columns(self) -> Sheet:
+        """Return the sheet without the columns in which no row has a value.
+
+        Returns
+        -------
+        Sheet
+            Such as without the spread over splits where there was one split.
+
+        Examples
+        --------
+        >>> Sheet("t", ("data", "error", "±"), [("wine", 0.5, None)]).without_empty_columns()
+        Sheet(title='t', columns=('data', 'error'), rows=(('wine', 0.5),), notes=())
+        """
+        kept = [
+            i
+            for i in range(len(self.columns))
+            if not self.rows or any(i < len(row) and row[i] is not None for row in self.rows)
+        ]
+        rows = tuple(tuple(row[i] for i in kept if i < len(row)) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[i] for i in kept), rows=rows)
+
+    def empty(self) -> list[str]:
+        """Return where a figure of ours is missing, as ``"row, column"``.
+
+        Returns
+        -------
+        list of str
+            None and numbers that are not finite, outside the paper's columns; a sheet without a
+            row is one such place.
+
+        Examples
+        --------
+        >>> Sheet("t", ("data", "ours", "theirs (paper)"), [("wine", None, None)]).empty()
+        ['wine, ours']
+        """
+        if not self.rows:
+            return ["every row"]
+        found = []
+        for row in self.rows:
+            for i, head in enumerate(self.columns):
+                value = row[i] if i < len(row) else None
+                lost = value is None or value == ""
+                lost = lost or (isinstance(value, float) and not math.isfinite(value))
+                if lost and not head.endswith(PAPER):
+                    found.append(f"{row[0]}, {head}")
+        return found
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture to show.
+
+    Parameters
+    ----------
+    title : str
+    description : str
+        What a reader who does not see it must know.
+    draw : callable
+        Draws into an empty matplotlib figure.
+    notes : sequence of str
+    """
+
+    title: str
+    description: str
+    draw: Callable[[Figure], None]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The work of a reproduction and how to show it.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        In the order of their importance.
+    present : callable
+        From the results by key to `Sheet` and `Drawing` objects. A cell that failed is absent.
+    """
+
+    cells: Sequence[Cell]
+    present: Callable[[Mapping[str, Any]], Sequence[Sheet | Drawing]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table(ComponentSpec):
+    """A reproduction of a published table or figure.
+
+    The target is a function from a `Request` to a `Plan`.
+
+    Parameters
+    ----------
+    name : str
+        How the command calls it, such as ``"tkl-3"``.
+    target : str
+        ``"module:function"``, imported when the table is planned.
+    summary : str
+        One line for listings.
+    paper : str
+        Which paper and which table or figure.
+    """
+
+    paper: str

@@ -1,0 +1,307 @@
+"""``kernelweave tables``: plans, kept cells, pages, failures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernelweave.papers import Cell, Drawing, Plan, Request, Sheet, Table
+from kernelweave.papers.engine.kept import KeptCells, Outcome
+from kernelweave.papers.engine.running import compute_all
+from kernelweave.papers.engine.sections import grid, shown
+
+CALLS: list[int] = []
+
+
+def square(number: int) -> dict[str, Any]:
+    CALLS.append(number)
+    if number == 13:
+        raise ValueError("unlucky\nnumber")
+    return {"number": number, "square": number**2}
+
+
+def present(results: Mapping[str, Any]) -> list[Sheet | Drawing]:
+    rows = [(key, value["number"], value["square"] / 3) for key, value in results.items()]
+    sheet = Sheet("Squares <b>", ("key", "number", "third"), rows, ("Nothing is compared.",))
+    return [sheet, Drawing("Line", "A rising line", lambda figure: figure.subplots().plot([1, 2]))]
+
+
+def plan(request: Request) -> Plan:
+    numbers = (1, 2) if request.quick else (1, 2, 3)
+    cells = [Cell(key=f"n{n}", compute=square, arguments={"number": n}) for n in numbers]
+    return Plan(cells, present)
+
+
+def bad_plan(request: Request) -> Plan:
+    cell = Cell(key="n13", compute=square, arguments={"number": 13})
+    return Plan([cell, *plan(request).cells], present)
+
+
+def needs_data(request: Request) -> Plan:
+    request.data_file("nowhere.csv")
+    return plan(request)
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    CALLS.clear()
+    targets = {"good": plan, "unlucky": bad_plan, "homeless": needs_data}
+    specs = {
+        name: Table(
+            name=name,
+            target=f"{__name__}:{target.__name__}",
+            summary=f"a {name} table",
+            paper="Nobody, Nowhere",
+        )
+        for name, target in targets.items()
+    }
+    monkeypatch.setattr("kernelweave.papers.catalogue.tables", lambda: specs)
+    monkeypatch.delenv("KERNELWEAVE_DATA", raising=False)
+
+
+def test_both_pages_hold_the_table_and_its_picture(run: Callable, tmp_path: Path) -> None:
+    done = run("tables", "good", "--out", tmp_path / "t")
+    assert done.status == 0
+    assert "3 cells to compute" in done.said
+    assert sorted(CALLS) == [1, 2, 3]
+    text = (tmp_path / "t" / "tables.md").read_text()
+    assert "| n2    |        2 |   1.333 |" in text
+    assert "![A rising line](good-2.svg)" in text
+    assert (tmp_path / "t" / "good-2.svg").read_bytes().startswith(b"<?xml")
+    page = (tmp_path / "t" / "tables.html").read_text()
+    assert "Squares &lt;b&gt;" in page
+    assert "data:image/svg+xml;base64," in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_a_second_run_computes_nothing_and_fresh_computes_all(
+    run: Callable, tmp_path: Path
+) -> None:
+    out = ("--out", tmp_path / "t")
+    run("tables", "good", *out)
+    first = (tmp_path / "t" / "tables.md").read_bytes()
+    assert "0 cells to compute, 3 kept" in run("tables", "good", *out).said
+    assert (tmp_path / "t" / "tables.md").read_bytes() == first
+    assert len(CALLS) == 3
+    run("tables", "good", *out, "--fresh")
+    assert len(CALLS) == 6
+
+
+def test_a_damaged_result_is_computed_again(run: Callable, tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "t")
+    run("tables", "good", *out)
+    sorted((tmp_path / "t" / "cells").iterdir())[0].write_text('{"value": 1')
+    assert "1 cells to compute" in run("tables", "good", *out).said
+
+
+def test_tables_share_what_is_the_same(run: Callable, tmp_path: Path) -> None:
+    done = run("tables", "good", "unlucky", "--out", tmp_path)
+    assert sorted(CALLS) == [1, 2, 3, 13]
+    assert "4 cells to compute" in done.said
+    text = (tmp_path / "tables.md").read_text()
+    assert text.count("| n3    |") == 2
+    assert "A full run: 4 cells, " in text
+
+
+def test_a_failed_cell_costs_itself_alone(run: Callable, tmp_path: Path) -> None:
+    done = run("tables", "unlucky", "--out", tmp_path / "t")
+    assert done.status == 2
+    assert "1 cells failed, among them unlucky: n13" in done.said
+    text = (tmp_path / "t" / "tables.md").read_text()
+    assert "**n13 failed: ValueError: unlucky number**" in text
+    assert "| n3    |" in text
+    run("tables", "unlucky", "--out", tmp_path / "t")
+    assert CALLS.count(13) == 2
+    assert CALLS.count(1) == 1
+
+
+def test_all_goes_on_without_data_and_a_name_does_not(run: Callable, tmp_path: Path) -> None:
+    assert "homeless: nowhere.csv is needed" in run("tables", "homeless", "--out", tmp_path).error
+    done = run("tables", "all", "--out", tmp_path)
+    assert done.status == 2
+    text = (tmp_path / "tables.md").read_text()
+    assert "**Not run: nowhere.csv is needed and no data folder is set" in text
+    assert "| n3    |" in text
+
+
+def test_no_name_lists_what_there_is(run: Callable, tmp_path: Path) -> None:
+    done = run("tables", "--json", "--data", tmp_path)
+    listed = {row["name"]: row for row in json.loads(done.out)}
+    assert listed["good"]["cells"] == 3
+    assert "nowhere.csv is not in the data folder" in listed["homeless"]["missing"]
+    assert not CALLS
+    assert "3 cells, 0 kept" in run("tables").out
+
+
+def test_quick_says_what_is_reduced(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = run("tables", "good", "--quick", "--jobs", "1", "--out", tmp_path, "--json")
+    assert sorted(CALLS) == [1, 2]
+    assert [Path(page).name for page in json.loads(done.out)["pages"]] == [
+        "tables.md",
+        "tables.html",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [
+        (["god"], "no table 'god'; did you mean 'good'?"),
+        (["good", "--jobs", "0"], "--jobs must be at least 1, got 0"),
+        (["good", "--subsample", "7"], "--subsample must be at least 50, got 7"),
+        (["good", "--data", "nowhere"], "the data folder nowhere does not exist"),
+    ],
+)
+def test_bad_arguments(run: Callable, tmp_path: Path, tokens: list[str], said: str) -> None:
+    assert run("tables", *tokens, "--out", tmp_path).error == said
+
+
+def test_processes_give_what_one_gives(tmp_path: Path) -> None:
+    import statistics
+
+    jobs = [
+        ("t", Cell(key=str(n), compute=statistics.fmean, arguments={"data": [n, n + 1]}))
+        for n in range(5)
+    ]
+    kept = KeptCells(tmp_path)
+    found = {cell.key: outcome for _, cell, outcome in compute_all(jobs, kept, 2)}
+    assert {key: outcome.value for key, outcome in found.items()} == {
+        str(n): n + 0.5 for n in range(5)
+    }
+    assert kept.get(*jobs[3]).value == 3.5
+    other = Cell(key="3", compute=statistics.fmean, arguments={"data": [3, 5]})
+    assert kept.get("t", other) is None
+
+
+def test_no_cell_starts_after_the_time() -> None:
+    jobs = [("t", Cell(key="1", compute=square, arguments={"number": 1}))]
+    assert list(compute_all(jobs, KeptCells(Path("unused")), 1, max_time=0.0)) == []
+    assert CALLS == []
+
+
+def test_what_json_cannot_hold_is_kept_as_numbers(tmp_path: Path) -> None:
+    np = pytest.importorskip("numpy")
+    cell = Cell(key="a", compute=dict, arguments={"x": 1})
+    from kernelweave.papers.engine.running import plain
+
+    KeptCells(tmp_path).put("t", cell, Outcome(plain({"a": np.arange(2), "b": np.float32(1)}), 0.1))
+    assert KeptCells(tmp_path).get("t", cell).value == {"a": [0, 1], "b": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "is_number"),
+    [(0.000123456, "0.0001235", True), (float("nan"), "none", True), (True, "yes", False)],
+)
+def test_values_are_short(value: object, text: str, is_number: bool) -> None:
+    assert (shown(value).text, shown(value).is_number) == (text, is_number)
+
+
+@pytest.mark.parametrize(
+    ("column", "texts"),
+    [
+        ([100.0, 97.3684, 66.1290], ["100.00", "97.37", "66.13"]),
+        ([93.0, 94.4, None, 100], ["93.0", "94.4", "–", "100.0"]),
+        ([0.335, 0.33461, "none fits"], ["0.3350", "0.3346", "none fits"]),
+        ([0.018111, 0.05354, 0.26193], ["0.01811", "0.05354", "0.26193"]),
+        ([0.0001, 0.01, 1.0], ["0.0001", "0.01", "1"]),  # settings: of many sizes
+        ([2.5e-5, 14.25, float("nan")], ["2.5e-05", "14.25", "none"]),
+        ([3, 12, 1500000], ["3", "12", "1500000"]),
+    ],
+)
+def test_the_numbers_of_a_column_have_equally_many_decimals(column: list, texts: list) -> None:
+    made = grid(Sheet("t", ("value",), [(value,) for value in column]))
+    assert [row[0].text for row in made.rows] == texts
+
+
+def half_plan(request: Request) -> Plan:
+    def present(results: Mapping[str, Any]) -> list[Sheet]:
+        rows = [("a", 1.0, None, None), ("b", float("nan"), 2.0, None)]
+        return [Sheet("Half", ("data", "ours", "theirs (paper)", "±"), rows)]
+
+    cell = Cell(key="n1", compute=square, arguments={"number": 1})
+    return Plan([cell], present)
+
+
+def broken_plan(request: Request) -> Plan:
+    raise ImportError("no module\nof that name")
+
+
+def add(monkeypatch: pytest.MonkeyPatch, name: str, target: Callable) -> None:
+    spec = Table(
+        name=name, target=f"{__name__}:{target.__name__}", summary="another", paper="Nowhere"
+    )
+    from kernelweave.papers import catalogue
+
+    known = catalogue.tables()
+    monkeypatch.setattr(catalogue, "tables", lambda: {**known, name: spec})
+
+
+def test_a_figure_of_ours_that_is_missing_is_named(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(monkeypatch, "half", half_plan)
+    done = run("tables", "half", "--out", tmp_path)
+    assert done.status == 2
+    assert "1 figures are missing, among them half: b, ours" in done.said
+    text = (tmp_path / "tables.md").read_text()
+    assert "**1 figures are missing: b, ours.**" in text
+    assert "| a      |      1 |                – |" in text
+    assert "±" not in text
+
+
+def test_one_data_set_alone(run: Callable, tmp_path: Path) -> None:
+    done = run("tables", "good", "--dataset", "N2", "--out", tmp_path)
+    assert done.status == 0
+    assert CALLS == [2]
+    text = (tmp_path / "tables.md").read_text()
+    assert "| n2    |" in text
+    assert "| n1    |" not in text
+    assert "rising line" not in text
+    assert "2 kept" not in run("tables", "good", "--dataset", "n3", "--out", tmp_path).said
+    assert "2 kept" in run("tables", "good", "--out", tmp_path).said
+
+
+def test_a_data_set_that_no_table_has(run: Callable, tmp_path: Path) -> None:
+    done = run("tables", "all", "--dataset", "n9", "--out", tmp_path)
+    assert done.status == 2
+    assert "no table that was asked for has the data set 'n9'" in done.error
+    assert "n1" in done.error
+
+
+def test_a_table_that_cannot_be_planned_costs_itself_alone(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(monkeypatch, "broken", broken_plan)
+    assert "no module" in run("tables", "broken", "--out", tmp_path).error
+    run("tables", "all", "--out", tmp_path)
+    text = (tmp_path / "tables.md").read_text()
+    assert "**Not run: it cannot be planned: ImportError: no module of that name**" in text
+    assert "| n3    |" in text
+
+
+def test_a_run_that_was_cut_short_says_what_is_left(run: Callable, tmp_path: Path) -> None:
+    done = run("tables", "good", "--max-time", "0", "--jobs", "1", "--out", tmp_path)
+    assert done.status == 0
+    assert "**3 of 3 cells are not computed yet.**" in (tmp_path / "tables.md").read_text()
+
+
+def test_ctrl_c_keeps_what_is_done(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stops(jobs: list, *_: object) -> Any:
+        table, cell = jobs[0]
+        outcome = Outcome(square(**cell.arguments), 0.1)
+        KeptCells(tmp_path / "cells").put(table, cell, outcome)
+        yield table, cell, outcome
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kernelweave.papers.engine.running.compute_all", stops)
+        done = run("tables", "good", "--out", tmp_path)
+    assert done.status == 130
+    assert "what is computed is kept" in done.said
+    assert "2 cells to compute, 1 kept" in run("tables", "good", "--out", tmp_path).said

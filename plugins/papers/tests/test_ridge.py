@@ -1,0 +1,79 @@
+"""The paper's tables and figures: plans, small cells, and what is shown of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.papers import Drawing, MissingDataError, Request, Sheet, tables
+from kernelweave.papers.ridge import protocol
+from kernelweave.papers.ridge.figures import DEGREES, SUBJECTS
+from sklearn.kernel_ridge import KernelRidge
+
+NAMES = [f"krr-{n}" for n in range(1, 5)] + [f"krr-figure-{n}" for n in range(1, 13)]
+# what the paper's columns have
+N_CELLS = {"krr-1": 6, "krr-2": 6, "krr-3": 6, "krr-4": 6}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("quick", [True, False])
+def test_plans(name: str, quick: bool, shared: Path) -> None:
+    plan = tables()[name].load()(Request(quick=quick, folder=shared / "data"))
+    assert len(plan.cells) == N_CELLS.get(name, len(DEGREES))
+    assert all(cell.is_reduced == quick for cell in plan.cells)
+    shown = plan.present({})
+    assert all(isinstance(item, Sheet | Drawing) for item in shown)
+
+
+def test_missing_data_are_named(tmp_path: Path) -> None:
+    for name in NAMES:
+        with pytest.raises(MissingDataError, match=r"\.csv"):
+            tables()[name].load()(Request(folder=tmp_path))
+    assert len({(subject.data, subject.task) for subject in SUBJECTS}) == 12
+
+
+def test_every_figure_says_what_it_shows() -> None:
+    for subject in SUBJECTS:
+        about = tables()[f"krr-figure-{subject.number}"].summary
+        assert about.startswith(f"{subject.task} on {subject.data}: ")
+
+
+def shortened(cell: Any, most: int = 60) -> Any:
+    return cell.compute(**{**cell.arguments, "most": most})
+
+
+@pytest.mark.parametrize("name", ["krr-1", "krr-2", "krr-4"])
+def test_cells_of_a_table(name: str, shared: Path) -> None:
+    plan = tables()[name].load()(Request(quick=True, folder=shared / "data"))
+    values = {cell.key: shortened(cell) for cell in plan.cells}
+    (sheet,) = plan.present(values)
+    assert len(sheet.rows) == 6
+    for row in sheet.rows:
+        assert len(row) == len(sheet.columns)
+        assert 0.2 < row[2] < 2.0
+        assert isinstance(row[-1], float)
+
+
+@pytest.mark.parametrize("name", ["krr-figure-7", "krr-figure-12"])
+def test_cells_of_a_figure(name: str, shared: Path) -> None:
+    plan = tables()[name].load()(Request(quick=True, folder=shared / "data"))
+    values = {cell.key: shortened(cell) for cell in plan.cells}
+    drawing, sheet = plan.present(values)
+    assert isinstance(drawing, Drawing)
+    lams = protocol.lambdas(True)
+    assert [row[:2] for row in sheet.rows] == [[d, lam] for d in DEGREES for lam in lams]
+    assert all(0.0 <= row[3] < 1.5 for row in sheet.rows)
+
+
+def test_errors_equal_kernel_ridge(shared: Path) -> None:
+    X, y = protocol.load(str(shared / "data" / "sonar.csv"), 80)
+    data = next(protocol.halves(X, y, 1))
+    mu = protocol.learn(data, "IIA", 1, 0.1, 1.0)
+    train, test = protocol.kernels_at(data, mu, 1)
+    f = KernelRidge(alpha=0.1, kernel="precomputed").fit(train, data.y).predict(test)
+    rmse, wrong = protocol.ridge_errors(data, mu, 1, 0.1)
+    assert rmse == pytest.approx(np.sqrt(np.mean((f - data.y_test) ** 2)), rel=1e-9)
+    assert wrong == np.mean(np.sign(f) != data.y_test)
+    np.testing.assert_allclose(np.trace(data.grams, axis1=1, axis2=2), len(data.y))
