@@ -1,11 +1,14 @@
 from .algorithm import check_algorithm
 from .estimator import check_estimator
+from .intervals import Interval, check_intervals_overlap
 from .kernel import check_kernel
 from .problems import make_classification, make_regression, small_problems
 
 __all__ = [
+    "Interval",
     "check_algorithm",
     "check_estimator",
+    "check_intervals_overlap",
     "check_kernel",
     "make_classification",
     "make_regression",

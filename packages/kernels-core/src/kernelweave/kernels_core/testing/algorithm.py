@@ -13,6 +13,7 @@ from ..problem import Problem
 from ..progress import Progress
 from ..registry import AlgorithmSpec, get_algorithm
 from ..result import Result, SolveInterrupted, Status
+from .intervals import check_overlap, interval_of, other_intervals
 from .problems import permuted, small_problems
 
 _SLACK = 1e-9
@@ -25,9 +26,12 @@ def check_algorithm(
 
     Bounds bracket the value of the learner at the returned parameters, plus what the constraint's
     ``penalty`` charges for them where it has one; they are monotone along the history; the gap is
-    closed, unless the status says that the problem is not convex; the same seed gives the same
-    result; the order of the samples and the number of threads do not matter; an interrupted solve
-    hands over its best iterate; growth is declared.
+    closed, unless the status says that the problem is not convex. All intervals of one problem
+    hold its optimum, so they overlap: that of a solve as far as it goes, those of every other
+    installed algorithm that accepts the problem, that of the samples in another order, that of
+    one thread. A lower bound that is too high, or an algorithm that stays where it starts, fails
+    there. The same seed gives the same result; an interrupted solve hands over its best iterate;
+    growth is declared.
 
     Parameters
     ----------
@@ -54,7 +58,10 @@ def check_algorithm(
         options = {"tol": tol, "max_iter": max_iter, "random_state": 0, **params}
         result = _solve(spec, problem, options)
         where = f"{spec.name} on {problem.triple}"
-        _check_bounds(where, problem, result, tol)
+        reached = result.gap <= tol or result.status is Status.STATIONARY
+        assert reached, f"{where}: {result.message}; asked for {tol:g}"
+        _check_bounds(where, problem, result)
+        _check_intervals(where, spec, problem, params, result)
         _check_repeats(where, spec, problem, options, result)
         _check_interruption(where, spec, problem, options)
 
@@ -65,7 +72,7 @@ def _solve(spec: AlgorithmSpec, problem: Problem, options: dict[str, Any]) -> Re
         return solve(problem, spec, **options)
 
 
-def _check_bounds(where: str, problem: Problem, result: Result, tol: float) -> None:
+def _check_bounds(where: str, problem: Problem, result: Result) -> None:
     slack = _SLACK * max(abs(result.upper_bound), abs(result.lower_bound))
     assert np.isfinite([result.lower_bound, result.upper_bound]).all(), (
         f"{where}: bounds must be finite, got [{result.lower_bound}, {result.upper_bound}]"
@@ -73,8 +80,6 @@ def _check_bounds(where: str, problem: Problem, result: Result, tol: float) -> N
     assert result.lower_bound <= result.upper_bound + slack, (
         f"{where}: lower bound {result.lower_bound} above upper bound {result.upper_bound}"
     )
-    reached = result.gap <= tol or result.status is Status.STATIONARY
-    assert reached, f"{where}: {result.message}; asked for {tol:g}"
     assert result.value == result.upper_bound, f"{where}: value must be the upper bound"
     lower, upper = np.array(result.history.lower), np.array(result.history.upper)
     assert (np.diff(lower) >= 0).all(), f"{where}: lower bounds in history must not fall"
@@ -94,6 +99,16 @@ def _check_bounds(where: str, problem: Problem, result: Result, tol: float) -> N
     )
 
 
+def _check_intervals(
+    where: str, spec: AlgorithmSpec, problem: Problem, params: dict[str, Any], first: Result
+) -> None:
+    """Go on as far as the bounds go, then compare with what other algorithms prove."""
+    further = interval_of(spec, problem, **params)
+    check_overlap(f"{where}, solved further", first, further)
+    for interval in other_intervals(spec, problem):
+        check_overlap(f"{where}, beside {interval.algorithm}", further, interval)
+
+
 def _check_repeats(
     where: str, spec: AlgorithmSpec, problem: Problem, options: dict[str, Any], first: Result
 ) -> None:
@@ -104,19 +119,10 @@ def _check_repeats(
     assert np.array_equal(again.parameters, first.parameters), (
         f"{where}: the same seed gave different parameters"
     )
-    _check_overlap(f"{where}, permuted", first, _solve(spec, permuted(problem), options))
+    check_overlap(f"{where}, permuted", first, _solve(spec, permuted(problem), options))
     with config_context(n_threads=1):
         one = _solve(spec, problem, options)
-    _check_overlap(f"{where}, one thread", first, one)
-
-
-def _check_overlap(where: str, a: Result, b: Result) -> None:
-    slack = _SLACK * max(abs(a.upper_bound), abs(b.upper_bound))
-    low, high = max(a.lower_bound, b.lower_bound), min(a.upper_bound, b.upper_bound)
-    assert low <= high + slack, (
-        f"{where}: intervals [{a.lower_bound}, {a.upper_bound}] and "
-        f"[{b.lower_bound}, {b.upper_bound}] of one optimum do not overlap"
-    )
+    check_overlap(f"{where}, one thread", first, one)
 
 
 def _check_interruption(
