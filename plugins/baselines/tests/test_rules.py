@@ -118,7 +118,7 @@ def test_the_ends_of_lambda() -> None:
     spread = [np.ptp(f[used & (y == s)]) / np.abs(f).max() for s in (-1, 1)]
     assert max(spread) < 1e-5
     for lam in (-0.1, 1.1):
-        with pytest.raises(ValueError, match="lam must be in"):
+        with pytest.raises(ValueError, match=r"lam must be a finite number in \[0, 1\], got"):
             margin_distribution(K, y, lam=lam)
 
 

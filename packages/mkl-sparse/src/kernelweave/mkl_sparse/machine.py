@@ -36,6 +36,8 @@ _NO_PROOF = "none: an indefinite kernel is among the candidates (psd='keep')"
 class SparseMachine(DictionaryMachine):
     """Mixed in before `KernelMachineClassifier` or `KernelMachineRegressor`."""
 
+    tol: Any = None
+
     def _check_parameters(self: Any) -> None:
         super()._check_parameters()
         self._constraint().validate()
@@ -123,7 +125,7 @@ class SparseMachine(DictionaryMachine):
         self._store(problem, result, samples)
 
     def _store(self: Any, problem: Problem, result: Any, samples: Samples) -> None:
-        super()._store(problem, result, samples)  # type: ignore[misc]
+        super()._store(problem, result, samples)
         # the Gram matrices are computed again when somebody asks: a fitted model stays small
         keeps = self._is_precomputed
         self.problem_ = problem if keeps else replace(problem, family=deepcopy(self._dictionary()))

@@ -1,14 +1,15 @@
 from .alignment import AlignmentWeights, alignment_weights, centered_products
 from .average import AverageWeights, average_weights
 from .easymkl import EasyMKLWeights, easymkl_weights, margin_distribution
-from .proportional import ProportionalWeights, proportional_weights, single_kernel_accuracies
-from .rule_estimators import (
+from .estimators import (
     AverageMKLClassifier,
     CKAClassifier,
     EasyMKLClassifier,
     PWMKClassifier,
+    SimpleMKLClassifier,
+    SimpleMKLRegressor,
 )
-from .simple_estimators import SimpleMKLClassifier, SimpleMKLRegressor
+from .proportional import ProportionalWeights, proportional_weights, single_kernel_accuracies
 from .simplemkl import Simplex
 
 __all__ = [

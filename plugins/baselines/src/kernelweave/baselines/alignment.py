@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arguments import check_grams, check_sample_weight, check_targets
+from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
+from kernelweave.kernels_core.parameters import Value, parameter
 
 FloatArray = npt.NDArray[np.float64]
 
-METHODS = ("qp", "closed-form")
+METHOD = one_of("qp", "closed-form")
 _BLOCK_BYTES = 1 << 21
 
 
@@ -133,8 +134,7 @@ def alignment_weights(
     >>> alignment_weights(grams, y).round(6) + 0.0
     array([1., 0.])
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
+    METHOD.check("method", method)
     M, a = centered_products(grams, targets, sample_weight, check=check)
     scale = np.sqrt(np.diagonal(M))
     scale[scale == 0.0] = 1.0
@@ -185,14 +185,8 @@ def _nonnegative(M: FloatArray, a: FloatArray) -> FloatArray:
     return np.asarray(v)
 
 
-@dataclass(frozen=True)
-class AlignmentWeights:
+class AlignmentWeights(Value):
     """The one point {β : β of largest centred alignment with the labels}.
-
-    Parameters
-    ----------
-    method : {"qp", "closed-form"}
-        See `alignment_weights`.
 
     Examples
     --------
@@ -204,12 +198,12 @@ class AlignmentWeights:
     """
 
     name: ClassVar[str] = "alignment-weights"
-    method: str = "qp"
-
-    def validate(self) -> None:
-        """Raise ValueError if the method is unknown."""
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {METHODS}, got {self.method!r}")
+    method: str = parameter(
+        "Over β ≥ 0, or M⁻¹a/‖M⁻¹a‖ whatever its signs; the fit is refused if the combination is "
+        "not positive semidefinite.",
+        default="qp",
+        rule=METHOD,
+    )
 
     def weights(
         self,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_whole
+from kernelweave.kernels_core.checks import COUNT
+from kernelweave.kernels_core.parameters import Value
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -42,12 +42,11 @@ def average_weights(n_kernels: int) -> FloatArray:
     >>> average_weights(4)
     array([0.25, 0.25, 0.25, 0.25])
     """
-    check_whole("n_kernels", n_kernels, low=1)
+    COUNT.check("n_kernels", n_kernels)
     return np.full(n_kernels, 1.0 / n_kernels)
 
 
-@dataclass(frozen=True)
-class AverageWeights:
+class AverageWeights(Value):
     """The one point {β : βⱼ = 1/q}.
 
     Examples
@@ -59,9 +58,6 @@ class AverageWeights:
     """
 
     name: ClassVar[str] = "average-weights"
-
-    def validate(self) -> None:
-        """Do nothing: there is nothing to choose."""
 
     def weights(
         self,

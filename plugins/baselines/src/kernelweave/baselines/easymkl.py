@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arguments import check_grams, check_sample_weight, check_targets
+from kernelweave.kernels_core.checks import SHARE
+from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.qp_smo import solve_squared_hinge_svc
 from kernelweave.qp_smo.saddle import GramStack
 
@@ -69,7 +69,7 @@ def margin_distribution(
     >>> margin_distribution(np.outer(x, x), np.sign(x), lam=0.9).round(3)
     array([0.35, 0.65, 0.65, 0.35])
     """
-    _check_lam(lam)
+    SHARE.check("lam", lam)
     if check:
         (K,) = check_grams([K], "K", psd=True)
         n = np.shape(K)[0]
@@ -156,20 +156,8 @@ def easymkl_weights(
     return np.asarray(d / d.sum())
 
 
-def _check_lam(lam: Any) -> None:
-    number = isinstance(lam, numbers.Real) and not isinstance(lam, bool)
-    if not number or not 0.0 <= float(lam) <= 1.0:
-        raise ValueError(f"lam must be in [0, 1], got {lam!r}")
-
-
-@dataclass(frozen=True)
-class EasyMKLWeights:
+class EasyMKLWeights(Value):
     """The one point {β : β of EasyMKL}.
-
-    Parameters
-    ----------
-    lam : float, default=0.1
-        λ in [0, 1].
 
     Examples
     --------
@@ -182,11 +170,11 @@ class EasyMKLWeights:
     """
 
     name: ClassVar[str] = "easymkl-weights"
-    lam: float = 0.1
-
-    def validate(self) -> None:
-        """Raise ValueError unless λ is in [0, 1]."""
-        _check_lam(self.lam)
+    lam: float = parameter(
+        "λ in [0, 1]: 0 is the hard margin, 1 the distance of the class means.",
+        default=0.1,
+        rule=SHARE,
+    )
 
     def weights(
         self,

@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import fields
+from typing import Any, ClassVar
 
 from kernelweave.kernels_core import Certificate, Problem, Result
-from kernelweave.kernels_core.estimators import DictionaryMachine
+from kernelweave.kernels_core.checks import POSITIVE, one_of
+from kernelweave.kernels_core.estimators import (
+    DictionaryMachine,
+    KernelMachineClassifier,
+)
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.parameters import parameter
 from kernelweave.qp_smo import SVC
+
+from .simplemkl import Simplex
 
 _LOWER = "a feasible dual point at the weights of the rule, which this objective did not choose"
 _UPPER = "the primal value at the weights of the rule"
 _SADDLE = {"saddle": "mkl-simple", "reduced-gradient": "mkl-simple-gradient"}
 
 
-class RuleMachine(DictionaryMachine):
+class RuleMachine(DictionaryMachine, KernelMachineClassifier):
     """Weights by a rule, then a support vector machine."""
 
-    random_state = None
+    C: float = parameter(
+        "Penalty of the hinge loss, as in scikit-learn's SVC.", default=1.0, rule=POSITIVE
+    )
+    tol: float = 1e-4
+    max_iter: int = 20
+    # no rule draws anything
+    random_state: ClassVar[None] = None  # type: ignore[misc]
 
-    def _check_parameters(self: Any) -> None:
-        super()._check_parameters()
-        self._learner().validate()
-        self._constraint().validate()
+    _name: ClassVar[str]
+    _rule: ClassVar[type]
 
-    def _learner(self: Any) -> Any:
+    def _algorithm(self) -> tuple[str, dict[str, Any]]:
+        return self._name, {}
+
+    def _learner(self) -> SVC:
         return SVC(C=self.C)
 
-    def _store(self: Any, problem: Problem, result: Result, samples: Samples) -> None:
-        super()._store(problem, result, samples)  # type: ignore[misc]
+    def _constraint(self) -> Any:
+        return self._rule(**{field.name: getattr(self, field.name) for field in fields(self._rule)})
+
+    def _store(self, problem: Problem, result: Result, samples: Samples) -> None:
+        super()._store(problem, result, samples)
         old = self.certificate_
         self.certificate_ = Certificate(old.lower_bound, old.upper_bound, _LOWER, _UPPER)
 
@@ -36,13 +54,19 @@ class RuleMachine(DictionaryMachine):
 class SimplexMachine(DictionaryMachine):
     """Optimal weights on the simplex by one of two algorithms."""
 
-    random_state = None
+    algorithm: str = parameter(
+        "Cutting planes, or the method of the authors, which needs more solves.",
+        default="saddle",
+        rule=one_of(*_SADDLE),
+    )
+    C: float = parameter(
+        "Penalty of the loss, as in scikit-learn's SVC and SVR.", default=1.0, rule=POSITIVE
+    )
+    tol: float = 1e-4
+    random_state: ClassVar[None] = None  # type: ignore[misc]
 
-    def _check_parameters(self: Any) -> None:
-        super()._check_parameters()
-        self._learner().validate()
-        if self.algorithm not in _SADDLE:
-            raise ValueError(f"algorithm must be one of {tuple(_SADDLE)}, got {self.algorithm!r}")
-
-    def _algorithm(self: Any) -> tuple[str, dict[str, Any]]:
+    def _algorithm(self) -> tuple[str, dict[str, Any]]:
         return _SADDLE[self.algorithm], {}
+
+    def _constraint(self) -> Simplex:
+        return Simplex()

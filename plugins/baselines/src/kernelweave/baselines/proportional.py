@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,11 +11,14 @@ from kernelweave.kernels_core.arguments import (
     check_grams,
     check_sample_weight,
     check_targets,
-    check_whole,
 )
+from kernelweave.kernels_core.checks import SHARE, integer
+from kernelweave.kernels_core.parameters import Value, parameter
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+
+FOLDS = integer(2)
 
 # a decision value near 0 must not change sides with the order of the samples
 _TOL = 1e-6
@@ -57,7 +58,7 @@ def proportional_weights(accuracy: npt.ArrayLike, *, threshold: float = 0.0) -> 
     pi = check_array("accuracy", accuracy, 1)
     if not (pi >= 0.0).all():
         raise ValueError(f"accuracy must be a list of numbers at least 0, got {accuracy!r}")
-    _check_threshold(threshold)
+    SHARE.check("threshold", threshold)
     shifted = pi - threshold * pi.min()
     total = shifted.sum()
     return shifted / total if total > 0.0 else np.full(pi.size, 1.0 / pi.size)
@@ -134,7 +135,7 @@ def single_kernel_accuracies(
     NotPSDError
         If a matrix has a negative eigenvalue.
     """
-    check_whole("n_folds", n_folds, low=2)
+    FOLDS.check("n_folds", n_folds)
     if check:
         grams = check_grams(grams, psd=True)
         targets = check_targets("targets", targets, grams.shape[1], labels=True)
@@ -155,12 +156,6 @@ def single_kernel_accuracies(
     if not masses:
         return np.ones(len(stack))
     return np.asarray(np.sum(scores, axis=0) / np.sum(masses))
-
-
-def _check_threshold(threshold: Any) -> None:
-    number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
-    if not number or not 0.0 <= float(threshold) <= 1.0:
-        raise ValueError(f"threshold must be in [0, 1], got {threshold!r}")
 
 
 def _hits(
@@ -187,16 +182,8 @@ def _hits(
     return np.asarray(found, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class ProportionalWeights:
+class ProportionalWeights(Value):
     """The one point {β : β ∝ cross-validated accuracy of each kernel alone}.
-
-    Parameters
-    ----------
-    threshold : float, default=0.0
-        See `proportional_weights`.
-    n_folds : int, default=3
-        See `single_kernel_accuracies`.
 
     Examples
     --------
@@ -211,13 +198,12 @@ class ProportionalWeights:
     """
 
     name: ClassVar[str] = "proportional-weights"
-    threshold: float = 0.0
-    n_folds: int = 3
-
-    def validate(self) -> None:
-        """Raise ValueError unless the threshold is in [0, 1] and there are at least 2 folds."""
-        _check_threshold(self.threshold)
-        check_whole("n_folds", self.n_folds, low=2)
+    threshold: float = parameter(
+        "In [0, 1]; at 1 the worst kernel gets no weight.", default=0.0, rule=SHARE
+    )
+    n_folds: int = parameter(
+        "At least 2; the members of a class take turns in the folds.", default=3, rule=FOLDS
+    )
 
     def weights(
         self,

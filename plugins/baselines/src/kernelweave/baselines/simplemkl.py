@@ -7,12 +7,12 @@ Grandvalet, "SimpleMKL", JMLR 2008, problem (10). The authors descend along a re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.parameters import Value
 from kernelweave.qp_smo.saddle import GramStack, NoPenalty, SaddleOracle, SaddleSearch
 
 FloatArray = npt.NDArray[np.float64]
@@ -21,8 +21,7 @@ _TIGHTEST = 1e-9
 _IDLE = 5
 
 
-@dataclass(frozen=True)
-class Simplex:
+class Simplex(Value):
     """{β ≥ 0, Σβ = 1}.
 
     Examples
@@ -33,9 +32,6 @@ class Simplex:
     """
 
     name: ClassVar[str] = "simplex"
-
-    def validate(self) -> None:
-        """Do nothing: there is nothing to choose."""
 
     def start(self, n_kernels: int) -> FloatArray:
         """Return equal weights.

@@ -75,7 +75,7 @@ class WeightLearner(DictionaryMachine):
         return FittedFamily(fitted, int(self.degree))
 
     def _store(self: Any, problem: Problem, result: Result, samples: Samples) -> None:
-        super()._store(problem, result, samples)  # type: ignore[misc]
+        super()._store(problem, result, samples)
         if result.status is Status.STATIONARY or problem.family.degree > 1:
             old = self.certificate_
             self.certificate_ = Certificate(

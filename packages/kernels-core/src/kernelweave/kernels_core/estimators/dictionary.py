@@ -10,9 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import Rule
 from ..kernels import FittedDictionary, KernelDictionary, as_grams, default_kernels
 from ..kernels.psd import refuse_indefinite
+from ..parameters import fitted, parameter
 from ..problem import Problem
+from .machine import KernelMachine
 from .samples import Samples
 
 FloatArray = npt.NDArray[np.float64]
@@ -120,14 +123,38 @@ class PrecomputedStack:
         return PrecomputedKernel(np.asarray(weights, dtype=np.float64))
 
 
-class DictionaryMachine:
+_KERNELS = Rule(
+    "None, a KernelDictionary, a list of kernels or 'precomputed'",
+    lambda value: not isinstance(value, str) or value == "precomputed",
+)
+
+
+class DictionaryMachine(KernelMachine):
     """Mixed in before `KernelMachineClassifier` or `KernelMachineRegressor`.
 
-    It reads the parameters ``kernels`` (None, a `KernelDictionary`, a list of kernels, or
-    ``"precomputed"``) and ``normalize``, and stores ``weights_`` (a weight per kernel, 0 for those
-    that were left out) and ``kernel_names_``. A subclass says which learner and which set of
-    weights it means, and may put another family around the fitted dictionary.
+    A subclass says which learner and which set of weights it means, and may put another family
+    around the fitted dictionary.
     """
+
+    kernels: Any = parameter(
+        "The kernels; by default the ten of the sparse multiple kernel learning paper without the "
+        'two sigmoids. With ``"precomputed"`` X holds Gram matrices, (n_kernels, n, n_train).',
+        kind='None, KernelDictionary, list of Kernel or "precomputed"',
+        default=None,
+        rule=_KERNELS,
+        kw_only=False,
+    )
+    normalize: Any = parameter(
+        "`KernelDictionary.normalize` where ``kernels`` is None or a list; a dictionary has its "
+        "own.",
+        kind="None or str",
+        default="trace",
+    )
+
+    weights_: FloatArray = fitted(
+        "ndarray of shape (n_kernels,)", "β; 0 for kernels that the dictionary left out."
+    )
+    kernel_names_: tuple[str, ...] = fitted("tuple of str", "Names of the kernels used.")
 
     @abstractmethod
     def _learner(self) -> Any:
@@ -137,38 +164,31 @@ class DictionaryMachine:
     def _constraint(self) -> Any:
         """Return the set of weights of the problem."""
 
-    def _family(self, fitted: FittedDictionary | PrecomputedStack) -> Any:
+    def _family(self, stored: FittedDictionary | PrecomputedStack) -> Any:
         """Return the family of the problem."""
-        return fitted.as_family()
+        return stored.as_family()
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.three_d_array = self._is_precomputed
         return tags
 
     @property
-    def _is_precomputed(self: Any) -> bool:
+    def _is_precomputed(self) -> bool:
         return isinstance(self.kernels, str) and self.kernels == "precomputed"
 
-    def _check_parameters(self: Any) -> None:
-        if isinstance(self.kernels, str) and not self._is_precomputed:
-            raise ValueError(
-                f"kernels must be None, a KernelDictionary, a list of kernels or 'precomputed', "
-                f"got {self.kernels!r}"
-            )
-
-    def _dictionary(self: Any) -> KernelDictionary:
+    def _dictionary(self) -> KernelDictionary:
         if isinstance(self.kernels, KernelDictionary):
             return self.kernels
         kernels = default_kernels() if self.kernels is None else self.kernels
         return KernelDictionary(kernels, normalize=self.normalize)
 
-    def _fitted(self: Any, samples: Samples) -> FittedDictionary | PrecomputedStack:
+    def _fitted(self, samples: Samples) -> FittedDictionary | PrecomputedStack:
         """Return the Gram matrices of the canonical samples."""
         if not self._is_precomputed:
-            fitted: FittedDictionary = self._dictionary().fit_grams(samples.X)
-            return fitted
+            stored: FittedDictionary = self._dictionary().fit_grams(samples.X)
+            return stored
         rows = samples.X[:, 0].astype(np.intp)
         grams = self._stack
         if len(rows) < grams.shape[1]:
@@ -179,12 +199,12 @@ class DictionaryMachine:
         """Raise where a precomputed matrix is indefinite."""
         refuse_indefinite(stack, "X")
 
-    def _make_problem(self: Any, samples: Samples) -> Problem:
-        fitted = self._fitted(samples)
-        self.kernel_names_ = fitted.names
-        self._places = len(fitted) + len(fitted.dropped), fitted.kept
+    def _make_problem(self, samples: Samples) -> Problem:
+        stored = self._fitted(samples)
+        self.kernel_names_ = stored.names
+        self._places = len(stored) + len(stored.dropped), stored.kept
         return Problem(
-            self._family(fitted),
+            self._family(stored),
             self._learner(),
             self._constraint(),
             samples.X,
@@ -192,13 +212,13 @@ class DictionaryMachine:
             samples.weight,
         )
 
-    def _make_kernel(self: Any, problem: Problem, parameters: FloatArray) -> Any:
+    def _make_kernel(self, problem: Problem, parameters: FloatArray) -> Any:
         size, kept = self._places
         self.weights_ = np.zeros(size)
         self.weights_[kept] = parameters
         return problem.family.kernel(parameters)
 
-    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the kernel weights and the predictor.
 
         Parameters
@@ -222,20 +242,20 @@ class DictionaryMachine:
             If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
         """
         if not self._is_precomputed:
-            return super().fit(X, y, sample_weight)  # type: ignore[misc]
+            return super().fit(X, y, sample_weight)
         stack = as_grams(X, "X", square=True)
         self._check_definite(stack)
         self._stack, n = stack, stack.shape[1]
         try:
-            super().fit(np.arange(n, dtype=np.float64)[:, None], y, sample_weight)  # type: ignore[misc]
+            super().fit(np.arange(n, dtype=np.float64)[:, None], y, sample_weight)
         finally:
             del self._stack
         self.n_features_in_ = n
         return self
 
-    def _decision(self: Any, X: Any) -> FloatArray:
+    def _decision(self, X: Any) -> FloatArray:
         if not self._is_precomputed:
-            return np.asarray(super()._decision(X))  # type: ignore[misc]
+            return np.asarray(super()._decision(X))
         check_is_fitted(self, "kernel_")
         stack = as_grams(X, "X")
         if stack.shape[0] != len(self.weights_) or stack.shape[2] != self.n_features_in_:

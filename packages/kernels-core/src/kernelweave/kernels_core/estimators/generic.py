@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import inspect
-import numbers
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
-
+from ..checks import NONNEGATIVE, POSITIVE
+from ..parameters import parameter
 from ..problem import Problem
 from ..registry import AlgorithmSpec, get_algorithm, get_component
+from .base import Estimator
 from .machine import KernelMachineClassifier, KernelMachineRegressor
 from .samples import Samples
 
 
-class _ByName:
+class _ByName(Estimator):
     """Builds the problem that an algorithm accepts, from defaults or the parts given."""
 
-    task: str
+    algorithm: str = parameter(
+        "A name from ``kernelweave.kernels_core.algorithms()``.",
+        default="tkl-low-rank",
+        kw_only=False,
+    )
+    C: float = parameter(
+        "Penalty of the loss, for the default learner.", default=1.0, rule=POSITIVE
+    )
+    family: Any = parameter(
+        "Of the `Problem`; what the algorithm accepts first, by default.",
+        kind="object",
+        default=None,
+    )
+    learner: Any = parameter("Likewise.", kind="object", default=None)
+    constraint: Any = parameter("Likewise.", kind="object", default=None)
+    algorithm_params: dict[str, Any] | None = parameter(
+        "Passed to the algorithm.", kind="dict", default=None
+    )
+
+    task: ClassVar[str]
 
     def _spec(self) -> AlgorithmSpec:
-        spec = get_algorithm(self.algorithm)  # type: ignore[attr-defined]
+        spec = get_algorithm(self.algorithm)
         if self.task not in spec.tasks:
             raise ValueError(
                 f"algorithm={spec.name!r} serves {', '.join(spec.tasks)}, not {self.task}"
@@ -28,30 +47,26 @@ class _ByName:
         return spec
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         self._spec()
-        for name, value in self._learner_params().items():
-            number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-            least = "> 0" if name == "C" else ">= 0"
-            if not number or not np.isfinite(value) or value < 0 or (name == "C" and value == 0):
-                raise ValueError(f"{name} must be a finite number {least}, got {value!r}")
 
     def _algorithm(self) -> tuple[str, dict[str, Any]]:
-        return self.algorithm, dict(self.algorithm_params or {})  # type: ignore[attr-defined]
+        return self.algorithm, dict(self.algorithm_params or {})
 
     def _learner_params(self) -> dict[str, Any]:
-        return {"C": self.C}  # type: ignore[attr-defined]
+        return {"C": self.C}
 
     def _make_problem(self, samples: Samples) -> Problem:
         family_name, learner_name, constraint_name = self._triple()
-        family = self.family  # type: ignore[attr-defined]
+        family = self.family
         if family is None:
             family = get_component("families", family_name).load().from_data(samples.X)
-        learner = self.learner  # type: ignore[attr-defined]
+        learner = self.learner
         if learner is None:
             kind = get_component("learners", learner_name).load()
             known = inspect.signature(kind).parameters
             learner = kind(**{k: v for k, v in self._learner_params().items() if k in known})
-        constraint = self.constraint  # type: ignore[attr-defined]
+        constraint = self.constraint
         if constraint is None:
             constraint = get_component("constraints", constraint_name).load()()
         return Problem(family, learner, constraint, samples.X, samples.targets, samples.weight)
@@ -91,50 +106,6 @@ class KernelLearningClassifier(_ByName, KernelMachineClassifier):
     It takes the features as they are: scale them first, or use the estimators of the packages,
     which do.
 
-    Parameters
-    ----------
-    algorithm : str, default="tkl-low-rank"
-        A name from ``kernelweave.kernels_core.algorithms()``.
-    C : float, default=1.0
-        Penalty of the loss, for the default learner.
-    family, learner, constraint : object, optional
-        Parts of the `Problem`; what the algorithm accepts first, by default.
-    algorithm_params : dict, optional
-        Passed to the algorithm.
-    class_weight : dict or "balanced", optional
-        Multiplies C per class.
-    tol : float, default=1e-3
-        Relative certified gap to reach.
-    max_iter : int, default=1000
-        Outer iterations at most.
-    max_time : float, optional
-        Seconds at most.
-    on_interrupt : {"raise", "return"}, default="raise"
-        What Ctrl-C does after the best iterate is stored.
-    random_state : int or RandomState, optional
-        The only source of randomness.
-    verbose : int, default=0
-        Positive: a line per iteration.
-
-    Attributes
-    ----------
-    kernel_ : callable
-        The learned kernel, usable as ``SVC(kernel=...)``.
-    result_ : Result
-        Bounds, gap, status, history.
-    certificate_ : Certificate
-        Both bounds and where they come from.
-    dual_gap_ : float
-        Upper minus lower bound.
-    n_iter_ : int
-        Outer iterations.
-    classes_ : ndarray
-        Labels.
-    dual_coef_ : ndarray of shape (n_samples,) or (n_classes, n_samples)
-        Signed dual coefficients.
-    intercept_ : float or ndarray of shape (n_classes,)
-        Offsets.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -145,7 +116,7 @@ class KernelLearningClassifier(_ByName, KernelMachineClassifier):
     (True, True)
     """
 
-    task = "classification"
+    task: ClassVar[str] = "classification"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -153,85 +124,12 @@ class KernelLearningClassifier(_ByName, KernelMachineClassifier):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def __init__(
-        self,
-        algorithm: str = "tkl-low-rank",
-        *,
-        C: float = 1.0,
-        family: Any = None,
-        learner: Any = None,
-        constraint: Any = None,
-        algorithm_params: dict[str, Any] | None = None,
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        on_interrupt: str = "raise",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.algorithm = algorithm
-        self.C = C
-        self.family = family
-        self.learner = learner
-        self.constraint = constraint
-        self.algorithm_params = algorithm_params
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.on_interrupt = on_interrupt
-        self.random_state = random_state
-        self.verbose = verbose
-
 
 class KernelLearningRegressor(_ByName, KernelMachineRegressor):
     """Regressor that learns its kernel with any registered algorithm.
 
     It takes the features as they are: scale them first, or use the estimators of the packages,
     which do.
-
-    Parameters
-    ----------
-    algorithm : str, default="tkl-low-rank"
-        A name from ``kernelweave.kernels_core.algorithms()``.
-    C : float, default=1.0
-        Penalty of the loss, for the default learner.
-    epsilon : float, default=0.1
-        Half-width of the tube without loss, for the default learner.
-    family, learner, constraint : object, optional
-        Parts of the `Problem`; what the algorithm accepts first, by default.
-    algorithm_params : dict, optional
-        Passed to the algorithm.
-    tol : float, default=1e-3
-        Relative certified gap to reach.
-    max_iter : int, default=1000
-        Outer iterations at most.
-    max_time : float, optional
-        Seconds at most.
-    on_interrupt : {"raise", "return"}, default="raise"
-        What Ctrl-C does after the best iterate is stored.
-    random_state : int or RandomState, optional
-        The only source of randomness.
-    verbose : int, default=0
-        Positive: a line per iteration.
-
-    Attributes
-    ----------
-    kernel_ : callable
-        The learned kernel, usable as ``SVR(kernel=...)``.
-    result_ : Result
-        Bounds, gap, status, history.
-    certificate_ : Certificate
-        Both bounds and where they come from.
-    dual_gap_ : float
-        Upper minus lower bound.
-    n_iter_ : int
-        Outer iterations.
-    dual_coef_ : ndarray of shape (n_samples,)
-        Signed dual coefficients.
-    intercept_ : float
-        Offset.
 
     Examples
     --------
@@ -243,38 +141,12 @@ class KernelLearningRegressor(_ByName, KernelMachineRegressor):
     True
     """
 
-    task = "regression"
-
-    def __init__(
-        self,
-        algorithm: str = "tkl-low-rank",
-        *,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        family: Any = None,
-        learner: Any = None,
-        constraint: Any = None,
-        algorithm_params: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        on_interrupt: str = "raise",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.algorithm = algorithm
-        self.C = C
-        self.epsilon = epsilon
-        self.family = family
-        self.learner = learner
-        self.constraint = constraint
-        self.algorithm_params = algorithm_params
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.on_interrupt = on_interrupt
-        self.random_state = random_state
-        self.verbose = verbose
+    epsilon: float = parameter(
+        "Half-width of the tube without loss, for the default learner.",
+        default=0.1,
+        rule=NONNEGATIVE,
+    )
+    task: ClassVar[str] = "regression"
 
     def _learner_params(self) -> dict[str, Any]:
         return {"C": self.C, "epsilon": self.epsilon}

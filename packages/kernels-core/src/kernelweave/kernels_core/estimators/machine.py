@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -18,13 +18,16 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ..checks import ITERATIONS, NONNEGATIVE, SECONDS, one_of
 from ..clock import time_limit
 from ..config import config_context
 from ..driver import solve
 from ..magnitude import check_decision
 from ..memory import limit_bytes
+from ..parameters import fitted, parameter
 from ..problem import Problem
 from ..result import Certificate, Result, SolveInterrupted, Status
+from .base import Estimator
 from .samples import Samples, merge_samples
 
 FloatArray = npt.NDArray[np.float64]
@@ -34,8 +37,35 @@ _UPPER_PROOF = "the primal value of the learner at the learned kernel"
 _LATE_SECONDS = 1.0
 
 
-class KernelMachine(BaseEstimator):  # type: ignore[misc]
+class KernelMachine(Estimator):
     """Shared by classifiers and regressors: from canonical samples to a fitted predictor."""
+
+    tol: float = parameter("Relative certified gap to reach.", default=1e-3, rule=NONNEGATIVE)
+    max_iter: int = parameter("Outer iterations at most.", default=1000, rule=ITERATIONS)
+    max_time: float | None = parameter("Seconds at most.", default=None, rule=SECONDS)
+    memory_limit: int | None = parameter("Bytes that the fit may allocate.", default=None)
+    on_interrupt: str = parameter(
+        "What Ctrl-C does after the best iterate is stored.",
+        default="raise",
+        rule=one_of("raise", "return"),
+    )
+    random_state: int | np.random.RandomState | None = parameter(
+        "The only source of randomness.", kind="int or RandomState", default=None
+    )
+    verbose: int = parameter("Positive: a line per iteration.", default=0)
+
+    kernel_: Any = fitted("Kernel", "The learned kernel, on features as given.")
+    dual_coef_: FloatArray = fitted(
+        "ndarray of shape (n_samples,) or (n_tasks, n_samples)", "Signed dual coefficients."
+    )
+    intercept_: Any = fitted("float or ndarray of shape (n_tasks,)", "Offsets.")
+    support_: npt.NDArray[np.intp] = fitted(
+        "ndarray of int", "Samples with a coefficient that is not 0: the support vectors."
+    )
+    result_: Result = fitted("Result", "Bounds, gap, status and history.")
+    certificate_: Certificate = fitted("Certificate", "Both bounds and where they come from.")
+    dual_gap_: float = fitted("float", "Upper minus lower bound.")
+    n_iter_: int = fitted("int", "Outer iterations.")
 
     @abstractmethod
     def _make_problem(self, samples: Samples) -> Problem:
@@ -48,9 +78,6 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _make_kernel(self, problem: Problem, parameters: Any) -> Any:
         """Return the learned kernel, a callable on rows of X as the user gives them."""
-
-    def _check_parameters(self) -> None:
-        """Raise on a parameter that makes no sense, before any work."""
 
     def _learn(self, samples: Samples) -> None:
         problem = self._make_problem(samples)
@@ -129,7 +156,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
 
     def _run(self, X: FloatArray, targets: FloatArray, weight: FloatArray) -> None:
         samples = merge_samples(X, targets, weight)
-        with config_context(memory_limit=getattr(self, "memory_limit", None)):
+        with config_context(memory_limit=self.memory_limit):
             self._learn(samples)
 
 
@@ -177,6 +204,11 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
 
 class KernelMachineClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     """Base of the classifiers; several classes share one kernel, one task per class."""
+
+    class_weight: Any = parameter(
+        "Multiplies C per class.", kind='dict or "balanced"', default=None
+    )
+    classes_: npt.NDArray[Any] = fitted("ndarray of shape (n_classes,)", "Labels.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMachineClassifier:
         """Learn the kernel and the decision functions.

@@ -40,13 +40,14 @@ _OWN = {
     "kernelweave.vv_rkhs.classifier": ("MatrixValuedKernelClassifier",),
     "kernelweave.vv_rkhs.regressor": ("MatrixValuedKernelRegressor",),
     "kernelweave.vv_rkhs.parameters": ("SeparableKernel", "VectorSolution"),
-    "kernelweave.baselines.rule_estimators": (
+    "kernelweave.baselines.estimators": (
         "AverageMKLClassifier",
         "CKAClassifier",
         "EasyMKLClassifier",
         "PWMKClassifier",
+        "SimpleMKLClassifier",
+        "SimpleMKLRegressor",
     ),
-    "kernelweave.baselines.simple_estimators": ("SimpleMKLClassifier", "SimpleMKLRegressor"),
     "kernelweave.ridge_mkl.estimators": (
         "GeneralizedMKLClassifier",
         "RidgeMKLClassifier",

@@ -1,0 +1,249 @@
+"""Parameters as data: each is declared once, with its default, its meaning and what it must be.
+
+From the declarations come the constructor, the checks before any work, and the sections
+"Parameters" and "Attributes" of the docstring.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterator
+from textwrap import fill, indent
+from typing import Any, Literal, dataclass_transform
+
+from .checks import Rule
+
+_SECTION = re.compile(r"^ *[A-Z][A-Za-z ]+\n *-{3,} *$", re.MULTILINE)
+_WIDTH = 96
+
+
+@dataclasses.dataclass(frozen=True)
+class _Said:
+    """What the declaration of a field says beyond its default."""
+
+    text: str
+    kind: str | None
+    rule: Rule | None = None
+
+
+def parameter(
+    text: str,
+    *,
+    default: Any,
+    kind: str | None = None,
+    rule: Rule | None = None,
+    kw_only: Any = dataclasses.MISSING,
+) -> Any:
+    """Declare a parameter of a dataclass.
+
+    Parameters
+    ----------
+    text : str
+        What it means, in one sentence or a few.
+    default : object
+        Its default.
+    kind : str, optional
+        Its type as documentation says it; by default the choices of the rule, or the annotation.
+    rule : Rule, optional
+        What it must be; where the default is ``None``, so may be the value.
+    kw_only : bool, optional
+        Whether it is given by name only; as the class says by default.
+
+    Returns
+    -------
+    dataclasses.Field
+        What the class body stores.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from kernelweave.kernels_core.checks import POSITIVE
+    >>> from kernelweave.kernels_core.parameters import check_parameters, parameter
+    >>> @dataclass
+    ... class Loss:
+    ...     C: float = parameter("Penalty.", default=1.0, rule=POSITIVE)
+    >>> check_parameters(Loss(C=-1))
+    Traceback (most recent call last):
+    ValueError: C must be a finite number > 0, got -1
+    """
+    metadata = {"said": _Said(text, kind, rule)}
+    return dataclasses.field(default=default, metadata=metadata, kw_only=kw_only)
+
+
+def parameter_of(owner: type, name: str) -> Any:
+    """Declare a parameter that a part of the problem declares too, with its words and default.
+
+    Parameters
+    ----------
+    owner : type
+        A dataclass.
+    name : str
+        Its parameter.
+
+    Returns
+    -------
+    dataclasses.Field
+        What the class body stores.
+    """
+    old = owner.__dataclass_fields__[name]  # type: ignore[attr-defined]
+    return dataclasses.field(default=old.default, metadata=old.metadata)
+
+
+def fitted(kind: str, text: str, *, init: Literal[False] = False) -> Any:
+    """Declare an attribute that only a fitted estimator has.
+
+    Parameters
+    ----------
+    kind : str
+        Its type as documentation says it.
+    text : str
+        What it means.
+    init : False
+        It is no parameter.
+
+    Returns
+    -------
+    dataclasses.Field
+        What the class body stores.
+    """
+    return dataclasses.field(init=init, metadata={"said": _Said(text, kind)})
+
+
+def inherit_meaning(cls: type) -> None:
+    """Let a new default, ``tol: float = 1e-6``, keep what a base says of the parameter.
+
+    Parameters
+    ----------
+    cls : type
+        Not a dataclass yet; its bases are.
+    """
+    known = {field.name: field for field in _fields_of_bases(cls)}
+    for name, annotation in inspect.get_annotations(cls).items():
+        value = cls.__dict__.get(name, dataclasses.MISSING)
+        old = known.get(name)
+        if old is None or value is dataclasses.MISSING or "ClassVar" in str(annotation):
+            continue
+        if not isinstance(value, dataclasses.Field):
+            new = dataclasses.field(default=value, metadata=old.metadata, kw_only=bool(old.kw_only))
+            setattr(cls, name, new)
+
+
+def check_parameters(values: Any) -> None:
+    """Raise on the first parameter that breaks its rule.
+
+    Parameters
+    ----------
+    values : dataclass instance
+        Whose fields were declared by `parameter`.
+
+    Raises
+    ------
+    ValueError
+        With the parameter, what is right, and the value seen.
+    """
+    for field in dataclasses.fields(values):
+        said = field.metadata.get("said")
+        if said is None or said.rule is None:
+            continue
+        rule = said.rule.or_none() if field.default is None else said.rule
+        rule.check(field.name, getattr(values, field.name))
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(parameter,))
+class Value:
+    """Base of frozen dataclasses that declare their parameters: sets, learners, settings.
+
+    A subclass is a dataclass without a decorator: fields declared by `parameter` are checked by
+    `validate` and documented from their declaration.
+    """
+
+    def __init_subclass__(cls, *, eq: bool = True, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        inherit_meaning(cls)
+        dataclasses.dataclass(frozen=True, eq=eq)(cls)
+        document(cls)
+
+    def validate(self) -> None:
+        """Raise ValueError on a parameter that makes no sense, saying what would."""
+        check_parameters(self)
+
+
+def ordered_signature(cls: type) -> inspect.Signature:
+    """Return the constructor's signature with a class's own parameters before those of its bases.
+
+    Parameters
+    ----------
+    cls : type
+        A dataclass.
+
+    Returns
+    -------
+    inspect.Signature
+        The same parameters as the constructor's, ``self`` among them, without annotations.
+    """
+    given = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    order = ["self", *(field.name for field in _ordered(cls) if field.init)]
+    places = sorted(given.values(), key=lambda each: (each.kind, order.index(each.name)))
+    return inspect.Signature([each.replace(annotation=each.empty) for each in places])
+
+
+def document(cls: type) -> None:
+    """Write the sections "Parameters" and "Attributes" into a dataclass's docstring.
+
+    Parameters
+    ----------
+    cls : type
+        A dataclass with a docstring of its own; a class without one is left alone.
+    """
+    own = cls.__dict__.get("__doc__")
+    if own is None or own.startswith(f"{cls.__name__}("):
+        return
+    text = inspect.cleandoc(own)
+    fields = list(_ordered(cls))
+    parts = {
+        "Parameters": [_entry(field) for field in fields if field.init],
+        "Attributes": [_entry(field) for field in fields if not field.init],
+    }
+    made = [
+        f"{title}\n{'-' * len(title)}\n" + "\n".join(entries)
+        for title, entries in parts.items()
+        if entries and f"\n{title}\n---" not in text
+    ]
+    first = _SECTION.search(text)
+    head, tail = (text, "") if first is None else (text[: first.start()], text[first.start() :])
+    cls.__doc__ = "\n\n".join(part for part in (head.rstrip(), *made, tail) if part) + "\n"
+
+
+def _entry(field: dataclasses.Field[Any]) -> str:
+    """Return the lines of numpydoc for one field; one without words has its type only."""
+    said: _Said = field.metadata.get("said", _Said("", None))
+    kind = said.kind
+    if kind is None and said.rule is not None and said.rule.choices:
+        kind = "{" + ", ".join(f'"{each}"' for each in said.rule.choices) + "}"
+    if kind is None:
+        kind = str(field.type).removesuffix(" | None")
+    if field.init and field.default is None and not kind.startswith("None"):
+        kind += ", optional"
+    elif field.init and field.default is not None:
+        default = field.default
+        kind += f', default="{default}"' if isinstance(default, str) else f", default={default!r}"
+    return f"{field.name} : {kind}\n" + indent(fill(said.text, _WIDTH - 4), "    ")
+
+
+def _fields_of_bases(cls: type) -> Iterator[dataclasses.Field[Any]]:
+    for base in reversed(cls.__mro__[1:]):
+        yield from getattr(base, "__dataclass_fields__", {}).values()
+
+
+def _ordered(cls: type) -> Iterator[dataclasses.Field[Any]]:
+    """Yield the fields: those by position first, then the class's own, then those of its bases."""
+    owner: dict[str, int] = {}
+    for place, base in enumerate(cls.__mro__):
+        owner.update(dict.fromkeys(inspect.get_annotations(base), place))
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    yield from (fields.pop(name) for name in list(fields) if not fields[name].kw_only)
+    # a base that only changes a default leaves the parameter where it was declared first
+    for place in range(len(cls.__mro__)):
+        yield from (field for name, field in fields.items() if owner[name] == place)

@@ -1,0 +1,164 @@
+"""Estimators whose kernel weights follow a rule, and SimpleMKL."""
+
+from __future__ import annotations
+
+from kernelweave.kernels_core.checks import NONNEGATIVE
+from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
+from kernelweave.kernels_core.parameters import parameter, parameter_of
+from kernelweave.qp_smo import SVC, SVR
+
+from .alignment import AlignmentWeights
+from .average import AverageWeights
+from .easymkl import EasyMKLWeights
+from .machine import RuleMachine, SimplexMachine
+from .proportional import ProportionalWeights
+
+
+class AverageMKLClassifier(RuleMachine):
+    """Support vector classifier on the mean of the kernels, βⱼ = 1/q.
+
+    The optimum that ``certificate_`` bounds is that of the support vector machine at these
+    weights. Several classes share the weights, one task per class.
+
+    References
+    ----------
+    Lewis, Jebara and Noble, "Support vector machine learning from heterogeneous data: an empirical
+    analysis using protein sequence and structure", Bioinformatics 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.baselines import AverageMKLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(AverageMKLClassifier().fit(X, y).score(X, y) > 0.9)
+    True
+    """
+
+    _name, _rule = "mkl-average", AverageWeights
+
+
+class EasyMKLClassifier(RuleMachine):
+    """Support vector classifier on kernels weighted by the margin of their sum.
+
+    ``βⱼ ∝ γᵀYKⱼYγ`` with γ the minimiser of ``(1 − λ)γᵀY(ΣKⱼ)Yγ + λ‖γ‖²`` over pairs of
+    distributions, one on each class.
+    The optimum that ``certificate_`` bounds is that of the support vector machine at these
+    weights. Several classes share the weights, one task per class.
+
+    References
+    ----------
+    Aiolli and Donini, "EasyMKL: a scalable multiple kernel learning algorithm", Neurocomputing
+    2015. There a classifier of the same margin distribution follows; here a support vector machine.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.baselines import EasyMKLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(EasyMKLClassifier().fit(X, y).score(X, y) > 0.9)
+    True
+    """
+
+    lam: float = parameter_of(EasyMKLWeights, "lam")
+    _name, _rule = "mkl-easy", EasyMKLWeights
+
+
+class CKAClassifier(RuleMachine):
+    """Support vector classifier on kernels weighted by centred alignment with the labels.
+
+    β maximises ``(βᵀa)²/βᵀMβ``, ``aⱼ = yᵀKⱼᶜy``, ``Mᵢⱼ = ⟨Kᵢᶜ, Kⱼᶜ⟩``, ``‖β‖₂ = 1``.
+    The optimum that ``certificate_`` bounds is that of the support vector machine at these
+    weights. Several classes share the weights, one task per class.
+
+    References
+    ----------
+    Cortes, Mohri and Rostamizadeh, "Algorithms for learning kernels based on centered alignment",
+    JMLR 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.baselines import CKAClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(CKAClassifier().fit(X, y).score(X, y) > 0.9)
+    True
+    """
+
+    method: str = parameter_of(AlignmentWeights, "method")
+    _name, _rule = "mkl-cka", AlignmentWeights
+
+
+class PWMKClassifier(RuleMachine):
+    """Support vector classifier on kernels weighted by the accuracy of each alone.
+
+    ``βⱼ ∝ πⱼ − threshold · min π`` with π the cross-validated accuracies.
+    The optimum that ``certificate_`` bounds is that of the support vector machine at these
+    weights. Several classes share the weights, one task per class.
+
+    References
+    ----------
+    Tanabe, Ho, Nguyen and Kawasaki, "Simple but effective methods for combining kernels in
+    computational biology", RIVF 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.baselines import PWMKClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(PWMKClassifier().fit(X, y).score(X, y) > 0.9)
+    True
+    """
+
+    threshold: float = parameter_of(ProportionalWeights, "threshold")
+    n_folds: int = parameter_of(ProportionalWeights, "n_folds")
+    _name, _rule = "mkl-pwmk", ProportionalWeights
+
+
+class SimpleMKLClassifier(SimplexMachine, KernelMachineClassifier):
+    """Support vector classifier on the kernel weights that are best for it.
+
+    ``min over β ≥ 0, Σβ = 1 of Σₜ max over α of 1ᵀα − ½(y∘α)ᵀK(β)(y∘α)``, to a certified gap.
+    Several classes share the weights, one task per class.
+
+    References
+    ----------
+    Rakotomamonjy, Bach, Canu and Grandvalet, "SimpleMKL", JMLR 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.baselines import SimpleMKLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(SimpleMKLClassifier(tol=1e-2).fit(X, y).score(X, y) > 0.9)
+    True
+    """
+
+    def _learner(self) -> SVC:
+        return SVC(C=self.C)
+
+
+class SimpleMKLRegressor(SimplexMachine, KernelMachineRegressor):
+    """Support vector regressor on the kernel weights that are best for it.
+
+    ``min over β ≥ 0, Σβ = 1 of max over α of yᵀα − ε‖α‖₁ − ½αᵀK(β)α``, to a certified gap.
+
+    References
+    ----------
+    Rakotomamonjy, Bach, Canu and Grandvalet, "SimpleMKL", JMLR 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from kernelweave.baselines import SimpleMKLRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = SimpleMKLRegressor(C=100.0, epsilon=10.0, tol=1e-2).fit(X[:150], y[:150])
+    >>> bool(model.certificate_.gap <= 1e-2)
+    True
+    """
+
+    epsilon: float = parameter(
+        "Half-width of the tube without loss.", default=0.1, rule=NONNEGATIVE
+    )
+
+    def _learner(self) -> SVR:
+        return SVR(C=self.C, epsilon=self.epsilon)
