@@ -1,0 +1,62 @@
+"""From decision values to probabilities, by one or two numbers learned on held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+from .rows import FloatArray
+
+_SLOPES = (1e-2, 1e2)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Class k gets the logit slope · f_k + offset_k.
+
+    Attributes
+    ----------
+    slope : float
+    offset : ndarray of shape (n_classes,)
+    """
+
+    slope: float
+    offset: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray, codes: FloatArray, weight: FloatArray) -> Calibration:
+        """Minimise the log loss of held-out decision values.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, n_classes)
+        codes : ndarray of int, shape (n,)
+        weight : ndarray of shape (n,)
+        """
+        share = weight / weight.sum()
+        rows = np.arange(len(values))
+        n_classes = values.shape[1]
+        hit = np.zeros_like(values)
+        hit[rows, codes] = 1.0
+
+        def loss(theta: FloatArray) -> tuple[float, FloatArray]:
+            slope, offset = np.exp(theta[0]), theta[1:]
+            logits = slope * values + offset
+            excess = share[:, None] * (softmax(logits, axis=1) - hit)
+            value = -share @ log_softmax(logits, axis=1)[rows, codes]
+            # a quadratic prior keeps offsets of rare classes finite
+            value += 0.5 * offset @ offset / len(rows)
+            slopes = np.append(slope * np.sum(excess * values), excess.sum(0) + offset / len(rows))
+            return float(value), slopes
+
+        box = [tuple(np.log(_SLOPES)), *[(-5.0, 5.0)] * n_classes]
+        first = np.append(np.log(2.0), np.zeros(n_classes))
+        done = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=box)
+        return cls(float(np.exp(done.x[0])), np.asarray(done.x[1:]))
+
+    def logits(self, values: FloatArray) -> FloatArray:
+        """Return the logits, shape (n, n_classes)."""
+        return self.slope * values + self.offset

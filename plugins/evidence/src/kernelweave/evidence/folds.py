@@ -1,0 +1,56 @@
+"""Fits of the path on parts of the rows, judged on the rows left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .mixture import Mixture, fit_mixture, weighted
+from .path import Fit, Plan, coarse_starts, fit_path
+from .rows import FloatArray, Rows
+from .views import Views
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A fit of the path on some rows, and its predictions of the others.
+
+    Attributes
+    ----------
+    held_out : ndarray of int
+    training : Rows
+    views : Views
+        Of the training rows.
+    fits : list of Fit
+    predictions : ndarray of shape (n_fits, n_held_out, n_outputs)
+        One per λ, in the units of the targets.
+    """
+
+    held_out: NDArray[np.intp]
+    training: Rows
+    views: Views
+    fits: list[Fit]
+    predictions: FloatArray
+
+    def mixture(self, weights: FloatArray) -> Mixture:
+        """Return this fold's predictor, the path combined."""
+        scales = weighted([fit.scales for fit in self.fits[: len(weights)]], weights)
+        return fit_mixture(self.views, self.training, scales)
+
+
+def fit_fold(
+    rows: Rows,
+    training: NDArray[np.intp],
+    held_out: NDArray[np.intp],
+    plan: Plan,
+    random_state: np.random.RandomState,
+) -> Fold:
+    """Fit the path on the training rows alone and predict the rows held out."""
+    own, other = rows.take(training), rows.take(held_out)
+    views = Views.of(own.numeric, own.codes, own.weight)
+    fits = fit_path(views, own, plan, coarse_starts(own, plan, random_state))
+    points = views.points(other.numeric, other.codes)
+    predictions = [fit_mixture(views, own, (fit.scales,)).predict(points) for fit in fits]
+    return Fold(held_out, own, views, fits, np.array(predictions))

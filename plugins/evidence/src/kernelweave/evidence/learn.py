@@ -1,0 +1,183 @@
+"""From rows to a predictor: folds, path, weights, one factorisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+from kernelweave.kernels_core import clock
+from numpy.typing import NDArray
+
+from .folds import Fold, fit_fold
+from .mixture import Mixture, fit_mixture, path_weights, weighted
+from .objective import start
+from .path import Fit, Plan, Stopped, coarse_starts, fit_path
+from .rows import FloatArray, Rows
+from .views import Views
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Tell = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a fit leaves.
+
+    Attributes
+    ----------
+    mixture : Mixture
+        The predictor from all rows.
+    fits : list of Fit
+        The path on all rows.
+    weights : ndarray of shape (n_fits,)
+        How the path is combined.
+    errors : ndarray of shape (n_fits,)
+        Held-out mean squared error of each λ, in units of the targets' variance; NaN where no
+        fold was finished.
+    folds : list of Fold
+        Those that were finished.
+    held_out : ndarray of shape (n_rows, n_outputs)
+        Predictions of rows by the fold that did not see them; NaN where it was not finished.
+    missing : str
+        What the time limit or a Ctrl-C left undone, empty if nothing.
+    """
+
+    mixture: Mixture
+    fits: list[Fit]
+    weights: FloatArray
+    errors: FloatArray
+    folds: list[Fold]
+    held_out: FloatArray
+    missing: str = ""
+
+
+def learn(
+    rows: Rows,
+    splits: Sequence[Split],
+    plan: Plan,
+    random_state: np.random.RandomState,
+    *,
+    n_jobs: int | None = None,
+    tell: Tell | None = None,
+) -> Learned:
+    """Fit the path in every fold and on all rows, and combine it.
+
+    Parameters
+    ----------
+    rows : Rows
+    splits : sequence of (training, held out) indices
+    plan : Plan
+    random_state : RandomState
+        Draws the rows of the first, coarse pass.
+    n_jobs : int, optional
+        Processes for the folds.
+    tell : callable, optional
+        Called with the parts done and all parts.
+    """
+    seeds = random_state.randint(2**31 - 1, size=len(splits) + 1)
+    folds = _fit_folds(rows, splits, plan, seeds, n_jobs, tell)
+    held_out, errors = _judge(rows, folds, len(plan.precisions))
+    weights = path_weights(errors) if folds else _strongest(len(plan.precisions))
+    views = Views.of(rows.numeric, rows.codes, rows.weight)
+    fits, polished = _fit_all(views, rows, plan, folds, seeds[-1])
+    weights = weights[: len(fits)] if weights[: len(fits)].any() else _strongest(len(fits))
+    weights = weights / weights.sum()
+    mixture = fit_mixture(views, rows, weighted([fit.scales for fit in fits], weights))
+    if tell is not None:
+        tell(len(splits) + 1, len(splits) + 1)
+    missing = _missing(len(splits) - len(folds), polished)
+    combined = np.einsum("k,kit->it", _padded(weights, held_out), held_out)
+    return Learned(mixture, fits, weights, errors, folds, combined, missing)
+
+
+def _padded(weights: FloatArray, held_out: FloatArray) -> FloatArray:
+    return np.asarray(np.append(weights, np.zeros(len(held_out) - len(weights))))
+
+
+def _strongest(n_fits: int) -> FloatArray:
+    return np.asarray(np.eye(n_fits)[0])
+
+
+def _missing(n_folds: int, polished: bool) -> str:
+    parts = [f"{n_folds} of the folds"] if n_folds else []
+    parts += [] if polished else ["part of the path on all rows"]
+    return " and ".join(parts)
+
+
+def _fit_folds(
+    rows: Rows,
+    splits: Sequence[Split],
+    plan: Plan,
+    seeds: NDArray[np.intp],
+    n_jobs: int | None,
+    tell: Tell | None,
+) -> list[Fold]:
+    seconds = clock.remaining()
+    jobs = [
+        delayed(_timed_fold)(rows, *split, plan, int(seed), seconds)
+        for split, seed in zip(splits, seeds, strict=False)
+    ]
+    folds = []
+    for done, fold in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(jobs)):
+        if fold is not None:
+            folds.append(fold)
+        if tell is not None:
+            tell(done + 1, len(splits) + 1)
+    return folds
+
+
+def _timed_fold(
+    rows: Rows,
+    training: NDArray[np.intp],
+    held_out: NDArray[np.intp],
+    plan: Plan,
+    seed: int,
+    seconds: float,
+) -> Fold | None:
+    """Fit a fold; ``None`` where time is up. A limit of this process is a part of it."""
+    with clock.time_limit(None if np.isinf(seconds) else seconds):
+        try:
+            return fit_fold(rows, training, held_out, plan, np.random.RandomState(seed))
+        except Stopped:
+            return None
+
+
+def _judge(rows: Rows, folds: Sequence[Fold], n_fits: int) -> tuple[FloatArray, FloatArray]:
+    """Return held-out predictions of each λ and their errors in units of the variance."""
+    held_out = np.full((n_fits, len(rows), len(rows.targets)), np.nan)
+    if not folds:
+        return held_out, np.full(n_fits, np.nan)
+    seen = np.concatenate([fold.held_out for fold in folds])
+    for fold in folds:
+        held_out[:, fold.held_out] = fold.predictions
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    share = weight[seen] / weight[seen].sum()
+    spread = rows.targets.std(axis=1)
+    spread[spread == 0] = 1.0
+    residual = (held_out[:, seen] - rows.targets.T[seen]) / spread
+    errors: FloatArray = np.einsum("i,kit->k", share, residual**2) / len(spread)
+    return held_out, errors
+
+
+def _fit_all(
+    views: Views, rows: Rows, plan: Plan, folds: Sequence[Fold], seed: int
+) -> tuple[list[Fit], bool]:
+    """Return the path on all rows, started at the folds' means; whether it was finished."""
+    state = np.random.RandomState(seed)
+    starts = [
+        [np.mean([fold.fits[k].theta for fold in folds], axis=0)]
+        for k in range(len(plan.precisions) if folds else 0)
+    ]
+    done: list[Fit] = []
+    try:
+        fit_path(views, rows, plan, starts or coarse_starts(rows, plan, state), done)
+    except Stopped:
+        guesses = starts or [[start(views.n_dimensions)]]
+        done += [
+            Fit(plan.precisions[k], guesses[k][0], np.nan, np.inf, 0)
+            for k in range(len(done), len(guesses))
+        ]
+        return done, False
+    return done, True

@@ -1,0 +1,35 @@
+"""Held-out scores with their standard errors."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .rows import FloatArray
+
+
+def r2_with_error(y: FloatArray, predicted: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Return R², averaged over outputs, and its standard error.
+
+    The error is that of a ratio of two means: of squared residuals and of squared deviations.
+
+    Parameters
+    ----------
+    y, predicted : ndarray of shape (n, n_outputs)
+    weight : ndarray of shape (n,)
+    """
+    share = (weight / weight.sum())[:, None]
+    squares = (y - predicted) ** 2
+    spreads = (y - (share * y).sum(axis=0)) ** 2
+    total = (share * spreads).sum(axis=0)
+    lost = (share * squares).sum(axis=0) / total
+    influence = ((squares - lost * spreads) / total).mean(axis=1)
+    error = np.sqrt(np.sum((share[:, 0] * influence) ** 2))
+    return float(1.0 - lost.mean()), float(error)
+
+
+def accuracy_with_error(right: NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:
+    """Return the share of right answers and its standard error."""
+    share = weight / weight.sum()
+    rate = float(share @ right)
+    return rate, float(np.sqrt(rate * (1.0 - rate) * np.sum(share**2)))

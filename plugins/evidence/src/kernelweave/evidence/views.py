@@ -1,0 +1,130 @@
+"""Two views of the same rows: a softly capped standard score, and ranks in [0, 1]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+_CAP = 8.0
+
+
+class Points(NamedTuple):
+    """Rows as the kernel sees them, a dimension per row of each array.
+
+    Attributes
+    ----------
+    X : ndarray of shape (p, n)
+        First view of the p numbers.
+    U : ndarray of shape (p, n)
+        Their ranks in [0, 1].
+    H : ndarray of shape (p + q, n)
+        What one point contributes to κ.
+    C : ndarray of shape (q, n)
+        Codes of the q levels.
+    """
+
+    X: FloatArray
+    U: FloatArray
+    H: FloatArray
+    C: NDArray[np.int64]
+
+    @property
+    def n_points(self) -> int:
+        """Number of rows."""
+        return int(self.H.shape[1])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Views:
+    """What the views need to know of the training rows.
+
+    Attributes
+    ----------
+    mean, scale : ndarray of shape (p,)
+    knots, ranks : tuple of p ndarrays
+        Distinct values of a number and their mid-ranks.
+    shares : tuple of q ndarrays
+        Share of the rows in each level.
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    knots: tuple[FloatArray, ...]
+    ranks: tuple[FloatArray, ...]
+    shares: tuple[FloatArray, ...]
+
+    def __repr__(self) -> str:
+        return f"Views({len(self.knots)} numbers, {len(self.shares)} levels)"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Views):
+            return NotImplemented
+        mine, theirs = self._arrays(), other._arrays()
+        return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
+
+    def __hash__(self) -> int:
+        return hash(tuple(array.tobytes() for array in self._arrays()))
+
+    def _arrays(self) -> list[FloatArray]:
+        return [self.mean, self.scale, *self.knots, *self.ranks, *self.shares]
+
+    @property
+    def n_dimensions(self) -> int:
+        """Numbers and levels together."""
+        return len(self.knots) + len(self.shares)
+
+    @property
+    def jump(self) -> FloatArray:
+        """How much κ grows where two rows agree: 0 for numbers, shape (p + q,)."""
+        levels = [1.0 / max(1.0 - np.sum(share**2), 1e-6) for share in self.shares]
+        return np.concatenate([np.zeros(len(self.knots)), levels])
+
+    @classmethod
+    def of(
+        cls, numeric: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None = None
+    ) -> Views:
+        """Learn the views from training rows.
+
+        Parameters
+        ----------
+        numeric : ndarray of shape (n, p)
+        codes : ndarray of shape (n, q)
+        weight : ndarray of shape (n,), optional
+            A weight of 2 counts a row twice.
+        """
+        w = np.ones(len(numeric)) if weight is None else weight
+        share = w / w.sum()
+        mean = share @ numeric
+        with np.errstate(over="ignore"):
+            scale = np.sqrt(share @ (numeric - mean) ** 2)
+        scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
+        tables = [_mid_ranks(column, share) for column in numeric.T]
+        shares = tuple(np.bincount(column, weights=share).astype(np.float64) for column in codes.T)
+        knots, ranks = zip(*tables, strict=True) if tables else ((), ())
+        return cls(mean, scale, tuple(knots), tuple(ranks), shares)
+
+    def points(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
+        """Return rows of a table as the kernel sees them."""
+        t = ((numeric - self.mean) / self.scale).T
+        X = np.ascontiguousarray(t / np.sqrt(1.0 + (t / _CAP) ** 2))
+        U = np.empty_like(X)
+        for i, (knots, ranks) in enumerate(zip(self.knots, self.ranks, strict=True)):
+            U[i] = np.interp(numeric[:, i], knots, ranks)
+        H = np.empty((self.n_dimensions, len(numeric)))
+        H[: len(X)] = 3.0 * (U * U - U + 1.0 / 3.0)
+        for j, (share, jump) in enumerate(zip(self.shares, self.jump[len(X) :], strict=True)):
+            known = np.append(share, 0.0)
+            code = np.minimum(codes[:, j], len(share))
+            H[len(X) + j] = jump * (0.5 * np.sum(share**2) - known[code])
+        return Points(X, U, H, np.ascontiguousarray(codes.T))
+
+
+def _mid_ranks(column: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the distinct values and the share below each plus half of its own."""
+    knots, inverse = np.unique(column, return_inverse=True)
+    own = np.bincount(inverse, weights=share)
+    return knots, np.cumsum(own) - 0.5 * own

@@ -1,0 +1,160 @@
+"""The path, its folds and its combination."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernelweave.evidence.exact import ExactPredictor
+from kernelweave.evidence.folds import fit_fold
+from kernelweave.evidence.kernel import EvidenceKernel
+from kernelweave.evidence.learn import learn
+from kernelweave.evidence.mixture import fit_mixture, path_weights
+from kernelweave.evidence.objective import Evidence, log_prior
+from kernelweave.evidence.path import Plan, fit_path
+from kernelweave.evidence.rows import Rows, Standardised
+from kernelweave.evidence.views import Views
+from kernelweave.kernels_core.clock import time_limit
+from kernelweave.kernels_core.kernels import as_sklearn_gp_kernel, check_kernel
+from sklearn.datasets import make_friedman1
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.model_selection import KFold
+from sklearn.svm import SVR
+
+PLAN = Plan(max_iter=40)
+
+
+def friedman(n: int, outputs: int = 1) -> Rows:
+    X, y = make_friedman1(n, n_features=6, noise=0.5, random_state=0)
+    codes = (X[:, :1] > 0.5).astype(np.int64)
+    targets = np.vstack([y * (k + 1) + k * X[:, 1] for k in range(outputs)])
+    return Rows(np.ascontiguousarray(X[:, 1:]), codes, targets)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    rows = friedman(90)
+    splits = list(KFold(3, shuffle=True, random_state=0).split(rows.numeric))
+    return rows, splits, learn(rows, splits, PLAN, np.random.RandomState(0))
+
+
+def test_each_fit_is_stationary_and_the_prior_binds_less_and_less(learned) -> None:
+    _, _, result = learned
+    spreads = [np.log(fit.scales.ell).std() for fit in result.fits]
+    assert spreads == sorted(spreads)
+    assert max(fit.slope for fit in result.fits) < 0.2
+    assert not result.missing
+
+
+def test_the_best_point_of_a_fit_is_no_worse_than_its_start(learned) -> None:
+    rows, _, result = learned
+    views = Views.of(rows.numeric, rows.codes)
+    points, targets = views.points(rows.numeric, rows.codes), Standardised.of(rows).values
+    for fit, theta in zip(result.fits[1:], [f.theta for f in result.fits], strict=False):
+        evidence = Evidence(points, views.jump, targets, fit.precision)
+        assert evidence(fit.theta)[0] <= evidence(theta)[0] + 1e-9
+        assert evidence(fit.theta)[0] == pytest.approx(fit.value, abs=1e-9)
+
+
+def test_no_target_of_a_held_out_row_reaches_its_prediction() -> None:
+    """Scaling, ranks and the cut of predictions are those of the training rows alone."""
+    rows = friedman(60)
+    training, held_out = np.arange(40), np.arange(40, 60)
+    first = fit_fold(rows, training, held_out, PLAN, np.random.RandomState(0))
+    changed = rows.targets.copy()
+    changed[:, held_out] = 1e3 * np.random.RandomState(1).permutation(changed[:, held_out].T).T
+    other = Rows(rows.numeric, rows.codes, changed)
+    second = fit_fold(other, training, held_out, PLAN, np.random.RandomState(0))
+    np.testing.assert_array_equal(first.predictions, second.predictions)
+
+
+def test_held_out_rows_see_the_ranks_of_the_training_rows_alone() -> None:
+    rows = friedman(60)
+    training, held_out = np.arange(40), np.arange(40, 60)
+    first = fit_fold(rows, training, held_out, PLAN, np.random.RandomState(0))
+    moved = rows.numeric.copy()
+    moved[50:] += 100.0
+    second = fit_fold(
+        Rows(moved, rows.codes, rows.targets), training, held_out, PLAN, np.random.RandomState(0)
+    )
+    np.testing.assert_array_equal(first.predictions[:, :10], second.predictions[:, :10])
+
+
+def test_weights_fall_with_the_held_out_error() -> None:
+    weights = path_weights(np.array([1.0, 1.05, 1.2, 9.0]))
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights[1] / weights[0] == pytest.approx(np.exp(-1.0))
+    assert weights[3] == 0.0
+
+
+def test_the_predictor_is_a_gaussian_process_with_the_learned_kernel(learned) -> None:
+    rows, _, result = learned
+    predictor = ExactPredictor.of(result, rows)
+    kernel = EvidenceKernel(predictor.views, tuple(predictor.scales))
+    new = friedman(140).take(np.arange(90, 140))
+    X, Z = (np.hstack([r.numeric, r.codes]) for r in (rows, new))
+    targets = Standardised.of(rows)
+    process = GaussianProcessRegressor(
+        as_sklearn_gp_kernel(kernel), alpha=predictor.noise + 1e-6, optimizer=None
+    )
+    mean, std = process.fit(X, targets.values[0]).predict(Z, return_std=True)
+    ours = predictor.mean(new.numeric, new.codes)[:, 0]
+    np.testing.assert_allclose(ours, mean * targets.spread[0] + targets.centre[0], atol=1e-6)
+    width = np.sqrt(std**2 + predictor.noise) * targets.spread[0]
+    np.testing.assert_allclose(predictor.deviation(new.numeric, new.codes)[:, 0], width, rtol=1e-4)
+
+
+def test_the_kernel_is_a_value(learned) -> None:
+    rows, _, result = learned
+    predictor = ExactPredictor.of(result, rows)
+    kernel = EvidenceKernel(predictor.views, tuple(predictor.scales))
+    X = np.hstack([rows.numeric, rows.codes])
+    check_kernel(kernel, X)
+    assert SVR(kernel=2.0 * kernel, C=10.0).fit(X, rows.targets[0]).score(X, rows.targets[0]) > 0.9
+
+
+def test_intervals_cover(learned) -> None:
+    rows, _, result = learned
+    new = friedman(590).take(np.arange(90, 590))
+    low, high = ExactPredictor.of(result, rows).interval(new.numeric, new.codes, 0.9)
+    inside = np.mean((low <= new.targets.T) & (high >= new.targets.T))
+    assert 0.85 < inside < 0.98
+
+
+def test_several_outputs_share_the_scales_and_equal_ones_learn_as_one() -> None:
+    """With the same targets twice, L doubles but for the priors."""
+    rows = friedman(60)
+    twice = Rows(rows.numeric, rows.codes, np.vstack([rows.targets] * 2))
+    views = Views.of(rows.numeric, rows.codes)
+    points, values = views.points(rows.numeric, rows.codes), Standardised.of(rows).values
+    theta = fit_path(views, rows, Plan((50.0,), max_iter=5))[0].theta
+    once, _ = Evidence(points, views.jump, values, 0.0)(theta)
+    both, _ = Evidence(points, views.jump, np.vstack([values] * 2), 0.0)(theta)
+    prior, _ = log_prior(theta, 0.0)
+    assert both - prior == pytest.approx(2 * (once - prior))
+    scales = (fit_path(views, rows, Plan((50.0,), max_iter=5))[0].scales,)
+    alone = fit_mixture(views, rows, scales).predict(points)
+    together = fit_mixture(views, twice, scales).predict(points)
+    np.testing.assert_allclose(together, np.hstack([alone, alone]))
+
+
+def test_a_fit_that_is_cut_short_predicts_and_says_what_is_missing() -> None:
+    rows = friedman(60)
+    splits = list(KFold(3).split(rows.numeric))
+    with time_limit(1e-9):
+        result = learn(rows, splits, PLAN, np.random.RandomState(0))
+    assert "3 of the folds" in result.missing
+    assert np.isfinite(result.mixture.predict(result.mixture.points)).all()
+
+
+@pytest.mark.parametrize("unit", [1e9, 1e-9])
+def test_the_unit_of_the_targets_changes_nothing(unit: float) -> None:
+    rows = friedman(50)
+    views = Views.of(rows.numeric, rows.codes)
+    points = views.points(rows.numeric, rows.codes)
+    scales = (fit_path(views, rows, Plan((50.0,), max_iter=5))[0].scales,)
+    scaled = Rows(rows.numeric, rows.codes, unit * rows.targets)
+    np.testing.assert_allclose(
+        fit_mixture(views, scaled, scales).predict(points) / unit,
+        fit_mixture(views, rows, scales).predict(points),
+        rtol=1e-9,
+    )

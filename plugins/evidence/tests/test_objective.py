@@ -1,0 +1,138 @@
+"""The evidence and its gradient, against differences, plain NumPy and scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernelweave.evidence.objective import JITTER, Evidence, log_prior, start
+from kernelweave.evidence.terms import PairTerms, Scales, cross_kernel, own_kernel
+from kernelweave.evidence.views import Points, Views
+from scipy.stats import multivariate_normal
+
+
+def table(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    state = np.random.RandomState(seed)
+    numeric, codes = state.randn(n, 3), state.randint(0, 4, (n, 2))
+    y = np.sin(2 * numeric[:, 0]) + (codes[:, 0] == 1) + 0.1 * state.randn(n)
+    return numeric, codes.astype(np.int64), (y - y.mean()) / y.std()
+
+
+def scales(n: int, seed: int = 0) -> Scales:
+    theta = start(n)
+    return Scales.from_vector(theta + 0.4 * np.random.RandomState(seed).randn(len(theta)))
+
+
+def plain_kernel(views: Views, points: Points, s: Scales) -> np.ndarray:
+    """The five terms, written down as the formulas read."""
+    p = len(points.X)
+    d2 = np.einsum("i,iab->ab", s.ell[:p] ** 2, (points.X[:, :, None] - points.X[:, None]) ** 2)
+    linear = np.einsum("i,ia,ib->ab", s.ell[:p] ** 2, points.X, points.X)
+    kappas = []
+    for u in points.U:
+        a, b = u[:, None], u[None]
+        kappas.append(3 * (-abs(a - b) + a * a - a + 0.5 + b * b - b + 0.5 - 1 / 3))
+    for j, share in enumerate(views.shares):
+        code = points.C[j]
+        same = (code[:, None] == code).astype(float)
+        d2 += s.ell[p + j] ** 2 * (1 - same)
+        overlap = same - share[code][:, None] - share[code] + np.sum(share**2)
+        linear += s.ell[p + j] ** 2 * 0.5 * overlap
+        kappas.append(overlap / (1 - np.sum(share**2)))
+    product = np.prod([(1 + t * k) / (1 + t) for t, k in zip(s.strength, kappas, strict=True)], 0)
+    terms = (np.exp(-d2 / 2), np.exp(-np.sqrt(d2)), linear, product, np.exp(-d2 / 200))
+    return sum(w * term for w, term in zip(s.weights, terms, strict=True))
+
+
+def test_kernel_is_the_formula() -> None:
+    numeric, codes, _ = table(30)
+    views = Views.of(numeric, codes)
+    points, s = views.points(numeric, codes), scales(5)
+    expected = plain_kernel(views, points, s)
+    cross = cross_kernel(points, points, s, views.jump)
+    np.testing.assert_allclose(cross, expected, atol=1e-12)
+    packed = PairTerms(points, views.jump).fill(s)
+    np.testing.assert_allclose(packed, cross[np.tril_indices(30)], atol=1e-13)
+    np.testing.assert_allclose(own_kernel(points, s, views.jump), cross.diagonal(), atol=1e-12)
+    assert np.linalg.eigvalsh(cross).min() > -1e-10
+
+
+def test_rows_of_a_block_are_those_of_the_whole() -> None:
+    numeric, codes, _ = table(20)
+    views = Views.of(numeric, codes)
+    points, s = views.points(numeric, codes), scales(5)
+    whole = cross_kernel(points, points, s, views.jump)
+    np.testing.assert_array_equal(
+        cross_kernel(points, points, s, views.jump, slice(7, 12)), whole[7:12]
+    )
+
+
+def test_kappa_is_centred_with_unit_mean_diagonal() -> None:
+    """Under the ranks of many rows, and exactly under the shares of levels."""
+    state = np.random.RandomState(0)
+    numeric, codes = state.randn(2000, 1), state.randint(0, 5, (2000, 1)).astype(np.int64)
+    views = Views.of(numeric, codes)
+    H = views.points(numeric, codes).H
+    assert 2 * H[0].mean() == pytest.approx(1.0, abs=1e-2)
+    assert (2 * H[1] + views.jump[1]).mean() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_gradient_matches_differences(weighted: bool, n_outputs: int) -> None:
+    numeric, codes, y = table(35)
+    views = Views.of(numeric, codes)
+    targets = np.vstack([y, y**2, np.cos(y)])[:n_outputs]
+    weight = np.random.RandomState(1).uniform(0.5, 3.0, 35) if weighted else None
+    evidence = Evidence(views.points(numeric, codes), views.jump, targets, 5.0, weight)
+    theta = scales(5).to_vector()
+    _, slope = evidence(theta)
+    for i in range(len(theta)):
+        step = np.zeros_like(theta)
+        step[i] = 1e-5
+        difference = (evidence(theta + step)[0] - evidence(theta - step)[0]) / 2e-5
+        assert slope[i] == pytest.approx(difference, abs=2e-7, rel=1e-6)
+
+
+def test_value_is_the_density_of_the_targets() -> None:
+    numeric, codes, y = table(25)
+    views = Views.of(numeric, codes)
+    points, s = views.points(numeric, codes), scales(5)
+    S = cross_kernel(points, points, s, views.jump) + (s.noise + JITTER) * np.eye(25)
+    density = multivariate_normal(np.zeros(25), S).logpdf(y)
+    theta = s.to_vector()
+    prior, _ = log_prior(theta, 5.0)
+    value, _ = Evidence(points, views.jump, y[None], 5.0)(theta)
+    assert value - prior == pytest.approx(-density - 12.5 * np.log(2 * np.pi), abs=1e-8)
+
+
+def test_a_gaussian_term_alone_is_scikit_learns_process() -> None:
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+    numeric, _, y = table(40)
+    none = np.empty((40, 0), dtype=np.int64)
+    views = Views.of(numeric, none)
+    points = views.points(numeric, none)
+    ell, noise = np.array([0.7, 0.4, 1.1]), 0.05
+    s = Scales(ell, np.full(3, 1e-12), np.array([1.3, 0.0, 0.0, 0.0, 0.0]), noise)
+    kernel = ConstantKernel(1.3) * RBF(1.0 / ell) + WhiteKernel(noise)
+    process = GaussianProcessRegressor(kernel, alpha=JITTER, optimizer=None).fit(points.X.T, y)
+    theirs = process.log_marginal_likelihood_value_ + 20.0 * np.log(2 * np.pi)
+    theta = np.maximum(s.to_vector(), -60.0)
+    prior, _ = log_prior(theta, 0.5)
+    assert Evidence(points, views.jump, y[None], 0.5)(theta)[0] - prior == pytest.approx(-theirs)
+
+
+def test_a_row_of_weight_two_counts_as_the_row_twice() -> None:
+    """Up to a constant, which no scale changes."""
+    numeric, codes, y = table(20)
+    views = Views.of(numeric, codes)
+    weight = np.ones(20)
+    weight[:5] = 2.0
+    twice = np.concatenate([np.arange(20), np.arange(5)])
+    once = Evidence(views.points(numeric, codes), views.jump, y[None], 5.0, weight)
+    both = Evidence(views.points(numeric[twice], codes[twice]), views.jump, y[None, twice], 5.0)
+    values = [(once(t)[0], both(t)[0]) for t in (scales(5, k).to_vector() for k in range(3))]
+    gaps = np.diff(values).ravel()
+    # the jitter is not divided by the weight
+    np.testing.assert_allclose(gaps, gaps[0], atol=2e-3)
