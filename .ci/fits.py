@@ -105,7 +105,7 @@ def workbench() -> float:
 def papers() -> float:
     from kernelweave.papers import Request, tables
 
-    plan = tables()["vv-figure-2"].load()(Request(quick=True, most_samples=60))
+    plan = tables()["vv-figure-2"].plan(Request(quick=True, most_samples=60))
     cell = next(cell for cell in plan.cells if cell.key == "vv-dinuzzo")
     return float(max(cell.compute(**cell.arguments)["accuracy"]))
 

@@ -209,7 +209,8 @@ class Parts:
 
     def setup_cache(self) -> dict[Any, float]:
         from kernelweave.kernels_core import Problem, TessellatedFamily
-        from kernelweave.papers.tessellated.parts import exponents, parts_of
+        from kernelweave.papers.measuring import exponents
+        from kernelweave.papers.tessellated.parts import parts_of
         from kernelweave.qp_smo import SVC
         from kernelweave.spectahedron import Spectahedron
 

@@ -300,7 +300,7 @@ def test_ctrl_c_keeps_what_is_done(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("kernelweave.papers.engine.running.compute_all", stops)
+        patch.setattr("kernelweave.papers.engine.run.compute_all", stops)
         done = run("tables", "good", "--out", tmp_path)
     assert done.status == 130
     assert "what is computed is kept" in done.said

@@ -28,7 +28,7 @@ def test_gene_groups_are_complete(shared: Path) -> None:
 
 @pytest.mark.parametrize("name", ["vv-figure-3", "vv-figure-4", "vv-figure-5"])
 def test_gene_figures_draw_what_was_found(shared: Path, name: str) -> None:
-    plan = tables()[name].load()(Request(quick=True, folder=shared / "data"))
+    plan = tables()[name].plan(Request(quick=True, folder=shared / "data"))
     result = {"rmse": [0.5, 1.0], "graph": [[1.0]], "groups": ["a"], "output": [[1.0]]}
     drawings = [
         shown for shown in plan.present({plan.cells[0].key: result}) if hasattr(shown, "draw")
@@ -41,7 +41,7 @@ def test_gene_figures_draw_what_was_found(shared: Path, name: str) -> None:
 
 
 def test_known_graphs_are_summed_up_by_set_and_network(shared: Path) -> None:
-    plan = tables()["vv-known-graphs"].load()(Request(folder=shared / "data"))
+    plan = tables()["vv-known-graphs"].plan(Request(folder=shared / "data"))
     names = ("kernel", "lasso", "lasso_shared", "lasso_best", "kernel_aupr", "lasso_aupr")
     found = {
         cell.key: dict.fromkeys(

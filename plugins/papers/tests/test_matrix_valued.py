@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 
 def test_linear_columns_of_the_stocks_table_are_the_printed_ones(shared: Path) -> None:
-    plan = tables()["vv-1"].load()(Request(folder=shared / "data"))
+    plan = tables()["vv-1"].plan(Request(folder=shared / "data"))
     cells = {cell.key: cell for cell in plan.cells}
     found = {key: cells[key].compute(**cells[key].arguments) for key in ("OLS", "Lasso")}
     (sheet,) = plan.present(found)
@@ -23,7 +23,7 @@ def test_linear_columns_of_the_stocks_table_are_the_printed_ones(shared: Path) -
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("name", "methods"), [("vv-figure-1", 5), ("vv-figure-2", 6)])
 def test_scaling_figures_draw_what_ran(name: str, methods: int) -> None:
-    plan = tables()[name].load()(Request(quick=True, most_samples=90))
+    plan = tables()[name].plan(Request(quick=True, most_samples=90))
     cells = {cell.key: cell for cell in plan.cells}
     assert len(cells) == methods
     key = "cg 0.01, 1000 SDP steps"

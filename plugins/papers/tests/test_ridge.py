@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelweave.papers import Drawing, MissingDataError, Request, Sheet, tables
+from kernelweave.papers.data import drawn, load
 from kernelweave.papers.ridge import protocol
-from kernelweave.papers.ridge.figures import DEGREES, SUBJECTS
+from kernelweave.papers.ridge.figures import DEGREES
 from sklearn.kernel_ridge import KernelRidge
 
 NAMES = [f"krr-{n}" for n in range(1, 5)] + [f"krr-figure-{n}" for n in range(1, 13)]
@@ -20,7 +21,7 @@ N_CELLS = {"krr-1": 6, "krr-2": 6, "krr-3": 6, "krr-4": 6}
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("quick", [True, False])
 def test_plans(name: str, quick: bool, shared: Path) -> None:
-    plan = tables()[name].load()(Request(quick=quick, folder=shared / "data"))
+    plan = tables()[name].plan(Request(quick=quick, folder=shared / "data"))
     assert len(plan.cells) == N_CELLS.get(name, len(DEGREES))
     assert all(cell.is_reduced == quick for cell in plan.cells)
     shown = plan.present({})
@@ -30,14 +31,8 @@ def test_plans(name: str, quick: bool, shared: Path) -> None:
 def test_missing_data_are_named(tmp_path: Path) -> None:
     for name in NAMES:
         with pytest.raises(MissingDataError, match=r"\.csv"):
-            tables()[name].load()(Request(folder=tmp_path))
-    assert len({(subject.data, subject.task) for subject in SUBJECTS}) == 12
-
-
-def test_every_figure_says_what_it_shows() -> None:
-    for subject in SUBJECTS:
-        about = tables()[f"krr-figure-{subject.number}"].summary
-        assert about.startswith(f"{subject.task} on {subject.data}: ")
+            tables()[name].plan(Request(folder=tmp_path))
+    assert len({str(tables()[f"krr-figure-{n}"].settings) for n in range(1, 13)}) == 12
 
 
 def shortened(cell: Any, most: int = 60) -> Any:
@@ -46,7 +41,7 @@ def shortened(cell: Any, most: int = 60) -> Any:
 
 @pytest.mark.parametrize("name", ["krr-1", "krr-2", "krr-4"])
 def test_cells_of_a_table(name: str, shared: Path) -> None:
-    plan = tables()[name].load()(Request(quick=True, folder=shared / "data"))
+    plan = tables()[name].plan(Request(quick=True, folder=shared / "data"))
     values = {cell.key: shortened(cell) for cell in plan.cells}
     (sheet,) = plan.present(values)
     assert len(sheet.rows) == 6
@@ -58,7 +53,7 @@ def test_cells_of_a_table(name: str, shared: Path) -> None:
 
 @pytest.mark.parametrize("name", ["krr-figure-7", "krr-figure-12"])
 def test_cells_of_a_figure(name: str, shared: Path) -> None:
-    plan = tables()[name].load()(Request(quick=True, folder=shared / "data"))
+    plan = tables()[name].plan(Request(quick=True, folder=shared / "data"))
     values = {cell.key: shortened(cell) for cell in plan.cells}
     drawing, sheet = plan.present(values)
     assert isinstance(drawing, Drawing)
@@ -68,7 +63,7 @@ def test_cells_of_a_figure(name: str, shared: Path) -> None:
 
 
 def test_errors_equal_kernel_ridge(shared: Path) -> None:
-    X, y = protocol.load(str(shared / "data" / "sonar.csv"), 80)
+    X, y = drawn(*load(shared / "data" / "sonar.csv"), 80)
     data = next(protocol.halves(X, y, 1))
     mu = protocol.learn(data, "IIA", 1, 0.1, 1.0)
     train, test = protocol.kernels_at(data, mu, 1)

@@ -5,29 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernelweave.papers import MissingDataError, Request, tables
-from kernelweave.papers.sparse.baselines import METHODS, PRINTED, baselines_table
-
-
-def test_it_is_registered() -> None:
-    assert tables()["mkl-baselines"].load() is baselines_table
+from kernelweave.papers import MissingDataError, Request
+from kernelweave.papers.sparse.baselines import METHODS, table
+from kernelweave.papers.sparse.sets import SETS
 
 
 def test_plan_of_a_quick_and_a_full_run(shared: Path) -> None:
-    quick = baselines_table(Request(quick=True, folder=shared / "data"))
-    full = baselines_table(Request(folder=shared / "data"))
-    assert len(quick.cells) == len(PRINTED) * len(METHODS) == 50
+    quick = table(Request(quick=True, folder=shared / "data"))
+    full = table(Request(folder=shared / "data"))
+    assert len(quick.cells) == len(SETS) * len(METHODS) == 50
     assert len(full.cells) == 5 * 50
     assert all(cell.is_reduced for cell in quick.cells)
     assert not any(cell.is_reduced for cell in full.cells)
     assert max(cell.arguments["n_train"] for cell in quick.cells) == 400
     sizes = {cell.key.split("/")[0]: cell.arguments["n_train"] for cell in full.cells}
-    assert sizes == {name: row.n_train for name, row in PRINTED.items()}
+    # the training samples of the paper, in the order of its tables
+    assert list(sizes.values()) == [120, 142, 455, 280, 3680, 1097, 242, 244, 768, 156]
+    assert list(sizes) == list(SETS)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_cell_and_its_row(method: str, shared: Path) -> None:
-    plan = baselines_table(Request(quick=True, folder=shared / "data"))
+    plan = table(Request(quick=True, folder=shared / "data"))
     cell = next(cell for cell in plan.cells if cell.key == f"iris/{method}/0")
     value = cell.compute(**cell.arguments)
     assert value["accuracy"] >= 90.0
@@ -43,4 +42,4 @@ def test_a_cell_and_its_row(method: str, shared: Path) -> None:
 
 def test_missing_data_are_named(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match=r"iris\.csv"):
-        baselines_table(Request(folder=tmp_path))
+        table(Request(folder=tmp_path))

@@ -79,7 +79,7 @@ def test_what_was_not_computed_is_missing_and_not_zero() -> None:
 
 
 def test_every_method_sees_the_same_samples(shared: Path) -> None:
-    plan: Plan = tables()["study"].load()(Request(folder=shared / "data"))
+    plan: Plan = tables()["study"].plan(Request(folder=shared / "data"))
     by_fold: dict[tuple, list] = {}
     for cell in plan.cells:
         arguments = dict(cell.arguments)
@@ -92,7 +92,7 @@ def test_every_method_sees_the_same_samples(shared: Path) -> None:
 
 def test_missing_data_are_named(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match=r"haberman\.csv"):
-        tables()["study"].load()(Request(folder=tmp_path))
+        tables()["study"].plan(Request(folder=tmp_path))
 
 
 @pytest.mark.filterwarnings("ignore")

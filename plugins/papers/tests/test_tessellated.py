@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernelweave.papers import Drawing, MissingDataError, Plan, Request, Sheet, tables
-from kernelweave.papers.tessellated import published
 from kernelweave.papers.tessellated.accuracy import COSTS, measure, seconds_of
 from kernelweave.papers.tessellated.methods import methods_for
-from kernelweave.papers.tessellated.scaling import exponents
+from kernelweave.papers.tessellated.sets import CLASSIFICATION, REGRESSION, TIMES, theirs
 from kernelweave.workbench.pages import figure_svg
 
 OURS = [name for name, spec in tables().items() if "papers.tessellated" in spec.target]
@@ -21,9 +20,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a data folder with a small made-up set under every name."""
     path = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
-    classes = {task.file for task in published.CLASSIFICATION.values()}
-    classes |= {file for file, _, _ in published.TIMES.values()}
-    files = classes | {task.file for task in published.REGRESSION.values()}
+    classes = {task.file for task in CLASSIFICATION.values()}
+    classes |= {file for file, _ in TIMES.values()}
+    files = classes | {task.file for task in REGRESSION.values()}
     for name in sorted(files | {"grand_canyon_750.csv", "grand_canyon_native.csv.gz"}):
         X = rng.uniform(size=(130, 2))
         signal = np.sin(4 * X[:, 0]) + X[:, 1]
@@ -43,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plan_of(name: str, folder: Path | None) -> Plan:
-    plan: Plan = tables()[name].load()(Request(quick=True, folder=folder, most_samples=60))
+    plan: Plan = tables()[name].plan(Request(quick=True, folder=folder, most_samples=60))
     return plan
 
 
@@ -104,23 +103,17 @@ def test_methods_beat_a_guess(method: str, task: str, folder: Path) -> None:
 
 def test_methods_are_the_papers() -> None:
     for tasks, task in (
-        (published.CLASSIFICATION, "classification"),
-        (published.REGRESSION, "regression"),
+        (CLASSIFICATION, "classification"),
+        (REGRESSION, "regression"),
     ):
         assert len(tasks) == 6
-        for about in tasks.values():
-            assert set(about.printed) <= set(methods_for(task))
-
-
-def test_exponents_of_exact_powers() -> None:
-    m = np.repeat([100, 200, 400], 3)
-    n_P = np.tile([6, 10, 14], 3)
-    assert exponents(m, n_P, 3e-7 * m**2.6 * n_P**1.8) == pytest.approx((2.6, 1.8))
+        for name in tasks:
+            assert {method for data, method in theirs() if data == name} <= set(methods_for(task))
 
 
 def test_a_subsample_and_repeats_are_obeyed(folder: Path) -> None:
     request = Request(folder=folder, subsample=100, repeats=2)
-    cells = tables()["tkl-4"].load()(request).cells
+    cells = tables()["tkl-4"].plan(request).cells
     assert {cell.arguments["n_train"] for cell in cells} == {80}
     assert {cell.arguments["seed"] for cell in cells} == {0, 1}
     assert all(cell.is_reduced for cell in cells)
@@ -137,7 +130,7 @@ def test_where_the_airfoil_row_is_off_the_choice_of_C_is_why(shared: Path) -> No
     from kernelweave.papers.data import load, split
     from kernelweave.spectahedron import TessellatedKernelRegressor
 
-    printed = published.REGRESSION["Airfoil"].printed["TKL"]
+    printed = theirs()["Airfoil", "TKL"]
     X, y = load(str(shared / "data" / "airfoil.csv"))
     errors: dict[float, list[float]] = {1.0: [], 100.0: []}
     for seed in range(3):
@@ -147,12 +140,12 @@ def test_where_the_airfoil_row_is_off_the_choice_of_C_is_why(shared: Path) -> No
                 C=unit * np.std(y_train), epsilon=0.1, delta=0.5, tol=1e-2, max_iter=500
             ).fit(X_train, y_train)
             found.append(float(np.mean((machine.predict(X_test) - y_test) ** 2)))
-    assert abs(np.mean(errors[100.0]) - printed.score) <= printed.spread
-    assert abs(np.mean(errors[1.0]) - printed.score) > printed.spread
+    assert abs(np.mean(errors[100.0]) - printed["score"]) <= printed["spread"]
+    assert abs(np.mean(errors[1.0]) - printed["score"]) > printed["spread"]
 
 
 def test_estimates_follow_the_growth_of_each_method() -> None:
-    tasks = [("classification", published.CLASSIFICATION), ("regression", published.REGRESSION)]
+    tasks = [("classification", CLASSIFICATION), ("regression", REGRESSION)]
     for task, sets in tasks:
         for about in sets.values():
             for method in methods_for(task):
@@ -175,7 +168,7 @@ def test_where_the_shill_row_is_off_the_splits_are_why(shared: Path) -> None:
     from kernelweave.papers.data import load, split
     from kernelweave.spectahedron import TessellatedKernelClassifier
 
-    printed = published.CLASSIFICATION["Shill Bid"].printed["TKL"]
+    printed = theirs()["Shill Bid", "TKL"]
     X, y = load(str(shared / "data" / "shill_bidding.csv.gz"))
 
     def accuracy(seed: int, C: float, delta: float) -> float:
@@ -183,6 +176,6 @@ def test_where_the_shill_row_is_off_the_splits_are_why(shared: Path) -> None:
         machine = TessellatedKernelClassifier(C=C, delta=delta, tol=1e-2, max_iter=60)
         return 100.0 * float(machine.fit(X_train, y_train).score(X_test, y_test))
 
-    assert accuracy(4, 0.1, 0.5) > printed.score + printed.spread
+    assert accuracy(4, 0.1, 0.5) > printed["score"] + printed["spread"]
     for C, delta in ((0.1, 0.5), (10.0, 0.5), (0.1, 1.0)):
-        assert accuracy(1, C, delta) < printed.score - printed.spread
+        assert accuracy(1, C, delta) < printed["score"] - printed["spread"]

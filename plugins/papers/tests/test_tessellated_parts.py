@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
-from kernelweave.papers.tessellated.parts import exponents
+from kernelweave.papers.measuring import exponents
 
 
 def run(name: str, folder: Path, most_samples: int) -> list[Any]:
-    plan = tables()[name].load()(Request(quick=True, folder=folder, most_samples=most_samples))
+    plan = tables()[name].plan(Request(quick=True, folder=folder, most_samples=most_samples))
     results = {cell.key: cell.compute(**cell.arguments) for cell in plan.cells}
     assert all(cell.is_reduced for cell in plan.cells)
     return list(plan.present(results))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from .plan import Table
 
 _JMLR = "Talitckii, Colbert and Peet, JMLR 2024"
@@ -10,6 +13,62 @@ _SPARSE = "Bertsimas, Iglesias and Johnson 2025"
 _RIDGE = "Li, Venturi and Xu, Learning the Kernel for Classification and Regression"
 _MATRIX = "Sindhwani, Minh and Lozano 2013"
 _GRAPHS = "Marbach et al. 2010 (DREAM3) and Lorenz 1996, for their data alone"
+# name: function, where it is printed, summary, settings of the function
+_TESSELLATED: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    "1": ("times:table", f"{_JMLR}, Table 1", "seconds of a fit on four sets", {}),
+    "3": (
+        *("accuracy:table", f"{_JMLR}, Table 3", "errors on six regression sets"),
+        {"task": "regression"},
+    ),
+    "4": (
+        *("accuracy:table", f"{_JMLR}, Table 4", "accuracy on six classification sets"),
+        {"task": "classification"},
+    ),
+    "figure-1": (
+        *("convergence:figure", f"{_JMLR}, Figure 1", "gap against iteration"),
+        {"year": 2024},
+    ),
+    "figure-2": (
+        *("scaling:figure", f"{_JMLR}, Figure 2", "seconds of an iteration"),
+        {"year": 2024},
+    ),
+    "figure-3": ("surface:figure", f"{_JMLR}, Figure 3", "the Grand Canyon's surface", {}),
+    "figure-4": ("ranks:figure", f"{_JMLR}, Figure 4", "inner steps against the rank of P", {}),
+    "2021-figure-2": (
+        *("convergence:figure", f"{_ICML}, Figure 2", "gap against iteration on four sets"),
+        {"year": 2021},
+    ),
+    "2021-figure-3": (
+        *("scaling:figure", f"{_ICML}, Figure 3", "seconds of a whole fit"),
+        {"year": 2021},
+    ),
+    "exponents": (
+        *("parts:table", f"{_JMLR}, Figure 2"),
+        *("growth of Gram, moment matrix, learner and iteration with m and n_P", {}),
+    ),
+    "gas-turbine": (
+        *("gas_turbine:table", f"{_JMLR}, Table 3, first row at its full size"),
+        *("one certified fit to 30,000 samples: seconds, memory and error", {}),
+    ),
+}
+# number: function, summary
+_SPARSE_TABLES = {
+    2: ("fits:table", "test accuracy of Algorithm 1, of proved optima and of tuned optima"),
+    3: ("fits:table", "kernels used by Algorithm 1, by proved optima and by tuned optima"),
+    4: ("fits:table", "seconds of a fit by Algorithm 1 and of a proved optimum"),
+    5: ("fits:table", "test accuracy of Algorithm 1 by its start"),
+    6: ("objectives:table", "lower bounds, and objectives of Algorithm 1 and of the optimum"),
+    7: ("objectives:table", "per cent between lower bounds and the objectives above them"),
+    8: ("fifty:table", "test accuracy with fifty kernels"),
+    9: ("fifty:table", "kernels used, of fifty"),
+    10: ("fifty:table", "seconds of a fit with fifty kernels"),
+}
+_RIDGE_TABLES = {
+    1: "cross-validation errors on ionosphere",
+    2: "test errors on ionosphere",
+    3: "cross-validation errors on sonar",
+    4: "test errors on sonar",
+}
 _RIDGE_FIGURES = (
     *("regression on ionosphere", "regression on sonar"),
     *("classification on ionosphere", "classification on sonar"),
@@ -17,169 +76,12 @@ _RIDGE_FIGURES = (
     *("regression on german", "regression on heart"),
     *("classification on breast cancer", "classification on diabetes", "classification on heart"),
 )
-# name: target, paper, summary; in the order in which they are listed
-_TABLES = {
-    "tkl-1": ("tessellated.times:table_1", f"{_JMLR}, Table 1", "seconds of a fit on four sets"),
-    "tkl-3": ("tessellated.accuracy:table_3", f"{_JMLR}, Table 3", "errors on six regression sets"),
-    "tkl-4": (
-        "tessellated.accuracy:table_4",
-        f"{_JMLR}, Table 4",
-        "accuracy on six classification sets",
-    ),
-    "tkl-figure-1": (
-        "tessellated.convergence:figure_1",
-        f"{_JMLR}, Figure 1",
-        "gap against iteration",
-    ),
-    "tkl-figure-2": (
-        "tessellated.scaling:figure_2",
-        f"{_JMLR}, Figure 2",
-        "seconds of an iteration",
-    ),
-    "tkl-figure-3": (
-        "tessellated.surface:figure_3",
-        f"{_JMLR}, Figure 3",
-        "the Grand Canyon's surface",
-    ),
-    "tkl-figure-4": (
-        "tessellated.ranks:figure_4",
-        f"{_JMLR}, Figure 4",
-        "inner steps against the rank of P",
-    ),
-    "tkl-2021-figure-2": (
-        "tessellated.convergence:icml_figure_2",
-        f"{_ICML}, Figure 2",
-        "gap against iteration on four sets",
-    ),
-    "tkl-2021-figure-3": (
-        "tessellated.scaling:icml_figure_3",
-        f"{_ICML}, Figure 3",
-        "seconds of a whole fit",
-    ),
-    "tkl-gas-turbine": (
-        "tessellated.gas_turbine:table",
-        f"{_JMLR}, Table 3, first row at its full size",
-        "one certified fit to 30,000 samples: seconds, memory and error",
-    ),
-    "tkl-exponents": (
-        "tessellated.parts:table",
-        f"{_JMLR}, Figure 2",
-        "growth of Gram, moment matrix, learner and iteration with m and n_P",
-    ),
-    "smkl-2": (
-        "sparse.accuracy:accuracy",
-        f"{_SPARSE}, Table 2",
-        "test accuracy of Algorithm 1, of proved optima and of tuned optima",
-    ),
-    "smkl-3": (
-        "sparse.accuracy:sparsity",
-        f"{_SPARSE}, Table 3",
-        "kernels used by Algorithm 1, by proved optima and by tuned optima",
-    ),
-    "smkl-4": (
-        "sparse.accuracy:times",
-        f"{_SPARSE}, Table 4",
-        "seconds of a fit by Algorithm 1 and of a proved optimum",
-    ),
-    "smkl-5": (
-        "sparse.accuracy:warm_starts",
-        f"{_SPARSE}, Table 5",
-        "test accuracy of Algorithm 1 by its start",
-    ),
-    "smkl-6": (
-        "sparse.objectives:objectives",
-        f"{_SPARSE}, Table 6",
-        "lower bounds, and objectives of Algorithm 1 and of the proved optimum",
-    ),
-    "smkl-7": (
-        "sparse.objectives:gaps",
-        f"{_SPARSE}, Table 7",
-        "per cent between lower bounds and the objectives above them",
-    ),
-    "smkl-8": (
-        "sparse.fifty:fifty_accuracy",
-        f"{_SPARSE}, Table 8",
-        "test accuracy with fifty kernels",
-    ),
-    "smkl-9": ("sparse.fifty:fifty_sparsity", f"{_SPARSE}, Table 9", "kernels used, of fifty"),
-    "smkl-10": (
-        "sparse.fifty:fifty_times",
-        f"{_SPARSE}, Table 10",
-        "seconds of a fit with fifty kernels",
-    ),
-    "smkl-optima": (
-        "sparse.optima:optima",
-        f"{_SPARSE}, section 6, which leaves it to the future",
-        "bounds, proved optima, learner solves and seconds on the ten sets",
-    ),
-    "mkl-baselines": (
-        "sparse.baselines:baselines_table",
-        f"{_SPARSE}, Tables 2 to 4, the columns of baselines",
-        "accuracy, kernels used and seconds of five baselines on ten sets",
-    ),
-    **{
-        f"krr-{number}": (
-            f"ridge.tables:table_{number}",
-            f"{_RIDGE}, Table {number}",
-            f"{what} errors on {data}",
-        )
-        for number, (data, what) in enumerate(
-            (
-                (data, what)
-                for data in ("ionosphere", "sonar")
-                for what in ("cross-validation", "test")
-            ),
-            1,
-        )
-    },
-    **{
-        f"krr-figure-{number}": (
-            f"ridge.figures:figure_{number}",
-            f"{_RIDGE}, Figure {number}",
-            f"{subject}: error against λ by degree",
-        )
-        for number, subject in enumerate(_RIDGE_FIGURES, 1)
-    },
-    "vv-1": (
-        "matrix_valued.stocks:stocks_table",
-        f"{_MATRIX}, Table 1",
-        "next week's returns of nine stocks",
-    ),
-    "vv-figure-1": (
-        "matrix_valued.inexactness:objective_figure",
-        f"{_MATRIX}, Figure 1",
-        "objective against time, 102 classes",
-    ),
-    "vv-figure-2": (
-        "matrix_valued.inexactness:accuracy_figure",
-        f"{_MATRIX}, Figure 2",
-        "accuracy against time, 102 classes",
-    ),
-    "vv-figure-3": (
-        "granger.genes:error_figure",
-        f"{_MATRIX}, Figure 3",
-        "held-out error, fruit-fly genes",
-    ),
-    "vv-figure-4": (
-        "granger.genes:graph_figure",
-        f"{_MATRIX}, Figure 4",
-        "causal graphs of gene groups",
-    ),
-    "vv-figure-5": (
-        "granger.genes:output_figure",
-        f"{_MATRIX}, Figure 5",
-        "interactions in a gene group",
-    ),
-    "vv-known-graphs": (
-        "granger.known_graphs:known_graphs_table",
-        _GRAPHS,
-        "DREAM3 and Lorenz-96 against the lasso",
-    ),
-    "study": (
-        "study.learned_or_tuned:study",
-        "ours: no paper has it",
-        "does learning the kernel beat a tuned Gaussian?",
-    ),
+_MATRIX_FIGURES = {
+    1: ("matrix_valued.inexactness", "objective against time, 102 classes"),
+    2: ("matrix_valued.inexactness", "accuracy against time, 102 classes"),
+    3: ("granger.genes", "held-out error, fruit-fly genes"),
+    4: ("granger.genes", "causal graphs of gene groups"),
+    5: ("granger.genes", "interactions in a gene group"),
 }
 
 
@@ -189,7 +91,7 @@ def tables() -> dict[str, Table]:
     Returns
     -------
     dict of str to Table
-        Nothing of a paper is imported before a table is loaded.
+        Nothing of a paper is imported before a table is planned.
 
     Examples
     --------
@@ -197,7 +99,53 @@ def tables() -> dict[str, Table]:
     >>> tables()["vv-1"].paper
     'Sindhwani, Minh and Lozano 2013, Table 1'
     """
-    return {
-        name: Table(name=name, target=f"kernelweave.papers.{target}", paper=paper, summary=summary)
-        for name, (target, paper, summary) in _TABLES.items()
-    }
+    papers = (_tessellated(), _sparse(), _ridge(), _matrix_valued(), _study())
+    return {table.name: table for paper in papers for table in paper}
+
+
+def _table(name: str, target: str, paper: str, summary: str, **settings: Any) -> Table:
+    target = f"kernelweave.papers.{target}"
+    return Table(name=name, target=target, paper=paper, summary=summary, settings=settings)
+
+
+def _tessellated() -> Iterator[Table]:
+    for name, (target, paper, summary, settings) in _TESSELLATED.items():
+        yield _table(f"tkl-{name}", f"tessellated.{target}", paper, summary, **settings)
+
+
+def _sparse() -> Iterator[Table]:
+    for number, (target, summary) in _SPARSE_TABLES.items():
+        paper = f"{_SPARSE}, Table {number}"
+        yield _table(f"smkl-{number}", f"sparse.{target}", paper, summary, number=number)
+    paper = f"{_SPARSE}, section 6, which leaves it to the future"
+    summary = "bounds, proved optima, learner solves and seconds on the ten sets"
+    yield _table("smkl-optima", "sparse.optima:table", paper, summary)
+    paper = f"{_SPARSE}, Tables 2 to 4, the columns of baselines"
+    summary = "accuracy, kernels used and seconds of five baselines on ten sets"
+    yield _table("mkl-baselines", "sparse.baselines:table", paper, summary)
+
+
+def _ridge() -> Iterator[Table]:
+    for number, summary in _RIDGE_TABLES.items():
+        paper = f"{_RIDGE}, Table {number}"
+        yield _table(f"krr-{number}", "ridge.tables:table", paper, summary, number=number)
+    for number, subject in enumerate(_RIDGE_FIGURES, 1):
+        name, paper = f"krr-figure-{number}", f"{_RIDGE}, Figure {number}"
+        task, _, data = subject.partition(" on ")
+        summary = f"{subject}: error against λ by degree"
+        yield _table(name, "ridge.figures:figure", paper, summary, data=data, task=task)
+
+
+def _matrix_valued() -> Iterator[Table]:
+    summary = "next week's returns of nine stocks"
+    yield _table("vv-1", "matrix_valued.stocks:table", f"{_MATRIX}, Table 1", summary)
+    for number, (home, summary) in _MATRIX_FIGURES.items():
+        name, paper = f"vv-figure-{number}", f"{_MATRIX}, Figure {number}"
+        yield _table(name, f"{home}:figure", paper, summary, number=number)
+    summary = "DREAM3 and Lorenz-96 against the lasso"
+    yield _table("vv-known-graphs", "granger.known_graphs:table", _GRAPHS, summary)
+
+
+def _study() -> Iterator[Table]:
+    summary = "does learning the kernel beat a tuned Gaussian?"
+    yield _table("study", "study.learned_or_tuned:study", "ours: no paper has it", summary)

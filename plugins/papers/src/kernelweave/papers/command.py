@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from kernelweave.workbench import console
@@ -14,8 +14,7 @@ from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.progress import count_bar
 
 if TYPE_CHECKING:
-    from .engine.chosen import Chosen
-    from .engine.kept import Outcome
+    from .engine.run import Run
 
 _Flag = Parameter(negative=())
 
@@ -67,53 +66,34 @@ def tables_command(
     json : bool
         Print what was written as JSON.
     """
-    from .catalogue import tables
+    from . import catalogue
     from .engine.chosen import ALL, choose, narrowed
     from .engine.kept import KeptCells
+    from .engine.run import Run
     from .plan import Request
 
-    for name, value, least in (
-        ("jobs", jobs, 1),
-        ("subsample", subsample, 50),
-        ("repeats", repeats, 1),
-    ):
-        if value is not None and value < least:
-            raise CommandError(f"--{name} must be at least {least}, got {value}")
+    least = {"jobs": (jobs, 1), "subsample": (subsample, 50), "repeats": (repeats, 1)}
+    for name, (value, bound) in least.items():
+        if value is not None and value < bound:
+            raise CommandError(f"--{name} must be at least {bound}, got {value}")
     folder = data or data_folder()
     if folder is not None and not folder.is_dir():
         raise CommandError(f"the data folder {folder} does not exist")
     request = Request(quick=quick, folder=folder, subsample=subsample, repeats=repeats)
-    chosen = choose(names or (ALL,), request, tables())
+    chosen = choose(names or (ALL,), request, catalogue.tables())
     if dataset is not None:
         chosen = narrowed(chosen, dataset)
-    kept = KeptCells(out / "cells")
-    outcomes = {} if fresh else _found(chosen, kept)
+    work = Run(chosen, KeptCells(out / "cells"), fresh=fresh)
     if jobs is None:
         jobs = (os.cpu_count() or 1) if quick else 1
     if estimate or not names:
-        _print_estimate(chosen, outcomes, jobs, as_json=json)
+        _print_estimate(work, jobs, as_json=json)
         return
-    _say_estimate(chosen, kept, outcomes, jobs)
-    _compute(chosen, kept, outcomes, jobs, max_time)
-    distinct = _distinct(chosen, kept, outcomes)
+    _compute(work, jobs, max_time)
+    spent = sum(each.seconds for each in work.outcomes.values())
     mode = "A quick run" if quick else "A full run"
-    work = f"{len(distinct)} cells, {_minutes(sum(each.seconds for each in distinct))} of work"
-    _finish(chosen, outcomes, out, f"{mode}: {work}.", as_json=json)
-
-
-_Outcomes = dict[tuple[str, str], "Outcome"]
-
-
-def _found(chosen: Sequence[Chosen], kept: Any) -> _Outcomes:
-    """Return the results that are kept already."""
-    from .engine.chosen import cells_of
-
-    found = {(table, cell.key): kept.get(table, cell) for table, cell in cells_of(chosen)}
-    return {key: outcome for key, outcome in found.items() if outcome is not None}
-
-
-def _left(each: Chosen, outcomes: _Outcomes) -> list[Any]:
-    return [cell for cell in each.plan.cells if (each.spec.name, cell.key) not in outcomes]
+    summary = f"{mode}: {len(work.outcomes)} cells, {_minutes(spent)} of work."
+    _finish(work, out, summary, as_json=json)
 
 
 def _minutes(seconds: float) -> str:
@@ -122,98 +102,36 @@ def _minutes(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _print_estimate(
-    chosen: Sequence[Chosen], outcomes: _Outcomes, jobs: int, *, as_json: bool
-) -> None:
-    rows = [
-        {
-            "name": each.spec.name,
-            "summary": each.spec.summary,
-            "cells": len(each.plan.cells),
-            "kept": len(each.plan.cells) - len(_left(each, outcomes)),
-            "seconds": sum(cell.seconds for cell in _left(each, outcomes)) / jobs,
-            "missing": each.missing or None,
-        }
-        for each in chosen
-    ]
+def _print_estimate(work: Run, jobs: int, *, as_json: bool) -> None:
+    rows, lines = [], []
+    for each in work.chosen:
+        name, cells, kept = each.spec.name, each.plan.cells, work.outcomes_of(each)
+        seconds = sum(cell.seconds for cell in cells if cell.key not in kept) / jobs
+        counts = {"cells": len(cells), "kept": len(kept), "seconds": seconds}
+        missing = {"missing": each.missing or None}
+        rows.append({"name": name, "summary": each.spec.summary, **counts, **missing})
+        about = f"{len(cells)} cells, {len(kept)} kept, about {_minutes(seconds)}"
+        lines.append((name, f"{each.spec.summary}\n{each.missing or about}"))
     if as_json:
         console.emit_json(rows)
-        return
-    console.print_section(
-        console.out(),
-        "tables",
-        [
-            (
-                row["name"],
-                f"{row['summary']}\n"
-                + (
-                    f"{row['cells']} cells, {row['kept']} kept, about {_minutes(row['seconds'])}"
-                    if row["missing"] is None
-                    else row["missing"]
-                ),
-            )
-            for row in rows
-        ],
-    )
+    else:
+        console.print_section(console.out(), "tables", lines)
 
 
-def _shared(
-    chosen: Sequence[Chosen], kept: Any, outcomes: _Outcomes
-) -> dict[Path, list[tuple[str, Any]]]:
-    """Return the cells that are left, those that compute the same thing together."""
-    groups: dict[Path, list[tuple[str, Any]]] = {}
-    for each in chosen:
-        for cell in _left(each, outcomes):
-            groups.setdefault(kept.path(each.spec.name, cell), []).append((each.spec.name, cell))
-    return groups
-
-
-def _distinct(chosen: Sequence[Chosen], kept: Any, outcomes: _Outcomes) -> list[Outcome]:
-    """Return what was computed, once where several tables show it."""
-    from .engine.chosen import cells_of
-
-    found = {
-        kept.path(table, cell): outcomes[table, cell.key]
-        for table, cell in cells_of(chosen)
-        if (table, cell.key) in outcomes
-    }
-    return list(found.values())
-
-
-def _say_estimate(chosen: Sequence[Chosen], kept: Any, outcomes: _Outcomes, jobs: int) -> None:
-    left = [group[0][1] for group in _shared(chosen, kept, outcomes).values()]
-    seconds = sum(cell.seconds for cell in left) / jobs
-    console.say(
-        "note",
-        f"{len(left)} cells to compute, {len(_distinct(chosen, kept, outcomes))} kept: "
-        f"about {_minutes(seconds)}",
-    )
-
-
-def _compute(
-    chosen: Sequence[Chosen],
-    kept: Any,
-    outcomes: _Outcomes,
-    jobs: int,
-    max_time: float | None,
-) -> None:
-    import time
-
-    from .engine.running import compute_all
-
-    shared = _shared(chosen, kept, outcomes)
-    todo = [group[0] for group in shared.values()]
+def _compute(work: Run, jobs: int, max_time: float | None) -> None:
+    left = work.left()
+    seconds = sum(cell.seconds for _, cell in left) / jobs
+    counts = f"{len(left)} cells to compute, {len(work.outcomes)} kept"
+    console.say("note", f"{counts}: about {_minutes(seconds)}")
     start = time.monotonic()
-    with count_bar("cells", len(todo)) as advance:
+    with count_bar("cells", len(left)) as advance:
         try:
-            for table, cell, outcome in compute_all(todo, kept, jobs, max_time):
-                for other, same in shared[kept.path(table, cell)]:
-                    outcomes[other, same.key] = outcome
-                advance(f"{table}: {cell.key}")
+            for done in work.compute(jobs, max_time):
+                advance(done)
         except KeyboardInterrupt:
             console.say("note", "what is computed is kept: the same command goes on from here")
             raise
-    if len(outcomes) < sum(len(each.plan.cells) for each in chosen):
+    if not work.is_complete:
         console.say(
             "warning",
             f"stopped after {time.monotonic() - start:.0f} s as --max-time asks; the same "
@@ -221,27 +139,27 @@ def _compute(
         )
 
 
-def _finish(
-    chosen: Sequence[Chosen], outcomes: _Outcomes, out: Path, summary: str, *, as_json: bool
-) -> None:
+def _finish(work: Run, out: Path, summary: str, *, as_json: bool) -> None:
     from .engine.document import write
     from .engine.sections import NOTHING, section
 
-    by_table: dict[str, dict[str, Outcome]] = {each.spec.name: {} for each in chosen}
-    for (table, key), outcome in outcomes.items():
-        by_table[table][key] = outcome
-    sections = [section(each, by_table[each.spec.name]) for each in chosen]
-    dash = f"{NOTHING} stands where the paper prints nothing."
-    pages = write(out, sections, f"{summary} {dash}")
-    failed = [f"{table}: {key}" for (table, key), value in outcomes.items() if value.error]
+    outcomes = {each.spec.name: work.outcomes_of(each) for each in work.chosen}
+    sections = [section(each, outcomes[each.spec.name]) for each in work.chosen]
+    pages = write(out, sections, f"{summary} {NOTHING} stands where the paper prints nothing.")
+    failed = [
+        f"{table}: {key}"
+        for table, by_key in outcomes.items()
+        for key, outcome in by_key.items()
+        if outcome.error
+    ]
     empty = [f"{each.name}: {where}" for each in sections for where in each.empty]
     if as_json:
         found = {"pages": [str(page) for page in pages], "failed": failed, "empty": empty}
         console.emit_json(found)
     else:
-        for each in pages:
-            console.out().print(f"{each}", soft_wrap=True)
+        for page in pages:
+            console.out().print(f"{page}", soft_wrap=True)
     if failed:
         raise CommandError(f"{len(failed)} cells failed, among them {failed[0]}: the pages say why")
-    if empty and len(outcomes) == sum(len(each.plan.cells) for each in chosen):
+    if empty and work.is_complete:
         raise CommandError(f"{len(empty)} figures are missing, among them {empty[0]}")

@@ -1,22 +1,59 @@
-"""Data sets of the papers, from the data folder."""
+"""The one reader of CSV files, and what every protocol does with samples: draw, split, scale."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-
-
-def load(path: str) -> tuple[FloatArray, FloatArray]:
-    """Return features (n, p) and targets (n,) of a CSV file whose last column is the target."""
+if TYPE_CHECKING:
     import pandas as pd
 
-    table: Any = pd.read_csv(path)
-    values = table.to_numpy(dtype=np.float64)
-    return values[:, :-1], values[:, -1]
+FloatArray = npt.NDArray[np.float64]
+Samples = tuple[FloatArray, FloatArray]
+
+
+def read(path: str | Path) -> pd.DataFrame:
+    """Return a CSV file with a header."""
+    import pandas as pd
+
+    return pd.read_csv(path)
+
+
+def printed(room: str) -> list[dict[str, Any]]:
+    """Return the rows of the figures that a paper prints, without what it leaves empty."""
+    table = read(Path(str(files(__package__))) / room / "printed.csv")
+    rows = (row.dropna() for _, row in table.astype(object).iterrows())
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+def values(path: str | Path) -> FloatArray:
+    """Return the numbers of a file, shape (rows, columns)."""
+    return read(path).to_numpy(dtype=np.float64)
+
+
+@cache
+def n_rows(path: str) -> int:
+    """Return how many samples a file has."""
+    return len(read(path))
+
+
+def load(path: str | Path, columns: list[int] | None = None) -> Samples:
+    """Return features (n, p), some or all, and targets (n,), the last column."""
+    table = values(path)
+    return table[:, :-1] if columns is None else table[:, columns], table[:, -1]
+
+
+def drawn(X: FloatArray, y: FloatArray, n: int | None, seed: int = 0) -> Samples:
+    """Return n of the samples at most, drawn at random; all in their order for None."""
+    if n is None:
+        return X, y
+    rows = np.random.RandomState(seed).permutation(len(X))[:n]
+    return X[rows], y[rows]
 
 
 def split(
@@ -25,17 +62,22 @@ def split(
     """Return X_train, X_test, y_train, y_test of a seeded random split, by class if asked."""
     from sklearn.model_selection import train_test_split
 
-    X_train, X_test, y_train, y_test = train_test_split(
-        X,
-        y,
-        train_size=n_train,
-        test_size=n_test,
-        random_state=seed,
-        stratify=y if classes else None,
+    by = y if classes else None
+    parts = train_test_split(
+        X, y, train_size=n_train, test_size=n_test, random_state=seed, stratify=by
     )
-    return X_train, X_test, y_train, y_test
+    return parts[0], parts[1], parts[2], parts[3]
 
 
-def as_unit_range(y: FloatArray) -> FloatArray:
-    """Return y shifted and scaled to [0, 1]."""
-    return np.asarray((y - y.min()) / (y.max() - y.min()))
+def folds(n_folds: int, seed: int, *, classes: bool) -> Any:
+    """Return shuffled folds, by class where the targets are classes."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    kind = StratifiedKFold if classes else KFold
+    return kind(n_folds, shuffle=True, random_state=seed)
+
+
+def as_unit_range(x: FloatArray) -> FloatArray:
+    """Return each column shifted and scaled to [0, 1]; a constant one to 0."""
+    low, width = x.min(axis=0), np.ptp(x, axis=0)
+    return np.asarray((x - low) / np.where(width > 0.0, width, 1.0))

@@ -215,18 +215,41 @@ class Plan:
 class Table(ComponentSpec):
     """A reproduction of a published table or figure.
 
-    The target is a function from a `Request` to a `Plan`.
-
     Parameters
     ----------
     name : str
         How the command calls it, such as ``"tkl-3"``.
     target : str
-        ``"module:function"``, imported when the table is planned.
+        ``"module:function"``, imported when the table is planned: a function from a `Request` and
+        the settings to a `Plan`.
     summary : str
         One line for listings.
     paper : str
         Which paper and which table or figure.
+    settings : mapping of str to object
+        Which of the tables that the function plans.
     """
 
     paper: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def plan(self, request: Request) -> Plan:
+        """Return the plan.
+
+        Parameters
+        ----------
+        request : Request
+            What the user asked for.
+
+        Returns
+        -------
+        Plan
+            Nothing is computed yet.
+
+        Raises
+        ------
+        MissingDataError
+            If a data file is not there.
+        """
+        planned: Plan = self.load()(request, **self.settings)
+        return planned

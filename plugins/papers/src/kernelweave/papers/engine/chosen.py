@@ -9,7 +9,6 @@ from typing import Any
 from kernelweave.workbench.errors import CommandError, did_you_mean, one_line
 
 from ..plan import (
-    Cell,
     Drawing,
     MissingDataError,
     Plan,
@@ -19,53 +18,24 @@ from ..plan import (
 )
 
 ALL = "all"
+_NO_PLAN = Plan((), lambda _: ())
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A reproduction that was asked for.
-
-    Parameters
-    ----------
-    spec : Table
-    plan : Plan
-        Empty where data are missing.
-    missing : str
-        Which data, or nothing.
-    """
+    """A table that was asked for; where data are missing it says which, and its plan is empty."""
 
     spec: Table
     plan: Plan
     missing: str = ""
 
-    @property
-    def seconds(self) -> float:
-        """The estimated time on one core."""
-        return sum(cell.seconds for cell in self.plan.cells)
-
 
 def choose(names: Sequence[str], request: Request, known: Mapping[str, Table]) -> list[Chosen]:
     """Return the plans of these names, in the order given; ``all`` is every one.
 
-    Parameters
-    ----------
-    names : sequence of str
-    request : Request
-    known : mapping of str to Table
-        What there is.
-
-    Returns
-    -------
-    list of Chosen
-        With ``all``, a reproduction whose data are missing is kept and says so.
-
-    Raises
-    ------
-    CommandError
-        If a name is unknown, or the data of a reproduction asked for by name are missing.
+    An unknown name is refused. With ``all``, a table that cannot be planned says so; one that was
+    asked for by name is refused.
     """
-    if not names:
-        raise CommandError(f"name a table, or say {ALL}: {', '.join(known)}")
     asks_all = ALL in names
     chosen: dict[str, Chosen] = {}
     for name in known if asks_all else names:
@@ -77,16 +47,16 @@ def choose(names: Sequence[str], request: Request, known: Mapping[str, Table]) -
 
 def _planned(spec: Table, request: Request, *, forgiving: bool) -> Chosen:
     try:
-        plan: Plan = spec.load()(request)
+        plan = spec.plan(request)
     except MissingDataError as error:
         if not forgiving:
             raise CommandError(f"{spec.name}: {error}") from error
-        return Chosen(spec, Plan((), lambda _: ()), str(error))
+        return Chosen(spec, _NO_PLAN, str(error))
     except Exception as error:
         if not forgiving:
             raise
         what = f"it cannot be planned: {type(error).__name__}: {one_line(error)}"
-        return Chosen(spec, Plan((), lambda _: ()), what)
+        return Chosen(spec, _NO_PLAN, what)
     keys = [cell.key for cell in plan.cells]
     if len(set(keys)) < len(keys):
         twice = sorted({key for key in keys if keys.count(key) > 1})
@@ -96,38 +66,20 @@ def _planned(spec: Table, request: Request, *, forgiving: bool) -> Chosen:
 
 
 def narrowed(chosen: Sequence[Chosen], dataset: str) -> list[Chosen]:
-    """Return the reproductions with the cells and rows of one data set alone.
+    """Return the tables that have a data set, with its cells and rows alone.
 
-    The first part of a cell's key and the first column of a sheet name the data set.
-
-    Parameters
-    ----------
-    chosen : sequence of Chosen
-    dataset : str
-        Upper and lower case are the same.
-
-    Returns
-    -------
-    list of Chosen
-        Those that have the data set.
-
-    Raises
-    ------
-    CommandError
-        If none has it; the message lists what they have.
+    The first part of a cell's key and the first column of a sheet name the data set; upper and
+    lower case are the same. A set that no table has is refused with those that they have.
     """
     known: dict[str, None] = {}
     found = []
     for each in chosen:
-        names = [cell.key.split("/")[0] for cell in each.plan.cells]
-        known |= dict.fromkeys(names)
-        wanted = [name.casefold() == dataset.casefold() for name in names]
-        if any(wanted):
-            cells = [
-                cell for cell, is_wanted in zip(each.plan.cells, wanted, strict=True) if is_wanted
-            ]
-            present = _rows_of(each.plan, dataset)
-            found.append(replace(each, plan=replace(each.plan, cells=cells, present=present)))
+        sets = [cell.key.split("/")[0] for cell in each.plan.cells]
+        known |= dict.fromkeys(sets)
+        pairs = zip(each.plan.cells, sets, strict=True)
+        cells = [cell for cell, name in pairs if name.casefold() == dataset.casefold()]
+        if cells:
+            found.append(replace(each, plan=Plan(cells, _rows_of(each.plan, dataset))))
     if not found:
         raise CommandError(
             f"no table that was asked for has the data set {dataset!r}; "
@@ -150,8 +102,3 @@ def _rows_of(plan: Plan, dataset: str) -> Callable[[Mapping[str, Any]], Sequence
         return shown
 
     return present
-
-
-def cells_of(chosen: Sequence[Chosen]) -> list[tuple[str, Cell]]:
-    """Return the cells of all reproductions with the names of theirs."""
-    return [(each.spec.name, cell) for each in chosen for cell in each.plan.cells]

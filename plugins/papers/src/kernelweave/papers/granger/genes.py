@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.granger import GrangerGraph
 from kernelweave.kernels_core import RBF, Linear
-from kernelweave.workbench.displays.colours import HEAT
+from kernelweave.workbench.displays.colours import DIVERGING, HEAT
 
-from ..plan import Cell, Drawing, Plan, Request, Sheet
+from ..data import FloatArray, values
+from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,26 +31,20 @@ _NOTES = (
 )
 
 
-def load(path: str, n_groups: int = N_GROUPS) -> tuple[npt.NDArray[np.float64], list[str]]:
-    """Return standardised series of six genes a group and the group of each.
+# a linear kernel for each group instead of Gaussians; whether its genes share an output kernel
+MODELS = {
+    "linear": (True, False),
+    "linear, with L": (True, True),
+    "nonlinear": (False, False),
+    "nonlinear, with L": (False, True),
+}
 
-    Parameters
-    ----------
-    path : str
-        The compressed CSV file.
-    n_groups : int
-        The first so many of ten groups.
 
-    Returns
-    -------
-    X : ndarray of shape (66, 6·n_groups)
-        Series.
-    groups : list of str
-        A label per gene.
-    """
+def load(path: str, n_groups: int = N_GROUPS) -> tuple[FloatArray, list[str]]:
+    """Return standardised series of six genes in each of the first groups, and the gene's group."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
-    table = np.genfromtxt(path, delimiter=",", skip_header=1)
+    table = values(path)
     table = table[:, np.argsort(table.var(axis=0))[::-1][:400]]
     table = (table - table.mean(axis=0)) / table.std(axis=0)
     label = fcluster(linkage(table.T, "ward"), N_GROUPS, "maxclust")
@@ -67,26 +61,7 @@ def load(path: str, n_groups: int = N_GROUPS) -> tuple[npt.NDArray[np.float64], 
 def measure(
     path: str, linear: bool, learn_output: bool, lags: int, quick: bool = False
 ) -> dict[str, Any]:
-    """Fit one of the four models.
-
-    Parameters
-    ----------
-    path : str
-        As in `load`.
-    linear : bool
-        A linear kernel per group instead of thirteen Gaussians.
-    learn_output : bool
-        Whether the genes of a group share a learned output kernel.
-    lags : int
-        Length of a history.
-    quick : bool
-        Whether to take five groups and five bandwidths.
-
-    Returns
-    -------
-    dict
-        Lists ``rmse, graph, groups, output``.
-    """
+    """Fit one of the four models: its errors, its graph, and the output kernel of one group."""
     X, groups = load(path, _QUICK_GROUPS if quick else N_GROUPS)
     width = lags * PER_GROUP
     powers = range(-7, 6, 3 if quick else 1)
@@ -105,140 +80,90 @@ def measure(
     return {
         "rmse": model.rmse_.tolist(),
         "graph": model.graph_.tolist(),
-        "groups": model.group_names_,
         "output": model.output_kernels_[0].tolist(),
     }
 
 
-MODELS = {
-    "linear": (True, False),
-    "linear, with L": (True, True),
-    "nonlinear": (False, False),
-    "nonlinear, with L": (False, True),
-}
-
-
-def _cells(request: Request, names: list[str]) -> list[Cell]:
+def figure(request: Request, number: int) -> Plan:
+    """Plan Figure 3, held-out errors, 4, the graphs, or 5, an output kernel: a cell per model."""
+    present, names = _FIGURES[number]
     path = str(request.data_file(FILE))
-    lags = 2 if request.quick else 7
-    return [
-        Cell(
-            key=name,
-            compute=measure,
-            arguments={
-                "path": path,
-                "linear": MODELS[name][0],
-                "learn_output": MODELS[name][1],
-                "lags": lags,
-                **({"quick": True} if request.quick else {}),
-            },
-            seconds=15.0 if request.quick else 120.0,
-            is_reduced=request.quick,
+    quick: dict[str, Any] = {"quick": True} if request.quick else {}
+    cells = []
+    for name in names:
+        linear, learn_output = MODELS[name]
+        arguments = {"path": path, "linear": linear, "learn_output": learn_output, **quick}
+        cells.append(
+            Cell(
+                key=name,
+                compute=measure,
+                arguments={**arguments, "lags": 2 if request.quick else 7},
+                seconds=15.0 if request.quick else 120.0,
+                is_reduced=request.quick,
+            )
         )
-        for name in names
+    return Plan(cells, present)
+
+
+_Found = Mapping[str, Any]
+
+
+def _errors(found: _Found) -> list[Sheet | Drawing]:
+    def draw(figure: Figure) -> None:
+        ax = figure.subplots()
+        ax.boxplot([each["rmse"] for each in found.values()])
+        ax.set_xticks(range(1, len(found) + 1), list(found))
+        ax.axhline(1.0, color="0.5", linewidth=0.8, linestyle="--")
+        ax.set_ylabel("held-out error in standard deviations")
+
+    title = "Figure 3: held-out root mean squared error per gene"
+    rows: list[list[Value]] = [
+        [name, *(round(float(of(each["rmse"])), 3) for of in (np.mean, np.median))]
+        for name, each in found.items()
+    ]
+    return [
+        Sheet(title, ["model", "mean", "median"], rows, _NOTES),
+        Drawing(title, "A box per model over all genes.", draw),
     ]
 
 
-def _number(ax: Any, n: int) -> None:
-    """Count rows and columns from one."""
+def _graphs(found: _Found) -> list[Sheet | Drawing]:
+    def draw(figure: Figure) -> None:
+        axes = np.atleast_1d(figure.subplots(1, max(1, len(found)), sharey=True))
+        for ax, (name, each) in zip(axes, found.items(), strict=False):
+            image = _matrix(ax, np.array(each["graph"]), cmap=HEAT, vmin=0.0)
+            ax.set(title=name, xlabel="group that drives")
+            figure.colorbar(image, ax=ax, shrink=0.7, label="weight")
+        axes[0].set_ylabel("group that is driven")
+
+    description = "Weight of each group's history in the model of each group."
+    return [Drawing("Figure 4: causal graphs", description, draw, _NOTES)]
+
+
+def _interactions(found: _Found) -> list[Sheet | Drawing]:
+    def draw(figure: Figure) -> None:
+        for each in found.values():
+            L = np.array(each["output"])
+            limit = float(np.abs(L).max()) or 1.0
+            ax = figure.subplots()
+            image = _matrix(ax, L, cmap=DIVERGING, vmin=-limit, vmax=limit)
+            ax.set(xlabel="gene", ylabel="gene")
+            figure.colorbar(image, label="entry of L")
+
+    description = "How the six genes of the first group go together."
+    return [Drawing("Figure 5: interactions in a group", description, draw, _NOTES)]
+
+
+def _matrix(ax: Any, matrix: FloatArray, **style: Any) -> Any:
+    """Draw a matrix, its rows and columns counted from one."""
+    n = len(matrix)
     ax.set_xticks(range(n), range(1, n + 1))
     ax.set_yticks(range(n), range(1, n + 1))
+    return ax.imshow(matrix, **style)
 
 
-def error_figure(request: Request) -> Plan:
-    """Return the plan of Figure 3: held-out errors of four models.
-
-    Parameters
-    ----------
-    request : Request
-        ``quick`` takes two lags, five groups and five bandwidths.
-
-    Returns
-    -------
-    Plan
-        A cell per model.
-    """
-
-    def present(found: Mapping[str, Any]) -> list[Sheet | Drawing]:
-        rows: list[list[Any]] = [
-            [name, round(float(np.mean(each["rmse"])), 3), round(float(np.median(each["rmse"])), 3)]
-            for name, each in found.items()
-        ]
-
-        def draw(figure: Figure) -> None:
-            ax = figure.subplots()
-            ax.boxplot([each["rmse"] for each in found.values()])
-            ax.set_xticks(range(1, len(found) + 1), list(found))
-            ax.axhline(1.0, color="0.5", linewidth=0.8, linestyle="--")
-            ax.set_ylabel("held-out error in standard deviations")
-
-        title = "Figure 3: held-out root mean squared error per gene"
-        return [
-            Sheet(title, ["model", "mean", "median"], rows, _NOTES),
-            Drawing(title, "A box per model over all genes.", draw),
-        ]
-
-    return Plan(_cells(request, list(MODELS)), present)
-
-
-def graph_figure(request: Request) -> Plan:
-    """Return the plan of Figure 4: the graphs of both kinds of model.
-
-    Parameters
-    ----------
-    request : Request
-        ``quick`` takes two lags, five groups and five bandwidths.
-
-    Returns
-    -------
-    Plan
-        A cell per model.
-    """
-    names = ["linear, with L", "nonlinear, with L"]
-
-    def present(found: Mapping[str, Any]) -> list[Sheet | Drawing]:
-        def draw(figure: Figure) -> None:
-            axes = np.atleast_1d(figure.subplots(1, max(1, len(found)), sharey=True))
-            for ax, (name, each) in zip(axes, found.items(), strict=False):
-                graph = np.array(each["graph"])
-                image = ax.imshow(graph, cmap=HEAT, vmin=0.0)
-                ax.set(title=name, xlabel="group that drives")
-                _number(ax, len(graph))
-                figure.colorbar(image, ax=ax, shrink=0.7, label="weight")
-            axes[0].set_ylabel("group that is driven")
-
-        description = "Weight of each group's history in the model of each group."
-        return [Drawing("Figure 4: causal graphs", description, draw, _NOTES)]
-
-    return Plan(_cells(request, names), present)
-
-
-def output_figure(request: Request) -> Plan:
-    """Return the plan of Figure 5: the output kernel of one group.
-
-    Parameters
-    ----------
-    request : Request
-        ``quick`` takes two lags, five groups and five bandwidths.
-
-    Returns
-    -------
-    Plan
-        One cell.
-    """
-
-    def present(found: Mapping[str, Any]) -> list[Sheet | Drawing]:
-        def draw(figure: Figure) -> None:
-            for each in found.values():
-                L = np.array(each["output"])
-                limit = float(np.abs(L).max()) or 1.0
-                ax = figure.subplots()
-                image = ax.imshow(L, cmap="PuOr", vmin=-limit, vmax=limit)
-                ax.set(xlabel="gene", ylabel="gene")
-                _number(ax, len(L))
-                figure.colorbar(image, label="entry of L")
-
-        description = "How the six genes of the first group go together."
-        return [Drawing("Figure 5: interactions in a group", description, draw, _NOTES)]
-
-    return Plan(_cells(request, ["nonlinear, with L"]), present)
+_FIGURES: dict[int, tuple[Callable[[_Found], list[Sheet | Drawing]], tuple[str, ...]]] = {
+    3: (_errors, tuple(MODELS)),
+    4: (_graphs, ("linear, with L", "nonlinear, with L")),
+    5: (_interactions, ("nonlinear, with L",)),
+}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from kernelweave.granger import GrangerGraph, lasso_var, lorenz96, score_graph
 
+from ..data import folds, values
 from ..plan import Cell, Plan, Request, Sheet
 
 NETWORKS = ("ecoli1", "ecoli2", "yeast1", "yeast2", "yeast3")
@@ -27,50 +28,22 @@ _NOTES = (
 
 
 def dream3(series: str, edges: str) -> tuple[Any, Any, Any]:
-    """Return series, replicates and true graph of a DREAM3 network.
-
-    Parameters
-    ----------
-    series, edges : str
-        CSV files.
-
-    Returns
-    -------
-    tuple of ndarray
-        Of shapes (n_times, n), (n_times,) and (n, n).
-    """
-    table = np.genfromtxt(series, delimiter=",", skip_header=1)
-    n = table.shape[1] - 2
-    truth = np.zeros((n, n), dtype=bool)
-    for source, target, _ in np.genfromtxt(edges, delimiter=",", skip_header=1).astype(int):
+    """Return series (n_times, n), replicates (n_times,) and true graph (n, n) of a network."""
+    table = values(series)
+    truth = np.zeros((table.shape[1] - 2,) * 2, dtype=bool)
+    for source, target, _ in values(edges).astype(int):
         truth[target - 1, source - 1] = True
     return table[:, 2:], table[:, 0], truth
 
 
 def measure(seed: int, files: list[list[str]] | None) -> dict[str, list[float]]:
-    """Return scores of some networks, or of one Lorenz-96 series.
-
-    Parameters
-    ----------
-    seed : int
-        Of the folds or the series.
-    files : list of [str, str] or None
-        Series and edges of each network; ``None`` for Lorenz-96.
-
-    Returns
-    -------
-    dict
-        ``kernel, lasso, lasso_shared, lasso_best, kernel_aupr, lasso_aupr``, each a list over
-        networks.
-    """
-    from sklearn.model_selection import KFold
-
+    """Return scores, each a list over networks, or of one Lorenz-96 series without files."""
     cv: Any = 5
     if files is None:
         X, truth = lorenz96(8, 200, noise=0.5, random_state=seed)
         sets = [(X, None, truth)]
     else:
-        cv = KFold(5, shuffle=True, random_state=seed)
+        cv = folds(5, seed, classes=False)
         sets = [dream3(*pair) for pair in files]
     rows = []
     for X, replicates, truth in sets:
@@ -85,25 +58,13 @@ def measure(seed: int, files: list[list[str]] | None) -> dict[str, list[float]]:
     return dict(zip(_SCORES, np.transpose(rows).tolist(), strict=True))
 
 
-def known_graphs_table(request: Request) -> Plan:
-    """Return the plan of the comparison.
-
-    Parameters
-    ----------
-    request : Request
-        ``quick`` takes one seed.
-
-    Returns
-    -------
-    Plan
-        A cell per seed and set.
-    """
+def table(request: Request) -> Plan:
+    """A cell per set and seed."""
     folder = "granger/dream3_size10_"
     files = [
         [str(request.data_file(f"{folder}{name}{end}.csv")) for end in ("", "_edges")]
         for name in NETWORKS
     ]
-    seeds = range(1 if request.quick else 5)
     cells = [
         Cell(
             key=f"{label}/{seed}",
@@ -113,7 +74,7 @@ def known_graphs_table(request: Request) -> Plan:
             is_reduced=request.quick,
         )
         for label, given in (("DREAM3, size 10", files), ("Lorenz-96", None))
-        for seed in seeds
+        for seed in range(1 if request.quick else 5)
     ]
     return Plan(cells, _present)
 

@@ -4,41 +4,33 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, Problem, solve
+from kernelweave.workbench.displays.colours import SERIES
 
+from ..data import FloatArray
+from ..measuring import timed
 from ..plan import Cell, Drawing, Plan, Request, Sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FloatArray = npt.NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class Method:
+class Method(NamedTuple):
     """An algorithm with its parameters, and the problem that it solves.
 
-    Attributes
-    ----------
-    algorithm : str
-        As registered.
-    params : dict
-        Of the algorithm.
-    lam : float
-        λ.
-    rho : float or None
-        Of ρ‖L‖², for output kernel learning at even weights: a problem, and an objective, of its
-        own. None for joint learning with a bound on the trace, the problem of both figures.
+    With ``rho``, the factor of ‖L‖², it is output kernel learning at even weights: a problem, and
+    an objective, of its own. Without, joint learning with a bound on the trace, that of both
+    figures.
     """
 
     algorithm: str
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = {}
     lam: float = 0.1
     rho: float | None = None
 
@@ -54,15 +46,6 @@ METHODS: dict[str, Method] = {
 }
 STEPS = (1, 2, 4, 8)
 _SECONDS = {"cg 1e-6, 3000 SDP steps": 900.0}
-# Okabe and Ito's colours, with a marker each
-_STYLES = (
-    ("#0072B2", "o"),
-    ("#D55E00", "v"),
-    ("#009E73", "s"),
-    ("#56B4E9", "P"),
-    ("#CC79A7", "^"),
-    ("#E69F00", "D"),
-)
 _NOTES = (
     "Synthetic, of the paper's shape: 102 classes of 30 training samples each, 1355 test samples, "
     "10 kernels of which 4 see noise; p = 1.7 and a large bound on the trace, τ = 10 n. The "
@@ -82,19 +65,9 @@ _ON_ACCURACY = (
 def classes(
     n_classes: int, n_test: int, seed: int = 0
 ) -> tuple[FloatArray, npt.NDArray[Any], FloatArray, npt.NDArray[Any]]:
-    """Return training and test points with labels: 30 of each class around one of 12 centres.
+    """Return training points and labels, test points and labels; 40 columns, the last 16 noise.
 
-    Parameters
-    ----------
-    n_classes, n_test : int
-        Classes, and test samples.
-    seed : int, default=0
-        Of the draw.
-
-    Returns
-    -------
-    tuple of ndarray
-        Training points and labels, test points and labels; 40 columns, the last 16 noise.
+    Thirty training points of each class, around one of 12 centres.
     """
     rng = np.random.default_rng(seed)
     centre = rng.standard_normal((12, 40))[rng.integers(12, size=n_classes)]
@@ -106,21 +79,8 @@ def classes(
     return X, train, Z, test
 
 
-def measure(name: str, n_classes: int, n_test: int) -> dict[str, Any]:
-    """Run one method for 1, 2, 4 and 8 steps.
-
-    Parameters
-    ----------
-    name : str
-        A key of `METHODS`.
-    n_classes, n_test : int
-        As in `classes`.
-
-    Returns
-    -------
-    dict
-        Lists ``steps, seconds, value, accuracy``.
-    """
+def measure(name: str, n_classes: int, n_test: int) -> dict[str, list[float]]:
+    """Run one method for 1, 2, 4 and 8 steps: steps, seconds, objective and accuracy."""
     from kernelweave.vv_rkhs.constraint import FrobeniusOutputKernels, SeparableKernels
     from kernelweave.vv_rkhs.family import PrecomputedFamily
     from kernelweave.vv_rkhs.learner import VectorLeastSquares
@@ -130,96 +90,58 @@ def measure(name: str, n_classes: int, n_test: int) -> dict[str, Any]:
     kernels = [RBF(gamma=1.0 / 16.0).on(list(range(4 * k, 4 * k + 4))) for k in range(10)]
     grams = np.stack([kernel(X) for kernel in kernels])
     Y = np.eye(n_classes)[train]
+    targets = (Y - Y.mean(axis=0)).T
     method = METHODS[name]
     set_: Any = SeparableKernels(SquaredLpNorm(1.7), 10.0 * n_classes)
     if method.rho is not None:
         set_ = FrobeniusOutputKernels(method.rho)
-    targets = (Y - Y.mean(axis=0)).T
-
-    def problem(size: int) -> Problem:
-        family = PrecomputedFamily(grams[:, :size, :size])
-        learner = VectorLeastSquares(method.lam)
-        positions = np.arange(float(size))[:, None]
-        return Problem(family, learner, set_, positions, targets[:, :size])
 
     def run(size: int, steps: int) -> Any:
+        family = PrecomputedFamily(grams[:, :size, :size])
+        positions = np.arange(float(size))[:, None]
+        learner = VectorLeastSquares(method.lam)
+        problem = Problem(family, learner, set_, positions, targets[:, :size])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return solve(problem(size), method.algorithm, tol=1e-6, max_iter=steps, **method.params)
+            return solve(problem, method.algorithm, tol=1e-6, max_iter=steps, **method.params)
+
+    def accuracy(result: Any) -> float:
+        weights, L = result.parameters.weights, result.parameters.output_kernel
+        scores = sum(
+            w * (kernel(Z, X) @ (result.solution.C @ L))
+            for w, kernel in zip(weights, kernels, strict=True)
+        )
+        return float((np.argmax(scores, axis=1) == test).mean())
 
     run(40, 1)  # what is imported and compiled at the first call is not of the first row
-    found: dict[str, Any] = {"steps": [], "seconds": [], "value": [], "accuracy": []}
+    found: dict[str, list[float]] = {"steps": [], "seconds": [], "value": [], "accuracy": []}
     for steps in STEPS:
-        started = time.process_time()
-        result = run(len(Y), steps)
-        found["steps"].append(result.n_iter)
-        found["seconds"].append(time.process_time() - started)
-        found["value"].append(float(result.history.value[-1]))
-        coef = result.solution.C @ result.parameters.output_kernel
-        scores = sum(
-            w * (kernel(Z, X) @ coef)
-            for w, kernel in zip(result.parameters.weights, kernels, strict=True)
-        )
-        found["accuracy"].append(float((np.argmax(scores, axis=1) == test).mean()))
+        result, seconds = timed(partial(run, len(Y), steps), time.process_time)
+        row = (result.n_iter, seconds, float(result.history.value[-1]), accuracy(result))
+        for series, figure in zip(found.values(), row, strict=True):
+            series.append(figure)
     return found
 
 
-def objective_figure(request: Request) -> Plan:
-    """Return the plan of Figure 1.
-
-    Parameters
-    ----------
-    request : Request
-        ``quick`` takes fewer classes.
-
-    Returns
-    -------
-    Plan
-        A cell per method with this objective.
-    """
-    names = [name for name, method in METHODS.items() if method.rho is None]
-    return Plan(
-        _cells(request, names), lambda found: _present(found, "value", "objective", 1, _NOTES)
-    )
-
-
-def accuracy_figure(request: Request) -> Plan:
-    """Return the plan of Figure 2.
-
-    Parameters
-    ----------
-    request : Request
-        ``quick`` takes fewer classes.
-
-    Returns
-    -------
-    Plan
-        A cell per method, shared with Figure 1.
-    """
-    notes = (*_NOTES, *_ON_ACCURACY)
-    return Plan(
-        _cells(request, METHODS), lambda found: _present(found, "accuracy", "accuracy", 2, notes)
-    )
-
-
-def _cells(request: Request, names: Iterable[str]) -> list[Cell]:
+def figure(request: Request, number: int) -> Plan:
+    """Plan Figure 1, the objective, or 2, the accuracy, which shares the cells of the first."""
     n_classes = max(2, min(102, request.most_samples // 30)) if request.quick else 102
-    arguments = {"n_classes": n_classes, "n_test": 1355}
-    return [
+    cells = [
         Cell(
             key=name,
             compute=measure,
-            arguments={"name": name, **arguments},
+            arguments={"name": name, "n_classes": n_classes, "n_test": 1355},
             seconds=20.0 if request.quick else _SECONDS.get(name, 60.0),
             is_reduced=request.quick,
         )
-        for name in names
+        for name, method in METHODS.items()
+        if number == 2 or method.rho is None
     ]
+    return Plan(cells, lambda found: _present(found, number))
 
 
-def _present(
-    found: Mapping[str, Any], what: str, label: str, number: int, notes: tuple[str, ...]
-) -> list[Sheet | Drawing]:
+def _present(found: Mapping[str, Any], number: int) -> list[Sheet | Drawing]:
+    what, label = ("value", "objective") if number == 1 else ("accuracy", "accuracy")
     title = f"Figure {number}: {label} against time"
     rows = [
         [name, steps, round(seconds, 2), round(value, 4)]
@@ -229,18 +151,15 @@ def _present(
 
     def draw(figure: Figure) -> None:
         ax = figure.subplots()
-        for name, (colour, marker) in zip(METHODS, _STYLES, strict=True):
-            if name not in found:
-                continue
-            each = found[name]
-            style = {"color": colour, "marker": marker, "markersize": 4, "label": name}
-            ax.semilogx(each["seconds"], each[what], **style)
-        ax.set_xlabel("seconds")
-        ax.set_ylabel(label)
+        for style, name in zip(SERIES, METHODS, strict=False):
+            if name in found:
+                ax.semilogx(found[name]["seconds"], found[name][what], **style, label=name)
+        ax.set(xlabel="seconds", ylabel=label)
         ax.grid(alpha=0.2)
         figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
 
     description = f"The {label} of each method after 1, 2, 4 and 8 steps."
+    notes = _NOTES if number == 1 else (*_NOTES, *_ON_ACCURACY)
     return [
         Sheet(title, ["method", "steps", "seconds", label], rows, notes),
         Drawing(title, description, draw),

@@ -6,23 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import RBF, PrecomputedGrams
 
+from ..data import FloatArray, printed, values
 from ..plan import Cell, Plan, Request, Sheet
 
-FloatArray = npt.NDArray[np.float64]
-
-STOCKS = ("WMT", "XOM", "GM", "Ford", "GE", "COP", "Ctgrp", "IBM", "AIG")
-PRINTED: dict[str, tuple[float, ...]] = {
-    "OLS": (0.98, 0.39, 1.68, 2.15, 0.58, 0.98, 0.65, 0.62, 1.93, 1.11),
-    "Lasso": (0.42, 0.31, 0.71, 0.77, 0.45, 0.79, 0.66, 0.49, 1.88, 0.72),
-    "MRCE": (0.41, 0.31, 0.71, 0.77, 0.45, 0.79, 0.62, 0.49, 1.88, 0.71),
-    "FES": (0.40, 0.29, 0.62, 0.69, 0.41, 0.79, 0.59, 0.51, 1.74, 0.67),
-    "IKL": (0.43, 0.32, 0.62, 0.56, 0.41, 0.81, 0.66, 0.47, 1.94, 0.69),
-    "OKL": (0.43, 0.31, 0.59, 0.48, 0.40, 0.80, 0.62, 0.50, 1.87, 0.67),
-    "IOKL": (0.44, 0.29, 0.47, 0.36, 0.37, 0.76, 0.58, 0.42, 1.79, 0.61),
-}
 OURS = ("OLS", "Lasso", "IKL", "OKL", "IOKL")
 _LEARNS = {"IKL": (True, False), "OKL": (False, True), "IOKL": (True, True)}
 _NOTES = (
@@ -40,54 +28,32 @@ _NOTES = (
 )
 
 
-def load(path: str) -> tuple[FloatArray, FloatArray]:
-    """Return this week's and next week's returns, each of shape (51, 9).
+_TRAIN = 25
 
-    Parameters
-    ----------
-    path : str
-        CSV file with a header.
 
-    Returns
-    -------
-    tuple of ndarray
-        Inputs and targets.
+def measure(path: str, method: str, quick: bool = False) -> list[float]:
+    """Select and fit on the first 25 pairs of weeks; return the errors of the nine on the last 26.
+
+    A quick run learns a kernel of fewer bandwidths, with fewer λ and folds.
     """
-    table = np.genfromtxt(path, delimiter=",", skip_header=1)
-    return table[:-1], table[1:]
+    table = values(path)
+    X, Y, now = table[:_TRAIN], table[1 : _TRAIN + 1], table[_TRAIN:-1]
+    learns = method in _LEARNS
+    predicted = _learned(X, Y, now, method, quick) if learns else _linear(X, Y, now, method)
+    errors: list[float] = (1000.0 * ((predicted - table[_TRAIN + 1 :]) ** 2).mean(axis=0)).tolist()
+    return errors
 
 
-def measure(path: str, method: str, quick: bool = False) -> dict[str, Any]:
-    """Select and fit one method on the first 25 pairs and test it on the last 26.
-
-    Parameters
-    ----------
-    path : str
-        As in `load`.
-    method : str
-        One of `OURS`.
-    quick : bool
-        Whether a kernel is learned of fewer bandwidths, with fewer λ and folds.
-
-    Returns
-    -------
-    dict
-        ``errors`` of the nine stocks, and what was selected.
-    """
-    X, Y = load(path)
-    if method in ("OLS", "Lasso"):
-        return {"errors": _scores(Y, _linear(X[:25], Y[:25], X[25:], method))}
+def _learned(X: FloatArray, Y: FloatArray, now: FloatArray, method: str, quick: bool) -> FloatArray:
     from kernelweave.vv_rkhs.regressor import MatrixValuedKernelRegressor
     from sklearn.model_selection import GridSearchCV, KFold
 
-    spread = X[:25].std(axis=0)
-    grams = np.stack(
-        [
-            RBF(gamma=2.0**power / (2.0 * spread[c] ** 2)).on([c])(X)
-            for c in range(9)
-            for power in (range(-9, 4, 3) if quick else range(-9, 4))
-        ]
-    )
+    spread = X.std(axis=0)
+    kernels = [
+        RBF(gamma=2.0**power / (2.0 * spread[c] ** 2)).on([c])
+        for c in range(X.shape[1])
+        for power in (range(-9, 4, 3) if quick else range(-9, 4))
+    ]
     learn_input, learn_output = _LEARNS[method]
     model = MatrixValuedKernelRegressor(
         "precomputed",
@@ -100,24 +66,16 @@ def measure(path: str, method: str, quick: bool = False) -> dict[str, Any]:
     lams = np.logspace(-4, 1, 6 if quick else 16)
     folds = KFold(5 if quick else 10)
     search = GridSearchCV(model, {"lam": lams}, cv=folds, scoring="neg_mean_squared_error")
-    search.fit(PrecomputedGrams(np.ascontiguousarray(grams[:, :25, :25])), Y[:25])
-    predicted = search.predict(grams[:, 25:, :25])
-    weights = np.sort(search.best_estimator_.weights_)[::-1]
-    share = np.cumsum(weights) / max(weights.sum(), np.finfo(float).tiny)
-    return {
-        "errors": _scores(Y, predicted),
-        "lam": float(search.best_params_["lam"]),
-        "n_kernels": int((share < 0.97).sum()) + 1,
-    }
+    search.fit(PrecomputedGrams(np.stack([kernel(X) for kernel in kernels])), Y)
+    return np.asarray(search.predict(np.stack([kernel(now, X) for kernel in kernels])))
 
 
-def _linear(X: FloatArray, Y: FloatArray, new: FloatArray, method: str) -> FloatArray:
+def _linear(X: FloatArray, Y: FloatArray, now: FloatArray, method: str) -> FloatArray:
     from sklearn.linear_model import Lasso, LinearRegression
     from sklearn.model_selection import GridSearchCV, KFold
 
     if method == "OLS":
-        found: FloatArray = LinearRegression().fit(X, Y).predict(new)
-        return found
+        return np.asarray(LinearRegression().fit(X, Y).predict(now))
     # from the smallest penalty that selects nothing for any stock, three decades down
     largest = float(np.abs((X - X.mean(axis=0)).T @ (Y - Y.mean(axis=0))).max()) / len(X)
     search = GridSearchCV(
@@ -126,38 +84,18 @@ def _linear(X: FloatArray, Y: FloatArray, new: FloatArray, method: str) -> Float
         cv=KFold(10),
         scoring="neg_mean_squared_error",
     )
-    chosen: FloatArray = search.fit(X, Y).predict(new)
-    return chosen
+    return np.asarray(search.fit(X, Y).predict(now))
 
 
-def _scores(Y: FloatArray, predicted: FloatArray) -> list[float]:
-    errors: list[float] = (1000.0 * ((predicted - Y[25:]) ** 2).mean(axis=0)).tolist()
-    return errors
-
-
-def stocks_table(request: Request) -> Plan:
-    """Return the plan of Table 1.
-
-    Parameters
-    ----------
-    request : Request
-        Where the data lie; ``quick`` learns of fewer kernels with fewer λ and folds.
-
-    Returns
-    -------
-    Plan
-        A cell per method.
-    """
+def table(request: Request) -> Plan:
+    """Table 1: a cell per method."""
     path = str(request.data_file("stock04.csv"))
+    quick: dict[str, Any] = {"quick": True} if request.quick else {}
     cells = [
         Cell(
             key=method,
             compute=measure,
-            arguments={
-                "path": path,
-                "method": method,
-                **({"quick": True} if request.quick and method in _LEARNS else {}),
-            },
+            arguments={"path": path, "method": method, **(quick if method in _LEARNS else {})},
             seconds=(10.0 if request.quick else 60.0) if method in _LEARNS else 2.0,
             is_reduced=request.quick and method in _LEARNS,
         )
@@ -167,22 +105,22 @@ def stocks_table(request: Request) -> Plan:
 
 
 def _present(found: Mapping[str, Any]) -> list[Sheet]:
+    theirs = printed("matrix_valued")
+    methods = [name for name in theirs[0] if name != "stock"]
     columns = ["stock"]
-    for method in PRINTED:
+    for method in methods:
         columns += [f"{method} (paper)", *([f"{method} ours"] if method in OURS else [])]
     rows: list[list[Any]] = []
-    for i, stock in enumerate((*STOCKS, "average")):
-        row: list[Any] = [stock]
-        for method, printed in PRINTED.items():
-            row.append(printed[i])
-            if method in OURS:
-                row.append(_ours(found.get(method), i))
-        rows.append(row)
+    for i, row in enumerate(theirs):
+        rows.append([row["stock"]])
+        for method in methods:
+            ours = [_error(found.get(method), i)] if method in OURS else []
+            rows[-1] += [row[method], *ours]
     return [Sheet("Table 1: mean squared error × 1000 on nine stocks", columns, rows, _NOTES)]
 
 
-def _ours(result: Any, stock: int) -> float | None:
-    if result is None:
+def _error(errors: list[float] | None, stock: int) -> float | None:
+    """Return the error of a stock, of all in the mean for the row below the last."""
+    if errors is None:
         return None
-    errors = result["errors"]
-    return round(float(np.mean(errors)) if stock == len(errors) else float(errors[stock]), 2)
+    return round(float(np.mean(errors)) if stock == len(errors) else errors[stock], 2)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from ..plan import Cell, Plan, Request, Sheet, Value
-from .accuracy import cells_of
-from .published import PRINTED
-from .samples import arguments_of, read, size_of
+from .fits import cells_of
+from .sets import SETS, beside, cell, ours, read, size_of
 
 BOUNDS = ("soc", "soc-random", "sdp-3x3", "saddle")
 _HEURISTICS = ("random", "relaxation", "optimum")
@@ -39,23 +39,8 @@ def bound(
     lam: float,
     k0: int,
     relaxation: str,
-) -> dict[str, Any]:
-    """Compute one lower bound on the published training part.
-
-    Parameters
-    ----------
-    path, columns, limit
-        See `samples.read`.
-    C, lam, k0
-        The authors' settings.
-    relaxation : str
-        One of `BOUNDS`.
-
-    Returns
-    -------
-    dict
-        ``bound``, ``value``, ``seconds``, ``n_svm_solves``.
-    """
+) -> float:
+    """Return a lower bound, proved from multipliers, on the published training part."""
     from kernelweave.kernels_core import default_kernels
     from kernelweave.relaxations import lower_bound
 
@@ -64,124 +49,72 @@ def bound(
     found = lower_bound(
         grams, parts.y, C=C, lam=lam, k0=k0, relaxation=relaxation, tol=1e-5, check=False
     )
-    return {
-        "bound": float(found.bound),
-        "value": float(found.value),
-        "seconds": float(found.seconds),
-        "n_svm_solves": int(found.n_svm_solves),
-    }
+    return float(found.bound)
 
 
 def _bound_cells(request: Request, bounds: tuple[str, ...]) -> list[Cell]:
     cells = []
-    for name, row in PRINTED.items():
-        n = size_of(request, row)
+    for name in SETS:
+        n = size_of(request, name)
         for relaxation in bounds:
-            most = _QUICK_LARGEST[relaxation] if request.quick else None
-            if most is None and n > _LARGEST[relaxation]:
+            limits: dict[str, Any] = {}
+            if request.quick:
+                limits["limit"] = min(n, _QUICK_LARGEST[relaxation])
+            elif n > _LARGEST[relaxation]:
                 continue
-            limit = request.sample_limit if most is None else min(n, most)
+            effort = _SECONDS[relaxation]
             cells.append(
-                Cell(
-                    key=f"{name}/{relaxation}",
-                    compute=bound,
-                    arguments={
-                        **arguments_of(request, name),
-                        "limit": limit,
-                        "relaxation": relaxation,
-                    },
-                    seconds=max(0.5, _SECONDS[relaxation] * (min(n, limit or n) / 1000.0) ** 2),
-                    is_reduced=request.sample_limit is not None,
-                )
+                cell(request, name, relaxation, bound, effort, relaxation=relaxation, **limits)
             )
     return cells
 
 
-def _bound_of(
-    request: Request, results: Mapping[str, Any], name: str, n: int, relaxation: str
-) -> Value:
+def _bound_of(request: Request, results: Mapping[str, Any], relaxation: str, name: str) -> Value:
     """Return a bound, or why it is left out."""
-    found = results.get(f"{name}/{relaxation}")
-    if found is not None:
-        return float(found["bound"])
-    left_out = not request.quick and n > _LARGEST[relaxation]
-    return f"n > {_LARGEST[relaxation]}" if left_out else None
+    most = _LARGEST[relaxation]
+    left_out = not request.quick and size_of(request, name) > most
+    found: Value = results.get(f"{name}/{relaxation}", f"n > {most}" if left_out else None)
+    return found
 
 
-def _bound_heads(request: Request) -> list[str]:
-    """Return the relaxations, in a quick run with the samples that each takes at most."""
-    if not request.quick:
-        return list(BOUNDS)
-    few = {name: most for name, most in _QUICK_LARGEST.items() if most < request.most_samples}
-    return [f"{name}, n ≤ {few[name]}" if name in few else name for name in BOUNDS]
+def _head(request: Request, relaxation: str) -> str:
+    """Return the relaxation, in a quick run with the samples that it takes at most."""
+    most = _QUICK_LARGEST[relaxation]
+    few = request.quick and most < request.most_samples
+    return f"{relaxation}, n ≤ {most}" if few else relaxation
 
 
-def _of(results: Mapping[str, Any], key: str, field: str) -> Value:
-    found = results.get(key)
-    return None if found is None else found[field]
+def table(request: Request, number: int) -> Plan:
+    """Plan Table 6 or 7."""
+    return _objectives(request) if number == 6 else _gaps(request)
 
 
-def objectives(request: Request) -> Plan:
-    """Plan Table 6: lower bounds, and objectives of three starts and of the proved optimum.
-
-    Parameters
-    ----------
-    request : Request
-
-    Returns
-    -------
-    Plan
-    """
+def _objectives(request: Request) -> Plan:
+    """Table 6: lower bounds, and objectives of three starts and of the proved optimum."""
 
     def present(results: Mapping[str, Any]) -> list[Sheet]:
-        rows: list[list[Value]] = []
-        for name, row in PRINTED.items():
-            n = size_of(request, row)
-            ours = [_bound_of(request, results, name, n, each) for each in BOUNDS]
-            ours += [_of(results, f"{name}/{h}", "objective") for h in _HEURISTICS]
-            rows.append([name, *ours, *row.bounds, *row.objectives])
-        theirs = ("SOC", "SOC random", "3×3", "full", "random", "from 3×3", "from full")
-        columns = (
-            "data",
-            *_bound_heads(request),
-            *_HEURISTICS,
-            *(f"{name} (paper)" for name in theirs),
-        )
-        return [Sheet("Lower bounds and objectives", columns, rows, _NOTES)]
+        figures: Any = {_head(request, b): partial(_bound_of, request, results, b) for b in BOUNDS}
+        figures |= {h: ours(results, h, "objective") for h in _HEURISTICS}
+        printed = ("SOC", "SOC random", "3×3", "full", "random", "from 3×3", "from full")
+        return [beside("Lower bounds and objectives", figures, 6, printed, _NOTES)]
 
     return Plan([*_bound_cells(request, BOUNDS), *cells_of(request, _HEURISTICS)], present)
 
 
-def gaps(request: Request) -> Plan:
-    """Plan Table 7: gaps in per cent of the lower bound, as the paper divides them.
-
-    Parameters
-    ----------
-    request : Request
-
-    Returns
-    -------
-    Plan
-    """
+def _gaps(request: Request) -> Plan:
+    """Table 7: gaps in per cent of the lower bound, as the paper divides them."""
 
     def present(results: Mapping[str, Any]) -> list[Sheet]:
-        rows: list[list[Value]] = []
-        for name, row in PRINTED.items():
-            lower = _of(results, f"{name}/saddle", "bound")
-            ours: list[Value] = []
-            for heuristic in _HEURISTICS:
-                upper = _of(results, f"{name}/{heuristic}", "objective")
-                known = isinstance(lower, float) and isinstance(upper, float)
-                ours.append(100.0 * (upper / lower - 1.0) if known else None)  # type: ignore[operator]
-            proved = _of(results, f"{name}/optimum", "gap")
-            rows.append(
-                [name, *ours, 100.0 * proved if isinstance(proved, float) else None, *row.gaps]
-            )
-        columns = ("data", *_HEURISTICS, "proved by search", *_printed_heads())
-        return [Sheet("Gaps to the relaxation (%)", columns, rows, _NOTES)]
+        def gap(heuristic: str, name: str) -> Value:
+            lower = results.get(f"{name}/saddle")
+            upper = ours(results, heuristic, "objective")(name)
+            return None if lower is None or upper is None else 100.0 * (upper / lower - 1.0)
+
+        def proved(name: str) -> Value:
+            found = ours(results, "optimum", "gap")(name)
+            return None if found is None else 100.0 * float(found)
+
+        figures: Any = {h: partial(gap, h) for h in _HEURISTICS} | {"proved by search": proved}
+        return [beside("Gaps to the relaxation (%)", figures, 7, ("random", "3×3", "full"), _NOTES)]
 
     return Plan([*_bound_cells(request, ("saddle",)), *cells_of(request, _HEURISTICS)], present)
-
-
-def _printed_heads() -> tuple[str, ...]:
-    return tuple(f"{name} (paper)" for name in ("random", "3×3", "full"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kernelweave.workbench.displays.colours import SERIES
 
+from ..measuring import CLASSES, mean, within
 from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
 from .intervals import Interval, corrected_resampled, of_independent
 from .protocol import (
@@ -46,18 +47,7 @@ _NOTES = (
 
 
 def study(request: Request) -> Plan:
-    """Plan the study.
-
-    Parameters
-    ----------
-    request : Request
-        ``quick`` takes two of the five outer folds, fewer samples and coarser grids.
-
-    Returns
-    -------
-    Plan
-        A cell per set, method and outer fold.
-    """
+    """Plan the study: a cell per set, method and outer fold."""
     most = min(QUICK_ROWS if request.quick else MOST_ROWS, request.sample_limit or MOST_ROWS)
     cells = [
         Cell(
@@ -65,7 +55,7 @@ def study(request: Request) -> Plan:
             compute=measure,
             arguments={
                 "where": source(name, request),
-                "task": about.task,
+                "task": task,
                 "method": method,
                 "fold": fold,
                 "most": most,
@@ -75,40 +65,24 @@ def study(request: Request) -> Plan:
             is_reduced=most < MOST_ROWS or request.quick,
         )
         for fold in range(_QUICK_FOLDS if request.quick else N_FOLDS)
-        for name, about in SETS.items()
+        for name, (_, task) in SETS.items()
         for method in METHODS
     ]
     return Plan(cells, present)
 
 
 def present(results: Mapping[str, Any]) -> list[Sheet | Drawing]:
-    """Return the scores, the differences, a verdict over all sets, and a picture.
-
-    Parameters
-    ----------
-    results : mapping of str to float
-        Scores by set, method and fold.
-
-    Returns
-    -------
-    list of Sheet or Drawing
-    """
+    """Return a verdict over all sets, a picture, the scores, and the differences."""
     found = {name: _differences(results, name) for name in SETS}
     return [_verdict(found), _drawing(found), _scores(results), _intervals(found)]
 
 
-def _of(results: Mapping[str, Any], name: str, method: str) -> dict[str, float]:
-    """Return the scores of a method on a set by fold."""
-    start = f"{name}/{method}/"
-    return {key[len(start) :]: value for key, value in results.items() if key.startswith(start)}
-
-
 def _differences(results: Mapping[str, Any], name: str) -> dict[str, Interval]:
     """Return the interval of each method's difference to the rival, where two folds have both."""
-    rival = _of(results, name, RIVAL)
+    rival = within(results, name, RIVAL)
     found = {}
     for method in _AGAINST:
-        ours = _of(results, name, method)
+        ours = within(results, name, method)
         paired = [ours[fold] - rival[fold] for fold in sorted(rival) if fold in ours]
         if len(paired) > 1:
             found[method] = corrected_resampled(paired, 1.0 / (N_FOLDS - 1))
@@ -117,10 +91,9 @@ def _differences(results: Mapping[str, Any], name: str) -> dict[str, Interval]:
 
 def _scores(results: Mapping[str, Any]) -> Sheet:
     rows: list[list[Value]] = []
-    for name, about in SETS.items():
-        scores = [_of(results, name, method) for method in METHODS]
-        means = [float(np.mean(list(each.values()))) if each else None for each in scores]
-        rows.append([name, "accuracy" if about.task == "classification" else "R²", *means])
+    for name, (_, task) in SETS.items():
+        means = [mean(within(results, name, method).values()) for method in METHODS]
+        rows.append([name, "accuracy" if task == CLASSES else "R²", *means])
     return Sheet("Mean score, per cent", ("data", "score", *METHODS), rows, ())
 
 

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.workbench.machines import kernel_machine
 
-from .. import data as samples
+from ..data import as_unit_range, load, split
+from ..measuring import CLASSES, mean, spread, timed, within
 from ..plan import Cell, Plan, Request, Sheet, Value
-from . import published
 from .methods import MOST_TUNED, OF_DICTIONARIES, fit_tuned, methods_for
+from .sets import CLASSIFICATION, REGRESSION, Task, theirs
 
 _SMALL = 5000
 _SPLITS = 5
+_TASKS = {CLASSES: CLASSIFICATION, "regression": REGRESSION}
+# what the text of the paper says of TKL against the mean of the methods, in per cent
+_CLAIMS = {CLASSES: 6.77, "regression": -23.6}
+_NOTE = (
+    "Every method is tuned by two folds of at most 8000 training samples, tuning time "
+    "included; TKL: C and δ, then a relative certified gap of 1e-2, or a gap that is "
+    "negligible beside the loss of a constant prediction. Boosted trees are scikit-learn's "
+    "histogram boosting. The paper's times are of 8 cores at 3 GHz."
+)
 
 
 class Cost(NamedTuple):
@@ -77,141 +85,112 @@ def measure(
     unit_target: bool,
 ) -> dict[str, Any]:
     """Fit one method to one split and return its score, seconds and what it chose."""
-    X, y = samples.load(path)
+    X, y = load(path)
     if unit_target:
-        y = samples.as_unit_range(y)
-    classes = task == "classification"
-    X_train, X_test, y_train, y_test = samples.split(X, y, n_train, n_test, seed, classes=classes)
-    start = time.perf_counter()
-    estimator, chosen = fit_tuned(method, task, X_train, y_train, seed, quick=quick)
-    seconds = time.perf_counter() - start
+        y = as_unit_range(y)
+    X, X_test, y, y_test = split(X, y, n_train, n_test, seed, classes=task == CLASSES)
+    (estimator, chosen), seconds = timed(lambda: fit_tuned(method, task, X, y, seed, quick=quick))
     predicted = estimator.predict(X_test)
-    right = float(np.mean(predicted == y_test))
-    score = 100.0 * right if classes else float(np.mean((predicted - y_test) ** 2))
+    if task == CLASSES:
+        score = 100.0 * np.mean(predicted == y_test)
+    else:
+        score = np.mean((predicted - y_test) ** 2)
     result = getattr(kernel_machine(estimator), "result_", None)
     gap = None if result is None else float(result.gap)
-    return {"score": score, "seconds": seconds, "gap": gap, "chosen": chosen}
+    return {"score": float(score), "seconds": seconds, "gap": gap, "chosen": chosen}
 
 
-def _sizes(task: published.Task, request: Request) -> tuple[int, int, bool]:
+def _sizes(about: Task, request: Request) -> tuple[int, int, bool]:
     """Return the training and test sizes, and whether they are less than the paper's."""
     limit = request.sample_limit
-    if limit is None or task.n_train + task.n_test <= limit:
-        return task.n_train, task.n_test, request.quick
-    return limit * 4 // 5, min(task.n_test, limit // 5), True
+    if limit is None or about.n_train + about.n_test <= limit:
+        return about.n_train, about.n_test, request.quick
+    return limit * 4 // 5, min(about.n_test, limit // 5), True
 
 
-def _plan(tasks: dict[str, published.Task], task: str, request: Request) -> Plan:
-    cells = []
-    for name, about in tasks.items():
-        path: Path = request.data_file(about.file)
-        n_train, n_test, reduced = _sizes(about, request)
-        splits = 1 if request.quick or about.n_train > _SMALL else _SPLITS
-        splits = request.repeats or splits
-        for method in methods_for(task):
-            seconds = seconds_of(method, n_train, about.n_features) * (0.3 if reduced else 1)
-            cells += [
-                Cell(
-                    key=f"{name}/{method}/{seed}",
-                    compute=measure,
-                    arguments={
-                        "path": str(path),
-                        "method": method,
-                        "task": task,
-                        "n_train": n_train,
-                        "n_test": n_test,
-                        "seed": seed,
-                        "quick": request.quick,
-                        "unit_target": name == "CA",
-                    },
-                    seconds=seconds,
-                    is_reduced=reduced,
-                )
-                for seed in range(splits)
-            ]
-    return Plan(
-        cells, lambda results: [_sheet(tasks, task, results), *_summary(tasks, task, results)]
-    )
+def _cells(name: str, about: Task, task: str, request: Request) -> list[Cell]:
+    n_train, n_test, reduced = _sizes(about, request)
+    splits = request.repeats or (1 if request.quick or about.n_train > _SMALL else _SPLITS)
+    shared = {
+        "path": str(request.data_file(about.file)),
+        "task": task,
+        "n_train": n_train,
+        "n_test": n_test,
+        "quick": request.quick,
+        "unit_target": name == "CA",
+    }
+    return [
+        Cell(
+            key=f"{name}/{method}/{seed}",
+            compute=measure,
+            arguments={**shared, "method": method, "seed": seed},
+            seconds=seconds_of(method, n_train, about.n_features) * (0.3 if reduced else 1),
+            is_reduced=reduced,
+        )
+        for method in methods_for(task)
+        for seed in range(splits)
+    ]
 
 
-def table_3(request: Request) -> Plan:
-    """T, Table 3: mean squared error on six regression sets."""
-    return _plan(published.REGRESSION, "regression", request)
+def table(request: Request, task: str) -> Plan:
+    """Table 3, mean squared error on six sets, or Table 4, accuracy on six."""
+    cells = [
+        cell for name, about in _TASKS[task].items() for cell in _cells(name, about, task, request)
+    ]
+    return Plan(cells, lambda results: [_sheet(task, results), _summary(task, results)])
 
 
-def table_4(request: Request) -> Plan:
-    """T, Table 4: accuracy on six classification sets."""
-    return _plan(published.CLASSIFICATION, "classification", request)
-
-
-def _scores(results: Mapping[str, Any], name: str, method: str) -> list[dict[str, Any]]:
-    start = f"{name}/{method}/"
-    return [value for key, value in results.items() if key.startswith(start)]
-
-
-def _sheet(tasks: dict[str, published.Task], task: str, results: Mapping[str, Any]) -> Sheet:
+def _sheet(task: str, results: Mapping[str, Any]) -> Sheet:
     """Return ours beside theirs, a row a data set and method."""
     rows: list[list[Value]] = []
-    for name, about in tasks.items():
+    for name in _TASKS[task]:
         for method in methods_for(task):
-            found = _scores(results, name, method)
-            ours = [value["score"] for value in found]
-            theirs = about.printed.get(method)
-            gaps = [value["gap"] for value in found if value["gap"] is not None]
-            rows.append(
-                [
-                    name,
-                    method,
-                    float(np.mean(ours)) if ours else None,
-                    float(np.std(ours, ddof=1)) if len(ours) > 1 else None,
-                    float(np.mean([value["seconds"] for value in found])) if found else None,
-                    float(f"{max(gaps):.1e}") if gaps else ("no bound" if found else None),
-                    theirs.score if theirs else ("N/A" if method in about.printed else None),
-                    theirs.spread if theirs else None,
-                    theirs.seconds if theirs else None,
-                ]
-            )
-    measure_name = "accuracy (%)" if task == "classification" else "MSE"
-    columns = ("data", "method", measure_name, "±", "seconds", "gap")
-    notes = [f"{name}: {about.note}." for name, about in tasks.items() if about.note]
-    notes.append(
-        "Every method is tuned by two folds of at most 8000 training samples, tuning time "
-        "included; TKL: C and δ, then a relative certified gap of 1e-2, or a gap that is "
-        "negligible beside the loss of a constant prediction. Boosted trees are scikit-learn's "
-        "histogram boosting. The paper's times are of 8 cores at 3 GHz."
-    )
-    return Sheet(
-        "Ours beside the paper's",
-        (*columns, f"{measure_name} (paper)", "± (paper)", "seconds (paper)"),
-        rows,
-        notes,
-    )
+            found = within(results, name, method).values()
+            scores = [each["score"] for each in found]
+            gaps = [each["gap"] for each in found if each["gap"] is not None]
+            seconds = mean(each["seconds"] for each in found)
+            bound: Value = float(f"{max(gaps):.1e}") if gaps else ("no bound" if found else None)
+            printed = theirs().get((name, method), {})
+            score = printed.get("score", "N/A" if printed else None)
+            rows.append([name, method, mean(scores), spread(scores), seconds, bound])
+            rows[-1] += [score, printed.get("spread"), printed.get("seconds")]
+    what = "accuracy (%)" if task == CLASSES else "MSE"
+    columns = ("data", "method", what, "±", "seconds", "gap")
+    heads = (*columns, f"{what} (paper)", "± (paper)", "seconds (paper)")
+    notes = [f"{name}: {about.note}." for name, about in _TASKS[task].items() if about.note]
+    return Sheet("Ours beside the paper's", heads, rows, [*notes, _NOTE])
 
 
-def _summary(
-    tasks: dict[str, published.Task], task: str, results: Mapping[str, Any]
-) -> list[Sheet]:
+def _summary(task: str, results: Mapping[str, Any]) -> Sheet:
     """Return the paper's aggregate claim with its figures and with ours."""
-    rivals = [name for name in methods_for(task) if name not in ("TKL", "RBF-SVM")]
-    pooled = ("TKL", *rivals)
-    ours, theirs = [], []
-    for name, about in tasks.items():
-        found = {method: _scores(results, name, method) for method in pooled}
-        means = {k: float(np.mean([v["score"] for v in vs])) for k, vs in found.items() if vs}
-        if "TKL" in means and len(means) > 1:
-            ours.append(means["TKL"] / np.mean(list(means.values())))
-        printed = [cell.score for key, cell in about.printed.items() if cell and key in pooled]
-        tkl = about.printed["TKL"]
-        assert tkl is not None
-        theirs.append(tkl.score / np.mean(printed))
-    claim = -23.6 if task == "regression" else 6.77
-    what = "MSE" if task == "regression" else "accuracy"
+    pooled = [method for method in methods_for(task) if method != "RBF-SVM"]
+    ours, printed = [], []
+    for name in _TASKS[task]:
+        found = {
+            method: mean(each["score"] for each in within(results, name, method).values())
+            for method in pooled
+        }
+        ours.append(_against_all(found))
+        scores = {method: theirs().get((name, method), {}).get("score") for method in pooled}
+        printed.append(_against_all(scores))
+    what = "accuracy" if task == CLASSES else "MSE"
     rows: list[list[Value]] = [
-        ["printed in the text", claim],
-        ["recomputed from the printed table", 100.0 * (float(np.mean(theirs)) - 1.0)],
-        ["ours", 100.0 * (float(np.mean(ours)) - 1.0) if ours else None],
+        ["printed in the text", _CLAIMS[task]],
+        ["recomputed from the printed table", _change(printed)],
+        ["ours", _change(ours)],
     ]
     note = f"TKL's {what} over the mean of all methods with a figure, averaged over the data sets."
-    return [
-        Sheet(f"Change of the {what} by TKL, in per cent", ("source", "per cent"), rows, [note])
-    ]
+    title = f"Change of the {what} by TKL, in per cent"
+    return Sheet(title, ("source", "per cent"), rows, [note])
+
+
+def _against_all(scores: Mapping[str, float | None]) -> float | None:
+    """Return TKL's score over the mean of all, where there is another."""
+    known = [score for score in scores.values() if score is not None]
+    own = scores["TKL"]
+    return own / float(np.mean(known)) if own is not None and len(known) > 1 else None
+
+
+def _change(ratios: list[float | None]) -> float | None:
+    found = mean(ratio for ratio in ratios if ratio is not None)
+    return None if found is None else 100.0 * (found - 1.0)

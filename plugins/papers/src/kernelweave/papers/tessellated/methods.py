@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from typing import Any
 
 import numpy as np
-from kernelweave.workbench.errors import CommandError
 
-from ..data import FloatArray
+from ..data import FloatArray, drawn, folds
+from ..measuring import CLASSES
 
-EVERY = (
-    "TKL",
-    "RBF-SVM",
-    "SimpleMKL",
-    "AverageMKL",
-    "PWMK",
-    "CKA",
-    "perceptron",
-    "random forest",
-    "boosted trees",
-)
-_NOT_FOR_REGRESSION = {"AverageMKL", "PWMK", "CKA"}
-OF_DICTIONARIES = {"SimpleMKL", *_NOT_FOR_REGRESSION}
-_BASELINES = "kernelweave.baselines"
+_OF_CLASSES = ("AverageMKL", "PWMK", "CKA")
+_OTHERS = ("perceptron", "random forest", "boosted trees")
+OF_DICTIONARIES = ("SimpleMKL", *_OF_CLASSES)
+EVERY = ("TKL", "RBF-SVM", *OF_DICTIONARIES, *_OTHERS)
 MOST_TUNED = 8000
 _GAP = 1e-2
 # more training samples than these are fitted with Gram matrices in float32
@@ -33,13 +21,12 @@ _MOST_SECONDS = 3600.0
 _QUICK_SECONDS = 10.0
 # the box [-δ, 1 + δ] has the volume (1 + 2δ)ⁿ, which scales the kernel
 _MANY_FEATURES = 24
+_Grid = dict[str, list[Any]]
 
 
 def methods_for(task: str) -> tuple[str, ...]:
     """Return the methods that a task has in the paper, and ours beside them."""
-    if task == "classification":
-        return EVERY
-    return tuple(name for name in EVERY if name not in _NOT_FOR_REGRESSION)
+    return tuple(name for name in EVERY if task == CLASSES or name not in _OF_CLASSES)
 
 
 def fit_tuned(
@@ -54,71 +41,48 @@ def fit_tuned(
 ) -> tuple[Any, dict[str, Any]]:
     """Tune a method by two folds, on 8000 samples at most, and fit it to all.
 
-    Parameters
-    ----------
-    name : str
-        One of `EVERY`.
-    task : {"classification", "regression"}
-    X : ndarray of shape (n, p)
-    y : ndarray of shape (n,)
-    seed : int
-    quick : bool
-        A coarser grid.
-    per_feature : bool
-        Whether a dictionary of kernels has them on every feature too, as the paper's has.
-
-    Returns
-    -------
-    estimator : object
-        Fitted.
-    chosen : dict
-        The settings that were chosen.
+    A quick run has a coarser grid; ``per_feature`` says whether a dictionary of kernels has them on
+    every feature too, as the paper's has. Returns the fitted estimator and what was chosen.
     """
-    from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+    from sklearn.model_selection import GridSearchCV
 
-    classes = task == "classification"
-    kind: Any = StratifiedKFold if classes else KFold
-    folds = kind(n_splits=2, shuffle=True, random_state=seed)
-    rows = np.random.RandomState(seed).permutation(len(X))[:MOST_TUNED]
+    classes = task == CLASSES
+    cv = folds(2, seed, classes=classes)
+    some = drawn(X, y, MOST_TUNED, seed)
     scoring = "accuracy" if classes else "neg_mean_squared_error"
     if name == "TKL":
         search = _tessellated(X.shape[1], y, classes=classes, quick=quick)
-        search.set_params(cv=folds, scoring=scoring).fit(X[rows], y[rows])
-        estimator = search.best_estimator_
-        if len(rows) < len(X):
-            dtype = "float32" if len(X) > _SINGLE else "float64"
-            estimator.set_params(dtype=dtype).fit(X, y)
+        estimator = search.set_params(cv=cv, scoring=scoring).fit(*some).best_estimator_
+        if len(X) > MOST_TUNED:
+            estimator.set_params(dtype="float32" if len(X) > _SINGLE else "float64").fit(X, y)
         return estimator, {key: search.best_params_[key] for key in ("C", "delta")}
-    views = per_feature and not quick
-    estimator, grid = _build(name, X, y, seed, classes=classes, quick=quick, per_feature=views)
-    search = GridSearchCV(estimator, grid, cv=folds, scoring=scoring, refit=False)
-    search.fit(X[rows], y[rows])
-    estimator.set_params(**search.best_params_).fit(X, y)
-    return estimator, {key.rpartition("__")[2]: value for key, value in search.best_params_.items()}
-
-
-def _build(
-    name: str,
-    X: FloatArray,
-    y: FloatArray,
-    seed: int,
-    *,
-    classes: bool,
-    quick: bool,
-    per_feature: bool,
-) -> tuple[Any, dict[str, list[Any]]]:
-    """Return the estimator and the grid it is tuned over."""
     if name == "RBF-SVM":
-        return _gaussian(y, classes=classes, quick=quick)
-    if name in ("perceptron", "random forest", "boosted trees"):
-        return _other(name, seed, classes=classes, quick=quick)
-    kernels = paper_dictionary(X.shape[1], quick=quick, per_feature=per_feature)
-    return _multiple(name, kernels, y, classes=classes, quick=quick)
+        machine, grid = _gaussian(y, classes=classes, quick=quick)
+    elif name in _OTHERS:
+        machine, grid = _other(name, seed, classes=classes, quick=quick)
+    else:
+        kernels = paper_dictionary(X.shape[1], quick=quick, per_feature=per_feature)
+        machine, grid = _multiple(name, kernels, y, classes=classes, quick=quick)
+    chosen = (
+        GridSearchCV(machine, grid, cv=cv, scoring=scoring, refit=False).fit(*some).best_params_
+    )
+    machine.set_params(**chosen).fit(X, y)
+    return machine, {key.rpartition("__")[2]: value for key, value in chosen.items()}
 
 
 def _tube(y: FloatArray) -> float:
     """Return the paper's ε = .1, or a tenth of the spread where the targets are small."""
     return min(0.1, 0.1 * float(np.std(y)))
+
+
+def _standardised(machine: Any, **grid: list[Any]) -> tuple[Any, _Grid]:
+    """Return a pipeline that standardises the features first, and the grid of its last step."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    step = type(machine).__name__.lower()
+    named = {f"{step}__{name}": values for name, values in grid.items()}
+    return make_pipeline(StandardScaler(), machine), named
 
 
 def _tessellated(n_features: int, y: FloatArray, *, classes: bool, quick: bool) -> Any:
@@ -142,27 +106,20 @@ def _tessellated(n_features: int, y: FloatArray, *, classes: bool, quick: bool) 
     )
 
 
-def _gaussian(y: FloatArray, *, classes: bool, quick: bool) -> tuple[Any, dict[str, list[Any]]]:
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+def _gaussian(y: FloatArray, *, classes: bool, quick: bool) -> tuple[Any, _Grid]:
     from sklearn.svm import SVC, SVR
 
-    machine = SVC() if classes else SVR(epsilon=_tube(y))
     unit = 1.0 if classes else float(np.std(y))
-    step = type(machine).__name__.lower()
     powers = (0, 2) if quick else (-1, 0, 1, 2, 3)
-    grid = {
-        f"{step}__C": [unit * 10.0**power for power in powers],
-        f"{step}__gamma": [10.0**power for power in ((-2, -1) if quick else (-3, -2, -1, 0, 1))],
-    }
-    return make_pipeline(StandardScaler(), machine), grid
+    return _standardised(
+        SVC() if classes else SVR(epsilon=_tube(y)),
+        C=[unit * 10.0**power for power in powers],
+        gamma=[10.0**power for power in ((-2, -1) if quick else (-3, -2, -1, 0, 1))],
+    )
 
 
-def _other(name: str, seed: int, *, classes: bool, quick: bool) -> tuple[Any, dict[str, list[Any]]]:
-    from sklearn import ensemble
-    from sklearn.neural_network import MLPClassifier, MLPRegressor
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+def _other(name: str, seed: int, *, classes: bool, quick: bool) -> tuple[Any, _Grid]:
+    from sklearn import ensemble, neural_network
 
     ending = "Classifier" if classes else "Regressor"
     trees = [50, 350] if quick else list(range(50, 700, 50))
@@ -170,15 +127,17 @@ def _other(name: str, seed: int, *, classes: bool, quick: bool) -> tuple[Any, di
         forest = getattr(ensemble, f"RandomForest{ending}")(random_state=seed)
         return forest, {"n_estimators": trees}
     if name == "boosted trees":
-        boosted = getattr(ensemble, f"HistGradientBoosting{ending}")(
-            random_state=seed, early_stopping=False
-        )
-        return boosted, {"max_iter": trees[:1] if quick else trees}
-    kind: Any = MLPClassifier if classes else MLPRegressor
-    net = kind(hidden_layer_sizes=(50, 50, 50), early_stopping=True, n_iter_no_change=50)
-    net.set_params(random_state=seed, max_iter=200 if quick else 2000)
-    step = type(net).__name__.lower()
-    return make_pipeline(StandardScaler(), net), {f"{step}__alpha": [1e-4]}
+        boosted = getattr(ensemble, f"HistGradientBoosting{ending}")
+        machine = boosted(random_state=seed, early_stopping=False)
+        return machine, {"max_iter": trees[:1] if quick else trees}
+    net = getattr(neural_network, f"MLP{ending}")(
+        hidden_layer_sizes=(50, 50, 50),
+        early_stopping=True,
+        n_iter_no_change=50,
+        random_state=seed,
+        max_iter=200 if quick else 2000,
+    )
+    return _standardised(net, alpha=[1e-4])
 
 
 def paper_dictionary(n_features: int, *, quick: bool, per_feature: bool = True) -> Any:
@@ -201,19 +160,13 @@ def paper_dictionary(n_features: int, *, quick: bool, per_feature: bool = True) 
 
 def _multiple(
     name: str, kernels: Any, y: FloatArray, *, classes: bool, quick: bool
-) -> tuple[Any, dict[str, list[Any]]]:
-    if importlib.util.find_spec(_BASELINES) is None:
-        raise CommandError(f"{name} needs the package kernelweave-baselines, which is not here")
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+) -> tuple[Any, _Grid]:
+    from kernelweave import baselines
 
-    baselines = importlib.import_module(_BASELINES)
+    unit = 1.0 if classes else float(np.std(y))
     if classes:
-        machine, unit = getattr(baselines, f"{name}Classifier")(kernels), 1.0
+        machine = getattr(baselines, f"{name}Classifier")(kernels)
     else:
         machine = getattr(baselines, f"{name}Regressor")(kernels, epsilon=_tube(y))
-        unit = float(np.std(y))
-    step = type(machine).__name__.lower()
     powers = (0, 1) if quick else (-1, 0, 1, 2)
-    grid = {f"{step}__C": [unit * 10.0**power for power in powers]}
-    return make_pipeline(StandardScaler(), machine), grid
+    return _standardised(machine, C=[unit * 10.0**power for power in powers])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from kernelweave.kernels_core import Problem, TessellatedFamily, config_context
 from kernelweave.qp_smo import SVC
 from kernelweave.spectahedron.constraint import Spectahedron
 
-from .. import data as samples
+from ..data import as_unit_range, drawn, load
+from ..measuring import exponents, timed
 from ..plan import Cell, Plan, Request, Sheet, Value
+from .scaling import FEATURES, QUICK_SIZES, SIZES
 
 _FILE = "california_housing.csv.gz"
-_SIZES, _QUICK_SIZES = (500, 1000, 2000, 4000), (125, 250, 500)
-_FEATURES = (2, 4, 6, 8)
 _TOL, _C, _DELTA = 1e-3, 0.1, 0.5
 _WARM_UP, _REPEATS = 3, 3
 _PARTS = ("Gram", "D", "SMO", "iteration")
@@ -32,10 +33,8 @@ _BARS = {"Gram": (2.2, 0.8), "D": (2.2, 1.6), "iteration": (2.6, 1.8)}
 
 def problem_of(path: str, n_samples: int, n_features: int) -> Problem:
     """Return the classification problem over the first features of a seeded part of the data."""
-    X, y = samples.load(path)
-    rows = np.random.RandomState(0).permutation(len(X))[:n_samples]
-    X, y = X[rows][:, :n_features], y[rows]
-    X = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
+    X, y = drawn(*load(path), n_samples)
+    X = as_unit_range(X[:, :n_features])
     corner = np.full(n_features, _DELTA)
     family = TessellatedFamily(1, lower=-corner, upper=1.0 + corner, z_degree=0)
     return Problem(family, SVC(C=_C), Spectahedron(), X, np.where(y >= np.median(y), 1.0, -1.0))
@@ -43,12 +42,7 @@ def problem_of(path: str, n_samples: int, n_features: int) -> Problem:
 
 def seconds_of(work: Callable[[], Any]) -> float:
     """Return the least processor seconds of three calls."""
-    found = []
-    for _ in range(_REPEATS):
-        start = time.process_time()
-        work()
-        found.append(time.process_time() - start)
-    return min(found)
+    return min(timed(work, time.process_time)[1] for _ in range(_REPEATS))
 
 
 def measure(path: str, n_samples: int, n_features: int) -> dict[str, float]:
@@ -66,9 +60,8 @@ def parts_of(problem: Problem) -> dict[str, float]:
         state = method.init(problem, np.random.RandomState(0))
         spent = []
         for _ in range(2 * _WARM_UP):
-            start = time.process_time()
-            state = method.step(state)
-            spent.append(time.process_time() - start)
+            state, seconds = timed(partial(method.step, state), time.process_time)
+            spent.append(seconds)
         oracle, K = method.oracle, state.K
         v = state.direction.vector[:, None]
         u = np.asarray(state.solution.dual_coef)
@@ -82,14 +75,6 @@ def parts_of(problem: Problem) -> dict[str, float]:
         }
 
 
-def exponents(m: Any, n_P: Any, seconds: Any) -> tuple[float, float]:
-    """Return a and b of the least-squares fit ``seconds ≈ c·mᵃ·n_Pᵇ`` in logarithms."""
-    logs = [np.log(np.asarray(each, dtype=float)) for each in (m, n_P, seconds)]
-    design = np.column_stack([np.ones_like(logs[0]), logs[0], logs[1]])
-    solution = np.linalg.lstsq(design, logs[2], rcond=None)[0]
-    return float(solution[1]), float(solution[2])
-
-
 def table(request: Request) -> Plan:
     """T, Figure 2, its parts apart."""
     path = str(request.data_file(_FILE))
@@ -101,14 +86,15 @@ def table(request: Request) -> Plan:
             seconds=1.0 + 1.5 * (m / 1000) ** 2,
             is_reduced=request.quick,
         )
-        for m in (_QUICK_SIZES if request.quick else _SIZES)
-        for p in _FEATURES
+        for m in (QUICK_SIZES if request.quick else SIZES)
+        for p in FEATURES
     ]
     return Plan(cells, _present)
 
 
 def _present(results: Mapping[str, Any]) -> list[Any]:
-    found = [(int(key.split("/")[0]), value) for key, value in _keyed(results)]
+    keyed = {tuple(map(int, key.split("/"))): value for key, value in results.items()}
+    found = [(size, keyed[size, p]) for size, p in sorted(keyed)]
     m = [size for size, _ in found]
     n_P = [value["n_P"] for _, value in found]
     rows: list[list[Value]] = []
@@ -129,7 +115,3 @@ def _present(results: Mapping[str, Any]) -> list[Any]:
         Sheet("Exponents", (*columns, "longest (s)"), rows, notes),
         Sheet("Milliseconds", ("m", "n_P", *_PARTS), each, []),
     ]
-
-
-def _keyed(results: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return sorted(results.items(), key=lambda item: tuple(map(int, item[0].split("/"))))

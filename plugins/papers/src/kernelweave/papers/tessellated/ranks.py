@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kernelweave.workbench.displays.colours import LOWER, UPPER
 
-from .. import data as samples
+from ..data import as_unit_range, drawn, load
+from ..measuring import CLASSES, mean, spread
 from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
 
 if TYPE_CHECKING:
@@ -25,28 +26,25 @@ def measure(path: str, task: str, n_samples: int, rank: int, trials: int) -> dic
     from kernelweave.kernels_core import TessellatedFamily
     from kernelweave.qp_smo import solve_svc, solve_svr
 
-    X, y = samples.load(path)
-    rows = np.random.RandomState(0).permutation(len(X))[:n_samples]
-    X, y = X[rows], y[rows]
-    width = np.ptp(X, axis=0)
-    X = (X - X.min(axis=0)) / np.where(width > 0, width, 1.0)
-    p = X.shape[1]
+    X, y = drawn(*load(path), n_samples)
+    X, p = as_unit_range(X), X.shape[1]
     family = TessellatedFamily(1, lower=np.full(p, -0.5), upper=np.full(p, 1.5), z_degree=0)
     steps = []
     for trial in range(trials):
         U = np.random.RandomState(trial).normal(size=(family.n_P, rank))
         P = U @ U.T
         K = family.gram(X, P * (family.n_P / np.trace(P)))
-        if task == "classification":
+        if task == CLASSES:
             found = solve_svc(K, y, C=0.1, tol=_TOL, backend="smo")
         else:
-            target = samples.as_unit_range(y)
-            found = solve_svr(K, target, C=0.1, epsilon=0.02, tol=_TOL / 10, backend="smo")
+            found = solve_svr(
+                K, as_unit_range(y), C=0.1, epsilon=0.02, tol=_TOL / 10, backend="smo"
+            )
         steps.append(found.n_iter)
     return {"steps": steps}
 
 
-def figure_4(request: Request) -> Plan:
+def figure(request: Request) -> Plan:
     """T, Figure 4: California housing and Shill bidding, 20 random P of each rank."""
     n_samples, trials = (300, 4) if request.quick else (2000, _TRIALS)
     cells = [
@@ -81,13 +79,12 @@ def _present(results: Mapping[str, Any]) -> list[Sheet | Drawing]:
             if len(ranks) > 1:
                 slope, start = np.polyfit(ranks, means, 1)
                 ax.plot(ranks, start + slope * np.array(ranks), color=LOWER)
-            ax.set_title(task)
-            ax.set_xlabel("rank of P")
+            ax.set(title=task, xlabel="rank of P")
             ax.grid(alpha=0.2)
         axes[0].set_ylabel("steps of the SVM dual")
 
     rows: list[list[Value]] = [
-        [task, rank, float(np.mean(steps)), float(np.std(steps, ddof=1))]
+        [task, rank, mean(steps), spread(steps)]
         for task in _SETS
         for rank in _RANKS
         if (steps := results.get(f"{task}/{rank}", {}).get("steps"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kernelweave.workbench.displays.colours import HEAT
 
-from .. import data as samples
+from ..data import as_unit_range, drawn, folds, load
 from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
 
 if TYPE_CHECKING:
@@ -18,13 +18,6 @@ _GRID = 60
 _TRAIN = "grand_canyon_750.csv"
 _TRUTH = "grand_canyon_native.csv.gz"
 _SPREAD = 100.0
-
-
-def _grid(X: Any) -> tuple[Any, Any, Any]:
-    first = np.linspace(X[:, 0].min(), X[:, 0].max(), _GRID)
-    second = np.linspace(X[:, 1].min(), X[:, 1].max(), _GRID)
-    points = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)
-    return first, second, points
 
 
 def learned(path: str, truth: str, n_train: int, degree: int) -> dict[str, Any]:
@@ -52,20 +45,18 @@ def gaussian(path: str, truth: str, n_train: int) -> dict[str, Any]:
 
 def _best(path: str, truth: str, n_train: int, candidates: list[Any]) -> dict[str, Any]:
     """Choose by two folds, fit to all, and compare with the finer grid of heights."""
-    from sklearn.model_selection import KFold, cross_val_score
+    from sklearn.model_selection import cross_val_score
 
-    X, y = samples.load(path)
-    rows = np.random.RandomState(0).permutation(len(X))[:n_train]
-    X, y = X[rows], y[rows] / _SPREAD
-    low, width = X.min(axis=0), np.ptp(X, axis=0)
-    Z, mean = (X - low) / width, y.mean()
-    folds = KFold(2, shuffle=True, random_state=0)
-    scores = [cross_val_score(make(C, 0.1), Z, y - mean, cv=folds).mean() for make, C in candidates]
+    X, y = drawn(*load(path), n_train)
+    Z, y = as_unit_range(X), y / _SPREAD
+    mean, cv = y.mean(), folds(2, 0, classes=False)
+    scores = [cross_val_score(make(C, 0.1), Z, y - mean, cv=cv).mean() for make, C in candidates]
     make, C = candidates[int(np.argmax(scores))]
     machine = make(C, 1e-2).fit(Z, y - mean)
-    finer, heights = samples.load(truth)
-    predicted = machine.predict((finer - low) / width) + mean
-    _, _, points = _grid(Z)
+    finer, heights = load(truth)
+    predicted = machine.predict((finer - X.min(axis=0)) / np.ptp(X, axis=0)) + mean
+    side = np.linspace(0.0, 1.0, _GRID)
+    points = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
     return {
         "surface": ((machine.predict(points) + mean) * _SPREAD).reshape(_GRID, _GRID).tolist(),
         "error": float(np.sqrt(np.mean((predicted * _SPREAD - heights) ** 2))),
@@ -73,7 +64,7 @@ def _best(path: str, truth: str, n_train: int, candidates: list[Any]) -> dict[st
     }
 
 
-def figure_3(request: Request) -> Plan:
+def figure(request: Request) -> Plan:
     """T, Figure 3: 750 heights, degree 2."""
     path, truth = str(request.data_file(_TRAIN)), str(request.data_file(_TRUTH))
     n_train = 200 if request.quick else 750
@@ -103,7 +94,7 @@ def _present(results: Mapping[str, Any], path: str) -> list[Sheet | Drawing]:
     shown = [key for key in titles if key in results]
 
     def draw(figure: Figure) -> None:
-        X, y = samples.load(path)
+        X, y = load(path)
         order = np.lexsort((X[:, 1], X[:, 0]))
         n_first = len(np.unique(X[:, 0]))
         heights = y[order].reshape(n_first, -1)

@@ -1,0 +1,54 @@
+"""What the rooms of the papers share: seconds, growth, and results by the start of their key."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+CLASSES = "classification"
+TASKS = (CLASSES, "regression")
+
+
+def timed(
+    work: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
+) -> tuple[Any, float]:
+    """Return what ``work`` returns, and its seconds."""
+    start = clock()
+    found = work()
+    return found, clock() - start
+
+
+def within(results: Mapping[str, Any], *start: object) -> dict[str, Any]:
+    """Return the results whose key begins so, by the rest of the key."""
+    head = "".join(f"{part}/" for part in start)
+    return {key[len(head) :]: value for key, value in results.items() if key.startswith(head)}
+
+
+def mean(numbers: Iterable[float]) -> float | None:
+    """Return the mean, None of nothing."""
+    found = list(numbers)
+    return float(np.mean(found)) if found else None
+
+
+def spread(numbers: Iterable[float]) -> float | None:
+    """Return the standard deviation, None of fewer than two."""
+    found = list(numbers)
+    return float(np.std(found, ddof=1)) if len(found) > 1 else None
+
+
+def exponents(m: Any, n_P: Any, seconds: Any) -> tuple[float, float]:
+    """Return a and b of the least-squares fit ``seconds ≈ c·mᵃ·n_Pᵇ`` in logarithms.
+
+    Examples
+    --------
+    >>> a, b = exponents([1, 2, 1, 2], [1, 1, 2, 2], [3, 12, 6, 24])
+    >>> round(a, 6), round(b, 6)
+    (2.0, 1.0)
+    """
+    logs = [np.log(np.asarray(each, dtype=float)) for each in (m, n_P, seconds)]
+    design = np.column_stack([np.ones_like(logs[0]), logs[0], logs[1]])
+    _, a, b = np.linalg.lstsq(design, logs[2], rcond=None)[0]
+    return float(a), float(b)

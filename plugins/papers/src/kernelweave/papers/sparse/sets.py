@@ -1,0 +1,129 @@
+"""The ten data sets: the authors' settings, their parts, and what the paper prints of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data import FloatArray, load, n_rows, printed
+from ..measuring import timed
+from ..plan import PAPER, Cell, Request, Sheet, Value
+from .shuffle import split_of
+
+
+class Settings(NamedTuple):
+    """A set's file, what the authors' cross-validation chose with ten kernels, their features."""
+
+    file: str
+    C: float
+    lam: float
+    k0: int
+    columns: list[int] | None = None
+
+
+SETS = {
+    "iris": Settings("iris.csv", 10.0, 0.01, 1, [0, 1]),
+    "wine": Settings("wine.csv", 5.0, 10.0, 2),
+    "breastcancer": Settings("breastcancer_wdbc.csv", 5.0, 0.01, 2),
+    "ionosphere": Settings("ionosphere.csv", 10.0, 100.0, 2),
+    "spambase": Settings("spambase.csv.gz", 5.0, 0.01, 5),
+    "banknote": Settings("banknote.csv", 5.0, 0.01, 1),
+    "heart": Settings("heart_cleveland.csv", 100.0, 0.1, 4),
+    "haberman": Settings("haberman.csv", 5.0, 0.01, 1),
+    "mammographic": Settings("mammographic.csv", 5.0, 0.01, 3),
+    "parkinsons": Settings("parkinsons.csv", 100.0, 0.1, 4),
+}
+
+
+class Parts(NamedTuple):
+    """Standardised features and ±1 labels of the training and the test part."""
+
+    X: FloatArray
+    y: FloatArray
+    X_test: FloatArray
+    y_test: FloatArray
+
+
+def read(path: str, columns: list[int] | None, limit: int | None) -> Parts:
+    """Return the parts of a file as the authors split it, ``limit`` training samples at most."""
+    X, y = load(path, columns)
+    train, test = split_of(len(X))
+    train = train[:limit]
+    mean, spread = X[train].mean(axis=0), X[train].std(axis=0, ddof=1)
+    X = (X - mean) / np.where(spread > 0.0, spread, 1e-8)
+    return Parts(X[train], y[train], X[test], y[test])
+
+
+def size_of(request: Request, name: str) -> int:
+    """Return how many training samples a cell has."""
+    n = int(0.8 * n_rows(str(request.data_file(SETS[name].file))))
+    return min(n, request.sample_limit or n)
+
+
+def cell(
+    request: Request, name: str, what: str, compute: Callable[..., Any], effort: float, **more: Any
+) -> Cell:
+    """Return a cell of a set at the authors' settings; ``effort`` seconds for 1000 samples."""
+    path, about = str(request.data_file(SETS[name].file)), SETS[name]._asdict()
+    del about["file"]
+    arguments = {"path": path, "limit": request.sample_limit, **about, **more}
+    n = min(size_of(request, name), arguments["limit"] or 10**9)
+    return Cell(
+        key=f"{name}/{what}",
+        compute=compute,
+        arguments=arguments,
+        seconds=max(0.5, effort * (n / 1000.0) ** 2),
+        is_reduced=request.sample_limit is not None,
+    )
+
+
+def report(model: Any, X: Any, y: FloatArray, X_test: Any, y_test: FloatArray) -> dict[str, Any]:
+    """Fit and return the accuracy in per cent, kernels that count, seconds, objective and gap."""
+    _, seconds = timed(lambda: model.fit(X, y))
+    return {
+        "accuracy": 100.0 * float(np.mean(model.predict(X_test) == y_test)),
+        "n_kernels": int((np.abs(model.weights_) > 1e-3).sum()),
+        "seconds": seconds,
+        "objective": float(model.result_.value),
+        "gap": float(model.result_.gap),
+    }
+
+
+def ours(results: Mapping[str, Any], what: str, *fields: str) -> Callable[[str], Any]:
+    """Return the function from a set to a field of its result, which may not be there."""
+
+    def find(name: str) -> Any:
+        found = results.get(f"{name}/{what}")
+        for field in fields:
+            found = None if found is None else found[field]
+        return found
+
+    return find
+
+
+@cache
+def theirs(table: int) -> dict[str, dict[str, Value]]:
+    """Return what a table of the paper prints, by column and set; a set may have no figure."""
+    return {row["column"]: row for row in printed("sparse") if row["table"] == table}
+
+
+def beside(
+    title: str,
+    figures: Mapping[str, Callable[[str], Value]],
+    table: int,
+    columns: Sequence[str],
+    notes: Sequence[str],
+) -> Sheet:
+    """Return a row a set: our columns, each a function of the set's name, and the paper's."""
+    rows = [
+        [
+            name,
+            *(value(name) for value in figures.values()),
+            *(theirs(table)[c].get(name) for c in columns),
+        ]
+        for name in SETS
+    ]
+    return Sheet(title, ("data", *figures, *(f"{c} {PAPER}" for c in columns)), rows, notes)
