@@ -127,9 +127,11 @@ FAULTS.values("max_iter", either("max_iter"), 0)
 FAULTS.values("max_iter", WORKS, 1)
 FAULTS.values("max_time", error("max_time"), 0, -1.0, math.nan)
 FAULTS.values("max_time", WORKS, 1e-9)
-FAULTS.values("memory_limit", error("memory_limit|GiB", "ValueError", "MemoryBudgetError"), -1)
+FAULTS.values(
+    "memory_limit", error("memory_limit|memory limit", "ValueError", "MemoryBudgetError"), -1
+)
 FAULTS.values("memory_limit", error("memory_limit"), "1 GiB", math.nan)
-FAULTS.values("memory_limit", error("GiB", "MemoryBudgetError"), 100)
+FAULTS.values("memory_limit", error("memory limit of 100 bytes", "MemoryBudgetError"), 100)
 FAULTS.values("on_interrupt", error("on_interrupt"), "ignore")
 FAULTS.values("algorithm", error("no-such", "ValueError", "UnknownNameError"), "no-such")
 FAULTS.values("verbose", error("verbose"), "yes")

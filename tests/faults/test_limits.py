@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -175,7 +176,7 @@ def test_a_refusal_names_the_samples_the_size_and_the_way_out(subject: Subject) 
     said = str(caught.value)
     # a history of one step leaves one row fewer
     assert any(str(n) in said for n in (N, N - 1))
-    assert "GiB" in said
+    assert re.search(r"need \S+ [KMG]iB, more than the memory limit of 100 bytes", said), said
     assert len(said.rpartition(": ")[2].split()) >= 3
 
 

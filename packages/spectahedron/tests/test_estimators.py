@@ -193,7 +193,7 @@ def test_senseless_parameters_are_named(iris: Any, name: str, value: Any) -> Non
 def test_memory_is_refused_before_work() -> None:
     X, y = load_diabetes(return_X_y=True)
     model = TessellatedKernelRegressor(memory_limit=2**20)
-    with pytest.raises(MemoryError, match="GiB, more than the memory limit"):
+    with pytest.raises(MemoryError, match="MiB, more than the memory limit of 1 MiB"):
         model.fit(X, y)
 
 

@@ -131,8 +131,8 @@ def test_what_does_not_fit_is_said_with_both_figures() -> None:
         model.fit(X, y)
     said = [str(w.message) for w in seen if issubclass(w.category, KernelWeaveWarning)]
     text = next(s for s in said if "blocks" in s)
-    assert "1500 samples in float64 need 0.0419 GiB" in text
-    assert "limit of 0.0156 GiB" in text
+    assert "1500 samples in float64 need 42.9 MiB" in text
+    assert "limit of 16 MiB" in text
     assert model.result_.lower_bound <= model.result_.upper_bound
 
 
@@ -145,7 +145,7 @@ def test_blocks_asked_for_are_silent() -> None:
 def test_stored_is_refused_with_the_figure_and_the_ways_out() -> None:
     X, y = make_regression(1500)
     model = TessellatedKernelRegressor(gram="stored", memory_limit=2**24)
-    with pytest.raises(MemoryBudgetError, match=r"1500 samples in float64 .*GiB.*gram='blocks'"):
+    with pytest.raises(MemoryBudgetError, match=r"1500 samples in float64 .*MiB.*gram='blocks'"):
         model.fit(X, y)
 
 

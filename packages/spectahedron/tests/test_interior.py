@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelweave.kernels_core import (
+    KernelWeaveWarning,
     PolynomialFamily,
     Problem,
     Status,
@@ -147,10 +148,12 @@ def test_what_does_not_fit_is_refused_or_not_begun() -> None:
     with config_context(memory_limit=required_bytes(25, problem.family.n_P) - 1):
         with pytest.raises(MemoryBudgetError, match="interior point"):
             solve(problem, "tkl-interior-point")
-        assert not affordable(SaddleOracle(problem))
+        with pytest.warns(KernelWeaveWarning, match="goes on without them"):
+            assert not affordable(SaddleOracle(problem))
     assert affordable(SaddleOracle(problem))
+    assert not affordable(SaddleOracle(problem, stored=False))
     with time_limit(1e-6):
-        assert not affordable(SaddleOracle(problem))
+        assert affordable(SaddleOracle(problem))
 
 
 def test_progress_is_slow_where_neither_bound_moves() -> None:

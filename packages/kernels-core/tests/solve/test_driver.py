@@ -17,7 +17,7 @@ from kernelweave.kernels_core import (
     solve,
     watch,
 )
-from kernelweave.kernels_core.clock import remaining, time_limit
+from kernelweave.kernels_core.clock import expired, seconds_left, time_limit
 from kernelweave.kernels_core.exceptions import convergence_warning
 
 
@@ -183,12 +183,17 @@ def test_seeds_are_the_only_randomness(problem: Problem) -> None:
 
 
 def test_nested_time_limits_only_shorten() -> None:
-    assert remaining() == np.inf
+    assert seconds_left() == np.inf
     with time_limit(1.0), time_limit(100.0):
-        assert remaining() <= 1.0
-    with time_limit(0.0):
-        assert remaining() == 0.0
-    assert remaining() == np.inf
+        assert seconds_left() <= 1.0
+    with time_limit(0.0), time_limit(None):
+        assert seconds_left() == 0.0
+        assert expired()
+    assert seconds_left() == np.inf
+    assert not expired()
+    for senseless in (-1.0, np.nan):
+        with pytest.raises(ValueError, match="max_time"), time_limit(senseless):
+            pass
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ class Config:
     Attributes
     ----------
     memory_limit : int or None
-        Bytes that one solve may allocate; ``None`` means four fifths of the memory that is
-        available when the work starts.
+        Bytes that one solve may allocate; ``None`` means four fifths of the memory of the
+        machine, or of the container that this process runs in.
     n_threads : int or None
         Threads for the compiled kernels; ``None`` means all the cores of this process.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from . import interrupts
-from .clock import remaining, time_limit
+from .clock import Stopwatch, expired, time_limit
 from .exceptions import UnsupportedProblemError, convergence_warning
 from .problem import Problem
 from .progress import Callback, Progress, notify
@@ -91,7 +90,7 @@ class _Run:
     algorithm: Any
     name: str
     tol: float
-    started: float
+    watch: Stopwatch = field(default_factory=Stopwatch)
     lower: float = -math.inf
     upper: float = math.inf
     n_iter: int = 0
@@ -114,7 +113,7 @@ class _Run:
             lower=self.lower,
             upper=self.upper,
             value=upper,
-            seconds=time.monotonic() - self.started,
+            seconds=self.watch.seconds,
             counts={} if counts is None else counts(state),
         )
 
@@ -130,8 +129,9 @@ class _Run:
 
     def progress(self) -> Progress:
         gap = relative_gap(self.lower, self.upper)
-        seconds = time.monotonic() - self.started
-        return Progress(self.name, self.n_iter, self.lower, self.upper, gap, self.tol, seconds)
+        return Progress(
+            self.name, self.n_iter, self.lower, self.upper, gap, self.tol, self.watch.seconds
+        )
 
     def result(self, status: Status) -> Result:
         return Result(
@@ -145,7 +145,7 @@ class _Run:
             parameters=self.parameters,
             solution=self.solution,
             algorithm=self.name,
-            seconds=time.monotonic() - self.started,
+            seconds=self.watch.seconds,
         )
 
 
@@ -220,7 +220,7 @@ def solve(
     if not isinstance(spec, AlgorithmSpec):
         raise ValueError(f"algorithm must be the name of one or its record, got {algorithm!r}")
     check_accepts(spec, problem)
-    run = _Run(spec.load()(), spec.name, float(tol), time.monotonic())
+    run = _Run(spec.load()(), spec.name, float(tol))
 
     def tell(progress: Progress) -> bool:
         return notify(progress, callback, verbose)
@@ -262,7 +262,7 @@ def _loop(
         outcome = run.outcome(state)
         if outcome is not None:
             return outcome
-        if remaining() <= 0.0:
+        if expired():
             return Status.MAX_TIME
         if run.n_iter >= max_iter:
             return Status.MAX_ITER

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arguments import check_sample_weight
+from kernelweave.kernels_core.clock import expired, time_limit
 from kernelweave.kernels_core.driver import check_limits
 from kernelweave.kernels_core.result import Status, relative_gap
 from kernelweave.qp_smo import SVC, LearnerSolution
@@ -20,7 +19,6 @@ from kernelweave.qp_smo.saddle import (
     Ridge,
     SaddleOracle,
     SaddleSearch,
-    deadline_of,
     run_search,
     solve_cut_master,
 )
@@ -186,15 +184,16 @@ def sparse_mkl_path(
         SparseSimplex(k0=k0, lam=lam).validate()
     check_limits(tol, 1, None)
     weight = check_sample_weight(sample_weight, stack.n_samples)
-    walk = _Walk(stack, targets, learner or SVC(), weight, tol, deadline_of(max_time))
+    walk = _Walk(stack, targets, learner or SVC(), weight, tol)
+    solve = walk.globally if algorithm == "smkl-global" else walk.by_best_response
     points: list[PathPoint] = []
-    for C in sorted(set(Cs)):
-        walk.move_to(C)
-        for lam, k0 in settings:
-            if points and clock.passed(walk.deadline):
-                return SparseMKLPath(tuple(points))
-            solve = walk.globally if algorithm == "smkl-global" else walk.by_best_response
-            points.append(solve(float(lam), check_k0(k0, len(stack))))
+    with time_limit(max_time):
+        for C in sorted(set(Cs)):
+            walk.move_to(C)
+            for lam, k0 in settings:
+                if points and expired():
+                    return SparseMKLPath(tuple(points))
+                points.append(solve(float(lam), check_k0(k0, len(stack))))
     return SparseMKLPath(tuple(points))
 
 
@@ -208,14 +207,12 @@ class _Walk:
         learner: Any,
         sample_weight: FloatArray | None,
         tol: float,
-        deadline: float,
     ) -> None:
         self.grams = grams
         self.targets = targets
         self.learner = learner
         self.sample_weight = sample_weight
         self.tol = tol
-        self.deadline = deadline
         self.pool: CutPool | None = None
         self.C: float | None = None
         self.last: FloatArray | None = None
@@ -244,7 +241,6 @@ class _Walk:
             k0=k0,
             sample_weight=self.sample_weight,
             tol=self.tol,
-            max_time=max(self.deadline - time.monotonic(), 0.0),
             pool=self.pool,
         )
         return PathPoint(
@@ -265,7 +261,7 @@ class _Walk:
         before = self.oracle.counts.n_svm_solves
         relaxed = KSupport(lam, k0).on(len(self.grams))
         search = SaddleSearch(self.oracle, relaxed, self.tol)
-        run_search(search, max_iter=200, deadline=self.deadline)
+        run_search(search, max_iter=200)
         assert search.best is not None
         starts = [largest_kept(search.best.weights, k0)]
         if self.last is not None and np.count_nonzero(self.last) <= k0:
@@ -306,7 +302,7 @@ class _Walk:
         run.evaluate()
         while run.ending is Ending.RUNNING and len(run.objectives) <= _RUN_LIMIT:
             is_proven = relative_gap(lower, run.upper) <= self.tol
-            if is_proven or clock.passed(self.deadline):
+            if is_proven or expired():
                 break
             run.step()
         return run

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from kernelweave.kernels_core import clock, interrupts, memory
+from kernelweave.kernels_core import interrupts, memory
 
 from . import _njit_newton, _njit_point
 from .bounds import Landing, land
@@ -22,8 +22,6 @@ _MAX_INTERIOR = 4000
 _POLISH_STEPS = 40
 # LIBSVM's carried gradient is not ours from scratch.
 _LIBSVM_SLACK = 1.01
-# A cautious rate of a Cholesky factor, for the decision whether there is time for one.
-_FLOPS = 5e9
 _MAX_FREE = 400
 # Steps of a phase, in units of n; a first tolerance looser than the one asked.
 _FIRST_STEPS = 6
@@ -88,7 +86,7 @@ def _smo_phase(
 ) -> None:
     """Run SMO for at most ``n_steps`` steps; the status is MAX_ITER when they did not suffice."""
     limit = min(n_steps, budget.max_iter - at.n_iter)
-    run = smo(problem, at.u, at.f, Budget(max(tol, budget.tol), limit, budget.deadline))
+    run = smo(problem, at.u, at.f, Budget(max(tol, budget.tol), limit))
     at.u, at.f, at.status = run.u, run.f, run.status
     at.n_iter += run.n_iter
     at.rows += run.rows
@@ -150,7 +148,7 @@ def solve_by_interior_point(problem: BoxProblem, budget: Budget) -> Outcome:
     """Run the interior point, then put its point on the grid and let SMO finish if it must."""
     run = interior_point(problem, budget)
     limit = min(_POLISH_STEPS * problem.n_samples, budget.max_iter)
-    finish = solve_by_smo(problem, run.u, Budget(budget.tol, limit, budget.deadline))
+    finish = solve_by_smo(problem, run.u, Budget(budget.tol, limit))
     report = f"interior-point: {run.n_iter} iterations, violation {run.violation:.2g}"
     if finish.status is SolveStatus.MAX_ITER:
         finish.status = SolveStatus.STALLED
@@ -176,27 +174,26 @@ def _smo_budget(n_samples: int) -> int:
     return int(0.3 * n_samples**2 + 50 * n_samples + 20_000)
 
 
-def _interior_pays(n_samples: int, budget: Budget) -> bool:
-    """Return whether the interior point fits in the memory and the time that are left."""
-    seconds = 25 * n_samples**3 / 3 / _FLOPS
-    if n_samples > _MAX_INTERIOR or clock.passed(budget.deadline - seconds):
-        return False
-    return required_bytes(n_samples) <= memory.limit_bytes()
+def _interior_pays(n_samples: int) -> bool:
+    """Return whether the interior point is worth its n³, after a warning where it is forbidden."""
+    return n_samples <= _MAX_INTERIOR and memory.permits(
+        required_bytes(n_samples), f"the interior point's matrices of {n_samples} samples"
+    )
 
 
 def _solve_auto(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
     """Run SMO for a while; where it is slow, the interior point; the smallest violation wins."""
     limit = min(_smo_budget(problem.n_samples), budget.max_iter)
-    first = solve_by_smo(problem, start, Budget(budget.tol, limit, budget.deadline))
+    first = solve_by_smo(problem, start, Budget(budget.tol, limit))
     if first.status is not SolveStatus.MAX_ITER or limit == budget.max_iter:
         return first
     tried = [first]
-    if _interior_pays(problem.n_samples, budget):
+    if _interior_pays(problem.n_samples):
         tried.append(solve_by_interior_point(problem, budget))
     best = min(tried, key=lambda outcome: outcome.violation)
     if best.status is not SolveStatus.CONVERGED:
         steps = min(budget.max_iter - first.n_iter, _LAST_ATTEMPT * limit)
-        left = Budget(budget.tol, steps, budget.deadline)
+        left = Budget(budget.tol, steps)
         tried.append(solve_by_smo(problem, best.landing.point.u, left))
         best = min(tried, key=lambda outcome: outcome.violation)
         best.status = tried[-1].status

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from kernelweave.kernels_core.clock import time_limit
 from numpy.typing import ArrayLike
 
 from . import validation
@@ -175,18 +176,19 @@ class _Learner(ABC):
             )
         asymmetry = validation.check_kernel(kernel) if check and not unstored else 0.0
         asymmetry += 2.0 * gram_error
-        budget = Budget.starting_now(tol, max_iter, max_time)
+        budget = Budget(tol, max_iter)
         solutions = []
-        for t, target in enumerate(rows):
-            problem = self.problem(kernel, target, sample_weight, asymmetry=asymmetry)
-            start = None if starts is None else validation.check_start(starts[t], target.size)
-            outcome = (
-                solve_unstored(problem, start, budget)
-                if unstored
-                else solve_box(problem, start, budget, backend)
-            )
-            signed = self.task == "regression"
-            solutions.append(solution_from(problem, outcome, signed=signed))
+        with time_limit(max_time):
+            for t, target in enumerate(rows):
+                problem = self.problem(kernel, target, sample_weight, asymmetry=asymmetry)
+                start = None if starts is None else validation.check_start(starts[t], target.size)
+                outcome = (
+                    solve_unstored(problem, start, budget)
+                    if unstored
+                    else solve_box(problem, start, budget, backend)
+                )
+                signed = self.task == "regression"
+                solutions.append(solution_from(problem, outcome, signed=signed))
         return _collect(solutions)
 
     def primal_upper_bound(

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
-from kernelweave.kernels_core import memory
 
 from . import _njit_gram, _njit_smo
 from .bounds import function_values
 from .problem import BoxProblem, Budget, KernelArray
 from .solution import FloatArray, SolveStatus
 
-_CHUNK_SECONDS = 0.03
+# Entries of K that the steps of a chunk read, between two looks at the time limit: some 10 ms.
+_CHUNK = 10_000_000
 _SMALLEST_COMPACTED = 200
 _COMPACT_BELOW = 0.7
-# Sub-matrices larger than this many samples ask the memory budget first.
-_SMALL_SUBGRAM = 2000
 _TINY = 1e-300
 
 
@@ -71,9 +68,6 @@ class Workspace:
         n_keep = int(np.count_nonzero(keep))
         if n_keep > _COMPACT_BELOW * m or n_keep < 2:
             return None
-        nbytes = n_keep * n_keep * self.K.itemsize
-        if n_keep > _SMALL_SUBGRAM and nbytes > memory.limit_bytes() // 2:
-            return None
         local = np.flatnonzero(keep)
         sub = np.empty((n_keep, n_keep), dtype=self.K.dtype)
         _njit_gram.sub_gram(self.K, local, sub)
@@ -113,24 +107,12 @@ class SmoRun:
     status: SolveStatus
 
 
-class _Chunks:
-    """The number of steps that take about `_CHUNK_SECONDS`, learned on the way."""
-
-    def __init__(self, n_samples: int) -> None:
-        self.n_steps = max(32, 3_000_000 // (n_samples + 100))
-
-    def learn(self, n_steps: int, seconds: float) -> None:
-        if n_steps > 0 and seconds > 0.0:
-            fit = int(_CHUNK_SECONDS * n_steps / seconds)
-            self.n_steps = max(16, min(fit, 2 * self.n_steps))
-
-
 def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> SmoRun:
     """Maximise the dual by second-order SMO from a feasible point.
 
     Fan, Chen, Lin, JMLR 2005, on n signed variables; samples at a bound that no violating pair
-    contains are dropped by copying the active part of K. The run returns to Python about every
-    30 ms, where the deadline and Ctrl-C are seen.
+    contains are dropped by copying the active part of K, at most half of it. The run returns to
+    Python about every 10 ms, where the time limit and Ctrl-C are seen.
 
     Parameters
     ----------
@@ -150,13 +132,12 @@ def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> Sm
         problem.K, diag, u, problem.p - f, problem.lower, problem.upper, problem.epsilon
     )
     run = SmoRun(u, f, 0, 0.0, SolveStatus.CONVERGED)
-    work, chunks = full, _Chunks(n)
+    work = full
     until_shrink = max(n, 500)
     while True:
-        limit = min(chunks.n_steps, until_shrink, budget.max_iter - run.n_iter)
-        start = time.perf_counter()
+        chunk = max(16, _CHUNK // (2 * work.u.size + 200))
+        limit = min(chunk, until_shrink, budget.max_iter - run.n_iter)
         done, top, bottom, stalled = work.step(budget.tol, tau, limit)
-        chunks.learn(done, time.perf_counter() - start)
         run.n_iter += done
         run.rows += 2.0 * done * work.u.size / n
         until_shrink -= done

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.clock import time_limit
 from numpy.typing import ArrayLike
 
 from . import validation
@@ -156,12 +157,13 @@ def solve_squared_hinge_svc(
     labels = validation.check_labels(y, bound)
     start = validation.check_start(alpha0, labels.size)
     asymmetry = validation.check_kernel(kernel) if check else 0.0
-    budget = Budget.starting_now(tol, max_iter, max_time)
+    budget = Budget(tol, max_iter)
     ridged = _ridged(kernel, labels, bound)
     problem = BoxProblem(
         kernel, labels, ridged.lower, ridged.upper, asymmetry=asymmetry, exact_kappa=True
     )
-    outcome = solve_box(ridged, None if start is None else labels * start, budget, backend)
+    with time_limit(max_time):
+        outcome = solve_box(ridged, None if start is None else labels * start, budget, backend)
     solution = _certified(problem, ridged, bound, outcome)
     warn_unless_converged(solution, tol=tol)
     return solution

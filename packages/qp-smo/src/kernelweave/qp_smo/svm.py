@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from kernelweave.kernels_core.clock import time_limit
 from numpy.typing import ArrayLike
 
 from . import validation
@@ -115,8 +116,9 @@ def solve_svc(
     start = validation.check_start(alpha0, labels.size)
     asymmetry = validation.check_kernel(kernel) if check else 0.0
     problem = classification(kernel, labels, bound, asymmetry)
-    budget = Budget.starting_now(tol, max_iter, max_time)
-    outcome = solve_box(problem, None if start is None else labels * start, budget, backend)
+    budget = Budget(tol, max_iter)
+    with time_limit(max_time):
+        outcome = solve_box(problem, None if start is None else labels * start, budget, backend)
     solution = solution_from(problem, outcome, signed=False)
     warn_unless_converged(solution, tol=tol)
     return solution
@@ -186,8 +188,9 @@ def solve_svr(
     start = validation.check_start(alpha0, targets.size)
     asymmetry = validation.check_kernel(kernel) if check else 0.0
     problem = regression(kernel, targets, bound, width, asymmetry)
-    budget = Budget.starting_now(tol, max_iter, max_time)
-    outcome = solve_box(problem, start, budget, backend)
+    budget = Budget(tol, max_iter)
+    with time_limit(max_time):
+        outcome = solve_box(problem, start, budget, backend)
     solution = solution_from(problem, outcome, signed=True)
     warn_unless_converged(solution, tol=tol)
     return solution

@@ -244,7 +244,7 @@ def solve_by_blocks(problem: BoxProblem, start: FloatArray | None, budget: Budge
             f = landing.values.f.copy()
             continue
         tol = max(0.5 * budget.tol, _EASIER * violation)
-        inner = Budget(tol, budget.max_iter - n_iter, budget.deadline)
+        inner = Budget(tol, budget.max_iter - n_iter)
         rows, change, steps = _solve_block(problem, gram, u, f, kernel.block_size, inner)
         moved = np.zeros((1, n))
         moved[0, rows] = change

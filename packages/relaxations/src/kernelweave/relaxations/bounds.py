@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arguments import check_whole
+from kernelweave.kernels_core.clock import Stopwatch, time_limit
 from kernelweave.kernels_core.driver import check_limits
 from kernelweave.qp_smo.feasible import starting_point, to_grid
 from kernelweave.qp_smo.saddle import (
@@ -17,7 +17,6 @@ from kernelweave.qp_smo.saddle import (
     Learner,
     SaddleOracle,
     SaddleSearch,
-    deadline_of,
     lower_bound_from,
     run_search,
 )
@@ -197,11 +196,12 @@ def _dense(problem: SparseProblem) -> list[FloatArray]:
 
 def _saddle(problem: SparseProblem, tol: float, max_time: float | None) -> Bound:
     check_limits(tol, 1, None)
-    started = time.perf_counter()
+    watch = Stopwatch()
     oracle = SaddleOracle(problem.grams, problem.targets, problem.learner, problem.sample_weight)
     penalty = KSupport(problem.lam, problem.k0).on(len(problem.grams))
     search = SaddleSearch(oracle, penalty, tol)
-    run_search(search, max_iter=1000, deadline=deadline_of(max_time))
+    with time_limit(max_time):
+        run_search(search, max_iter=1000)
     assert search.best is not None
     return Bound(
         bound=search.lower,
@@ -210,7 +210,7 @@ def _saddle(problem: SparseProblem, tol: float, max_time: float | None) -> Bound
         gap=search.gap,
         relaxation="saddle",
         solver="kernelweave",
-        seconds=time.perf_counter() - started,
+        seconds=watch.seconds,
         n_svm_solves=oracle.counts.n_svm_solves,
     )
 
@@ -262,13 +262,14 @@ def _conic(
     model = base_model(problem, couple)
     tried: list[Attempt] = []
     best: Bound | None = None
-    for attempt in attempts(model.problem, solver, max_time):
-        tried.append(attempt)
-        if attempt.is_usable:
-            found = _from_multipliers(problem, name, model, attempt, vectors)
-            best = found if best is None or found.bound > best.bound else best
-            if abs(best.gap) <= CLOSE:
-                break
+    with time_limit(max_time):
+        for attempt in attempts(model.problem, solver):
+            tried.append(attempt)
+            if attempt.is_usable:
+                found = _from_multipliers(problem, name, model, attempt, vectors)
+                best = found if best is None or found.bound > best.bound else best
+                if abs(best.gap) <= CLOSE:
+                    break
     report(tried, is_close=best is not None and abs(best.gap) <= CLOSE)
     assert best is not None
     seconds = sum(attempt.seconds for attempt in tried)

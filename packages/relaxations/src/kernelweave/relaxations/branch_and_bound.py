@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
-from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arguments import check_sample_weight
+from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.driver import check_limits
 from kernelweave.kernels_core.result import History, Status, relative_gap
 from kernelweave.qp_smo import LearnerSolution
@@ -25,7 +24,6 @@ from kernelweave.qp_smo.saddle import (
     SolveCounts,
     WeightPenalty,
     as_learner,
-    deadline_of,
     objective_upper,
     run_search,
     solve_cut_master,
@@ -125,7 +123,7 @@ class SupportSearch:
         self.best: Evaluation | None = None
         self.history = History()
         self.n_nodes = 0
-        self._started = time.monotonic()
+        self._watch = Stopwatch()
         self._root = penalty
         self._order = count()
         self._open: list[_Node] = []
@@ -189,7 +187,7 @@ class SupportSearch:
             lower=self.lower if self._open else -np.inf,
             upper=self.upper,
             value=value,
-            seconds=time.monotonic() - self._started,
+            seconds=self._watch.seconds,
             counts={"n_svm_solves": self.oracle.counts.n_svm_solves, "n_nodes": self.n_nodes},
         )
 
@@ -198,10 +196,10 @@ class SupportSearch:
 
     def _push(self, penalty: WeightPenalty, lower: float) -> None:
         """Bound a branch by the cuts and open it."""
-        started = time.perf_counter()
+        watch = Stopwatch()
         master = solve_cut_master(self.oracle.pool, penalty)
         self.oracle.counts.n_master_solves += 1
-        self.oracle.counts.add_time("master", started)
+        self.oracle.counts.add_time("master", watch)
         self.n_nodes += 1
         node = _Node(
             max(lower, master.lower_bound),
@@ -339,15 +337,15 @@ def solve_global(
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
     weight = check_sample_weight(sample_weight, stack.n_samples)
     check_limits(tol, 1, None)
-    deadline = deadline_of(max_time)
-    started = time.monotonic()
+    watch = Stopwatch()
     oracle = SaddleOracle(stack, targets, as_learner(C, learner), weight, pool)
     penalty = KSupport(lam, k0).on(len(stack))
     root = SaddleSearch(oracle, penalty, 0.1 * tol)
-    run_search(root, max_iter=200, deadline=deadline)
-    n_root = oracle.counts.n_svm_solves
     search = SupportSearch(oracle, penalty, penalty.capacity, tol)
-    status = _run(search, root, max_nodes, deadline)
+    with time_limit(max_time):
+        run_search(root, max_iter=200)
+        n_root = oracle.counts.n_svm_solves
+        status = _run(search, root, max_nodes)
     search.refine()
     assert search.best is not None
     assert root.best is not None
@@ -366,11 +364,11 @@ def solve_global(
         pool=oracle.pool,
         counts=oracle.counts,
         history=search.history,
-        seconds=time.monotonic() - started,
+        seconds=watch.seconds,
     )
 
 
-def _run(search: SupportSearch, root: SaddleSearch, max_nodes: int, deadline: float) -> Status:
+def _run(search: SupportSearch, root: SaddleSearch, max_nodes: int) -> Status:
     """Search until the gap is closed or a limit is reached; there is always a best point."""
     assert root.best is not None
     search.start(root.lower)
@@ -380,7 +378,7 @@ def _run(search: SupportSearch, root: SaddleSearch, max_nodes: int, deadline: fl
             return Status.STALLED
         if search.n_nodes >= max_nodes:
             return Status.MAX_ITER
-        if clock.passed(deadline):
+        if expired():
             return Status.MAX_TIME
         search.step()
     return Status.CONVERGED

@@ -8,7 +8,6 @@ multipliers by our own code.
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.kernels_core.clock import passed, remaining
+from kernelweave.kernels_core.clock import Stopwatch, expired, seconds_left
 from kernelweave.kernels_core.interrupts import aside, kept
 
 CHAIN = ("CLARABEL", "SCS")
@@ -86,7 +85,7 @@ class Attempt:
         return f"{self.solver}: {self.status}"
 
 
-def attempts(problem: Any, solver: str | None, max_time: float | None = None) -> Iterator[Attempt]:
+def attempts(problem: Any, solver: str | None) -> Iterator[Attempt]:
     """Solve a cvxpy problem by one solver after the other until one is content.
 
     Between two attempts the problem holds the numbers of the last: a proof is made of the
@@ -98,13 +97,11 @@ def attempts(problem: Any, solver: str | None, max_time: float | None = None) ->
     problem : cvxpy.Problem
     solver : str, optional
         The first to try, before `CHAIN`.
-    max_time : float, optional
-        Seconds for all of them; the deadline of the running solve holds too.
 
     Yields
     ------
     Attempt
-        The last one is optimal, unless all failed or the time is over.
+        The last one is optimal, unless all failed or the time of the running solve is over.
 
     Raises
     ------
@@ -117,23 +114,22 @@ def attempts(problem: Any, solver: str | None, max_time: float | None = None) ->
     first = [] if solver is None else [solver.upper()]
     if first and first[0] not in installed:
         raise ValueError(f"solver={solver!r} is not installed: choose one of {installed}")
-    deadline = time.monotonic() + min(math.inf if max_time is None else max_time, remaining())
     for name in dict.fromkeys([*first, *CHAIN]):
         if name not in installed:
             continue
         if name == "MOSEK" and mosek_licence():
             yield Attempt(name, f"no licence ({mosek_licence()})")
             continue
-        attempt = _attempt(problem, name, deadline)
+        attempt = _attempt(problem, name)
         yield attempt
-        if attempt.status == "optimal" or passed(deadline):
+        if attempt.status == "optimal" or expired():
             return
 
 
-def _attempt(problem: Any, name: str, deadline: float) -> Attempt:
+def _attempt(problem: Any, name: str) -> Attempt:
     cp = cvxpy()
-    started = time.monotonic()
-    options = _options(name, deadline - started)
+    watch = Stopwatch()
+    options = _options(name, seconds_left())
     with warnings.catch_warnings(), kept():
         # the value is no proof in any case: the bound is computed from the multipliers
         warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
@@ -143,9 +139,9 @@ def _attempt(problem: Any, name: str, deadline: float) -> Attempt:
                 problem.solve, solver=getattr(cp, name, name), canon_backend="SCIPY", **options
             )
         except cp.SolverError as error:
-            return Attempt(name, str(error).partition(". ")[0], seconds=time.monotonic() - started)
+            return Attempt(name, str(error).partition(". ")[0], seconds=watch.seconds)
     found = math.nan if value is None else float(value)
-    return Attempt(name, str(problem.status), found, time.monotonic() - started)
+    return Attempt(name, str(problem.status), found, watch.seconds)
 
 
 def _options(name: str, seconds: float) -> dict[str, Any]:

@@ -139,7 +139,7 @@ class AcceleratedPrimalDual(SaddleAlgorithm):
         oracle, inverse = self.oracle, 1.0 / self.tau
         K.flat[:: len(K) + 1] += inverse
         K.flags.writeable = False
-        budget = Budget.starting_now(_INNER_TOL * inverse, _STEPS, None)
+        budget = Budget(_INNER_TOL * inverse, _STEPS)
         found = np.empty_like(u)
         for row, target, out in zip(u, oracle.targets, found, strict=True):
             problem = oracle.learner.problem(K, target, oracle.problem.sample_weight)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning, Problem, relative_gap
-from kernelweave.kernels_core.clock import remaining
+from kernelweave.kernels_core.clock import expired
 
 from .start import Start, at_new_caps
 
@@ -82,7 +82,7 @@ def _rough(method: Any, problem: Problem, dtype: str, rank: int, start: Start | 
             problem, np.random.RandomState(0), dtype=dtype, rank=rank, rescue=False, start=start
         )
     for _ in range(_STEPS):
-        if relative_gap(*method.gap(state)) <= _GAP or remaining() <= 0.0:
+        if relative_gap(*method.gap(state)) <= _GAP or expired():
             break
         if method.outcome(state) is not None:
             break

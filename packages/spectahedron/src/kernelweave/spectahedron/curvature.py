@@ -22,7 +22,7 @@ from .saddle import FloatArray, SaddleOracle
 _FREE = 1e-9
 _ORDER = 1600
 _MOST_FREE = 4000
-# two float64 matrices of the free samples, in a quarter of the limit
+# one float64 matrix of the free samples and its factor, in a quarter of the limit
 _SHARE = 64
 _TINY = float(np.finfo(np.float64).tiny)
 _EPS = float(np.finfo(np.float64).eps)
@@ -39,10 +39,11 @@ def free_samples(oracle: SaddleOracle, u: Matrix) -> npt.NDArray[np.intp]:
 class Response:
     """How the free samples of one task answer a change: M, the inverse of K_FF on Σ du = 0.
 
-    Of more than 4000 free samples, or than a quarter of the memory limit holds, every so many are
-    taken, about evenly: the others are held, which makes the model a little too soft, and the
-    trust region answers for that. One Cholesky factorisation, |F|³/3 flops; a multiple of the
-    identity is added where K_FF is singular to working precision.
+    Of more than 4000 free samples every so many are taken, about evenly; where Gram matrices are
+    not stored, also of more than a quarter of the memory limit holds. The others are held, which
+    makes the model a little too soft, and the trust region answers for that. One Cholesky
+    factorisation, |F|³/3 flops; a multiple of the identity is added where K_FF is singular to
+    working precision.
 
     Parameters
     ----------
@@ -51,7 +52,9 @@ class Response:
     """
 
     def __init__(self, gram: GramAt, rows: npt.NDArray[np.intp]) -> None:
-        most = min(_MOST_FREE, int((limit_bytes() / _SHARE) ** 0.5))
+        most = _MOST_FREE
+        if gram.array is None:
+            most = min(most, int((limit_bytes() / _SHARE) ** 0.5))
         if len(rows) > most:
             rows = rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
         self.rows = rows

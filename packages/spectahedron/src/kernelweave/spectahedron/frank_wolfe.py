@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
-from kernelweave.kernels_core.clock import remaining
+from kernelweave.kernels_core.clock import expired
 
 from .algorithm import SaddleAlgorithm
 from .eigen import top_eigenpair
@@ -168,7 +168,7 @@ def find_root(slope: Callable[[float], float], first: float, guess: float) -> fl
     for _ in range(_MAX_TRIALS):
         value = slope(step)
         done = abs(value) <= _SLOPE_TOL * abs(first) or (step >= 1.0 and value <= 0.0)
-        if done or remaining() <= 0.0:
+        if done or expired():
             return step
         if value > 0.0:
             high, f_high = step, value

@@ -6,13 +6,12 @@ import warnings
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, Problem
-from kernelweave.kernels_core.memory import limit_bytes, require
+from kernelweave.kernels_core.memory import limit_bytes, require, size_text
 from kernelweave.qp_smo import UnstoredKernel
 
 from .checks import check_choice
 
 GRAMS = ("auto", "stored", "blocks")
-_GIB = 2.0**30
 _N_GRAMS = 2
 _LEAST_BLOCK = 500
 # vectors of a sample in the passes that store nothing: features, factors, their copies
@@ -70,8 +69,8 @@ def grams_are_stored(problem: Problem, dtype: str, gram: str) -> bool:
         size = UnstoredKernel(_Count(m), limit // 2, dtype).block_size
         ways = "dtype='float32', fewer samples" if dtype == "float64" else "fewer samples"
         warnings.warn(
-            f"the Gram matrices of {m} samples in {dtype} need {needed / _GIB:.3g} GiB, more than "
-            f"the memory limit of {limit / _GIB:.3g} GiB: entries are computed where they are "
+            f"the Gram matrices of {m} samples in {dtype} need {size_text(needed)}, more than "
+            f"the memory limit of {size_text(limit)}: entries are computed where they are "
             f"needed and the learner is solved in blocks of {size} samples, which is slower; "
             f"pass gram='blocks' to say that you know, {ways}, or raise memory_limit",
             KernelWeaveWarning,

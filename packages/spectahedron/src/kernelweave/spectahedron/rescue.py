@@ -1,19 +1,17 @@
-"""When a slow method should hand over to the interior point, and when that is affordable."""
+"""When a slow method should hand over to the interior point, and when that is worth its work."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kernelweave.kernels_core.clock import remaining
-from kernelweave.kernels_core.memory import limit_bytes
+from kernelweave.kernels_core.memory import permits
 
 from .interior import required_bytes, work
 from .saddle import SaddleOracle
 
 _WINDOW = 12
 _GAP, _UPPER = 0.25, 0.01
-_FLOPS = 5e9
-_ITERATIONS = 30
+# Flops of an iteration, of which there are about thirty: ten minutes on one slow core in all.
 _MOST_WORK = 1e11
 
 
@@ -49,9 +47,16 @@ class Progress:
 
 
 def affordable(oracle: SaddleOracle) -> bool:
-    """Return whether an interior point fits in the memory and in the time that are left."""
+    """Return whether an interior point is worth its flops, after a warning where it is forbidden.
+
+    A problem whose Gram matrices are not stored has none: it would hold several.
+    """
     rows = oracle.problem.n_samples * len(oracle.targets)
-    flops = work(rows, oracle.n_P)
-    if flops > _MOST_WORK or flops * _ITERATIONS / _FLOPS > remaining():
-        return False
-    return required_bytes(rows, oracle.n_P) <= limit_bytes()
+    return (
+        oracle.stored
+        and work(rows, oracle.n_P) <= _MOST_WORK
+        and permits(
+            required_bytes(rows, oracle.n_P),
+            f"the matrices of the interior point over {oracle.problem.n_samples} samples",
+        )
+    )

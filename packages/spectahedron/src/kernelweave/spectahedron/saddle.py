@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem
-from kernelweave.kernels_core.clock import remaining
+from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.magnitude import LARGEST, SMALLEST
 from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.qp_smo import UnstoredKernel
@@ -72,6 +72,8 @@ class SaddleOracle:
         Size of P, and its trace.
     min_eig, spread : float
         η, and the trace (1 − η) n_P of P − ηI.
+    stored : bool
+        Whether it holds Gram matrices.
     n_solves, n_steps, n_grams : int
         Learner solves, their inner iterations, and Grams formed so far.
     """
@@ -92,6 +94,7 @@ class SaddleOracle:
         bind = getattr(problem.family, "bind", problem.family.prepare)
         self.prepared = bind(np.asarray(problem.X, dtype=np.float64), dtype=np.dtype(dtype))
         self.problem = problem
+        self.stored = stored
         self.dtype = np.dtype(dtype)
         self.n_P = int(self.prepared.n_P)
         with np.errstate(over="ignore"):
@@ -261,7 +264,7 @@ class SaddleOracle:
             if warm is None:
                 target_gap = min(target_gap, relative * abs(solution.upper_bound) / self.scale)
             reachable = max(target_gap, self._floor(solution, error))
-            if inner <= reachable or tol <= limit or remaining() <= 0.0:
+            if inner <= reachable or tol <= limit or expired():
                 break
             tol = max(limit, tol * float(np.clip(0.5 * target_gap / inner, 1e-3, 0.1)))
         self.n_solves += 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arguments import check_square
-from kernelweave.kernels_core.clock import remaining
+from kernelweave.kernels_core.clock import expired
 
 from .checks import check_number, check_whole
 from .eigen import top_eigenpair
@@ -104,7 +104,7 @@ def sparse_sdp(
         atom = trace * np.outer(vector, vector) if value > 0.0 else np.zeros_like(L)
         direction = atom - L
         gap = -float(np.vdot(G, direction))
-        if gap <= tol or k == max_iter or remaining() <= 0.0:
+        if gap <= tol or k == max_iter or expired():
             return SparseSDPSolution(L, max(gap, 0.0), gap <= tol, k)
         step = min(1.0, 2.0 / (k + 1)) if line_search is None else line_search(L, direction)
         L = L + float(np.clip(step, 0.0, 1.0)) * direction

@@ -30,7 +30,7 @@ from .sylvester import (
     solve_sylvester,
     solve_sylvester_eigen,
 )
-from .sylvester.cost import column_seconds, estimated_seconds
+from .sylvester.cost import column_work, weighted_work
 
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
@@ -268,11 +268,11 @@ class Objective:
         if self._spectrum is None:
             self._spectrum = Spectrum.of(K)
         rho = np.maximum(np.linalg.eigvalsh(L), 0.0)
-        cost = estimated_seconds(
+        cost = weighted_work(
             self._spectrum, rho, self.ridge, tol=tol, stale=False, sketched=self._sketch is not None
         )
         direct = cost.pop("eigen")
-        spent = column_seconds(K.shape[0]) * self._counts["n_columns"]
+        spent = column_work(K.shape[0]) * self._counts["n_columns"]
         return spent > direct or min(cost.values()) > 2.0 * direct
 
     def _primal(self, fit: Matrix, C: Matrix, sizes: Sizes) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.clock import remaining
+from kernelweave.kernels_core.clock import expired
 
 from .inner import Factor, factorize
 from .rounding import FloatArray, sums_to_zero
@@ -73,7 +73,7 @@ def solve_hinge(
     for _ in range(_MAX_STEPS):
         point = point.moved(target, _line_search(point, target, noise, y))
         new = y * (point.f + point.b) < 1.0
-        if not new.any() or np.array_equal(new, mask) or remaining() <= 0.0:
+        if not new.any() or np.array_equal(new, mask) or expired():
             break
         mask = new
         factor, target = _ridge_on(K, noise, y, mask)

@@ -8,7 +8,6 @@ from .solver import (
     SaddleSearch,
     as_learner,
     check_weights,
-    deadline_of,
     run_search,
     solve_kernel_weights,
 )
@@ -30,7 +29,6 @@ __all__ = [
     "WeightPenalty",
     "as_learner",
     "check_weights",
-    "deadline_of",
     "lower_bound_from",
     "objective_upper",
     "run_search",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+from kernelweave.kernels_core.clock import Stopwatch
 from numpy.typing import ArrayLike
 
 from ..learners import LearnerSolution
@@ -76,9 +76,9 @@ class SolveCounts:
         default_factory=lambda: {"svm": 0.0, "combine": 0.0, "forms": 0.0, "master": 0.0}
     )
 
-    def add_time(self, part: str, started: float) -> None:
-        """Add the time since ``started``, a value of time.perf_counter."""
-        self.seconds[part] += time.perf_counter() - started
+    def add_time(self, part: str, watch: Stopwatch) -> None:
+        """Add the time since the watch was made."""
+        self.seconds[part] += watch.seconds
 
 
 class SaddleOracle:
@@ -126,9 +126,9 @@ class SaddleOracle:
         want : float
             Absolute gap of the learner's duals. Where rounding forbids it, the gap reached.
         """
-        started = time.perf_counter()
+        watch = Stopwatch()
         K = self.grams.combine(weights)
-        self.counts.add_time("combine", started)
+        self.counts.add_time("combine", watch)
         start = self.pool.nearest(weights)
         solution = self._solve(K, start, want)
         forms = self._forms(solution)
@@ -142,7 +142,7 @@ class SaddleOracle:
         """Solve with ever smaller tolerances until the learner's gap is about ``want``."""
         tol = self._tolerance(want)
         while True:
-            started = time.perf_counter()
+            watch = Stopwatch()
             solution = self.learner.solve(
                 K,
                 self.targets,
@@ -153,7 +153,7 @@ class SaddleOracle:
             )
             self.counts.n_svm_solves += 1
             self.counts.n_kernel_rows += solution.n_kernel_rows
-            self.counts.add_time("svm", started)
+            self.counts.add_time("svm", watch)
             gap = solution.upper_bound - solution.lower_bound
             violation = max((task.kkt_violation for task in solution.tasks), default=tol)
             # a solve that ended far below its tolerance says nothing about the next one
@@ -168,12 +168,12 @@ class SaddleOracle:
             dual0 = solution.dual_coef
 
     def _forms(self, solution: LearnerSolution) -> FloatArray:
-        started = time.perf_counter()
+        watch = Stopwatch()
         forms = np.zeros(len(self.grams))
         for u in solution.dual_coef:
             forms += self.grams.quadratic_forms(u)
         forms += 2.0 * len(solution.dual_coef) * _UNIT * np.abs(forms)
-        self.counts.add_time("forms", started)
+        self.counts.add_time("forms", watch)
         return forms
 
     def _tolerance(self, want: float) -> float:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arguments import check_sample_weight
+from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.result import History, Status, relative_gap
 from numpy.typing import ArrayLike
 
@@ -104,7 +103,7 @@ class SaddleSearch:
         self.lower, self.upper = -np.inf, np.inf
         self.best: Evaluation | None = None
         self.history = History()
-        self._started = time.monotonic()
+        self._watch = Stopwatch()
         self._share = _STEP_OUT
         self._outer: FloatArray | None = None
 
@@ -117,10 +116,10 @@ class SaddleSearch:
         """Solve the master: raise the lower bound and find where the cuts are lowest."""
         if not len(self.oracle.pool):
             return
-        started = time.perf_counter()
+        watch = Stopwatch()
         master = solve_cut_master(self.oracle.pool, self.penalty)
         self.oracle.counts.n_master_solves += 1
-        self.oracle.counts.add_time("master", started)
+        self.oracle.counts.add_time("master", watch)
         self.lower = max(self.lower, master.lower_bound)
         self._outer = master.weights
 
@@ -135,7 +134,7 @@ class SaddleSearch:
             lower=self.lower,
             upper=self.upper,
             value=upper,
-            seconds=time.monotonic() - self._started,
+            seconds=self._watch.seconds,
             counts={"n_svm_solves": self.oracle.counts.n_svm_solves},
         )
         return found
@@ -188,12 +187,12 @@ class SaddleSearch:
             pool=self.oracle.pool,
             counts=self.oracle.counts,
             history=self.history,
-            seconds=time.monotonic() - self._started,
+            seconds=self._watch.seconds,
         )
 
 
-def run_search(search: SaddleSearch, *, max_iter: int, deadline: float) -> Status:
-    """Take rounds until the gap is within tol or a limit is reached."""
+def run_search(search: SaddleSearch, *, max_iter: int) -> Status:
+    """Take rounds until the gap is within tol, or a limit is reached, also that of `time_limit`."""
     search.bound()
     idle = 0
     for _ in range(max_iter):
@@ -204,23 +203,9 @@ def run_search(search: SaddleSearch, *, max_iter: int, deadline: float) -> Statu
         idle = idle + 1 if (search.lower, search.upper) == before else 0
         if idle >= 5:
             return Status.STALLED
-        if clock.passed(deadline):
+        if expired():
             return Status.MAX_TIME
     return Status.MAX_ITER
-
-
-def deadline_of(max_time: float | None) -> float:
-    """Return the moment, in time.monotonic, when to stop: never past the running solve's.
-
-    Raises
-    ------
-    ValueError
-        If ``max_time`` is negative or NaN.
-    """
-    if max_time is not None and not max_time >= 0.0:
-        raise ValueError(f"max_time must be a number of seconds or None, got {max_time!r}")
-    seconds = min(np.inf if max_time is None else max_time, clock.remaining())
-    return time.monotonic() + seconds
 
 
 def as_learner(C: float | None, learner: Learner | None) -> Learner:
@@ -325,14 +310,14 @@ def solve_kernel_weights(
     validation.check_limits(tol, max_iter, max_time)
     if pool is not None and pool.n_kernels != len(stack):
         raise ValueError(f"pool holds cuts of {pool.n_kernels} kernels, grams {len(stack)}")
-    deadline = deadline_of(max_time)
     weight = check_sample_weight(sample_weight, stack.n_samples)
     oracle = SaddleOracle(stack, targets, chosen, weight, pool)
     form = (NoPenalty() if penalty is None else penalty).on(len(stack))
     search = SaddleSearch(oracle, form, tol)
-    if weights0 is not None:
-        search.visit(check_weights(weights0, len(stack)))
-    status = run_search(search, max_iter=max_iter, deadline=deadline)
+    with time_limit(max_time):
+        if weights0 is not None:
+            search.visit(check_weights(weights0, len(stack)))
+        status = run_search(search, max_iter=max_iter)
     return search.result(status)
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arguments import check_array, check_number
-from kernelweave.kernels_core.clock import remaining
+from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.kernels.psd import find_indefinite
 from scipy.linalg import LinAlgError
 
 from .cg import solve_sylvester_cg
 from .cholesky import solve_sylvester_cholesky
 from .columns import solve_sylvester_columns
-from .cost import Spectrum, estimated_seconds, goes_single
+from .cost import Spectrum, goes_single, weighted_work
 from .eigen import EigenFactors, solve_sylvester_eigen
 from .low_rank import FactoredGram, solve_sylvester_low_rank
 from .nystrom import NystromFactors, Preconditioner
@@ -33,13 +33,14 @@ def choose_method(
     stale: bool = False,
     sketched: bool = False,
 ) -> str:
-    """Return which C solver is expected to be the fastest.
+    """Return which C solver is expected to need the least work.
 
-    Each method's time is estimated from its flops at measured rates: an eigendecomposition of K;
-    a Cholesky factorisation per distinct eigenvalue of L; conjugate gradients on C or on its
-    columns, with iterations from a bound on the condition number (`Spectrum.iterations`); on its
-    columns from a sketch of K, which takes care of the largest eigenvalues, or from an old
-    eigendecomposition, three times the work per iteration and about a dozen of them.
+    Counted in flops, weighed by constants of their kind, the same on every machine: an
+    eigendecomposition of K; a Cholesky factorisation per distinct eigenvalue of L; conjugate
+    gradients on C or on its columns, with iterations from a bound on the condition number
+    (`Spectrum.iterations`); on its columns from a sketch of K, which takes care of the largest
+    eigenvalues, or from an old eigendecomposition, three times the work per iteration and about a
+    dozen of them.
 
     Parameters
     ----------
@@ -76,10 +77,10 @@ def choose_method(
     values = check_array("rho", rho, 1)
     check_number("ridge", ridge, low=0.0, strict=True)
     check_number("tol", tol, low=0.0, strict=True)
-    seconds = estimated_seconds(
+    work = weighted_work(
         spectrum, np.maximum(values, 0.0), ridge, tol=tol, stale=stale, sketched=sketched
     )
-    return min(seconds, key=lambda name: seconds[name])
+    return min(work, key=lambda name: work[name])
 
 
 def solve_sylvester(
@@ -171,7 +172,7 @@ def solve_sylvester(
         if method == "nystrom":
             known = NystromFactors.of(K) if sketch is None else sketch
         solution = _iterate(K, L, Y, ridge, method, C0, tol, known, product0)
-        if solution.converged or remaining() <= 0.0:
+        if solution.converged or expired():
             return solution
         method = "eigen"
     if method == "cholesky":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.clock import remaining
+from kernelweave.kernels_core.clock import expired
 
 from .eigen import EigenFactors
 from .solution import Matrix, SylvesterSolution, check_system, finish
@@ -74,7 +74,7 @@ def solve_sylvester_cg(
     R = Y.copy() if C0 is None else Y - (K @ C) @ L - ridge * C
     P = np.zeros_like(Y)
     old, n_iter = 1.0, 0
-    while float(np.linalg.norm(R)) > target and n_iter < max_iter and remaining() > 0.0:
+    while float(np.linalg.norm(R)) > target and n_iter < max_iter and not expired():
         Z = R if preconditioner is None else preconditioner.solve(R, ridge)
         new = float(np.vdot(R, Z))
         P *= new / old

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.clock import remaining
+from kernelweave.kernels_core.clock import expired
 from scipy.linalg import eigh
 
 from .nystrom import Preconditioner
@@ -102,7 +102,7 @@ def solve_sylvester_columns(
         unit = before if single and before > 0.0 else 1.0
         goal = max(target, _PASS * before) if single else target
         run = _Columns(rough, rho, R / unit, ridge, goal / unit, preconditioner)
-        while not run.is_done and n_iter + run.n_iter < max_iter and remaining() > 0.0:
+        while not run.is_done and n_iter + run.n_iter < max_iter and not expired():
             run.iterate()
         C = C + unit * run.result()
         n_iter, n_columns = n_iter + run.n_iter, n_columns + run.n_columns
@@ -117,7 +117,7 @@ def solve_sylvester_columns(
             n_iter=n_iter,
             n_columns=n_columns,
         )
-        if found.converged or not single or n_iter >= max_iter or remaining() <= 0.0:
+        if found.converged or not single or n_iter >= max_iter or expired():
             return found
         n_columns += len(rho)
         if found.residual_norm > 0.1 * before:

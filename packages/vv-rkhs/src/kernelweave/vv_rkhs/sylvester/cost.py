@@ -1,4 +1,7 @@
-"""What each C solver is expected to cost, from sizes, conditioning and measured rates."""
+"""What each C solver is expected to cost: flops, weighed by constants of their kind.
+
+No clock is read: the same on every machine.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from .nystrom import sketch_rank
 
 Vector = npt.NDArray[np.float64]
 
-# seconds on one core of a machine of 20 Gflop/s, measured at l = 200 to 3000; only their
-# ratios matter
+# weights of the flops of each kind: seconds on one core of a machine of 20 Gflop/s, measured once
+# at l = 200 to 3000; only their ratios matter
 _EIGEN = 1.45e-10, 4.5e-8  # per l³ and per l²
 _CHOLESKY = 0.9e-11, 3e-9  # likewise
 _COLUMN = 0.75e-10  # per l² and column: a product with K, and its share of the vectors
@@ -90,7 +93,7 @@ class Spectrum:
         return best
 
 
-def estimated_seconds(
+def weighted_work(
     spectrum: Spectrum,
     rho: Vector,
     ridge: float,
@@ -99,7 +102,7 @@ def estimated_seconds(
     stale: bool,
     sketched: bool = False,
 ) -> dict[str, float]:
-    """Return the expected time of each method on a machine of 20 Gflop/s.
+    """Return the expected work of each method: its flops, weighed by their kind.
 
     Parameters
     ----------
@@ -130,7 +133,7 @@ def estimated_seconds(
     together = float(spectrum.iterations(rho, ridge, tol, together=True)[0])
     distinct = len(set(distinct_eigenvalues(rho).tolist()))
     output = _cubic(_EIGEN, n)
-    seconds = {
+    work = {
         "eigen": _cubic(_EIGEN, l) + output + 2.0 * n * per_column,
         "cholesky": distinct * (_cubic(_CHOLESKY, l) + _CALLS["cholesky"])
         + output
@@ -144,7 +147,7 @@ def estimated_seconds(
     each = spectrum.iterations(rho, ridge, tol, known=rank)
     if goes_single(spectrum.n_samples):
         per_column *= _SINGLE
-    seconds["nystrom"] = (
+    work["nystrom"] = (
         float(each.max(initial=0.0)) * (stream * per_column + _CALLS["nystrom"])
         + output
         + float(each.sum()) * (1.0 + 2.0 * rank / l) * per_column
@@ -153,9 +156,9 @@ def estimated_seconds(
     if stale:
         per_column = _COLUMN * l**2
         fewer = np.minimum(spectrum.iterations(rho, ridge, tol), _STALE_ITERATIONS)
-        work = float(fewer.max(initial=0.0)) * (stream * per_column + _CALLS["columns"])
-        seconds["stale"] = 3.0 * (work + float(fewer.sum()) * per_column)
-    return seconds
+        passes = float(fewer.max(initial=0.0)) * (stream * per_column + _CALLS["columns"])
+        work["stale"] = 3.0 * (passes + float(fewer.sum()) * per_column)
+    return work
 
 
 def goes_single(n_samples: int, *scales: float) -> bool:
@@ -163,8 +166,8 @@ def goes_single(n_samples: int, *scales: float) -> bool:
     return n_samples >= 1000 and all(1e-12 < each < 1e12 for each in scales)
 
 
-def column_seconds(n_samples: int) -> float:
-    """Return the expected time of one product of K with a column, beside others."""
+def column_work(n_samples: int) -> float:
+    """Return the weighted work of one product of K with a column, beside others."""
     return _COLUMN * float(n_samples) ** 2
 
 

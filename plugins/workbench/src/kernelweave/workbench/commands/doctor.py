@@ -57,7 +57,7 @@ def _print(found: dict[str, Any]) -> None:
         "thread pools": ", ".join(threads["pools"]) or "none",
         "numba layers": ", ".join(threads["numba layers"]) or "none",
         "settings": ", ".join(f"{k}={v}" for k, v in threads["settings"].items()) or "none",
-        "memory": f"{memory['available'] / _GIB:.1f} GiB free, "
+        "memory": f"{memory['machine'] / _GIB:.1f} GiB, of which "
         f"a solve takes at most {memory['limit'] / _GIB:.1f} GiB",
         "compiled code": f"{cache['folder']} ({cache['why']}, "
         f"{'writable' if cache['writable'] else 'NOT writable'})",

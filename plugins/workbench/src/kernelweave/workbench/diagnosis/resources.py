@@ -55,9 +55,9 @@ def _numba_layers() -> list[str]:
 
 
 def memory() -> dict[str, Any]:
-    """Return the memory that is free and the limit that a solve respects, in bytes."""
+    """Return the memory of the machine and the limit that a solve respects, in bytes."""
     return {
-        "available": budget.available_bytes(),
+        "machine": budget.machine_bytes(),
         "limit": budget.limit_bytes(),
         "address bits": 64 if sys.maxsize > 2**32 else 32,
     }

@@ -1,0 +1,90 @@
+"""No code reads the clock or the free memory but where it is stated here.
+
+The clock stops solves and fills reports; what a solver does depends on counts of work. See
+`kernelweave.kernels_core.clock` and the page of promises.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+CORE = "packages/kernels-core/src/kernelweave/kernels_core"
+
+# who may look at the time, and why
+CLOCKS = {
+    f"{CORE}/clock.py": "the one clock",
+    "plugins/workbench/src/kernelweave/workbench/demonstration.py": "prints how long it took",
+    "plugins/workbench/src/kernelweave/workbench/tables/running.py": "times the cells of tables",
+    "plugins/workbench/src/kernelweave/workbench/commands/tables.py": "prints how long it took",
+}
+# tables of papers, whose columns are seconds
+TABLES = ("/reproductions/", "/tables/", "/tables.py", "plugins/papers/")
+# who may know the seconds that are left: solvers of others have limits of their own
+SECONDS_LEFT = {f"{CORE}/clock.py", "packages/relaxations/src/kernelweave/relaxations/conic.py"}
+# who may know how much memory there is
+MEMORY = {f"{CORE}/memory.py"}
+# who may turn to blocks, or to help that is forbidden aloud, because of the limit in force
+LIMIT = {
+    f"{CORE}/memory.py",
+    f"{CORE}/estimators/machine.py",
+    "packages/spectahedron/src/kernelweave/spectahedron/curvature.py",
+    "packages/spectahedron/src/kernelweave/spectahedron/gram_memory.py",
+    "packages/spectahedron/src/kernelweave/spectahedron/saddle.py",
+    "packages/vv-rkhs/src/kernelweave/vv_rkhs/machine.py",
+    "plugins/workbench/src/kernelweave/workbench/diagnosis/resources.py",
+}
+FREE_MEMORY = ("MemAvailable", "MemFree", "virtual_memory", "SC_AVPHYS_PAGES", "/proc/meminfo")
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    """Yield the path from the root and the text of each module that is installed."""
+    for area in ("packages", "plugins"):
+        for path in sorted((ROOT / area).glob("*/src/**/*.py")):
+            yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Return the names of the modules that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def used(tree: ast.AST) -> set[str]:
+    """Return every name and attribute of a file."""
+    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return found | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def test_who_looks_at_the_time() -> None:
+    found = {
+        path
+        for path, text in sources()
+        if imported(ast.parse(text)) & {"time", "timeit", "datetime"}
+        and not any(part in path for part in TABLES)
+    }
+    assert found <= CLOCKS.keys(), "these read the clock: let them ask clock.expired()"
+    assert CORE + "/clock.py" in found
+
+
+def test_who_plans_with_seconds_or_with_memory() -> None:
+    names = {path: used(ast.parse(text)) for path, text in sources()}
+    assert {path for path, each in names.items() if "seconds_left" in each} <= SECONDS_LEFT
+    machine = {"machine_bytes", "sysconf"}
+    assert {path for path, each in names.items() if each & machine} <= MEMORY | LIMIT
+    tables = {path for path in names if any(part in path for part in TABLES)}
+    assert {path for path, each in names.items() if "limit_bytes" in each} - tables <= LIMIT
+
+
+@pytest.mark.parametrize("word", FREE_MEMORY)
+def test_nobody_reads_the_free_memory(word: str) -> None:
+    assert not [path for path, text in sources() if word in text and "reproductions" not in path]
