@@ -69,9 +69,9 @@ class Descent:
             The first start; equal weights by default. Zero is refused above degree 1, where it
             is a stationary maximum.
         n_starts : int, optional
-            Starting points; 1 where the problem is convex, else 5.
+            Starting points; 1 where the bounds can meet, else 5.
         stationary_tol : float, default=1e-6
-            Where the problem is not convex: relative size of the projected gradient to stop at.
+            Where the bounds cannot meet: relative size of the projected gradient to stop at.
         step : float, optional
             The first step length (the paper's η) of methods that have one.
 
@@ -105,7 +105,7 @@ class Descent:
         mu = np.asarray(mu_init, dtype=np.float64)
         if mu.shape != (p,) or not np.isfinite(mu).all() or (mu < 0).any():
             raise ValueError(f"mu_init must be {p} finite numbers >= 0, got {mu_init!r}")
-        if not self.oracle.convex and not mu.any():
+        if self.oracle.degree > 1 and not mu.any():
             raise ValueError(
                 "mu_init is zero, a stationary maximum above degree 1: start anywhere else"
             )

@@ -28,8 +28,8 @@ class RidgeMKLRegressor(_RidgeMachine, KernelMachineRegressor):
 
     Solves min over μ of yᵀ(K_μ + λI)⁻¹y with K_μ = (Σ μₖKₖ)^{∘d} over
     {μ ≥ 0, ‖μ − μ₀‖_q ≤ Λ}, or with the penalty β‖μ‖² over μ ≥ 0. That is the minimum over f, b
-    and μ of Σ (yᵢ − f(xᵢ) − b)²/λ + ‖f‖². At d = 1 the result is proved optimal up to ``tol``;
-    above, it is stationary, the best of several starts.
+    and μ of Σ (yᵢ − f(xᵢ) − b)²/λ + ‖f‖². The result is proved optimal up to ``tol`` where d ≤ q,
+    with the penalty where d ≤ 2; above, it is stationary, the best of several starts.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class RidgeMKLRegressor(_RidgeMachine, KernelMachineRegressor):
     normalize : None or str, default="trace"
         `KernelDictionary.normalize` where ``kernels`` is None or a list; a dictionary has its own.
     n_starts : int, optional
-        Starting points; 1 at degree 1, else 5.
+        Starting points; 1 where the result can be proved optimal, else 5.
     tol : float, default=1e-6
         Relative certified gap to reach.
     max_iter : int, default=1000
@@ -178,7 +178,7 @@ class RidgeMKLClassifier(_RidgeMachine, KernelMachineClassifier):
     normalize : None or str, default="trace"
         `KernelDictionary.normalize` where ``kernels`` is None or a list; a dictionary has its own.
     n_starts : int, optional
-        Starting points; 1 at degree 1, else 5.
+        Starting points; 1 where the result can be proved optimal, else 5.
     class_weight : dict or "balanced", optional
         Multiplies the loss per class.
     tol : float, default=1e-6
@@ -301,7 +301,7 @@ class GeneralizedMKLClassifier(WeightLearner, KernelMachineClassifier):
     normalize : None or str, default="trace"
         `KernelDictionary.normalize` where ``kernels`` is None or a list; a dictionary has its own.
     n_starts : int, optional
-        Starting points; 1 at degree 1, else 5.
+        Starting points; 1 where the result can be proved optimal, else 5.
     class_weight : dict or "balanced", optional
         Multiplies C per class.
     tol : float, default=1e-4

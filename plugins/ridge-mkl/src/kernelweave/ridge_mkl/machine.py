@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 import numbers
+from dataclasses import replace
 from typing import Any
 
-from kernelweave.kernels_core import Certificate, Problem, Result, Status
+from kernelweave.kernels_core import Problem, Result
 from kernelweave.kernels_core.estimators import DictionaryMachine
 from kernelweave.kernels_core.estimators.samples import Samples
 
 from .families import FittedFamily
 from .sets import LqBall, Orthant
 
-_UNPROVED = "the objective is nonnegative; it is not convex above degree 1, so no more is proved"
+_PRODUCTS = "a feasible dual point and its tangent in powers of the weights, where F is convex"
+_LARGER_BALL = (
+    "a feasible dual point over the larger ball with q = degree; products of more than q kernels "
+    "are not convex, so nothing is proved of these weights"
+)
+_UNPROVED = (
+    "the objective is nonnegative; products of more than 2 kernels are not convex under a penalty, "
+    "so nothing more is proved"
+)
 _BALL_ONLY = ("krr-pgd", "krr-iia", "krr-pgd2", "krr-trust-region")
 _PENALTY_ONLY = ("krr-rpgd", "krr-riia", "krr-rpgd2")
 _POWER_ONLY = ("krr-pgd2", "krr-rpgd2")
@@ -76,8 +85,9 @@ class WeightLearner(DictionaryMachine):
 
     def _store(self: Any, problem: Problem, result: Result, samples: Samples) -> None:
         super()._store(problem, result, samples)
-        if result.status is Status.STATIONARY or problem.family.degree > 1:
-            old = self.certificate_
-            self.certificate_ = Certificate(
-                old.lower_bound, old.upper_bound, _UNPROVED, old.upper_proof
-            )
+        if problem.family.degree == 1:
+            return
+        proof = _UNPROVED if self.beta is not None else _LARGER_BALL
+        if problem.constraint.proves(problem.family.degree):
+            proof = _PRODUCTS
+        self.certificate_ = replace(self.certificate_, lower_proof=proof)

@@ -41,7 +41,7 @@ class Evaluation:
     v : ndarray of shape (p,)
         −∂F, at degree 1 vₖ = Σₜ uₜᵀKₖuₜ ≥ 0.
     lower, upper : float
-        The optimum over the set lies between them; lower is 0 above degree 1.
+        The optimum over the set lies between them.
     solution : LearnerSolution
         The learner's.
     """
@@ -99,8 +99,8 @@ class Oracle:
 
     @property
     def convex(self) -> bool:
-        """Whether the objective is convex, so that bounds can meet: at degree 1."""
-        return self.degree == 1
+        """Whether the objective is convex, in μ or in powers of it, so that bounds can meet."""
+        return bool(self.constraint.proves(self.degree))
 
     def counts(self) -> dict[str, int]:
         """Return the cumulative counts, which no machine changes."""
@@ -123,12 +123,15 @@ class Oracle:
 
     def _kernel(self, mu: FloatArray, L: FloatArray) -> Kernel:
         """Return L^{∘d} with its rounding: (Σ μₖ κₖ s s)^d bounds an entry (Cauchy-Schwarz)."""
-        if self.convex:
+        if self.degree == 1:
             return _Sum(L, np.zeros(0), 1.0, 0, oracle=self, mu=mu)
-        s = np.sqrt(mu @ (self._kappa[:, None] * self._reach**2)) ** self.degree
         roundings = self.degree * (self.n_kernels + 4)
-        s *= 1.0 + gamma(self.n_kernels + 64)
-        return Kernel(L**self.degree, s, 1.0, roundings)
+        return Kernel(L**self.degree, self._size(mu) ** self.degree, 1.0, roundings)
+
+    def _size(self, mu: FloatArray) -> FloatArray:
+        """Return S, shape (n,), with |Σ μₖKₖ|ᵢⱼ ≤ Sᵢ Sⱼ."""
+        square = mu @ (self._kappa[:, None] * self._reach**2)
+        return np.asarray(np.sqrt(square) * (1.0 + gamma(self.n_kernels + 64)))
 
     def evaluate(self, mu: FloatArray) -> Evaluation:
         """Return value, gradient and bounds at one μ, by one solve of the learner.
@@ -148,14 +151,7 @@ class Oracle:
         self._warm = solution
         self.n_evaluations += 1
         self.n_systems += solution.n_iter
-        applied, lower = solution.products, 0.0
-        if self.convex:
-            v = applied.v
-            lower = float(
-                self.constraint.dual_value(solution.linear, solution.noise, applied.v_top)
-            )
-        else:
-            v = -gradient_at(self.grams, solution.dual_coef, L, self.degree)
+        v, lower = self._slopes(solution, L)
         penalty = self.constraint.penalty(mu)
         return Evaluation(
             mu=mu,
@@ -167,6 +163,48 @@ class Oracle:
             upper=(solution.upper_bound + penalty) * (1.0 + gamma(self.n_kernels + 8)),
             solution=solution,
         )
+
+    def _slopes(self, solution: LearnerSolution, L: FloatArray) -> tuple[FloatArray, float]:
+        """Return −∂F, shape (p,), and the lower bound of the set from the learner's dual point."""
+        ends = solution.linear, solution.noise
+        if self.degree == 1:
+            applied: Any = solution.products
+            return applied.v, float(self.constraint.dual_value(*ends, applied.v_top))
+        u = solution.dual_coef
+        v = -gradient_at(self.grams, u, L, self.degree)
+        t = self.constraint.tangent_point(np.maximum(v, 0.0), self.degree)
+        w = self.steepness(u, self.constraint.weights(t))
+        return v, float(self.constraint.product_dual_value(*ends, w, t, self.degree))
+
+    def steepness(self, u: FloatArray, mu: FloatArray) -> FloatArray:
+        """Return d Σₜ uₜᵀ(L^{∘(d−1)} ∘ Kₖ)uₜ rounded up, L = Σ μₖKₖ: the slopes of uᵀL^{∘d}u.
+
+        The margin also covers Gram matrices that are positive semidefinite only up to the
+        rounding of their entries.
+
+        Parameters
+        ----------
+        u : ndarray of shape (T, n)
+            Dual point.
+        mu : ndarray of shape (p,)
+            Kernel weights, nonnegative.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+            Nonnegative. Cost: p(2T + 1)n² flops.
+        """
+        d, mass = self.degree, np.abs(u)
+        power, columns = self.combination(mu) ** (d - 1), np.ascontiguousarray(u.T)
+        w = np.empty(self.n_kernels)
+        for k, K in enumerate(self.grams):
+            w[k] = row_sums((u * blocked_product(power * K, columns).T).reshape(1, -1))[0]
+        size = self._size(mu) ** (d - 1)
+        reach = ((mass * size) @ self._reach.T) ** 2
+        entries = 64.0 + 0.5 * float(np.finfo(self.grams.dtype).eps) / UNIT
+        rate = gamma(n_roundings(u.shape[1]) + d * (self.n_kernels + entries))
+        error = rate * self._kappa * reach.sum(axis=0) * (1.0 + 1e-12)
+        return np.asarray(d * np.maximum(w + error, 0.0) * (1.0 + 8.0 * UNIT))
 
     def apply(self, u: FloatArray, mu: FloatArray) -> Products:
         """Return Σ μₖKₖ applied to u kernel by kernel, so that it suffers no rounding of its own.
@@ -227,7 +265,7 @@ class Oracle:
         """
         self.n_hessians += 1
         u, d = at.solution.dual_coef, self.degree
-        if self.convex:
+        if d == 1:
             H = 2.0 * at.solution.curvature(np.asarray(at.solution.products.images))
         else:
             L = self.combination(at.mu)

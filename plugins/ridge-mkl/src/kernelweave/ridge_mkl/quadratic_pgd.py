@@ -1,8 +1,9 @@
 """Quadratic PGD and its regularised form (Algorithms 5 and 6), for any degree d ≥ 2.
 
 Corrected: α solves with the Hadamard power; Algorithm 6 descends (printed, it climbs); weights are
-projected rather than rescaled; a zero start, a stationary maximum, is refused. The problem is not
-convex: several starts, the best kept, and the result says stationary.
+projected rather than rescaled; a zero start, a stationary maximum, is refused. The paper's
+Proposition 2.3 (convex for small λ) is false; the problem is convex in powers of μ where d ≤ q, see
+`LqBall.product_dual_value`, and there one start ends with a proved gap.
 """
 
 from __future__ import annotations

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .projection import lq_norm, project_lq_ball
-from .rounding import UNIT, gamma
+from .rounding import UNIT, FloatArray, gamma
 
-FloatArray = npt.NDArray[np.float64]
+# slopes of products with a kernel that adds nothing are rounding: a tangent there must stay finite
+_LEAST = 1e-10
 
 
 @dataclass(frozen=True)
@@ -179,10 +180,68 @@ class LqBall:
         float
             The bound, at least 0.
         """
-        bottom = b + self.support(v)
-        if a <= 0.0 or bottom <= 0.0:
-            return 0.0
-        return a * a / bottom * (1.0 - 8.0 * UNIT)
+        return _best_multiple(a, b + self.support(v))
+
+    def proves(self, degree: int) -> bool:
+        """Return whether products of d = ``degree`` kernels are convex in t^q: where d ≤ q."""
+        return degree <= self.q
+
+    def _exponent(self, degree: int) -> float:
+        """Return r ≥ d with ‖t‖_r ≤ 1 throughout the ball: q itself where q ≥ d."""
+        return max(self.q, float(degree))
+
+    def tangent_point(self, w: npt.ArrayLike, degree: int) -> FloatArray:
+        """Return t > 0 near the maximiser of uᵀK^{∘d}u, t ∝ w^{1/(r−1)} with r = max(q, d).
+
+        Parameters
+        ----------
+        w : array-like of shape (p,)
+            ∂(uᵀK^{∘d}u)/∂μ at weights nearby, nonnegative.
+        degree : int
+            d ≥ 2.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+            μ = μ₀ + Λt, see `weights`.
+        """
+        r = self._exponent(degree)
+        return np.ones(len(np.asarray(w))) if math.isinf(r) else _positive_root_of(w, r - 1.0, r)
+
+    def weights(self, t: FloatArray) -> FloatArray:
+        """Return μ₀ + Λt, shape (p,), for t of shape (p,)."""
+        return np.asarray(self.centers(len(t)) + self.radius * t)
+
+    def product_dual_value(
+        self, a: float, b: float, w: FloatArray, t: FloatArray, degree: int
+    ) -> float:
+        """Return a²/(b + T) rounded down, T above max over the ball of uᵀK_μ^{∘d}u.
+
+        In s = t^r, r = max(q, d), uᵀK^{∘d}u is concave, so it lies below its tangent at any t > 0,
+        whose largest value over {s ≥ 0, Σs ≤ 1} is
+        T = Σ wₖ(μₖ/d − Λtₖ/r) + (Λ/r) max wₖ tₖ^{1−r}, all of whose terms grow with w.
+
+        Parameters
+        ----------
+        a, b : float
+            As in `dual_value`.
+        w : ndarray of shape (p,)
+            Upper ends of ∂(uᵀK^{∘d}u)/∂μ at the weights of t.
+        t : ndarray of shape (p,)
+            Positive.
+        degree : int
+            d ≥ 2.
+
+        Returns
+        -------
+        float
+            The bound, at least 0.
+        """
+        r = self._exponent(degree)
+        share = self.weights(t) * (1.0 / degree - 1.0 / r) + self.centers(len(t)) / r
+        steepest = 0.0 if math.isinf(r) else self.radius / r * float(np.max(w * t ** (1.0 - r)))
+        top = (float(w @ share) + steepest) * (1.0 + gamma(len(t) + 64))
+        return _best_multiple(a, b + top)
 
 
 @dataclass(frozen=True)
@@ -275,6 +334,50 @@ class Orthant:
         value = float(terms[0] - terms[1] - terms[2] - gamma(len(v) + 16) * terms.sum())
         return max(value, 0.0)
 
+    def proves(self, degree: int) -> bool:
+        """Return whether products of d = ``degree`` kernels are convex in μ²: where d ≤ 2."""
+        return degree <= 2
+
+    def tangent_point(self, w: npt.ArrayLike, degree: int) -> FloatArray:
+        """Return t > 0 proportional to w, shape (p,), as in `LqBall.tangent_point` with q = 2."""
+        return _positive_root_of(w, 1.0, 2.0)
+
+    def weights(self, t: FloatArray) -> FloatArray:
+        """Return t, shape (p,): weights up to a factor, which no tangent sees."""
+        return t
+
+    def product_dual_value(
+        self, a: float, b: float, w: FloatArray, t: FloatArray, degree: int
+    ) -> float:
+        """Return max of 2sa − s²b over s² max wₖ/(2tₖ) ≤ β, rounded down; 0 above degree 2.
+
+        In μ² the products of two kernels are concave and of degree 1, so uᵀK_μ^{∘2}u is at most
+        Σ μₖ² max wₖ/(2tₖ), which the penalty covers while s is as small as that.
+
+        Parameters
+        ----------
+        a, b : float
+            As in `dual_value`.
+        w : ndarray of shape (p,)
+            Upper ends of ∂(uᵀK^{∘2}u)/∂μ at the weights t.
+        t : ndarray of shape (p,)
+            Positive.
+        degree : int
+            d ≥ 2.
+
+        Returns
+        -------
+        float
+            The bound, at least 0.
+        """
+        if a <= 0.0 or degree > 2:
+            return 0.0
+        steepest = 0.5 * float(np.max(w / t)) * (1.0 + 8.0 * UNIT)
+        most = math.sqrt(self.beta / steepest) * (1.0 - 8.0 * UNIT) if steepest > 0.0 else math.inf
+        s = min(most, a / b)
+        value = 2.0 * s * a - s * s * b - gamma(8) * (2.0 * s * a + s * s * b)
+        return max(value, 0.0)
+
 
 def _positive_root(a: float, b: float, c: float) -> float:
     """Return s > 0 with a = s b + 2 s³ c, by Newton from the right of the root."""
@@ -291,3 +394,18 @@ def _positive_root(a: float, b: float, c: float) -> float:
             break
         s = new
     return s
+
+
+def _best_multiple(a: float, bottom: float) -> float:
+    """Return max over s of 2sa − s² bottom = a²/bottom, rounded down, at least 0."""
+    if a <= 0.0 or bottom <= 0.0:
+        return 0.0
+    return a * a / bottom * (1.0 - 8.0 * UNIT)
+
+
+def _positive_root_of(w: npt.ArrayLike, power: float, r: float) -> FloatArray:
+    """Return w^{1/power} on the unit sphere of ℓ_r; entries near 0 count as 1e-10 of the top."""
+    w = np.asarray(w, dtype=np.float64)
+    top = float(w.max(initial=0.0))
+    t = np.ones(len(w)) if top <= 0.0 else np.maximum(w / top, _LEAST) ** (1.0 / power)
+    return np.asarray(t / lq_norm(t, r))
