@@ -78,10 +78,9 @@ def granger() -> float:
 
 
 def evidence() -> float:
-    from kernelweave.evidence import Encoded
+    from kernelweave.evidence import ColumnEncoder
 
-    X, y = samples()
-    return float(Encoded(X, (y > 0.0)[:, None].astype(np.int64)).codes.mean())
+    return float(ColumnEncoder().fit_transform(samples()[0]).numeric.mean())
 
 
 def template() -> float:

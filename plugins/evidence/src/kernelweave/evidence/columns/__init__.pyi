@@ -1,3 +1,5 @@
 from .encoded import Dimension, Encoded
+from .encoder import ColumnEncoder
+from .report import ColumnReport
 
-__all__ = ["Dimension", "Encoded"]
+__all__ = ["ColumnEncoder", "ColumnReport", "Dimension", "Encoded"]

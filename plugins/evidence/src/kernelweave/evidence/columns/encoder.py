@@ -1,0 +1,224 @@
+"""From a table as it is to numbers and codes of levels."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core import KernelWeaveWarning
+from numpy.typing import NDArray
+
+from .choices import as_words
+from .encoded import Encoded
+from .raw import FloatArray, Table
+from .reading import read_table
+from .report import ColumnReport, Findings
+from .training import Sorting, fit_levels, fit_numbers
+from .values import stack
+
+
+class ColumnEncoder:
+    """Turns a table as it is into numbers without gaps and codes of levels.
+
+    Numbers stay as they are; a gap becomes the median of the training rows, and where training had
+    gaps an indicator says where. Words, booleans and categories become one column of codes each, a
+    gap being a level. Dates become year, month, day, hour, weekday and days since 1970. Constant,
+    repeated and identifier-like columns are left out. ``report_`` says what was done with each.
+
+    Parameters
+    ----------
+    max_levels : int, default=256
+        Most levels of a column of words; the rarest words share one.
+    min_frequency : int or float, default=2
+        Words seen in fewer training rows, or as a float in a smaller share of them, share a level.
+
+    Attributes
+    ----------
+    dimensions_ : list of Dimension
+        What each column of ``numeric`` is, then what each column of ``codes`` is.
+    report_ : list of ColumnReport
+        What was seen in each column of the table and what was done with it.
+    names_ : tuple of str
+        The columns of the table; ``x0``, ``x1``, … where it has no names.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from kernelweave.evidence import ColumnEncoder
+    >>> table = pd.DataFrame({"height": [1.6, None, 1.8], "colour": ["red", "blue", "red"]})
+    >>> encoder = ColumnEncoder(min_frequency=1).fit(table)
+    >>> [dimension.name for dimension in encoder.dimensions_]
+    ['height', 'height missing', 'colour']
+    >>> numeric, codes = encoder.transform(table)
+    >>> numeric[:, 0], codes[:, 0]
+    (array([1.6, 1.7, 1.8]), array([1, 0, 1]))
+    >>> print(encoder.report_[0].sentence)
+    1 of 3 rows have a gap: the median 1.7 and an indicator.
+    """
+
+    def __init__(self, max_levels: int = 256, min_frequency: float = 2) -> None:
+        self.max_levels = max_levels
+        self.min_frequency = min_frequency
+
+    def fit(
+        self, X: Any, sample_weight: FloatArray | None = None, *, estimator: Any = None
+    ) -> ColumnEncoder:
+        """Learn medians, levels and formats of dates from training rows.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, array-like or sparse matrix, shape (n_rows, n_columns)
+            The training rows.
+        sample_weight : ndarray of shape (n_rows,), optional
+            Not negative; 2 counts a row twice, 0 leaves it out.
+        estimator : scikit-learn estimator, optional
+            Gets ``n_features_in_`` and ``feature_names_in_``; messages speak in its name.
+
+        Returns
+        -------
+        self : ColumnEncoder
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a number is infinite, no column can be used, or there are fewer than two rows.
+        TypeError
+            If a value is no number, word, boolean, date or gap.
+        """
+        self._check_parameters()
+        table = self._read(X, estimator, reset=True)
+        if len(table) < 2:
+            raise ValueError("X has 1 sample: at least 2 are needed to fit")
+        rows, weight = _positive(sample_weight, len(table))
+        self.names_ = table.names
+        self._named = table.named
+        self._learn(table if len(rows) == len(table) else table.take(rows), weight, rows)
+        return self
+
+    def transform(self, X: Any, *, estimator: Any = None) -> Encoded:
+        """Return rows as numbers and codes.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, array-like or sparse matrix, shape (n_rows, n_columns)
+            Rows with the columns of training. A word that training had not seen gets the number of
+            levels as its code; a gap where training had none is filled and warned of.
+        estimator : scikit-learn estimator, optional
+            As in `fit`.
+
+        Returns
+        -------
+        Encoded
+            ``numeric`` and ``codes``, in the order of ``dimensions_``.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, in excess or in another order, or hold something else than in
+            training, or a number is infinite.
+        """
+        if not hasattr(self, "dimensions_"):
+            raise ValueError("this ColumnEncoder is not fitted yet: call fit first")
+        table = self._read(X, estimator, reset=False)
+        raws = [table.columns[each.position] for each in self._numbers]
+        values = stack(self._numbers, raws, np.arange(len(table)))
+        self._warn_of_new_gaps(values)
+        codes = np.empty((len(table), len(self._levels)), dtype=np.int64)
+        for j, column in enumerate(self._levels):
+            codes[:, j] = column.levels.transform(as_words(table.columns[column.position]))
+        return Encoded(self._block.transform(values), codes)
+
+    def fit_transform(
+        self, X: Any, sample_weight: FloatArray | None = None, *, estimator: Any = None
+    ) -> Encoded:
+        """Learn from training rows and return them encoded; see `fit` and `transform`."""
+        return self.fit(X, sample_weight, estimator=estimator).transform(X, estimator=estimator)
+
+    def _check_parameters(self) -> None:
+        most, least = self.max_levels, self.min_frequency
+        if not isinstance(most, numbers.Integral) or isinstance(most, bool) or most < 2:
+            raise ValueError(f"max_levels must be an integer >= 2, got {most!r}")
+        whole = isinstance(least, numbers.Integral) and not isinstance(least, bool) and least >= 1
+        if not whole and not (isinstance(least, float) and 0.0 < least < 1.0):
+            raise ValueError(
+                f"min_frequency must be an integer >= 1 or a share in (0, 1), got {least!r}"
+            )
+
+    def _read(self, X: Any, estimator: Any, *, reset: bool) -> Table:
+        from sklearn.utils.validation import validate_data
+
+        table = read_table(X, estimator)
+        if estimator is not None:
+            validate_data(estimator, X=X, skip_check_array=True, reset=reset)
+        if not reset:
+            self._check_names(table)
+        return table
+
+    def _check_names(self, table: Table) -> None:
+        """Raise unless the columns are those of training, in their order."""
+        if len(table.names) != len(self.names_) and not (table.named and self._named):
+            raise ValueError(f"X has {len(table.names)} columns, training had {len(self.names_)}")
+        if not (table.named and self._named) or table.names == self.names_:
+            return
+        missing = [name for name in self.names_ if name not in table.names]
+        extra = [name for name in table.names if name not in self.names_]
+        if missing or extra:
+            lacks = f" lacks {_listed(missing)}, which training had" if missing else ""
+            has = f" has {_listed(extra)}, which training had not" if extra else ""
+            raise ValueError(f"X{lacks}{' and' if lacks and has else ''}{has}")
+        raise ValueError(
+            f"X has the columns of training in another order: pass X[{list(self.names_)!r}]"
+        )
+
+    def _learn(self, table: Table, weight: FloatArray | None, rows: NDArray[np.intp]) -> None:
+        findings = Findings()
+        sorting = Sorting(table, findings)
+        self._numbers = [column for column, _ in sorting.numbers]
+        values = stack(self._numbers, [raw for _, raw in sorting.numbers], rows)
+        self._block, dimensions = fit_numbers(self._numbers, values, weight, findings)
+        self._levels = fit_levels(
+            sorting.words,
+            weight,
+            findings,
+            max_levels=int(self.max_levels),
+            min_frequency=self.min_frequency,
+        )
+        self.dimensions_ = [*dimensions, *(column.dimension() for column in self._levels)]
+        self.report_: list[ColumnReport] = findings.rows(sorting.seen)
+        if not self.dimensions_:
+            first = self.report_[0]
+            raise ValueError(
+                f"no column of X can be used; {first.column!r}, for instance: {first.sentence}"
+            )
+
+    def _warn_of_new_gaps(self, values: FloatArray) -> None:
+        surprises = self._block.surprises(values)
+        names = list(dict.fromkeys(self.dimensions_[j].source for j in surprises))
+        if names:
+            warnings.warn(
+                f"{_listed(names)} had no gaps in training and has some now: the median of "
+                "training fills them",
+                KernelWeaveWarning,
+                stacklevel=3,
+            )
+
+
+def _positive(weight: FloatArray | None, n_rows: int) -> tuple[NDArray[np.intp], FloatArray | None]:
+    """Return the rows of positive weight and their weights, ``None`` where all are 1."""
+    if weight is None:
+        return np.arange(n_rows), None
+    rows = np.flatnonzero(weight > 0.0)
+    if len(rows) == 0:
+        raise ValueError("sample_weight must be positive somewhere, got zeros only")
+    rest = weight[rows]
+    return rows, None if (rest == 1.0).all() else rest
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    """Return names for a sentence."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"column{'s' if len(names) > 1 else ''} {shown}{more}"

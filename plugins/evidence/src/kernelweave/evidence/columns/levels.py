@@ -1,0 +1,108 @@
+"""Columns of words: which of them are levels of their own, and the codes of new ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .raw import Codes, FloatArray, Words
+
+RARE = "(rare)"
+GAP = "(missing)"
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The levels of one column.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Words in alphabetical order, then the level of rare ones, then the one of gaps.
+    frequencies : ndarray of shape (n_levels,)
+        Share of the training rows that has each.
+    lookup : dict of str to int
+        Code of each word of the training rows.
+    gap : int
+        Code of a gap; ``n_levels`` where training had none.
+    n_rare : int
+        How many words share a level.
+    """
+
+    labels: tuple[str, ...]
+    frequencies: FloatArray
+    lookup: dict[str, int]
+    gap: int
+    n_rare: int
+
+    @classmethod
+    def fit(
+        cls,
+        words: Words,
+        *,
+        max_levels: int,
+        min_frequency: float,
+        weight: FloatArray | None = None,
+    ) -> Levels:
+        """Learn the levels from training rows.
+
+        Parameters
+        ----------
+        words : Words
+            The column.
+        max_levels : int
+            Words beyond the most frequent ones share a level.
+        min_frequency : int or float
+            How often a word must be seen, or in which share of the rows, to be no rare one.
+        weight : ndarray of shape (n_rows,), optional
+            2 counts a row twice.
+        """
+        w = np.ones(len(words)) if weight is None else weight
+        mass: FloatArray = np.bincount(
+            words.codes + 1, weights=w, minlength=len(words.labels) + 1
+        ).astype(np.float64)
+        of_gap, counts = mass[0], mass[1:]
+        least = min_frequency * mass.sum() if isinstance(min_frequency, float) else min_frequency
+        own, rare = _split(words.labels, counts, least, max_levels - 1)
+        labels = [words.labels[i] for i in own]
+        shares = [counts[i] for i in own]
+        lookup = {label: code for code, label in enumerate(labels)}
+        if rare:
+            lookup |= {words.labels[i]: len(labels) for i in rare}
+            labels, shares = [*labels, RARE], [*shares, counts[rare].sum()]
+        if of_gap > 0.0:
+            labels, shares = [*labels, GAP], [*shares, of_gap]
+        gap = len(labels) - (of_gap > 0.0)
+        return cls(tuple(labels), np.array(shares) / mass.sum(), lookup, int(gap), len(rare))
+
+    def transform(self, words: Words) -> Codes:
+        """Return the codes of rows; a word never seen has the number of levels as its code."""
+        unseen = len(self.labels)
+        known = [self.lookup.get(label, unseen) for label in words.labels]
+        return np.array([*known, self.gap], dtype=np.int64)[words.codes]
+
+
+def partition(codes: NDArray[np.int64]) -> bytes:
+    """Return what is the same for two columns that part the rows in the same way."""
+    used, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    ranks = np.empty(len(used), dtype=np.int64)
+    ranks[np.argsort(first)] = np.arange(len(used))
+    return ranks[inverse].tobytes()
+
+
+def _split(
+    labels: tuple[str, ...], counts: FloatArray, least: float, most: int
+) -> tuple[list[int], list[int]]:
+    """Return the words with a level of their own in alphabetical order, and the rare ones."""
+    seen = [int(i) for i in np.flatnonzero(counts > 0.0)]
+    ranked = sorted(seen, key=lambda i: (-counts[i], labels[i]))
+    frequent = [i for i in ranked if counts[i] >= least]
+    # max_levels counts the shared level only where there is one
+    if len(frequent) < len(ranked) or len(frequent) > most + 1:
+        frequent = frequent[:most]
+    rare = sorted(set(ranked) - set(frequent))
+    if len(rare) == 1:
+        frequent, rare = [*frequent, *rare], []
+    return sorted(frequent, key=lambda i: labels[i]), rare

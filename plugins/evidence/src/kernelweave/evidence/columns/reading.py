@@ -1,0 +1,138 @@
+"""Tables of any library, arrays, lists and sparse matrices as columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core.memory import require
+from numpy.typing import NDArray
+
+from .objects import read_labels, read_objects
+from .raw import Dates, Numbers, Raw, Table, Words
+
+
+def read_table(X: Any, estimator: Any = None) -> Table:
+    """Return the columns of a table.
+
+    Parameters
+    ----------
+    X : pandas, polars or pyarrow table, array-like or sparse matrix, shape (n_rows, n_columns)
+        A sparse matrix is made dense, within the memory limit.
+    estimator : object, optional
+        In whose name scikit-learn's messages speak.
+
+    Returns
+    -------
+    Table
+        The columns.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, nothing is there, two columns share a name, or numbers are complex.
+    TypeError
+        If a column holds what is no number, word or date.
+    MemoryBudgetError
+        If a sparse matrix is too large to be made dense.
+    """
+    import narwhals.stable.v2 as nw
+    from scipy import sparse
+
+    if nw.dependencies.is_into_dataframe(X):
+        return _read_frame(X)
+    if isinstance(X, nw.LazyFrame) or nw.dependencies.is_polars_lazyframe(X):
+        raise TypeError("X is a lazy table, which has no rows yet: call X.collect() first")
+    if sparse.issparse(X):
+        X = _dense(X)
+    return _read_array(X, estimator)
+
+
+def _read_frame(X: Any) -> Table:
+    import narwhals.stable.v2 as nw
+
+    columns = [str(each) for each in getattr(X, "column_names", X.columns)]
+    repeated = sorted({each for each in columns if columns.count(each) > 1})
+    if repeated:
+        raise ValueError(f"X has several columns called {repeated[0]!r}: give each its own name")
+    frame = nw.from_native(X, eager_only=True)
+    if frame.shape[1] == 0:
+        # the words that scikit-learn's checks look for
+        raise ValueError(
+            f"X has 0 feature(s) (shape=({len(frame)}, 0)) while a minimum of 1 is required."
+        )
+    if len(frame) == 0:
+        raise ValueError("X has no rows: at least one is needed")
+    raws = tuple(
+        _read_series(series, name)
+        for name, series in zip(columns, frame.iter_columns(), strict=True)
+    )
+    return Table(tuple(columns), raws, named=True)
+
+
+def _read_series(series: Any, name: str) -> Raw:
+    """Return a narwhals series as a column."""
+    import narwhals.stable.v2 as nw
+    import pandas as pd
+
+    dtype = series.dtype
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        codes, uniques = pd.factorize(np.asarray(series.to_numpy(), dtype=object))
+        return read_labels(codes, list(uniques), "categories")
+    if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
+        moments = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy()
+        local = pd.Series(moments).dt.tz_localize("UTC").dt.tz_convert(dtype.time_zone)
+        return Dates(local)
+    if dtype.is_decimal():
+        series = series.cast(nw.Float64)
+    return _read_values(np.asarray(series.to_numpy()), name)
+
+
+def _read_array(X: Any, estimator: Any) -> Table:
+    from sklearn.utils.validation import check_array
+
+    array = check_array(X, dtype=None, ensure_all_finite=False, input_name="X", estimator=estimator)
+    names = tuple(f"x{j}" for j in range(array.shape[1]))
+    if array.dtype.kind == "S":
+        array = np.char.decode(array)
+    if array.dtype.kind == "U":
+        array = array.astype(object)
+    return Table(
+        names, tuple(_read_values(array[:, j], name) for j, name in enumerate(names)), named=False
+    )
+
+
+def _read_values(values: NDArray[Any], name: str) -> Raw:
+    """Return the values of one column by their numpy type."""
+    import pandas as pd
+
+    match values.dtype.kind:
+        case "i" | "u":
+            return Numbers(values.astype(np.float64), whole=True)
+        case "f":
+            return Numbers(values.astype(np.float64))
+        case "b":
+            return Words(values.astype(np.int64), ("False", "True"), "booleans")
+        case "M":
+            return Dates(pd.Series(values.astype("datetime64[us]")))
+        case "m":
+            seconds = values / np.timedelta64(1, "s")
+            return Numbers(seconds.astype(np.float64), seen="durations")
+        case "c":
+            raise ValueError(
+                f"Complex data not supported: column {name!r} holds {values.dtype} values; pass "
+                "real and imaginary parts as two columns"
+            )
+        case _:
+            return read_objects(values.astype(object), name)
+
+
+def _dense(X: Any) -> NDArray[Any]:
+    rows, columns = X.shape
+    require(
+        rows * columns * 8,
+        f"{rows} rows of {columns} sparse columns, made dense,",
+        alternative="reduce the columns first, for instance by sklearn.decomposition.TruncatedSVD",
+    )
+    dense: NDArray[Any] = X.toarray()
+    return dense

@@ -1,0 +1,64 @@
+"""Columns of numbers and dates as one matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from kernelweave.kernels_core.magnitude import LARGEST
+from numpy.typing import NDArray
+
+from .choices import as_dates, as_numbers
+from .raw import FloatArray, Raw
+from .training import NumberColumn
+
+
+def stack(
+    columns: Sequence[NumberColumn], raws: Sequence[Raw], rows: NDArray[np.intp]
+) -> FloatArray:
+    """Return the numbers of columns side by side, NaN where there is a gap.
+
+    Parameters
+    ----------
+    columns : sequence of NumberColumn
+        What they were in training.
+    raws : sequence of Numbers, Words or Dates
+        What they are.
+    rows : ndarray of int, shape (n_rows,)
+        Where each row stands in the user's table, for messages.
+
+    Raises
+    ------
+    ValueError
+        If a number is infinite or too large, or a column is not what it was in training.
+    """
+    widths = [1 if column.parts is None else len(column.parts.parts) for column in columns]
+    values = np.empty((len(rows), sum(widths)))
+    start = 0
+    for column, raw, width in zip(columns, raws, widths, strict=True):
+        own = values[:, start : start + width]
+        if column.parts is None:
+            own[:, 0] = as_numbers(raw, column.name)
+            _check_size(own[:, 0], column.name, rows)
+        else:
+            own[:] = column.parts.transform(as_dates(raw, column.name))
+        start += width
+    return values
+
+
+def _check_size(values: FloatArray, name: str, rows: NDArray[np.intp]) -> None:
+    """Raise where a number is infinite, or so large that its products overflow."""
+    with np.errstate(invalid="ignore"):
+        large = np.abs(values) > LARGEST
+    if not large.any():
+        return
+    at = int(np.argmax(large))
+    if np.isinf(values[at]):
+        raise ValueError(
+            f"column {name!r} is infinite in row {rows[at]} (infinity): put a finite number or a "
+            "gap there"
+        )
+    raise ValueError(
+        f"column {name!r} has {values[at]:.3g} in row {rows[at]}, too large: products of such "
+        f"numbers overflow, scale the column to at most {LARGEST:g}"
+    )
