@@ -1,0 +1,253 @@
+"""Targets, classes and weights as the user gives them, checked row by row."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.magnitude import LARGEST
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+_FEW_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Targets of a regression.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_outputs, n_rows)
+        Finite, and not constant.
+    flat : bool
+        Whether the user gave one dimension.
+    """
+
+    values: FloatArray
+    flat: bool
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Targets of a classification.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_classes,)
+        The classes, sorted.
+    codes : ndarray of int, shape (n_rows,)
+        Which of them each row has.
+    """
+
+    labels: NDArray[Any]
+    codes: NDArray[np.intp]
+
+    @property
+    def values(self) -> FloatArray:
+        """−1 and +1: one row for two classes, else one per class."""
+        from kernelweave.kernels_core.estimators.machine import one_vs_rest
+
+        return one_vs_rest(self.codes, len(self.labels))
+
+
+def check_numbers(y: Any, n_rows: int, weight: FloatArray | None = None) -> Numbers:
+    """Return the targets of a regression.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+        Numbers, or objects that are numbers.
+    n_rows : int
+        What X has.
+    weight : ndarray of shape (n_rows,), optional
+        What `check_weight` returned: rows of weight 0 do not count.
+
+    Returns
+    -------
+    Numbers
+        The targets, one row an output.
+
+    Raises
+    ------
+    ValueError
+        If a target is a gap, infinite or no number, an output is constant, or rows are missing.
+    """
+    array = _array(y)
+    flat = array.ndim == 1
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise ValueError(f"y must have shape (n_rows,) or (n_rows, n_outputs), got {array.shape}")
+    _check_length(array, n_rows)
+    values = np.array([_as_numbers(column) for column in (array[:, None] if flat else array).T])
+    counted = values if weight is None else values[:, weight > 0.0]
+    for i, row in enumerate(counted):
+        if (row == row[0]).all():
+            where = "y" if flat else f"output {i} of y"
+            raise ValueError(f"{where} is {row[0]:.6g} in every row: there is nothing to learn")
+    _warn_if_few(counted.shape[1])
+    return Numbers(values, flat)
+
+
+def check_classes(y: Any, n_rows: int, weight: FloatArray | None = None) -> Classes:
+    """Return the targets of a classification.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Labels of any kind, at least two different ones.
+    n_rows : int
+        What X has.
+    weight : ndarray of shape (n_rows,), optional
+        What `check_weight` returned: each class needs a row that counts.
+
+    Returns
+    -------
+    Classes
+        The classes and which of them each row has.
+
+    Raises
+    ------
+    ValueError
+        If a label is a gap or a fraction, there is one class only, or rows are missing.
+    """
+    from sklearn.utils import column_or_1d
+    from sklearn.utils.multiclass import check_classification_targets
+
+    array = column_or_1d(_array(y), warn=True)
+    _check_length(array, n_rows)
+    _refuse_gaps(array)
+    kinds = sorted({type(each).__name__ for each in array}) if array.dtype == object else []
+    if "str" in kinds and len(kinds) > 1:
+        raise ValueError(
+            f"y mixes labels of the types {' and '.join(kinds)}: give all classes one type"
+        )
+    check_classification_targets(array)
+    labels, codes = np.unique(array, return_inverse=True)
+    counted = codes if weight is None else codes[weight > 0.0]
+    present = np.unique(counted)
+    if len(present) < 2:
+        raise ValueError(
+            f"y has one class only, {_shown(labels[present[0]])}: at least two classes are "
+            "needed, each with a positive weight"
+        )
+    if len(present) < len(labels):
+        lost = labels[np.setdiff1d(np.arange(len(labels)), present)[0]]
+        raise ValueError(f"class {_shown(lost)} has no row of positive weight: drop it from y")
+    _warn_if_few(len(counted))
+    return Classes(labels, codes)
+
+
+def check_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
+    """Return weights, ``None`` where there are none.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,), number or None
+        Not negative, and positive somewhere.
+    n_rows : int
+        What X has.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or None
+        The weights.
+
+    Raises
+    ------
+    ValueError
+        Saying which weight is wrong.
+    """
+    if sample_weight is None:
+        return None
+    weight = _array(sample_weight, "sample_weight")
+    if weight.ndim == 0:
+        weight = np.full(n_rows, weight[()])
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have one weight a row, shape ({n_rows},), got {weight.shape}"
+        )
+    weight = _as_numbers(weight, "sample_weight")
+    if weight.min() < 0.0:
+        row = int(np.argmin(weight))
+        raise ValueError(f"sample_weight must not be negative, got {weight[row]:.6g} in row {row}")
+    if not weight.any():
+        raise ValueError("sample_weight is zero in every row: at least one must be positive")
+    return weight
+
+
+def _array(values: Any, name: str = "y") -> NDArray[Any]:
+    """Return one of the libraries' columns, or what numpy makes an array of."""
+    if values is None:
+        # the words that scikit-learn's checks look for
+        raise ValueError("fit requires y to be passed, but the target y is None")
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} must hold real numbers: Complex data not supported")
+    return array
+
+
+def _check_length(array: NDArray[Any], n_rows: int) -> None:
+    if len(array) != n_rows:
+        raise ValueError(
+            f"X has {n_rows} rows and y has {len(array)}: inconsistent numbers of samples"
+        )
+
+
+def _as_numbers(column: NDArray[Any], name: str = "y") -> FloatArray:
+    """Return a column as finite numbers."""
+    if column.dtype.kind in "mM":
+        raise ValueError(f"{name} must hold numbers, got {column.dtype} values")
+    _refuse_gaps(column, name)
+    try:
+        values = column.astype(np.float64)
+    except (TypeError, ValueError):
+        _refuse_no_number(column, name)
+    with np.errstate(invalid="ignore"):
+        large = ~(np.abs(values) <= LARGEST)
+    if large.any():
+        row = int(np.argmax(large))
+        found = "infinite (infinity)" if np.isinf(values[row]) else f"{values[row]:.3g}, too large,"
+        raise ValueError(
+            f"{name} is {found} in row {row}: give finite numbers of at most {LARGEST:g}"
+        )
+    return values
+
+
+def _refuse_gaps(column: NDArray[Any], name: str = "y") -> None:
+    import pandas as pd
+
+    missing = np.asarray(pd.isna(column))
+    if missing.any():
+        rows = int(missing.sum())
+        many = f"{rows} rows, the first is row {int(np.argmax(missing))}"
+        raise ValueError(f"{name} has gaps (NaN) in {many}: drop these rows")
+
+
+def _refuse_no_number(column: NDArray[Any], name: str) -> NoReturn:
+    for row, value in enumerate(column):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            hint = "; for classes take a classifier" if name == "y" else ""
+            raise ValueError(
+                f"{name} must hold numbers, got {_shown(value)} in row {row}{hint}"
+            ) from None
+    raise ValueError(f"{name} must hold numbers, got {column.dtype} values")
+
+
+def _shown(value: Any) -> str:
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def _warn_if_few(n_rows: int) -> None:
+    if n_rows < 2:
+        raise ValueError("1 sample is too few: at least 2 are needed, 50 or more make sense")
+    if n_rows < _FEW_ROWS:
+        warnings.warn(
+            f"{n_rows} rows are too few to choose a kernel by held-out rows: expect little of it",
+            KernelWeaveWarning,
+            stacklevel=4,
+        )
