@@ -186,7 +186,10 @@ class TestLaterTables:
             (X.rename(columns={"a": "e"}), "X lacks column 'a'.* and has column 'e'"),
             (X[["b", "a", "c"]], "in another order: pass X"),
             (X[["a", "b"]].to_numpy(), "X has 2 columns, training had 3"),
-            (X.assign(a="word"), "'a' held numbers in training and holds words now.*'word' in row"),
+            (
+                X.assign(a="word"),
+                "'a' held numbers in training and holds words now, such as 'word'",
+            ),
             (X.assign(a=pd.Timestamp(0)), "'a' held numbers in training and holds dates now"),
         ],
     )
@@ -197,9 +200,21 @@ class TestLaterTables:
     def test_a_word_among_numbers_is_a_gap_that_is_warned_of(self) -> None:
         encoder = ColumnEncoder().fit(pd.DataFrame({"a": [1.0, None, 2.0]}))
         X = pd.DataFrame({"a": ["3", "n/a", "4"]})
-        with pytest.warns(KernelWeaveWarning, match="words in 1 rows, such as 'n/a' in row 1"):
+        with pytest.warns(
+            KernelWeaveWarning, match="1 of 3 rows hold words, such as 'n/a' in row 1"
+        ):
             rows = encoder.transform(X)
         assert rows.numeric.tolist() == [[3.0, 0.0], [1.5, 1.0], [4.0, 0.0]]
+
+    def test_one_word_among_many_numbers_is_a_gap_in_training_too(self) -> None:
+        cells = [*map(str, range(40, 20, -1)), "unknown", "unknown"]
+        X = pd.DataFrame({"a": cells, "b": np.sin(np.arange(22))})
+        with pytest.warns(KernelWeaveWarning, match="2 of 22 rows hold words, such as 'unknown'"):
+            encoder = ColumnEncoder().fit(X)
+        assert names(encoder) == ["a", "b", "a missing"]
+        assert "in row 20, which count as gaps." in said(encoder)["a"]
+        three = X.assign(a=[*cells[:-3], "x", "y", "z"])
+        assert names(ColumnEncoder(min_frequency=1).fit(three)) == ["b", "a"]
 
     def test_numbers_where_training_had_dates(self) -> None:
         encoder = ColumnEncoder().fit(pd.DataFrame({"a": pd.date_range("2020", periods=5)}))
@@ -211,8 +226,8 @@ class TestLaterTables:
     @pytest.mark.parametrize(
         ("value", "message"),
         [
-            (np.inf, "column 'a' is infinite in row 2"),
-            (-1e80, "column 'a' has -1e\\+80 in row 2, too large"),
+            (np.inf, "column 'a', row 2: the value is infinite"),
+            (-1e80, "column 'a', row 2: the value -1e\\+80 is too large"),
         ],
     )
     def test_infinity_is_refused_by_name_and_row(self, value: float, message: str) -> None:

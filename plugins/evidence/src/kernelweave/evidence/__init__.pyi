@@ -1,4 +1,4 @@
-from .columns import ColumnEncoder, ColumnReport, Dimension, Encoded
+from .columns import CellError, ColumnEncoder, ColumnReport, Dimension, Encoded
 
-__all__ = ["ColumnEncoder", "ColumnReport", "Dimension", "Encoded", "__version__"]
+__all__ = ["CellError", "ColumnEncoder", "ColumnReport", "Dimension", "Encoded", "__version__"]
 __version__: str

@@ -1,5 +1,6 @@
 from .encoded import Dimension, Encoded
 from .encoder import ColumnEncoder
+from .errors import CellError
 from .report import ColumnReport
 
-__all__ = ["ColumnEncoder", "ColumnReport", "Dimension", "Encoded"]
+__all__ = ["CellError", "ColumnEncoder", "ColumnReport", "Dimension", "Encoded"]

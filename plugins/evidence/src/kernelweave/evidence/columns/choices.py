@@ -16,21 +16,26 @@ _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _NAMES_OF_IDENTIFIERS = re.compile(
     r"(?i:id|idx|index|uuid|row|row[ _]?(id|nr|no|number)|unnamed: ?\d+|.*[ _.-]id)|.*[a-z](Id|ID)"
 )
+# fewer rows, or fewer numbers for each word that is none, can be so by chance
 _FEWEST_ROWS = 20
+_NUMBERS_AN_ODD = 10
+_MOST_ODD = 2
 
 
-def settle(raw: Raw) -> tuple[Raw, DateParts | None, str]:
+def settle(name: str, raw: Raw) -> tuple[Raw, DateParts | None, str]:
     """Return a training column as what it is, its date parts, and what to say.
 
-    Words that are all numbers are numbers, unless a zero leads one; words that are all dates of
-    one format are dates.
+    Words that are numbers but for one or two are numbers, unless a zero leads one; words that are
+    all dates of one format are dates.
     """
     if isinstance(raw, Numbers):
         return raw, None, ""
     if isinstance(raw, Words) and raw.seen == "words":
         numbers = numbers_in(raw)
-        if numbers is not None:
+        if numbers is not None and not numbers.gaps[raw.codes >= 0].any():
             return numbers, None, "Its words are all numbers and are read as such."
+        if numbers is not None:
+            return numbers, None, f"It holds numbers, but {_warn_of_words(name, raw)}."
     if isinstance(raw, Dates) or raw.seen == "words":
         parts = read_dates(raw)
         if parts is not None:
@@ -41,11 +46,17 @@ def settle(raw: Raw) -> tuple[Raw, DateParts | None, str]:
 
 
 def numbers_in(words: Words) -> Numbers | None:
-    """Return a column of words as numbers, ``None`` where one of them is none."""
+    """Return a column of words as numbers, ``None`` where it has other words.
+
+    One or two words among many different numbers, as most rows have, stand for gaps or are
+    typing errors: they become gaps.
+    """
     if not words.labels or any(_LEADING_ZERO.match(each) for each in words.labels):
         return None
     values = _parsed(words)
-    if np.isnan(values[:-1]).any():
+    odd = int(np.isnan(values[:-1]).sum())
+    rows = np.isfinite(values[words.codes[words.codes >= 0]])
+    if odd and (odd > _MOST_ODD or len(words.labels) < _NUMBERS_AN_ODD * odd or rows.mean() < 0.5):
         return None
     whole = all(each.lstrip("+-").isdigit() for each in words.labels)
     return Numbers(values[words.codes], whole and bool((words.codes >= 0).all()))
@@ -64,18 +75,11 @@ def as_numbers(raw: Raw, name: str) -> FloatArray:
     if isinstance(raw, Dates):
         _not_as_in_training(name, "numbers", f"{raw.seen} now")
     values = _parsed(raw)
-    odd = np.flatnonzero(np.isnan(values[:-1]))
-    if len(odd):
-        rows = np.flatnonzero(np.isin(raw.codes, odd))
-        example = f"such as {raw.labels[odd[0]]!r} in row {np.flatnonzero(raw.codes == odd[0])[0]}"
-        if len(odd) == len(raw.labels):
-            _not_as_in_training(name, "numbers", f"words now, {example}")
-        warnings.warn(
-            f"column {name!r} held numbers in training and has words in {len(rows)} rows, "
-            f"{example}: they count as gaps",
-            KernelWeaveWarning,
-            stacklevel=2,
-        )
+    odd = np.isnan(values[:-1])
+    if len(odd) and odd.all():
+        _not_as_in_training(name, "numbers", f"words now, such as {raw.labels[0]!r}")
+    if odd.any():
+        _warn_of_words(name, raw)
     found: FloatArray = values[raw.codes]
     return found
 
@@ -116,6 +120,19 @@ def is_identifier(name: str, raw: Raw) -> bool:
     counts = bool((np.diff(raw.values) == 1.0).all()) and raw.values[0] in (0.0, 1.0)
     called = _NAMES_OF_IDENTIFIERS.fullmatch(name.strip()) is not None
     return counts or (called and len(np.unique(raw.values)) == len(raw))
+
+
+def _warn_of_words(name: str, words: Words) -> str:
+    """Warn of words among numbers, and return what was said."""
+    odd = np.flatnonzero(np.isnan(_parsed(words)[:-1]))
+    rows = np.flatnonzero(np.isin(words.codes, odd))
+    first = words.labels[words.codes[rows[0]]]
+    said = (
+        f"{len(rows)} of {len(words)} rows hold words, such as {first!r} in row {rows[0]}, which "
+        "count as gaps"
+    )
+    warnings.warn(f"column {name!r} holds numbers, but {said}", KernelWeaveWarning, stacklevel=3)
+    return said
 
 
 def _parsed(words: Words) -> FloatArray:

@@ -17,50 +17,55 @@ _LOOKS_LIKE_A_DATE = re.compile(r"\d\D.*\d|\d{8}")
 _DAYS = "days since 1970"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class DateParts:
     """How one column becomes year, month, day, hour, weekday and days since 1970.
 
     Attributes
     ----------
-    reader : skrub.ToDatetime
-        Brings texts and other time zones to what training had.
-    encoder : skrub.DatetimeEncoder
-        Gives the parts.
-    parts : tuple of str
-        Their names.
+    format : str
+        Of words that are dates; empty for a column of dates.
+    zone : str
+        The time zone whose calendar gives the parts; empty without one.
+    names : tuple of str
+        Of the parts.
     """
 
-    reader: Any
-    encoder: Any
-    parts: tuple[str, ...]
-
-    @classmethod
-    def fit(cls, moments: pd.Series[Any], reader: Any) -> DateParts:
-        """Learn which parts there are from moments that ``reader`` gave."""
-        from skrub import DatetimeEncoder
-
-        encoder = DatetimeEncoder(resolution="hour", add_weekday=True, add_total_seconds=False)
-        names = encoder.fit_transform(moments.rename("part")).columns
-        return cls(reader, encoder, (*(str(each)[len("part_") :] for each in names), _DAYS))
-
-    @property
-    def read_as(self) -> str:
-        """The format of texts, empty for a column of dates."""
-        return self.reader.format_ or ""
+    format: str
+    zone: str
+    names: tuple[str, ...]
 
     def transform(self, column: Dates | Words) -> FloatArray:
-        """Return the parts, shape (n_rows, n_parts), NaN for gaps and texts that are no dates."""
-        import pandas as pd
-
-        moments = self.reader.transform(_series(column))
-        parts = self.encoder.transform(moments.rename("part")).to_numpy(dtype=np.float64)
-        flat = moments.dt.tz_convert("UTC").dt.tz_localize(None) if moments.dt.tz else moments
-        days = (flat - pd.Timestamp(0)) / pd.Timedelta(days=1)
-        found = np.column_stack([parts, days.to_numpy(dtype=np.float64)])
+        """Return the parts, shape (n_rows, n_parts), NaN for gaps and words that are no dates."""
+        moments = self._moments(column)
+        days = _days(moments)
+        calendar = _calendar(moments)
+        # skrub gives no hour where all moments are midnights
+        hour = np.where(np.isnan(days), np.nan, 0.0)
+        parts = [calendar.get(name, hour) for name in self.names[:-1]]
+        found = np.column_stack([*parts, days]).astype(np.float64)
         if isinstance(column, Words):
             found = np.vstack([found, np.full(found.shape[1], np.nan)])[column.codes]
         return found
+
+    def _moments(self, column: Dates | Words) -> pd.Series[Any]:
+        """Return moments in the zone of training; those without a zone count as UTC."""
+        import pandas as pd
+
+        if isinstance(column, Words):
+            moments = pd.to_datetime(
+                _series(column),
+                format=self.format or None,
+                errors="coerce",
+                utc="%z" in self.format,
+            )
+        else:
+            moments = column.values
+        if self.zone:
+            known = moments if moments.dt.tz else moments.dt.tz_localize("UTC")
+            local: pd.Series[Any] = known.dt.tz_convert(self.zone)
+            return local
+        return _plain(moments)
 
 
 def read_dates(column: Dates | Words) -> DateParts | None:
@@ -74,7 +79,9 @@ def read_dates(column: Dates | Words) -> DateParts | None:
         moments = reader.fit_transform(_series(column))
     except ValueError:  # skrub refuses words by an error of this kind
         return None
-    return DateParts.fit(moments, reader)
+    zone = reader.output_time_zone_
+    names = (*(str(each) for each in _calendar(moments).columns), _DAYS)
+    return DateParts(reader.format_ or "", "" if zone is None else str(zone), names)
 
 
 def _may_be_dates(labels: tuple[str, ...]) -> bool:
@@ -85,5 +92,25 @@ def _series(column: Dates | Words) -> pd.Series[Any]:
     import pandas as pd
 
     if isinstance(column, Words):
-        return pd.Series(column.labels, dtype="str", name="part")
-    return column.values.rename("part")
+        return pd.Series(column.labels, dtype="str")
+    return column.values
+
+
+def _calendar(moments: pd.Series[Any]) -> pd.DataFrame:
+    from skrub import DatetimeEncoder
+
+    encoder = DatetimeEncoder(resolution="hour", add_weekday=True, add_total_seconds=False)
+    parts: pd.DataFrame = encoder.fit_transform(moments.rename("part"))
+    return parts.rename(columns=lambda name: str(name).removeprefix("part_"))
+
+
+def _days(moments: pd.Series[Any]) -> FloatArray:
+    import pandas as pd
+
+    days = (_plain(moments) - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    return np.asarray(days, dtype=np.float64)
+
+
+def _plain(moments: pd.Series[Any]) -> pd.Series[Any]:
+    """Return moments in UTC, without a time zone."""
+    return moments.dt.tz_convert("UTC").dt.tz_localize(None) if moments.dt.tz else moments

@@ -30,7 +30,7 @@ class NumberColumn:
         """Return what its numbers are."""
         if self.parts is None:
             return [Dimension(self.name, self.name, "number")]
-        return [Dimension(f"{self.name} {p}", self.name, "date part") for p in self.parts.parts]
+        return [Dimension(f"{self.name} {p}", self.name, "date part") for p in self.parts.names]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Sorting:
                 self.seen[name] = "no values"
                 findings.leave_out(name, "No row has a value.")
                 continue
-            settled, parts, sentence = settle(raw)
+            settled, parts, sentence = settle(name, raw)
             self.seen[name] = "dates" if parts is not None else settled.seen
             if table.named and is_identifier(name, settled):
                 _leave_out_identifier(name, findings)
@@ -170,7 +170,7 @@ def _say_numbers(
     """Say of a column of numbers what is worth knowing."""
     name, kept = column.name, np.intersect1d(own, block.kept)
     if column.parts is not None:
-        read_as = f" by the format {column.parts.read_as}" if column.parts.read_as else ""
+        read_as = f" by the format {column.parts.format}" if column.parts.format else ""
         used = ", ".join(dimensions[j].name[len(name) + 1 :] for j in kept)
         findings.say(name, f"Read as dates{read_as}; used: {used or 'none, they never change'}.")
     gaps = int(np.isnan(values[:, own[0]]).sum())

@@ -9,6 +9,7 @@ from kernelweave.kernels_core.magnitude import LARGEST
 from numpy.typing import NDArray
 
 from .choices import as_dates, as_numbers
+from .errors import CellError
 from .raw import FloatArray, Raw
 from .training import NumberColumn
 
@@ -32,7 +33,7 @@ def stack(
     ValueError
         If a number is infinite or too large, or a column is not what it was in training.
     """
-    widths = [1 if column.parts is None else len(column.parts.parts) for column in columns]
+    widths = [1 if column.parts is None else len(column.parts.names) for column in columns]
     values = np.empty((len(rows), sum(widths)))
     start = 0
     for column, raw, width in zip(columns, raws, widths, strict=True):
@@ -54,11 +55,10 @@ def _check_size(values: FloatArray, name: str, rows: NDArray[np.intp]) -> None:
         return
     at = int(np.argmax(large))
     if np.isinf(values[at]):
-        raise ValueError(
-            f"column {name!r} is infinite in row {rows[at]} (infinity): put a finite number or a "
-            "gap there"
+        what = "the value is infinite (infinity): put a finite number or a gap there"
+    else:
+        what = (
+            f"the value {values[at]:.3g} is too large, products of such numbers overflow: scale "
+            f"the column to at most {LARGEST:g}"
         )
-    raise ValueError(
-        f"column {name!r} has {values[at]:.3g} in row {rows[at]}, too large: products of such "
-        f"numbers overflow, scale the column to at most {LARGEST:g}"
-    )
+    raise CellError(name, int(rows[at]), what)
