@@ -114,7 +114,7 @@ def _fit_folds(
     n_jobs: int | None,
     tell: Tell | None,
 ) -> list[Fold]:
-    seconds = clock.remaining()
+    seconds = clock.seconds_left()
     jobs = [
         delayed(_timed_fold)(rows, *split, plan, int(seed), seconds)
         for split, seed in zip(splits, seeds, strict=False)

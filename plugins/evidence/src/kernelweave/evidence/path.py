@@ -111,7 +111,7 @@ class _Descent:
     best: tuple[float, FloatArray, float] = field(default=(np.inf, np.empty(0), np.inf))
 
     def __call__(self, z: FloatArray) -> tuple[float, FloatArray]:
-        if clock.remaining() <= 0.0:
+        if clock.expired():
             raise Stopped
         raw = self.change.to_theta(z)
         theta = np.clip(raw, self.low, self.high)
