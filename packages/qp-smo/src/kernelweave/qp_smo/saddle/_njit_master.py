@@ -3,10 +3,15 @@
 ``min t + aᵀβ + λ Σ βⱼ²/zⱼ`` over ``t ≥ κᵢ − gᵢᵀβ``, ``β ≥ 0``, ``Σβ = 1``, ``0 ≤ z ≤ 1``,
 ``Σ z ≤ k`` over the free j, and ``zⱼ = 1`` for the others. Its dual is explicit: the maximum over
 ``μ ≥ 0``, ``Σμ = 1`` of ``κᵀμ + min over β of aᵀβ + penalty(β) − (Gᵀμ)ᵀβ``.
+
+Vectors are written out as loops: an array expression, a mask or a sort of numba's takes ten times
+as long to compile.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.compiled import njit
@@ -31,7 +36,7 @@ def _factor(S, scale):
         pivot = S[j, j]
         for k in range(j):
             pivot -= S[j, k] * S[j, k]
-        pivot = np.sqrt(max(pivot, 1e-15))
+        pivot = np.sqrt(pivot if pivot > 1e-15 else 1e-15)
         S[j, j] = pivot
         for i in range(j + 1, n):
             x = S[i, j]
@@ -59,32 +64,71 @@ def _solve(S, scale, x):
 
 
 @njit(**_JIT)
-def _longest(x, dx, step):
-    """Return the longest step up to ``step`` that keeps x nonnegative."""
-    for i in range(x.size):
-        if dx[i] < 0.0 and x[i] + step * dx[i] < 0.0:
-            step = -x[i] / dx[i]
+def _longest(x, dx, sign, size, step):
+    """Return the longest step up to ``step`` that keeps x nonnegative along ``sign·dx``."""
+    for i in range(size):
+        d = sign * dx[i]
+        if d < 0.0 and x[i] + step * d < 0.0:
+            step = -x[i] / d
     return step
 
 
 @njit(**_JIT)
-def _dual_value(kappa, G, a, lam, free, capacity, mu):
-    """Return the dual value at ``μ/Σμ`` in plain floating point: mq + q log q operations."""
-    total = mu.sum()
-    v = G.T @ mu / total - a
-    q = v.size
-    kept = np.empty(q)
-    n = 0
+def _sort_down(x, size):
+    """Sort the first entries of x from large to small, by insertion: size² / 4 moves."""
+    for i in range(1, size):
+        value = x[i]
+        j = i
+        while j > 0 and x[j - 1] < value:
+            x[j] = x[j - 1]
+            j -= 1
+        x[j] = value
+
+
+@njit(**_JIT)
+def _times(G, x, out):
+    """Write ``G x``, x being as long as a row or longer."""
+    for i in range(G.shape[0]):
+        value = 0.0
+        for j in range(G.shape[1]):
+            value += G[i, j] * x[j]
+        out[i] = value
+
+
+@njit(**_JIT)
+def _keep(x, y, to_x, to_y, size):
+    """Copy the first entries of two vectors."""
+    for j in range(size):
+        to_x[j] = x[j]
+        to_y[j] = y[j]
+
+
+@njit(**_JIT)
+def _dual_value(kappa, G, a, lam, free, capacity, mu, v, w):
+    """Return the dual value at ``μ/Σμ`` in plain floating point: mq + q² operations."""
+    m, q = G.shape
+    total = value = 0.0
+    for j in range(q):
+        v[j] = 0.0
+    for i in range(m):
+        total += mu[i]
+        value += kappa[i] * mu[i]
+        for j in range(q):
+            v[j] += mu[i] * G[i, j]
+    value /= total
+    n: Any = np.int64(0)  # a literal would be another variant of the sort
+    for j in range(q):
+        if free[j]:
+            w[n] = v[j] / total - a[j]
+            n += 1
+    _sort_down(w, n)
+    if n > capacity:
+        n = int(capacity)
     for j in range(q):
         if not free[j]:
-            kept[n] = v[j]
+            w[n] = v[j] / total - a[j]
             n += 1
-    shared = np.sort(v[free])[::-1]
-    for j in range(min(shared.size, int(capacity))):
-        kept[n] = shared[j]
-        n += 1
-    value = kappa @ mu / total
-    w = np.sort(kept[:n])[::-1]
+    _sort_down(w, n)
     if lam == 0.0:
         return value - w[0]
     depth = 2.0 * lam
@@ -104,43 +148,75 @@ def _dual_value(kappa, G, a, lam, free, capacity, mu):
 
 
 @njit(**_JIT)
-def _start(kappa, G, free, capacity, beta, z, s):
+def _primal_value(kappa, G, a, lam, beta, z):
+    """Return the primal value at ``β/Σβ`` in plain floating point: mq operations."""
+    m, q = G.shape
+    total = line = square = 0.0
+    for j in range(q):
+        total += beta[j]
+        line += a[j] * beta[j]
+        square += beta[j] * beta[j] / z[j]
+    top = -np.inf
+    for i in range(m):
+        value = 0.0
+        for j in range(q):
+            value += G[i, j] * beta[j]
+        value = kappa[i] - value / total
+        if value > top:
+            top = value
+    return top + line / total + lam * square / (total * total)
+
+
+@njit(**_JIT)
+def _start(kappa, G, free, capacity, n_free, beta, z, s):
     """Write a strictly feasible point; return σ with ``Σ σ/s`` about 1."""
-    beta[:] = 1.0 / beta.size
-    z[:] = 1.0
-    n_free = free.sum()
-    if n_free > 0:
-        z[free] = 0.9 * min(1.0, capacity / n_free)
-    cut = kappa - G @ beta
-    top = cut.max()
-    sigma = 0.1 * max(np.abs(kappa).max(), 1e-12)
-    low, high = top + sigma, top + sigma * kappa.size
+    m, q = G.shape
+    for j in range(q):
+        beta[j] = 1.0 / q
+        z[j] = 1.0
+        if free[j]:
+            z[j] = 0.9 * capacity / n_free if capacity < n_free else 0.9
+    _times(G, beta, s)
+    top = -np.inf
+    size = 1e-12
+    for i in range(m):
+        s[i] = kappa[i] - s[i]
+        top = s[i] if s[i] > top else top
+        size = abs(kappa[i]) if abs(kappa[i]) > size else size
+    sigma = 0.1 * size
+    low, high = top + sigma, top + sigma * m
     for _ in range(60):
         t = 0.5 * (low + high)
-        if (sigma / (t - cut)).sum() > 1.0:
+        total = 0.0
+        for i in range(m):
+            total += sigma / (t - s[i])
+        if total > 1.0:
             low = t
         else:
             high = t
-    s[:] = high - cut
+    for i in range(m):
+        s[i] = high - s[i]
     return sigma
 
 
 @njit(**_JIT)
-def _assemble(G, S, w, diag, pull, omega):
-    """Write ``[G 1]ᵀ diag(w) [G 1] + diag + ω pull pullᵀ``, lower triangle: mq² flops."""
+def _assemble(G, S, s, diag, pull, omega):
+    """Write ``[G 1]ᵀ diag(s⁻²) [G 1] + diag + ω pull pullᵀ``, lower triangle: mq² flops."""
     m, q = G.shape
-    S[:] = 0.0
+    for j in range(q):
+        for k in range(j + 1):
+            S[j, k] = omega * pull[j] * pull[k]
+        S[j, j] += diag[j]
+        S[q, j] = 0.0
+    S[q, q] = 0.0
     for i in range(m):
+        w = 1.0 / (s[i] * s[i])
         for j in range(q):
-            x = w[i] * G[i, j]
+            x = w * G[i, j]
             for k in range(j + 1):
                 S[j, k] += x * G[i, k]
             S[q, j] += x
-        S[q, q] += w[i]
-    for j in range(q):
-        for k in range(j + 1):
-            S[j, k] += omega * pull[j] * pull[k]
-        S[j, j] += diag[j]
+        S[q, q] += w
 
 
 @njit(**_JIT)
@@ -162,33 +238,48 @@ def _curvature(scale, lam, free, beta, z, over, room, diag, pull, curve_z):
 
 
 @njit(**_JIT)
+def _gradient(G, a, lam, scale, beta, z, s, x, slope):
+    """Write the negative gradient in (β, t), without the part of z, to x and slope: mq flops."""
+    m, q = G.shape
+    for j in range(q):
+        x[j] = 1.0 / beta[j] - scale * (a[j] + 2.0 * lam * beta[j] / z[j])
+    x[q] = -scale
+    for i in range(m):
+        push = 1.0 / s[i]
+        for j in range(q):
+            x[j] += push * G[i, j]
+        x[q] += push
+    for j in range(q + 1):
+        slope[j] = x[j]
+
+
+@njit(**_JIT)
 def _direction(
-    G, a, lam, free, scale, beta, z, over, room, s, omega, pull, curve_z, S, unit, x, e, dz
+    lam, free, scale, beta, z, over, lift, omega, pull, curve_z, S, unit, slope, x, e, dz
 ):
     """Write the Newton step: x = (Δβ, Δt) and Δz; return the squared decrement."""
     q = beta.size
-    push = 1.0 / s
-    e[:q] = 1.0
-    e[q] = 0.0
-    _solve(S, unit, e)
-    lift = 1.0 / room if free.sum() > 0 else 0.0
-    x[:q] = G.T @ push - scale * (a + 2.0 * lam * beta / z) + 1.0 / beta
-    x[q] = push.sum() - scale
-    slope = x.copy()
     total = 0.0
     for j in range(q):
+        e[j] = 1.0
         if free[j]:
             ratio = beta[j] / z[j]
             dz[j] = scale * lam * ratio * ratio + 1.0 / z[j] - 1.0 / over[j] - lift
             total += dz[j] / curve_z[j]
+    e[q] = 0.0
     for j in range(q):
         if free[j]:
             x[j] += pull[j] * (dz[j] - omega * total)
+    _solve(S, unit, e)
     _solve(S, unit, x)
-    dy = (x[:q].sum() - (1.0 - beta.sum())) / e[:q].sum()
-    x -= dy * e
-    decrement = slope @ x
-    shift = 0.0
+    rest, length = -1.0, 0.0
+    for j in range(q):
+        rest += x[j] + beta[j]
+        length += e[j]
+    shift = decrement = 0.0
+    for j in range(q + 1):
+        x[j] -= rest / length * e[j]
+        decrement += slope[j] * x[j]
     for j in range(q):
         if free[j]:
             force = dz[j]
@@ -210,17 +301,19 @@ def _step_length(a, lam, free, scale, beta, z, over, room, s, ds, x, dz, fill, s
     more than half of what it was, upwards.
     """
     q = beta.size
-    step = _longest(s, ds, 1.0 / 0.9)
-    step = _longest(beta, x[:q], step)
-    step = _longest(z, dz, step)
-    step = 0.9 * _longest(over, -dz, step)
+    step = _longest(s, ds, 1.0, s.size, 1.0 / 0.9)
+    step = _longest(beta, x, 1.0, q, step)
+    step = _longest(z, dz, 1.0, q, step)
+    step = 0.9 * _longest(over, dz, -1.0, q, step)
     if room - step * fill <= 0.0:
         step = 0.99 * room / fill
     while step > 1e-12 and not is_close:
-        slope = scale * (x[q] + a @ x[:q]) - (ds / (s + step * ds)).sum()
+        slope = scale * x[q]
+        for i in range(s.size):
+            slope -= ds[i] / (s[i] + step * ds[i])
         for j in range(q):
             new = beta[j] + step * x[j]
-            slope -= x[j] / new
+            slope += scale * a[j] * x[j] - x[j] / new
             if free[j]:
                 share = z[j] + step * dz[j]
                 ratio = new / share
@@ -236,7 +329,7 @@ def _step_length(a, lam, free, scale, beta, z, over, room, s, ds, x, dz, fill, s
 
 
 @njit(**_JIT)
-def solve_master(kappa, G, a, lam, free, capacity, tol, max_iter, beta, z, mu):
+def solve_master(kappa, G, a, lam, free, capacity, tol, max_iter, beta, z, mu, S, rows, work):
     """Follow the central path of the master problem by Newton's method.
 
     With ``−log`` of z, ``λβ²/z`` is self-concordant, so that Newton steps cut back where they
@@ -260,6 +353,8 @@ def solve_master(kappa, G, a, lam, free, capacity, tol, max_iter, beta, z, mu):
     beta, z : ndarray of shape (q,)
     mu : ndarray of shape (m,)
         Overwritten: the point of the best primal value, and the multipliers of the best dual one.
+    S, rows, work : ndarray of shape (q + 1, q + 1), (3, m) and (13, q + 1)
+        Scratch; ``work`` is zero on entry.
 
     Returns
     -------
@@ -271,59 +366,73 @@ def solve_master(kappa, G, a, lam, free, capacity, tol, max_iter, beta, z, mu):
     About ``mq² + q³/3`` flops a step; 30 to 60 steps.
     """
     m, q = G.shape
-    s = np.empty(m)
-    sigma = _start(kappa, G, free, capacity, beta, z, s)
+    s, ds, push = rows[0], rows[1], rows[2]
+    unit, x, e, diag, pull, curve_z, dz = (
+        work[0],
+        work[1],
+        work[2],
+        work[3],
+        work[4],
+        work[5],
+        work[6],
+    )
+    over, slope, v, w, best_beta, best_z = work[7], work[8], work[9], work[10], work[11], work[12]
+    n_free = 0.0
+    for j in range(q):
+        n_free += 1.0 if free[j] else 0.0
+    room = capacity if n_free > 0.0 else 1.0
+    sigma = _start(kappa, G, free, capacity, n_free, beta, z, s)
     scale = 1.0 / sigma
-    over = np.where(free, 1.0 - z, 1.0)
-    any_free = free.sum() > 0
-    room = capacity - z[free].sum() if any_free else 1.0
-    S = np.empty((q + 1, q + 1))
-    unit, x, e = np.empty(q + 1), np.empty(q + 1), np.empty(q + 1)
-    diag, pull, curve_z, dz = np.empty(q), np.zeros(q), np.ones(q), np.zeros(q)
-    best_beta, best_z, best_mu = beta.copy(), z.copy(), mu.copy()
+    for j in range(q):
+        over[j] = 1.0 - z[j] if free[j] else 1.0
+        room -= z[j] if free[j] else 0.0
     upper, lower = np.inf, -np.inf
     patience, idle = _PATIENCE, 0
     it = 0
     for it in range(max_iter):  # noqa: B007 (returned)
         omega = _curvature(scale, lam, free, beta, z, over, room, diag, pull, curve_z)
-        _assemble(G, S, 1.0 / (s * s), diag, pull, omega)
+        _assemble(G, S, s, diag, pull, omega)
         _factor(S, unit)
+        _gradient(G, a, lam, scale, beta, z, s, x, slope)
+        lift = 1.0 / room if n_free > 0.0 else 0.0
         squared = _direction(
-            G, a, lam, free, scale, beta, z, over, room, s, omega, pull, curve_z, S, unit, x, e, dz
+            lam, free, scale, beta, z, over, lift, omega, pull, curve_z, S, unit, slope, x, e, dz
         )
-        size = np.sqrt(max(squared, 0.0))
-        ds = x[q] + G @ x[:q]
-        fill = dz[free].sum()
+        is_close = squared < 0.0625
+        _times(G, x, ds)
+        fill = 0.0
+        for i in range(m):
+            ds[i] += x[q]
+        for j in range(q):
+            fill += dz[j] if free[j] else 0.0
         step = _step_length(
-            a, lam, free, scale, beta, z, over, room, s, ds, x, dz, fill, squared, size < 0.25
+            a, lam, free, scale, beta, z, over, room, s, ds, x, dz, fill, squared, is_close
         )
-        s += step * ds
-        beta += step * x[:q]
-        z += step * dz
-        over -= step * dz
+        for i in range(m):
+            s[i] += step * ds[i]
+            push[i] = 1.0 / s[i]
+        for j in range(q):
+            beta[j] += step * x[j]
+            if free[j]:
+                z[j] += step * dz[j]
+                over[j] -= step * dz[j]
         room -= step * fill
         patience -= 1
-        if size > 0.5 and patience > 0:
+        stuck = squared > 0.25
+        if stuck and patience > 0:
             continue
-        stuck = size > 0.5
         patience = _PATIENCE
-        total = beta.sum()
-        primal = (kappa - G @ beta / total).max() + (a @ beta) / total
-        primal += lam * (beta * beta / z).sum() / (total * total)
-        push = 1.0 / s
-        dual = _dual_value(kappa, G, a, lam, free, capacity, push)
+        primal = _primal_value(kappa, G, a, lam, beta, z)
+        dual = _dual_value(kappa, G, a, lam, free, capacity, push, v, w)
         idle = 0 if primal < upper or dual > lower else idle + 1
         if primal < upper:
             upper = primal
-            best_beta[:] = beta / total
-            best_z[:] = z
+            _keep(beta, z, best_beta, best_z, q)
         if dual > lower:
             lower = dual
-            best_mu[:] = push
+            _keep(push, push, mu, mu, m)
         if upper - lower <= tol * abs(upper) or stuck or idle >= _IDLE:
             break
         scale *= 12.0
-    beta[:] = best_beta
-    z[:] = best_z
-    mu[:] = best_mu
+    _keep(best_beta, best_z, beta, z, q)
     return upper, lower, it

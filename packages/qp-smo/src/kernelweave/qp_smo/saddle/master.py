@@ -126,6 +126,9 @@ def _solve_over(
         small,
         share,
         mu,
+        np.empty((at.size + 1, at.size + 1)),
+        np.empty((3, cuts.size)),
+        np.zeros((13, at.size + 1)),
     )
     weights = np.zeros(pool.n_kernels)
     weights[at] = np.where(small > _NEGLIGIBLE * small.max(), small, 0.0)
