@@ -16,7 +16,7 @@ def case(task):
     X, y = (make_classification if task == "classes" else make_regression)(N)
     family = TessellatedFamily(1, lower=np.full(2, -0.5), upper=np.full(2, 1.5))
     A = np.random.default_rng(0).normal(size=(family.n_P, 3))
-    prepared = family.bind(X)
+    prepared = family.prepare(X)
     learner = SVC(C=5.0) if task == "classes" else SVR(C=5.0, epsilon=0.05)
     return learner, prepared.unstored(A @ A.T), prepared.gram(A @ A.T), y
 

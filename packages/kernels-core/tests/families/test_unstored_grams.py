@@ -54,9 +54,9 @@ def test_entries_and_products_are_those_of_the_definition(n, degree, z_degree):
 @pytest.mark.parametrize("n", [2, 30])
 def test_bound_samples_hold_no_gram_and_compute_the_same(n):
     family, X, rng = case(n, 1, None)
-    v, light = rng.normal(size=family.n_P), family.bind(X)
-    close(light.gram_rank_one(v), family.prepare(X).gram_rank_one(v))
-    assert light.nbytes == X.nbytes
+    v, prepared = rng.normal(size=family.n_P), family.prepare(X)
+    close(prepared.gram_rank_one(v), family.gram_rank_one(X, v, X))
+    assert prepared.nbytes == X.nbytes
 
 
 @pytest.mark.parametrize("family", ["tessellated", "polynomial"])
@@ -92,10 +92,10 @@ def test_threads_change_no_bit(monkeypatch):
     found = []
     for n_threads in (1, 2):
         monkeypatch.setattr(_threads, "effective_threads", lambda count=n_threads: count)
-        entries = family.bind(X).unstored(P)
+        entries = family.prepare(X).unstored(P)
         out = np.empty((100, 333))
         entries.block(np.arange(100), slice(None), out)
-        found.append((out, entries.product(W), family.bind(X).gram(P)))
+        found.append((out, entries.product(W), family.prepare(X).gram(P)))
     for one, two in zip(*found, strict=True):
         assert np.array_equal(one, two)
 

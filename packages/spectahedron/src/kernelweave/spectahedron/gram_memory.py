@@ -56,7 +56,7 @@ def grams_are_stored(problem: Problem, dtype: str, gram: str) -> bool:
     check_choice("gram", gram, GRAMS)
     m = problem.n_samples
     needed, limit = gram_bytes(m, dtype, _N_GRAMS), limit_bytes()
-    possible = hasattr(problem.family, "bind")
+    possible = not getattr(problem.family, "stores_grams", True)
     if gram == "stored" or not possible or (gram == "auto" and needed <= limit):
         return True
     least = min(_LEAST_BLOCK, m)

@@ -90,9 +90,8 @@ class SaddleOracle:
         problem.learner.validate()
         if stored:
             require_grams(problem.n_samples, dtype, n_grams)
-        # a family that can do without stored parts of the size of a Gram matrix says so
-        bind = getattr(problem.family, "bind", problem.family.prepare)
-        self.prepared = bind(np.asarray(problem.X, dtype=np.float64), dtype=np.dtype(dtype))
+        X = np.asarray(problem.X, dtype=np.float64)
+        self.prepared = problem.family.prepare(X, dtype=np.dtype(dtype))
         self.problem = problem
         self.stored = stored
         self.dtype = np.dtype(dtype)

@@ -12,15 +12,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from ._box import Float
 from ._general import Box
 from ._tables import TessellatedTables, power_products
 from ._threads import row_bounds, run_blocks
 from .base import FloatArray
-
-_SQRT12 = float(np.sqrt(12.0))
 
 
 def is_affine(tables: TessellatedTables) -> bool:
@@ -79,44 +76,22 @@ def outer_parts(box: Box, c: Coefficients, X: Float) -> Float:
     return np.stack([own + box.upper @ c.rho_z, e, a, k])
 
 
-def scaled_sides(
-    box: Box, c: Coefficients, X: Float, dtype: DTypeLike, root: float = 1.0
-) -> FloatArray:
-    """Return ``(b − X)ᵀ·root·|r|/√12`` without the features of r = 0, shape (n', m), n' even.
+def volumes(sides: Float, others: Float, out: FloatArray) -> None:
+    """Write ``Πⱼ min(sidesⱼₖ, othersⱼₗ)`` into out; sides (n, m_x), others (n, m_y), out float64.
 
-    Where their number is odd a row of zeros is added, which adds nothing to h or s.
+    The sum of kernels with the integrand 1: all that is left of its formula is the volume.
     """
-    used = np.flatnonzero(c.rho_z)
-    sides = np.zeros((len(used) + len(used) % 2, len(X)), dtype=dtype)
-    factors = root * np.abs(c.rho_z[used]) / _SQRT12
-    sides[: len(used)] = ((box.upper[used] - X[:, used]) * factors).T
-    return sides
+    from ._njit_affine_sum import sum_rows
 
-
-def signs(c: Coefficients, dtype: DTypeLike) -> FloatArray:
-    """Return the signs of the entries of r that are not zero, padded as `scaled_sides`."""
-    used = c.rho_z[c.rho_z != 0.0]
-    return np.append(np.sign(used), np.zeros(len(used) % 2)).astype(dtype)
-
-
-def volumes(sides: Float, others: Float | None, out: FloatArray) -> None:
-    """Write ``Πⱼ min(sidesⱼₖ, othersⱼₗ)`` into out; sides (n, m), others None means sides."""
-    from ._njit_affine_gram import volume_rows
-
-    right, lower = (sides, True) if others is None else (others, False)
+    (n, m_x), m_y = sides.shape, others.shape[1]
+    no_weights, no_slopes = np.empty(0), np.empty((2, 0))
+    ones = [np.vstack([np.ones(m), np.zeros(m)]) for m in (m_x, m_y)]
+    none = [np.empty((0, m)) for m in (m_x, m_y)]
 
     def work(start: int, stop: int) -> None:
-        volume_rows(sides, right, out, start, stop, lower)
+        sum_rows(sides, others, n, no_weights, no_slopes, *ones, *none, out, start, stop, False)
 
-    steps = float(sides.size) * right.shape[1]
-    run_blocks(work, row_bounds(sides.shape[1], lower=lower), steps)
-
-
-class Volumes(NamedTuple):
-    """``V(xₖ, xₗ) / root²``, root a power of two that keeps V within the range of its dtype."""
-
-    values: FloatArray
-    root: float
+    run_blocks(work, row_bounds(m_x, lower=False), float(sides.size) * m_y)
 
 
 def balance(e: Float, a: Float) -> float:
@@ -125,26 +100,6 @@ def balance(e: Float, a: Float) -> float:
     if 0.0 in sizes:
         return 1.0
     return float(np.ldexp(1.0, round(0.5 * (np.log2(sizes[1]) - np.log2(sizes[0])))))
-
-
-def gram_symmetric(box: Box, X: Float, V: Volumes, v: Float, out: FloatArray) -> None:
-    """Write ``vᵀ G(xₖ, xₗ) v``, given V; 5n + 10 flops a pair, two pairs at once."""
-    from ._njit_affine_gram import rank_one_rows
-
-    c = coefficients(box.tables, v)
-    Z, sign = scaled_sides(box, c, X, out.dtype, V.root), signs(c, out.dtype)
-    parts = outer_parts(box, c, X)
-    parts[0] *= V.root
-    factor = balance(parts[1], parts[2])
-    parts[1] *= factor
-    parts[2] /= factor
-    parts = parts.astype(out.dtype)
-
-    def work(start: int, stop: int) -> None:
-        rank_one_rows(Z, Z, sign, V.values, parts, parts, out, start, stop, True, False)
-
-    steps = float(len(X)) ** 2 * (len(sign) + 4)
-    run_blocks(work, row_bounds(len(X), lower=True), steps)
 
 
 def moment_product(box: Box, X: Float, w: Float, u: Float, units: Float, power: int) -> Float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -237,41 +236,17 @@ class PreparedTessellated:
 
 
 class PreparedAffine(PreparedTessellated):
-    """Degree 0, degree 1 or ``z_degree=0``: Grams from stored volumes, see ``_affine``."""
+    """Degree 0, degree 1 or ``z_degree=0``, see ``_affine``."""
 
     def __init__(self, box: Box, X: Float, dtype: np.dtype[Any]) -> None:
         super().__init__(box, X, dtype)
         sides = (box.upper - X).T
         self._units, self._power = _moments.binary_units(sides)
 
-    @cached_property
-    def _volumes(self) -> _affine.Volumes:
-        m = self.n_samples
-        memory.require(
-            2 * m * m * self._dtype.itemsize,
-            f"the volumes and a Gram matrix of {m} samples in {self._dtype}",
-            alternative=_GIB_HINT,
-        )
-        values = np.empty((m, m), dtype=self._dtype)
-        sides = np.ascontiguousarray((self._box.upper - self._X).T * self._units[:, None])
-        _affine.volumes(sides, None, values)
-        return _affine.Volumes(values, float(np.ldexp(1.0, self._power // 2)))
-
-    def load(self) -> PreparedAffine:
-        """Compute the volumes now, and return self."""
-        _ = self._volumes
-        return self
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held, the volumes included."""
-        stored = self.__dict__.get("_volumes")
-        return super().nbytes + (0 if stored is None else int(stored.values.nbytes))
-
     def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
         """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``.
 
-        m²/2·(5n + 10) flops with the stored volumes, m²/2·(6n + 10) after `bind` without them.
+        m²/2·(8n + 12) flops, and nothing of the size of a Gram matrix beside the result.
 
         Parameters
         ----------
@@ -285,10 +260,7 @@ class PreparedAffine(PreparedTessellated):
         """
         v = vector(v, self.n_P, "v")
         out = self._output(out)
-        if "_volumes" in self.__dict__:
-            _affine.gram_symmetric(self._box, self._X, self._volumes, v, out)
-        else:
-            self._sum(v[None, :]).fill(out)
+        self._sum(v[None, :]).fill(out)
         return out
 
     def _add_factors(self, factors: Float, out: FloatArray) -> None:

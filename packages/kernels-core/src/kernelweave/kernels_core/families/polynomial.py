@@ -195,6 +195,7 @@ class PolynomialFamily:
     n_features: int | None = None
 
     name: ClassVar[str] = "polynomial"
+    stores_grams: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for key, smallest in (("degree", 0), ("n_features", 1)):
@@ -238,12 +239,8 @@ class PolynomialFamily:
         return power_products(array, exponents(n, self.degree))
 
     def prepare(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedPolynomial:
-        """Bind the family to samples X (m, n); dtype is that of the Grams."""
+        """Bind the family to samples X (m, n); dtype is that of the Grams. Stores no Gram."""
         return PreparedPolynomial(self._features(X), self.degree, real_dtype(dtype))
-
-    def bind(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedPolynomial:
-        """As `prepare`, which stores nothing of the size of a Gram matrix."""
-        return self.prepare(X, dtype)
 
     def block(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
         """Return ``G(x, y) = Z_d(x) Z_d(y)ᵀ``, shape (n_P, n_P), for points of shape (n,)."""

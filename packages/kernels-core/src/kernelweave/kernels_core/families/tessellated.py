@@ -80,6 +80,8 @@ class TessellatedFamily:
     """
 
     name = "tessellated"
+    # whether `prepare` keeps anything of the size of a Gram matrix
+    stores_grams = False
 
     def __init__(
         self,
@@ -192,34 +194,13 @@ class TessellatedFamily:
         return _box.block(self._box.tables, a, b, self.lower, self.upper)
 
     def prepare(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedTessellated:
-        """Bind the family to samples and compute what does not depend on P.
+        """Bind the family to samples, without storing anything of the size of a Gram matrix.
 
         Parameters
         ----------
         X : array-like of shape (m, n_features), inside the box
         dtype : numpy dtype, default=numpy.float64
-            float32 or float64: the precision of the stored volumes (m, m) and of the Grams.
-            Moments are float64 in both cases.
-
-        Raises
-        ------
-        MemoryBudgetError
-            If the volumes and one Gram would not fit.
-        """
-        prepared = self.bind(X, dtype)
-        return prepared.load() if isinstance(prepared, PreparedAffine) else prepared
-
-    def bind(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedTessellated:
-        """Bind the family to samples without storing anything of the size of a Gram matrix.
-
-        Rank-one Grams then compute the volumes again, about a third more work; Grams of a
-        matrix P never need stored volumes.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, n_features), inside the box
-        dtype : numpy dtype, default=numpy.float64
-            As in `prepare`.
+            float32 or float64: the precision of the Grams. Moments are float64 in both cases.
         """
         box = self._box
         kind = PreparedAffine if _affine.is_affine(box.tables) else PreparedTessellated
@@ -240,7 +221,7 @@ class TessellatedFamily:
         ndarray of shape (n_x, n_y), float64
         """
         if Y is None:
-            return self.bind(X).gram_rank_one(v)
+            return self.prepare(X).gram_rank_one(v)
         v = vector(v, self.n_P, "v")
         return self._rectangular(X, Y, None, v[None, :])
 
@@ -259,7 +240,7 @@ class TessellatedFamily:
         ndarray of shape (n_x, n_y), float64
         """
         if Y is None:
-            return self.bind(X).gram(P)
+            return self.prepare(X).gram(P)
         P = matrix(P, self.n_P)
         return self._rectangular(X, Y, P, factors_of(P))
 
@@ -292,7 +273,7 @@ class TessellatedFamily:
         -------
         ndarray of shape (n_P, n_P), float64
         """
-        return self.bind(X).moment(w)
+        return self.prepare(X).moment(w)
 
     def diag(self, X: ArrayLike, P: ArrayLike) -> NDArray[np.float64]:
         """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,), float64."""
