@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.qp_smo import _njit_gram, _njit_newton, _njit_point, _njit_smo
+from kernelweave.qp_smo._njit_newton import scratch
 from svm_problems import rbf, real_targets, two_classes, violation
 
 
@@ -161,7 +162,7 @@ def test_a_newton_step_solves_the_free_problem(epsilon):
     u = np.zeros(60)
     u[:10] = np.linspace(-3, 3, 10)
     f = K @ u
-    steps, m = _njit_newton.newton_steps(K, y, u, f, -upper, upper, epsilon, 60, 1e9)
+    steps, m = _njit_newton.newton_steps(K, y, u, f, -upper, upper, epsilon, 1e9, *scratch(60))
     free = np.flatnonzero(u)
     assert steps >= 1
     assert m == 10
@@ -181,9 +182,9 @@ def test_newton_steps_never_leave_the_box_nor_lower_the_dual():
     u = np.where(y > 0, share / share[y > 0].sum(), -share / share[y < 0].sum())
     f = K @ u
     before = np.abs(u).sum() - 0.5 * u @ K @ u
-    steps, m = _njit_newton.newton_steps(K, y, u, f, lower, upper, 0.0, 60, 1e9)
+    steps, m = _njit_newton.newton_steps(K, y, u, f, lower, upper, 0.0, 1e9, *scratch(60))
     assert m == 60
     assert steps > 1
     assert np.all((u >= lower) & (u <= upper))
     assert np.abs(u).sum() - 0.5 * u @ K @ u >= before
-    assert _njit_newton.newton_steps(K, y, u, f, lower, upper, 0.0, 1, 1e9) == (0, 0)
+    assert _njit_newton.newton_steps(K, y, u, f, lower, upper, 0.0, 1e9, *scratch(1)) == (0, 0)

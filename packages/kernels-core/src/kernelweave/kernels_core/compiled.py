@@ -6,8 +6,7 @@ fails. Here every file carries a SHA-256 digest of its content; what does not ma
 again and replaced, and what cannot be written is kept in memory, with one warning.
 
 A private function, whose name begins with an underscore, is called by compiled functions of its
-file alone. It becomes part of them: it gets no door to Python, is not optimised by itself and not
-kept on disk, which a third of the time to compile went into.
+file alone. It becomes part of them: it gets no door to Python and is not kept on disk.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
 
 from .exceptions import KernelWeaveWarning
 
@@ -96,21 +93,7 @@ class CheckedCache(FunctionCache):  # type: ignore[misc]
             warn_once(f"{self._cache_path} cannot be written ({error.strerror or error})")
 
 
-class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """Machine code of a private function, which is optimised where it is called."""
-
-    def _optimize_final_module(self) -> None:
-        return
-
-
-class PartCompiler(Compiler):  # type: ignore[misc]
-    """Compile a private function into a `PartLibrary`."""
-
-    def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-        super().__init__(typing, target, library or PartLibrary(target.codegen(), "part"), *rest)
-
-
-_PART = {"pipeline_class": PartCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_PART = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _told = threading.Event()
 
 

@@ -17,22 +17,19 @@ def is_sound(K, reach):
     tile = 48
     mirrored = np.empty((tile, tile), K.dtype)
     for i0 in range(0, n, tile):
-        i1 = min(i0 + tile, n)
+        rows = tile if i0 + tile < n else n - i0
         for j0 in range(i0, n, tile):
-            j1 = min(j0 + tile, n)
-            for j in range(j0, j1):
-                source = K[j, i0:i1]
-                for i in range(source.size):
-                    mirrored[i, j - j0] = source[i]
+            columns = tile if j0 + tile < n else n - j0
+            for j in range(columns):
+                for i in range(rows):
+                    mirrored[i, j] = K[j0 + j, np.uint64(i0 + i)]
             wrong = 0
-            for i in range(i0, i1):
-                source = K[i, j0:j1]
-                mirror = mirrored[i - i0]
-                far = reach[j0:j1]
-                own = reach[i]
-                for j in range(source.size):
-                    x = source[j]
-                    wrong += not ((x == mirror[j]) & (abs(x) <= own * far[j]))
+            for i in range(rows):
+                own = reach[i0 + i]
+                for j in range(columns):
+                    at = np.uint64(j0 + j)
+                    x = K[i0 + i, at]
+                    wrong += not ((x == mirrored[i, j]) & (abs(x) <= own * reach[at]))
             if wrong:
                 return False
     return True

@@ -1,5 +1,9 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""Compiled passes over one dual point: repair, product, power-of-two grid, certificate."""
+"""Compiled passes over one dual point: repair, product, power-of-two grid, certificate.
+
+`start` and `land` do at once what solves need; the functions at the end are their parts, which are
+compiled again only where something calls them alone.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ _WIDTH = 512
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def gram_product(K, u, f, a):
+def _gram_product(K, u, f, a):
     """Compute ``f = Σ uₖ K[k]`` and ``a = Σ |uₖ| |K[k]|`` in float64 over the rows with u ≠ 0.
 
     Eight rows are summed before they are added, so a term passes through at most ``m / 8 + 9``
@@ -48,12 +52,12 @@ def gram_product(K, u, f, a):
     s = np.empty(_WIDTH)
     t = np.empty(_WIDTH)
     for start in range(0, n, _WIDTH):
-        width = min(_WIDTH, n - start)
+        width = _WIDTH if start + _WIDTH < n else n - start
         for first in range(0, m, 8):
             for k in range(width):
                 s[k] = 0.0
                 t[k] = 0.0
-            for r in range(first, min(first + 8, m)):
+            for r in range(first, first + 8 if first + 8 < m else m):
                 x = u[rows[r]]
                 row = K[rows[r], start : start + width]
                 for k in range(width):
@@ -71,30 +75,27 @@ def _exponent(total):
     """Return the exponent of the grid step for points with ``Σ|u|`` about ``total``."""
     if total == 0.0:
         return _SMALLEST_EXPONENT
-    return max(math.frexp(total * 1.0000001)[1] - 52, _SMALLEST_EXPONENT)
+    exponent = math.frexp(total * 1.0000001)[1] - 52
+    return exponent if exponent > _SMALLEST_EXPONENT else _SMALLEST_EXPONENT
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def grid_exponent(u):
-    """Return e such that no partial sum of multiples of 2^e near u passes 2⁵³ steps."""
-    total = 0.0
-    for k in range(u.size):
-        total += abs(u[k])
-    return _exponent(total)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def repair_start(u, lower, upper):
+def _repair_start(u, lower, upper):
     """Clip u in place, balance its signs, and snap to a bound what is within 8 grid steps."""
     positive = 0.0
     negative = 0.0
     for k in range(u.size):
-        u[k] = min(max(u[k], lower[k]), upper[k])
-        positive += max(u[k], 0.0)
-        negative -= min(u[k], 0.0)
+        x = u[k] if u[k] > lower[k] else lower[k]
+        x = x if x < upper[k] else upper[k]
+        u[k] = x
+        if x > 0.0:
+            positive += x
+        else:
+            negative -= x
     shrink_up = negative / positive if positive > negative else 1.0
     shrink_down = positive / negative if negative > positive else 1.0
-    tiny = math.ldexp(1.0, _exponent(2.0 * min(positive, negative)) + 3)
+    smaller = positive if positive < negative else negative
+    tiny = math.ldexp(1.0, _exponent(2.0 * smaller) + 3)
     for k in range(u.size):
         x = u[k] * (shrink_up if u[k] > 0.0 else shrink_down)
         if upper[k] - x <= tiny:
@@ -115,15 +116,19 @@ def _take(k, low, high, excess, inner_only):
         best = 0.0
         at = -1
         for i in range(k.size):
-            room = k[i] - low[i] if sign > 0.0 else high[i] - k[i]
+            down = k[i] - low[i]
+            up = high[i] - k[i]
+            room = down if sign > 0.0 else up
             if inner_only:
-                room = min(min(k[i] - low[i], high[i] - k[i]), abs(k[i]) - 1.0)
+                room = down if down < up else up
+                room = room if room < abs(k[i]) - 1.0 else abs(k[i]) - 1.0
             if room > best:
                 best = room
                 at = i
         if at < 0:
             break
-        take = min(left, math.floor(best))
+        take = math.floor(best)
+        take = left if left < take else take
         if take < 1.0:
             break
         k[at] -= sign * take
@@ -132,20 +137,30 @@ def _take(k, low, high, excess, inner_only):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def to_grid(u, lower, upper, point, low, high):
+def _to_grid(u, lower, upper, point, low, high):
     """Write the exactly feasible grid point near u, and the box moved inwards onto the grid.
 
     Entries are integers times ``2^e``; they sum to 0 exactly. 6n flops.
     """
-    exponent = grid_exponent(u)
-    step = math.ldexp(1.0, exponent)
+    total = 0.0
+    for k in range(u.size):
+        total += abs(u[k])
+    # no partial sum of multiples of the step near u passes 2⁵³ steps
+    step = math.ldexp(1.0, _exponent(total))
     most = 2.0**53
     excess = 0.0
     for k in range(u.size):
-        low[k] = max(np.ceil(lower[k] / step), -most)
-        high[k] = min(np.floor(upper[k] / step), most)
-        point[k] = min(max(np.rint(u[k] / step), low[k]), high[k])
-        excess += point[k]
+        least = np.ceil(lower[k] / step)
+        largest = np.floor(upper[k] / step)
+        x = np.rint(u[k] / step)
+        least = least if least > -most else -most
+        largest = largest if largest < most else most
+        x = x if x > least else least
+        x = x if x < largest else largest
+        low[k] = least
+        high[k] = largest
+        point[k] = x
+        excess += x
     for turn in range(2):
         excess = _take(point, low, high, excess, turn == 0)
     for k in range(u.size):
@@ -155,21 +170,23 @@ def to_grid(u, lower, upper, point, low, high):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def violation(p, f, u, lower, upper, eps):
+def _violation(p, f, u, lower, upper, eps):
     """Return the maximal violating pair of ``p − f``: 6n flops."""
     top = -np.inf
     bottom = np.inf
     for k in range(u.size):
         g = p[k] - f[k]
-        if u[k] < upper[k]:
-            top = max(top, g - eps if u[k] >= 0.0 else g + eps)
-        if u[k] > lower[k]:
-            bottom = min(bottom, g - eps if u[k] > 0.0 else g + eps)
-    return max(0.0, top - bottom)
+        up = g - eps if u[k] >= 0.0 else g + eps
+        down = g - eps if u[k] > 0.0 else g + eps
+        if u[k] < upper[k] and up > top:
+            top = up
+        if u[k] > lower[k] and down < bottom:
+            bottom = down
+    return top - bottom if top > bottom else 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def dual_sums(p, f, error, u, eps):
+def _dual_sums(p, f, error, u, eps):
     """Return ``Σ pu − ε|u|``, ``Σ |pu| + ε|u|``, ``Σ uf``, ``Σ |uf|`` and ``Σ |u| error``."""
     kappa = 0.0
     size = 0.0
@@ -194,17 +211,19 @@ def loss_above(p, f, error, lower, upper, eps, b):
         r = p[k] - f[k] - b
         widen = error[k] + 4.5 * _UNIT * (abs(p[k]) + abs(f[k]) + abs(b) + eps)
         # A zero weight times an infinite residual would be NaN.
-        if upper[k] > 0.0:
-            total += upper[k] * max(r - eps + widen, 0.0)
-        if lower[k] < 0.0:
-            total -= lower[k] * max(-r - eps + widen, 0.0)
+        above = r - eps + widen
+        below = -r - eps + widen
+        if upper[k] > 0.0 and not above <= 0.0:
+            total += upper[k] * above
+        if lower[k] < 0.0 and not below <= 0.0:
+            total -= lower[k] * below
     return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def values_with_error(K, u, asymmetry, f, error):
+def _values_with_error(K, u, asymmetry, f, error):
     """Write ``f = Ku`` and a bound of the error of each entry; return the rows read."""
-    n_rows = gram_product(K, u, f, error)
+    n_rows = _gram_product(K, u, f, error)
     total = 0.0
     for k in range(u.size):
         total += abs(u[k])
@@ -218,9 +237,9 @@ def values_with_error(K, u, asymmetry, f, error):
 @njit(cache=True, nogil=True, error_model="numpy")
 def start(K, p, u, lower, upper, eps, f, error):
     """Repair u in place and write ``f = Ku``; return the rows read and the violation."""
-    repair_start(u, lower, upper)
-    n_rows = gram_product(K, u, f, error)
-    return n_rows, violation(p, f, u, lower, upper, eps)
+    _repair_start(u, lower, upper)
+    n_rows = _gram_product(K, u, f, error)
+    return n_rows, _violation(p, f, u, lower, upper, eps)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -230,7 +249,43 @@ def land(K, p, u, lower, upper, eps, asymmetry, point, low, high, f, error):
     `to_grid` into ``point, low, high``, `values_with_error` into ``f, error``; returns the rows
     read, the violation, and `dual_sums`.
     """
-    to_grid(u, lower, upper, point, low, high)
-    n_rows = values_with_error(K, point, asymmetry, f, error)
-    left = violation(p, f, point, low, high, eps)
-    return n_rows, left, dual_sums(p, f, error, point, eps)
+    _to_grid(u, lower, upper, point, low, high)
+    n_rows = _values_with_error(K, point, asymmetry, f, error)
+    left = _violation(p, f, point, low, high, eps)
+    return n_rows, left, _dual_sums(p, f, error, point, eps)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gram_product(K, u, f, a):
+    """Call `_gram_product` alone."""
+    return _gram_product(K, u, f, a)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def repair_start(u, lower, upper):
+    """Call `_repair_start` alone."""
+    return _repair_start(u, lower, upper)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def to_grid(u, lower, upper, point, low, high):
+    """Call `_to_grid` alone."""
+    return _to_grid(u, lower, upper, point, low, high)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def violation(p, f, u, lower, upper, eps):
+    """Call `_violation` alone."""
+    return _violation(p, f, u, lower, upper, eps)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def dual_sums(p, f, error, u, eps):
+    """Call `_dual_sums` alone."""
+    return _dual_sums(p, f, error, u, eps)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def values_with_error(K, u, asymmetry, f, error):
+    """Call `_values_with_error` alone."""
+    return _values_with_error(K, u, asymmetry, f, error)

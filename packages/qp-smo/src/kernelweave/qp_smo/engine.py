@@ -94,9 +94,9 @@ def _smo_phase(
 
 def _newton(problem: BoxProblem, at: _Progress, work: float, max_free: int = _MAX_FREE) -> None:
     """Take Newton steps on the free variables, as far as ``work`` multiply-adds go."""
-    p = problem
+    p, size = problem, min(max_free, problem.n_samples)
     steps, m = _njit_newton.newton_steps(
-        p.K, p.p, at.u, at.f, p.lower, p.upper, p.epsilon, max_free, work
+        p.K, p.p, at.u, at.f, p.lower, p.upper, p.epsilon, work, *_njit_newton.scratch(size)
     )
     at.steps_newton += steps
     at.n_iter += steps
