@@ -3,9 +3,17 @@ import pickle
 import numpy as np
 import pytest
 from kernelweave.kernels_core import KernelDictionary, KernelWeaveWarning, NotPSDError
-from kernelweave.kernels_core.kernels import RBF, Linear, PrecomputedGrams
+from kernelweave.kernels_core.kernels import (
+    RBF,
+    Linear,
+    PrecomputedGrams,
+    ScaledFeatures,
+    as_sklearn_gp_kernel,
+    check_kernel,
+)
 from kernelweave.kernels_core.testing import check_estimator
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -41,7 +49,7 @@ def test_every_check_of_scikit_learn(estimator, check):
 def test_fit_finds_at_most_k0_kernels(kernels):
     X, y = data()
     model = SparseMKLClassifier(kernels, k0=2).fit(X, y)
-    assert len(model.support_) <= 2
+    assert len(model.kernel_support_) <= 2
     assert model.weights_.sum() == pytest.approx(1.0)
     assert len(model.kernel_names_) == len(model.weights_)
     assert model.certificate_.lower_bound <= model.result_.value
@@ -50,6 +58,25 @@ def test_fit_finds_at_most_k0_kernels(kernels):
     np.testing.assert_allclose(
         same.decision_function(X), model.decision_function(X), rtol=1e-4, atol=1e-4
     )
+
+
+def test_the_learned_kernel_of_scaled_features_is_a_kernel():
+    X, y = data()
+    k = SparseMKLClassifier(k0=2).fit(X, y).kernel_
+    assert isinstance(k, ScaledFeatures)
+    np.testing.assert_allclose(k(X).diagonal(), k.diag(X))
+    np.testing.assert_allclose((2 * k)(X), 2 * k(X))
+    np.testing.assert_allclose((k + Linear())(X), k(X) + X @ X.T)
+    process = GaussianProcessRegressor(as_sklearn_gp_kernel(k), alpha=1e-3).fit(X, X[:, 0])
+    assert process.score(X, X[:, 0]) > 0.99
+    check_kernel(k, X)
+
+
+def test_support_means_samples_and_the_kernels_have_a_name_of_their_own():
+    X, y = data()
+    model = SparseMKLClassifier(k0=2, C=0.1).fit(X, y)
+    np.testing.assert_array_equal(model.support_, np.flatnonzero(model.dual_coef_))
+    np.testing.assert_array_equal(model.kernel_support_, np.flatnonzero(model.weights_))
 
 
 def test_a_fitted_model_is_small_and_can_compute_its_gram_matrices_again():
@@ -126,7 +153,7 @@ def test_classes_with_weights_of_their_own(scheme, n_parts):
     X, y = three_classes()
     model = SparseMKLClassifier(KERNELS, k0=1, C=5.0, multiclass=scheme).fit(X, y)
     assert len(model.estimators_) == len(model.weights_) == len(model.kernel_) == n_parts
-    assert all(len(support) == 1 for support in model.support_)
+    assert all(len(support) == 1 for support in model.kernel_support_)
     assert all(proof.lower_bound <= proof.upper_bound for proof in model.certificate_)
     assert model.decision_function(X).shape == (60, 3)
     assert model.score(X, y) > 0.9
@@ -167,7 +194,7 @@ def test_indefinite_kernels_are_named_dropped_clipped_or_kept_without_a_bound():
         dropped = SparseMKLClassifier(KernelDictionary(kernels, psd="drop"), k0=1).fit(X, y)
     assert dropped.weights_.shape == (3,)
     assert dropped.weights_[0] == 0.0
-    assert dropped.kernel_names_[dropped.support_[0]] in ("Linear()", "RBF(gamma=0.1)")
+    assert dropped.kernel_names_[dropped.kernel_support_[0]] in ("Linear()", "RBF(gamma=0.1)")
     with pytest.warns(KernelWeaveWarning, match=r"Bent.*set to zero"):
         clipped = SparseMKLClassifier(KernelDictionary(kernels, psd="clip"), k0=1).fit(X, y)
     assert np.isfinite(clipped.certificate_.lower_bound)

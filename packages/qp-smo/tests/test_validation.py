@@ -54,11 +54,11 @@ def test_two_rows_that_show_a_negative_eigenvalue_are_named(n, dtype):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"C": 0.0}, "C must be finite and positive, got 0.0"),
+        ({"C": 0.0}, "C must be a finite number > 0, got 0.0"),
         ({"C": -1.0}, "C must be"),
         ({"C": np.nan}, "C must be"),
         ({"C": np.inf}, "C must be"),
-        ({"C": "one"}, "C must be a number"),
+        ({"C": "one"}, "C must be a finite number > 0, got 'one'"),
         ({"tol": 0.0}, "tol must be"),
         ({"tol": np.nan}, "tol must be"),
         ({"max_iter": 0}, "max_iter"),
@@ -71,7 +71,7 @@ def test_two_rows_that_show_a_negative_eigenvalue_are_named(n, dtype):
         ({"sample_weight": np.full(20, np.inf)}, "sample_weight must be finite"),
         ({"sample_weight": np.ones(3)}, "sample_weight must have shape"),
         ({"sample_weight": np.where(Y > 0, 0.0, 1.0)}, r"class \+1 is missing .*weight 0"),
-        ({"C": 1e300, "sample_weight": np.full(20, 1e300)}, "overflows"),
+        ({"C": 1e300, "sample_weight": np.full(20, 1e300)}, "overflow"),
         ({"backend": "quantum"}, "backend must be one of"),
     ],
 )
@@ -145,9 +145,9 @@ def test_inputs_are_left_alone():
 
 @pytest.mark.parametrize("learner", [SVC(C=0.0), SVC(C=np.nan), SVR(C=-1.0), SVR(epsilon=-1.0)])
 def test_learners_check_lazily(learner):
-    with pytest.raises(ValueError, match="must be finite"):
+    with pytest.raises(ValueError, match="must be a finite number >"):
         learner.validate()
-    with pytest.raises(ValueError, match="must be finite"):
+    with pytest.raises(ValueError, match="must be a finite number >"):
         learner.solve(K, Y)
 
 

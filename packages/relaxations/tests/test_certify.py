@@ -63,4 +63,4 @@ def test_global_estimators_are_scikit_learn_citizens(kind):
 def test_relaxed_starts(init):
     X, y = data()
     model = SparseMKLClassifier(k0=2, init=init).fit(X[:16], y[:16])
-    assert len(model.support_) <= 2
+    assert len(model.kernel_support_) <= 2

@@ -145,7 +145,7 @@ def test_copies_of_precomputed_matrices_count(data: tuple[np.ndarray, np.ndarray
     X, Y = data
     grams = np.stack([RBF(gamma=0.1 * g)(X) for g in range(1, 9)])
     weight = (np.arange(600) > 0).astype(float)
-    model = MatrixValuedKernelRegressor("precomputed", memory_limit=2e7, max_iter=0, tol=1.0)
+    model = MatrixValuedKernelRegressor("precomputed", memory_limit=2e7, max_iter=1, tol=1.0)
     with pytest.raises(MemoryBudgetError, match="a copy of 8 Gram matrices for 599"):
         model.fit(grams, Y, sample_weight=weight)
     model.fit(grams, Y)  # as they are given they are not copied

@@ -194,3 +194,15 @@ def test_generic_estimators_reach_the_algorithms() -> None:
     X, y = make_regression(30)
     for name in ("mkl-average", "mkl-cka", "mkl-simple", "mkl-simple-gradient"):
         assert KernelLearningRegressor(name).fit(X, y).result_.gap <= 1e-3
+
+
+@pytest.mark.parametrize("scheme", ["ovr", "ovo"])
+def test_classes_may_have_weights_of_their_own(scheme: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = EasyMKLClassifier(KERNELS, multiclass=scheme).fit(X, y)
+    assert len(model.estimators_) == len(model.weights_) == len(model.certificate_) == 3
+    assert model.decision_function(X).shape == (150, 3)
+    assert model.score(X, y) > 0.9
+    one = EasyMKLClassifier(KERNELS).fit(X, y == 0)
+    if scheme == "ovr":
+        np.testing.assert_allclose(model.decision_function(X)[:, 0], one.decision_function(X))

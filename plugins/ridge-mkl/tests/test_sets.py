@@ -73,13 +73,17 @@ def test_quadratic_program(q: float | None, rank: int) -> None:
 @pytest.mark.parametrize(
     ("ball", "said"),
     [
-        (LqBall(q=0.5), "q must be at least 1"),
+        (LqBall(q=0.5), "q must be a number >= 1"),
         (LqBall(radius=0.0), "radius"),
         (LqBall(center=-1.0), "center"),
-        (LqBall(center=(1.0, 2.0)), "one per kernel"),
         (Orthant(beta=0.0), "beta"),
     ],
 )
 def test_refusals(ball: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        ball.validate(3)
+        ball.validate()
+
+
+def test_as_many_centers_as_kernels() -> None:
+    with pytest.raises(ValueError, match="one per kernel"):
+        LqBall(center=(1.0, 2.0)).centers(3)

@@ -48,7 +48,11 @@ def test_distinct_samples_of_weight_one_need_no_weights() -> None:
 
 @pytest.mark.parametrize(
     ("weight", "message"),
-    [([1.0, -1.0], "-1.0"), ([np.nan, 1.0], "nan"), ([0.0, 0.0], "zero for every sample")],
+    [
+        ([1.0, -1.0], "-1.0"),
+        ([np.nan, 1.0], "nan"),
+        ([0.0, 0.0], "somewhere, got zeros only"),
+    ],
 )
 def test_senseless_weights_are_refused(weight: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):

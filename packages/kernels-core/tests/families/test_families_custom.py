@@ -41,5 +41,5 @@ def test_bad_blocks_are_named():
         ValueError, match=r"family 'odd' must return a finite array of shape \(2, 2\)"
     ):
         family.gram([[0.0]], np.eye(2))
-    with pytest.raises(ValueError, match="n_P must be a positive integer"):
+    with pytest.raises(ValueError, match="n_P must be an integer >= 1"):
         CallableFamily(np.outer, 0)

@@ -56,7 +56,7 @@ def test_size_is_counted(n, degree, z_degree):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"degree": -1, **BOX}, "degree must be an integer of 0 or more, got -1"),
+        ({"degree": -1, **BOX}, "degree must be an integer >= 0, got -1"),
         ({"degree": 1.5, **BOX}, "degree must be an integer"),
         ({"z_degree": 2, **BOX}, "z_degree must be at most degree = 1, got 2"),
         ({"lower": 0.0, "upper": 1.0}, "one number per feature"),
@@ -113,7 +113,7 @@ def test_wrong_arrays_are_named(family):
         family.prepare(np.ones((2, 3)))
     with pytest.raises(ValueError, match="X must be finite, got nan at row 0, feature 1"):
         family.prepare([[0.5, np.nan]])
-    with pytest.raises(ValueError, match="dtype must be float32 or float64"):
+    with pytest.raises(ValueError, match="dtype must be one of 'float64', 'float32'"):
         family.prepare(X, np.int64)
     with pytest.raises(ValueError, match="non-empty"):
         family.prepare(np.ones(2))

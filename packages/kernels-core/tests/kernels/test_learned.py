@@ -103,10 +103,10 @@ def test_points_outside_the_box(tessellated, X):
 def test_bad_parameters_are_refused(X):
     P = positive(10)
     for kernel, message in (
-        (Tessellated(P, 0, LOWER, UPPER, outside="keep"), "outside must be 'raise' or 'clip'"),
+        (Tessellated(P, 0, LOWER, UPPER, outside="keep"), "outside must be one of 'raise', 'clip'"),
         (Tessellated(P, 0, UPPER, LOWER), "lower < upper"),
         (Tessellated(P, 0, LOWER[:2], UPPER[:2]), "the box has 2 features, the samples have 3"),
-        (Tessellated(P, -1, LOWER, UPPER), "degree must be an integer of at least 0"),
+        (Tessellated(P, -1, LOWER, UPPER), "degree must be an integer >= 0"),
         (GeneralizedPolynomial(P[:4], 2), "P must be a finite square matrix"),
         (GeneralizedPolynomial(np.triu(P), 2), "P must be symmetric"),
         (GeneralizedPolynomial(P, 2.0), "degree"),

@@ -133,14 +133,14 @@ def test_nested_parameters_reach_everything():
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (RBF(gamma=0.0), "RBF: gamma must be a finite number greater than 0, got 0.0"),
+        (RBF(gamma=0.0), "RBF: gamma must be a finite number > 0, got 0.0"),
         (RBF(gamma="scale"), "got 'scale'"),
         (Laplacian(gamma=-1.0), "Laplacian: gamma"),
         (Sigmoid(gamma=np.nan), "Sigmoid: gamma"),
-        (Polynomial(degree=2.5), "degree must be an integer of at least 1, got 2.5"),
+        (Polynomial(degree=2.5), "degree must be an integer >= 1, got 2.5"),
         (Polynomial(degree=0), "degree"),
         (Polynomial(coef0=np.inf), "coef0"),
-        (Scaled(RBF(), -1.0), "weight must be at least 0"),
+        (Scaled(RBF(), -1.0), "weight must be a finite number >= 0"),
         (Sum(RBF(), "rbf"), "k2 must be a kernel"),
         (RBF(gamma=-1.0) + Linear(), "RBF: gamma"),
         (Linear().on([0, 0]), "repetitions"),

@@ -13,7 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from .magnitude import LARGEST, SMALLEST
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+# numbers whose fourth powers a float64 still holds
+LARGEST = 1e50
+SMALLEST = 1e-50
 
 T = TypeVar("T")
 
@@ -51,7 +58,9 @@ class Rule:
 
     def or_none(self) -> Rule:
         """Return the rule that allows ``None`` too."""
-        return Rule(f"None or {self.words}", lambda value: value is None or self.holds(value))
+        then = None if self.then is None else self.then.or_none()
+        words = f"None or {self.words}"
+        return Rule(words, lambda value: value is None or self.holds(value), then=then)
 
     def check(self, name: str, value: T) -> T:
         """Return the value if it keeps the rule.
@@ -84,8 +93,9 @@ def number(
     least: float | None = None,
     below: float | None = None,
     most: float | None = None,
+    finite: bool = True,
 ) -> Rule:
-    """Return the rule for a finite real number, truth values excepted.
+    """Return the rule for a real number, truth values excepted.
 
     Parameters
     ----------
@@ -93,6 +103,8 @@ def number(
         It is greater than, or at least.
     below, most : float, optional
         It is less than, or at most.
+    finite : bool, default=True
+        Whether infinity is refused.
 
     Returns
     -------
@@ -107,37 +119,42 @@ def number(
     def holds(value: Any) -> bool:
         return (
             _is_number(value)
-            and math.isfinite(value)
+            and not math.isnan(value)
+            and not (finite and math.isinf(value))
             and (above is None or value > above)
             and (least is None or value >= least)
             and (below is None or value < below)
             and (most is None or value <= most)
         )
 
-    return Rule(f"a finite number {words}".rstrip(), holds)
+    return Rule(f"a {'finite ' if finite else ''}number {words}".rstrip(), holds)
 
 
-def integer(least: int, most: int | None = None) -> Rule:
+def integer(least: int | None = None, most: int | None = None) -> Rule:
     """Return the rule for an integer, truth values excepted.
 
     Parameters
     ----------
-    least : int
-        The smallest that is right.
-    most : int, optional
-        The largest.
+    least, most : int, optional
+        The smallest and the largest that are right.
 
     Returns
     -------
     Rule
         E.g. "an integer >= 1".
     """
+    ends = ((least, ">="), (most, "<="))
+    words = " and ".join(f"{sign} {end}" for end, sign in ends if end is not None)
 
     def holds(value: Any) -> bool:
-        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-        return whole and value >= least and (most is None or value <= most)
+        return (
+            isinstance(value, numbers.Integral)
+            and not isinstance(value, bool)
+            and (least is None or int(value) >= least)
+            and (most is None or int(value) <= most)
+        )
 
-    return Rule(f"an integer >= {least}" + ("" if most is None else f" and <= {most}"), holds)
+    return Rule(f"an integer {words}".rstrip(), holds)
 
 
 def one_of(*choices: str) -> Rule:
@@ -170,6 +187,7 @@ SHARE = number(least=0.0, most=1.0)
 COUNT = integer(1)
 FLAG = Rule("True or False", lambda value: type(value).__name__ in ("bool", "bool_"))
 DTYPE = one_of("float64", "float32")
+ON_INTERRUPT = one_of("raise", "return")
 # what multiplies or divides an objective
 STRENGTH = Rule(
     POSITIVE.words,
@@ -179,6 +197,225 @@ STRENGTH = Rule(
         lambda value: SMALLEST <= value <= LARGEST,
     ),
 )
-TOLERANCE = NONNEGATIVE
-ITERATIONS = integer(0)
-SECONDS = Rule("a number of seconds > 0", lambda value: _is_number(value) and value > 0)
+SECONDS = number(least=0.0, finite=False)
+
+
+def real_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """Return float64 or float32 as a dtype.
+
+    Raises
+    ------
+    ValueError
+        If it is another.
+    """
+    found = np.dtype(dtype)
+    DTYPE.check("dtype", found.name)
+    return found
+
+
+def check_magnitude(name: str, values: npt.NDArray[Any], *, least: float = 0.0) -> None:
+    """Raise if some |value| is above 1e50, or between 0 and ``least``.
+
+    Parameters
+    ----------
+    name : str
+        What the values are, for the message.
+    values : ndarray
+        Finite numbers, of any shape; one pass and no copy.
+    least : float, default=0.0
+        Smallest size of a value that is not zero.
+
+    Raises
+    ------
+    ValueError
+        With the value seen and what would be right.
+    """
+    if values.size == 0:
+        return
+    largest = max(float(values.max()), -float(values.min()))
+    if largest > LARGEST:
+        raise ValueError(
+            f"{name} has values up to {largest:.3g}, too large: their products overflow, scale "
+            f"them to at most {LARGEST:g}"
+        )
+    if least > 0.0:
+        sizes = np.abs(values[values != 0.0])
+        if sizes.size and float(sizes.min()) < least:
+            raise ValueError(
+                f"{name} has values down to {float(sizes.min()):.3g}, too small: their products "
+                f"underflow, scale them to at least {least:g}"
+            )
+
+
+def check_decision(values: npt.NDArray[Any], X: npt.NDArray[Any]) -> None:
+    """Raise if a decision value is not finite: the points are too far from the training points.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_outputs)
+        What was computed.
+    X : ndarray of shape (n_samples, n_features)
+        The points, for the message.
+
+    Raises
+    ------
+    ValueError
+        With the largest feature and what to do.
+    """
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"X has values up to {float(np.abs(X).max()):.3g}, too large: kernel values of such "
+            "points overflow, scale the features"
+        )
+
+
+def check_array(name: str, values: Any, n_dimensions: int) -> FloatArray:
+    """Return finite numbers as a float64 array that is not empty, of so many dimensions.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument and what was seen.
+    """
+    array = _finite(name, values)
+    if array.ndim != n_dimensions or array.size == 0:
+        raise ValueError(
+            f"{name} must be an array with {n_dimensions} axes and at least one entry, "
+            f"got shape {array.shape}"
+        )
+    return array
+
+
+def check_square(name: str, values: Any) -> FloatArray:
+    """Return finite numbers as a float64 array of shape (n, n) with n ≥ 1.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument and what was seen.
+    """
+    array = check_array(name, values, 2)
+    if array.shape[0] != array.shape[1]:
+        raise ValueError(f"{name} must be a square matrix, got shape {array.shape}")
+    return array
+
+
+def check_vector(name: str, values: Any, size: int) -> FloatArray:
+    """Return finite numbers of at most 1e50 in size, shape (size,).
+
+    Raises
+    ------
+    ValueError
+        Naming the argument and what was seen.
+    """
+    vector = _finite(name, values)
+    if vector.shape != (size,):
+        raise ValueError(f"{name} must have shape ({size},), got {vector.shape}")
+    check_magnitude(name, vector)
+    # a read-only argument would be another specialisation of compiled code
+    return np.ascontiguousarray(vector) if vector.flags.writeable else vector.copy()
+
+
+def check_targets(
+    name: str, values: Any, n_samples: int, *, labels: bool = False
+) -> npt.NDArray[np.float64]:
+    """Return targets as rows of finite numbers, shape (n_tasks, n_samples).
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for messages.
+    values : array-like of shape (n_samples,) or (n_tasks, n_samples)
+        Numbers of at most 1e50 in size.
+    n_samples : int
+        What the Gram matrices have.
+    labels : bool, default=False
+        Whether each row must hold −1 and +1, and both.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_tasks, n_samples)
+        The rows.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument and what was seen.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.checks import check_targets
+    >>> check_targets("y", [-1, 1, 1], 3, labels=True)
+    array([[-1.,  1.,  1.]])
+    """
+    rows = np.atleast_2d(_finite(name, values))
+    check_magnitude(name, rows)
+    if rows.ndim != 2 or rows.shape[1] != n_samples:
+        raise ValueError(
+            f"{name} must have shape ({n_samples},) or (n_tasks, {n_samples}), one entry a sample, "
+            f"got {np.shape(values)}"
+        )
+    if labels:
+        odd = rows[np.abs(rows) != 1.0]
+        if odd.size:
+            raise ValueError(f"{name} must hold -1 and +1 only, got {odd[0]}: encode the classes")
+        if (np.ptp(rows, axis=1) == 0.0).any():
+            raise ValueError(f"{name} must hold both classes in each row, one is missing")
+    return rows
+
+
+def check_sample_weight(values: Any, n_samples: int) -> FloatArray | None:
+    """Return nonnegative finite weights, not all zero, shape (n_samples,), or None.
+
+    Raises
+    ------
+    ValueError
+        Saying which weight is wrong.
+    """
+    if values is None:
+        return None
+    weight = check_vector("sample_weight", values, n_samples)
+    if weight.min() < 0.0:
+        at = int(np.argmin(weight))
+        raise ValueError(f"sample_weight must be at least 0, got {weight[at]} at position {at}")
+    if not weight.any():
+        raise ValueError("sample_weight must be positive somewhere, got zeros only")
+    return weight
+
+
+def _finite(name: str, values: Any) -> FloatArray:
+    if np.iscomplexobj(values):
+        raise ValueError(f"{name} must hold real numbers, got complex ones")
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold real numbers: {error}") from None
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        place = where[0] if len(where) == 1 else where
+        raise ValueError(f"{name} must be finite, got {array[where]} at position {place}")
+    return array
+
+
+def check_limits(tol: Any, max_iter: Any, max_time: Any, *, exact: bool = True) -> None:
+    """Raise unless the stopping rules of a solve make sense.
+
+    Parameters
+    ----------
+    tol : float
+        At least 0; positive unless ``exact``, for solvers that no amount of work takes to 0.
+    max_iter : int
+        At least 1.
+    max_time : float or None
+        Seconds, at least 0.
+    exact : bool, default=True
+        Whether ``tol`` may be 0.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, the value seen and what is right.
+    """
+    (NONNEGATIVE if exact else POSITIVE).check("tol", tol)
+    COUNT.check("max_iter", max_iter)
+    SECONDS.or_none().check("max_time", max_time)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 import os
 import sys
 import threading
@@ -12,6 +10,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
+
+from .checks import COUNT, number
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,6 @@ def get_config() -> Config:
         Unchangeable.
     """
     return _current.get()
-
-
-def _positive_int(name: str, value: float, *, whole: bool = True) -> int:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    fine = number and math.isfinite(value) and value >= 1
-    if not fine or (whole and int(value) != value):
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    return int(value)
 
 
 @contextmanager
@@ -85,9 +77,9 @@ def config_context(
     """
     new = get_config()
     if memory_limit is not None:
-        new = replace(new, memory_limit=_positive_int("memory_limit", memory_limit, whole=False))
+        new = replace(new, memory_limit=int(number(least=1.0).check("memory_limit", memory_limit)))
     if n_threads is not None:
-        new = replace(new, n_threads=_positive_int("n_threads", n_threads))
+        new = replace(new, n_threads=int(COUNT.check("n_threads", n_threads)))
     token = _current.set(new)
     try:
         yield new

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from . import interrupts
+from .checks import ON_INTERRUPT, check_limits, integer
 from .clock import Stopwatch, expired, time_limit
 from .exceptions import UnsupportedProblemError, convergence_warning
 from .problem import Problem
@@ -42,22 +43,6 @@ class Algorithm(Protocol):
 
     def best(self, state: Any) -> Any:
         """Return the kernel parameters of the current iterate."""
-
-
-def check_limits(tol: float, max_iter: int, max_time: float | None) -> None:
-    """Raise if a stopping parameter makes no sense.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter, the value seen and what is accepted.
-    """
-    if not isinstance(tol, numbers.Real) or not tol >= 0 or math.isinf(tol):
-        raise ValueError(f"tol must be a finite number >= 0, got {tol!r}")
-    if isinstance(max_iter, bool) or not isinstance(max_iter, numbers.Integral) or max_iter < 0:
-        raise ValueError(f"max_iter must be an integer >= 0, got {max_iter!r}")
-    if max_time is not None and (not isinstance(max_time, numbers.Real) or not max_time > 0):
-        raise ValueError(f"max_time must be None or a number of seconds > 0, got {max_time!r}")
 
 
 def check_accepts(spec: AlgorithmSpec, problem: Problem) -> None:
@@ -212,10 +197,8 @@ def solve(
         If it stopped before the gap closed.
     """
     check_limits(tol, max_iter, max_time)
-    if on_interrupt not in ("raise", "return"):
-        raise ValueError(f"on_interrupt must be 'raise' or 'return', got {on_interrupt!r}")
-    if not isinstance(verbose, numbers.Integral):
-        raise ValueError(f"verbose must be an integer, got {verbose!r}")
+    ON_INTERRUPT.check("on_interrupt", on_interrupt)
+    integer().check("verbose", verbose)
     spec = get_algorithm(algorithm) if isinstance(algorithm, str) else algorithm
     if not isinstance(spec, AlgorithmSpec):
         raise ValueError(f"algorithm must be the name of one or its record, got {algorithm!r}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem
-from kernelweave.kernels_core.arguments import check_number, check_whole
+from kernelweave.kernels_core.checks import COUNT, POSITIVE
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning, NotPSDError
 from kernelweave.kernels_core.kernels.psd import REMEDY, describe
 from kernelweave.kernels_core.result import Status
@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from .best_response import BestResponseRun, Ending
 from .definiteness import indefinite_kernels
-from .projection import check_k0
 from .starts import starting_weights
 
 FloatArray = NDArray[np.float64]
@@ -159,13 +158,13 @@ class BestResponse:
         cap : float, optional
             See `project_sparse_simplex`.
         """
-        check_whole("n_init", n_init, low=1)
-        check_whole("patience", patience, low=1)
+        COUNT.check("n_init", n_init)
+        COUNT.check("patience", patience)
         if cap is not None:
-            check_number("cap", cap, low=0.0, strict=True)
+            POSITIVE.check("cap", cap)
         oracle, has_bounds = oracle_of(problem, allow_indefinite=True)
         q = len(oracle.grams)
-        lam, k0 = float(problem.constraint.lam), check_k0(problem.constraint.k0, q)
+        lam, k0 = float(problem.constraint.lam), min(problem.constraint.k0, q)
         starts = starting_weights(
             oracle, init, lam=lam, k0=k0, n_init=n_init, warm=warm, random_state=random_state
         )

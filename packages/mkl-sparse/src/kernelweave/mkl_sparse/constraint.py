@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from kernelweave.kernels_core.magnitude import check_strength
+from kernelweave.kernels_core.checks import COUNT, STRENGTH
+from kernelweave.kernels_core.parameters import Value, parameter
 from numpy.typing import ArrayLike
 
-from .projection import check_k0
 
-
-@dataclass(frozen=True)
-class SparseSimplex:
+class SparseSimplex(Value):
     """``{β ≥ 0 : Σβ = 1, ‖β‖₀ ≤ k₀}`` with the penalty ``λ‖β‖²``.
-
-    Parameters
-    ----------
-    k0 : int, default=3
-        Kernels at most.
-    lam : float, default=1.0
-        λ > 0.
 
     Examples
     --------
@@ -30,14 +20,9 @@ class SparseSimplex:
     0.25
     """
 
-    k0: int = 3
-    lam: float = 1.0
     name: ClassVar[str] = "sparse-simplex"
-
-    def validate(self) -> None:
-        """Raise ValueError unless k₀ is a positive integer and λ a positive number."""
-        check_k0(self.k0, self.k0 if isinstance(self.k0, int) else 1)
-        check_strength("lam", self.lam)
+    k0: int = parameter("Kernels at most.", default=3, rule=COUNT)
+    lam: float = parameter("λ, of the ridge on the weights.", default=1.0, rule=STRENGTH)
 
     def penalty(self, weights: ArrayLike) -> float:
         """Return ``λ‖β‖²``."""

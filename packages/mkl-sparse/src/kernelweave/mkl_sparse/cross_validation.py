@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.estimators.machine import class_weights, one_vs_rest
+from kernelweave.kernels_core.estimators.labels import class_weights, one_vs_rest
 from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.kernels.psd import require_psd
+from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.qp_smo.saddle import GramStack
 from numpy.typing import ArrayLike, NDArray
 
 from .paths import PathPoint, sparse_mkl_path
-from .scaling import standard_scale
 
 FloatArray = NDArray[np.float64]
 
@@ -138,8 +138,7 @@ def _all_grams(estimator: Any, X: Any, sample_weight: ArrayLike | None) -> NDArr
     features = np.asarray(X, dtype=np.float64)
     if estimator._is_scaled:
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        mean, spread = standard_scale(features, weight)
-        features = (features - mean) / spread
+        features = Scaling(*mean_and_spread(features, weight))(features)
     grams: NDArray[Any] = estimator._dictionary().fit_grams(features).grams
     return grams
 

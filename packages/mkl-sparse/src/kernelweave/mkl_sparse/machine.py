@@ -7,19 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core import Certificate, Problem, get_algorithm
-from kernelweave.kernels_core.arguments import check_whole
-from kernelweave.kernels_core.driver import check_limits, solve
+from kernelweave.kernels_core import Certificate, Problem, Result, get_algorithm
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, Rule, one_of
 from kernelweave.kernels_core.estimators import DictionaryMachine
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.exceptions import UnknownNameError
-from kernelweave.kernels_core.result import SolveInterrupted
+from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
+from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 from numpy.typing import NDArray
 
 from .constraint import SparseSimplex
-from .scaling import StandardizedKernel, standard_scale
-
-FloatArray = NDArray[np.float64]
 
 GLOBAL = "smkl-global"
 BEST_RESPONSE = "smkl-best-response"
@@ -31,18 +28,64 @@ _LOWER = {
 }
 _UPPER = "the primal value of the learner at the sparse weights"
 _NO_PROOF = "none: an indefinite kernel is among the candidates (psd='keep')"
+_SCALE = Rule("None, True or False", lambda value: value is None or value is True or value is False)
 
 
 class SparseMachine(DictionaryMachine):
     """Mixed in before `KernelMachineClassifier` or `KernelMachineRegressor`."""
 
-    tol: Any = None
+    C: float = parameter("Penalty of the loss.", default=1.0, rule=POSITIVE)
+    lam: float = parameter_of(SparseSimplex, "lam")
+    k0: int = parameter_of(SparseSimplex, "k0")
+    algorithm: str = parameter(
+        "Algorithm 1 of the paper, or the certified global optimum, which needs "
+        "kernelweave-relaxations.",
+        kind='{"smkl-best-response", "smkl-global"}',
+        default=BEST_RESPONSE,
+    )
+    init: Any = parameter(
+        "Where Algorithm 1 starts.",
+        kind='{"saddle", "random", "sdp-3x3", "soc-random"} or array-like of shape (q,)',
+        default="saddle",
+    )
+    n_init: int = parameter(
+        "Starts; those beyond the first are random supports.", default=1, rule=COUNT
+    )
+    warm: str = parameter(
+        "Whether relaxed weights are cut to their k₀ largest or make the first duals as they are.",
+        default="sparse",
+        rule=one_of("sparse", "dense"),
+    )
+    normalize: Any = None
+    scale: bool | None = parameter(
+        "Whether to standardise the features first; None does so where ``kernels`` is None.",
+        default=None,
+        rule=_SCALE,
+    )
+    max_iter: int = parameter("Iterations of one run of Algorithm 1.", default=50, rule=COUNT)
+    tol: float | None = parameter(  # type: ignore[assignment]
+        "Algorithm 1: the absolute fall of the objective that counts, 1e-2 by default. Global: the "
+        "relative certified gap, 1e-4 by default.",
+        default=None,
+        rule=NONNEGATIVE,
+    )
+    patience: int = parameter(
+        "Iterations without such a fall that end a run.", default=3, rule=COUNT
+    )
+    cap: float | None = parameter(
+        "1e6 reproduces the program behind the published tables.", default=None, rule=POSITIVE
+    )
 
-    def _check_parameters(self: Any) -> None:
+    kernel_support_: NDArray[np.intp] = fitted("ndarray of int", "The kernels that are used.")
+    problem_: Problem = fitted(
+        "Problem",
+        "What was solved; `kernelweave.relaxations.certify` reads it. Its family computes the Gram "
+        "matrices again, or refers to the precomputed ones.",
+    )
+
+    def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._constraint().validate()
         self._learner().validate()
-        check_limits(_PROVEN if self.tol is None else self.tol, self.max_iter, self.max_time)
         try:
             get_algorithm(self.algorithm)
         except UnknownNameError as error:
@@ -53,37 +96,32 @@ class SparseMachine(DictionaryMachine):
                 "installed: pip install kernelweave-relaxations"
             ) from error
 
-    def _check_definite(self, stack: Any) -> None:
+    def _refuse_indefinite(self, grams: NDArray[Any]) -> None:
         """Leave it to the algorithm, whose bounds allow for no eigenvalue below rounding."""
 
-    def _constraint(self: Any) -> SparseSimplex:
+    def _constraint(self) -> SparseSimplex:
         return SparseSimplex(k0=self.k0, lam=self.lam)
 
     @property
-    def _is_scaled(self: Any) -> bool:
+    def _is_scaled(self) -> bool:
         if self._is_precomputed:
             return False
-        if self.scale not in (None, True, False):
-            raise ValueError(f"scale must be None, True or False, got {self.scale!r}")
         return self.kernels is None if self.scale is None else bool(self.scale)
 
-    def _make_problem(self: Any, samples: Samples) -> Problem:
-        if self._is_scaled:
-            self.mean_, self.spread_ = standard_scale(samples.X, samples.weight)
-            samples = replace(samples, X=(samples.X - self.mean_) / self.spread_)
-        problem = super()._make_problem(samples)
+    def _scaling(self, samples: Samples) -> Scaling | None:
+        return Scaling(*mean_and_spread(samples.X, samples.weight)) if self._is_scaled else None
+
+    def _problem(self, samples: Samples) -> Problem:
+        problem = super()._problem(samples)
         if not self._is_precomputed:
             # a name per weight, those of the kernels that were left out too
             self.kernel_names_ = self._dictionary().names
         return problem
 
-    def _make_kernel(self: Any, problem: Problem, parameters: Any) -> Any:
-        kernel = super()._make_kernel(problem, np.asarray(parameters))
-        if not self._is_scaled:
-            return kernel
-        return StandardizedKernel(kernel, self.mean_, self.spread_)
+    def _kernel(self, problem: Problem, parameters: Any) -> Any:
+        return problem.family.kernel(np.asarray(parameters))
 
-    def _algorithm(self: Any) -> tuple[str, dict[str, Any]]:
+    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
         if self.algorithm != BEST_RESPONSE:
             return self.algorithm, {}
         return self.algorithm, {
@@ -96,45 +134,23 @@ class SparseMachine(DictionaryMachine):
             "warm": self.warm,
         }
 
-    def _limits(self: Any) -> tuple[float, int]:
-        """Return the relative gap and the iterations that the driver stops at."""
+    def _limits(self) -> tuple[float, int]:
         if self.algorithm == BEST_RESPONSE:
-            check_whole("n_init", self.n_init, low=1)
             return _PROVEN, 2 * self.n_init * (self.max_iter + 3)
         return (1e-4 if self.tol is None else self.tol), max(self.max_iter, 1_000_000)
 
-    def _learn(self: Any, samples: Samples) -> None:
-        problem = self._make_problem(samples)
-        name, params = self._algorithm()
-        tol, max_iter = self._limits()
-        try:
-            result = solve(
-                problem,
-                name,
-                tol=tol,
-                max_iter=max_iter,
-                max_time=self.max_time,
-                random_state=self.random_state,
-                verbose=self.verbose,
-                on_interrupt=self.on_interrupt,
-                **params,
-            )
-        except SolveInterrupted as stop:
-            self._store(problem, stop.result, samples)
-            raise
-        self._store(problem, result, samples)
-
-    def _store(self: Any, problem: Problem, result: Any, samples: Samples) -> None:
-        super()._store(problem, result, samples)
-        # the Gram matrices are computed again when somebody asks: a fitted model stays small
-        keeps = self._is_precomputed
-        self.problem_ = problem if keeps else replace(problem, family=deepcopy(self._dictionary()))
-        self.support_samples_ = self.support_
-        self.support_ = np.flatnonzero(self.weights_)
+    def _certify(self, problem: Problem, result: Result) -> Certificate:
         proven = bool(np.isfinite(result.lower_bound))
-        self.certificate_ = Certificate(
+        return Certificate(
             result.lower_bound,
             result.upper_bound,
             _LOWER.get(self.algorithm, self.algorithm) if proven else _NO_PROOF,
             _UPPER if proven else _NO_PROOF,
         )
+
+    def _keep(self, problem: Problem, result: Result) -> None:
+        super()._keep(problem, result)
+        # the Gram matrices are computed again when somebody asks: a fitted model stays small
+        keeps = self._is_precomputed
+        self.problem_ = problem if keeps else replace(problem, family=deepcopy(self._dictionary()))
+        self.kernel_support_ = np.flatnonzero(self.weights_)

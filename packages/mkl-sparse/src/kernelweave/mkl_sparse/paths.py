@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arguments import check_sample_weight
+from kernelweave.kernels_core.checks import COUNT, check_limits, check_sample_weight, one_of
 from kernelweave.kernels_core.clock import expired, time_limit
-from kernelweave.kernels_core.driver import check_limits
 from kernelweave.kernels_core.result import Status, relative_gap
 from kernelweave.qp_smo import SVC, LearnerSolution
 from kernelweave.qp_smo.saddle import (
@@ -26,7 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .best_response import BestResponseRun, Ending
 from .constraint import SparseSimplex
-from .projection import check_k0
 from .starts import largest_kept, relaxations
 
 FloatArray = NDArray[np.float64]
@@ -173,8 +171,7 @@ def sparse_mkl_path(
     >>> [(point.k0, point.lam, point.support.tolist()) for point in path.points]
     [(1, 10.0, [0]), (1, 0.1, [0]), (2, 10.0, [0, 1]), (2, 0.1, [0])]
     """
-    if algorithm not in ALGORITHMS:
-        raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {algorithm!r}")
+    one_of(*ALGORITHMS).check("algorithm", algorithm)
     stack = grams if isinstance(grams, GramStack) else GramStack(grams, check=check)
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
     if targets.shape[1] != stack.n_samples:
@@ -193,7 +190,7 @@ def sparse_mkl_path(
             for lam, k0 in settings:
                 if points and expired():
                     return SparseMKLPath(tuple(points))
-                points.append(solve(float(lam), check_k0(k0, len(stack))))
+                points.append(solve(float(lam), min(COUNT.check("k0", k0), len(stack))))
     return SparseMKLPath(tuple(points))
 
 

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-import numbers
-
 import numpy as np
-from kernelweave.kernels_core.arguments import check_array
+from kernelweave.kernels_core.checks import COUNT, check_array
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
-
-
-def check_k0(k0: int, n_kernels: int) -> int:
-    """Return k₀ as an integer, at most the number of kernels.
-
-    Raises
-    ------
-    ValueError
-        Unless it is a positive integer.
-    """
-    if isinstance(k0, bool) or not isinstance(k0, numbers.Integral) or k0 < 1:
-        raise ValueError(f"k0 must be a positive integer, got {k0!r}")
-    return min(int(k0), n_kernels)
 
 
 def project_sparse_simplex(w: ArrayLike, k0: int, *, cap: float | None = None) -> FloatArray:
@@ -62,7 +47,7 @@ def project_sparse_simplex(w: ArrayLike, k0: int, *, cap: float | None = None) -
     array([0.7, 0.3, 0. ])
     """
     values = check_array("w", w, 1)
-    kept = np.argsort(-values, kind="stable")[: check_k0(k0, values.size)]
+    kept = np.argsort(-values, kind="stable")[: COUNT.check("k0", k0)]
     top = values[kept]
     if cap is not None:
         top = np.minimum(top, cap)

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.checks import one_of
 from kernelweave.qp_smo.saddle import (
     KSupport,
     SaddleOracle,
@@ -129,8 +130,7 @@ def starting_weights(
         If an argument is not among these.
     """
     q = len(oracle.grams)
-    if warm not in ("sparse", "dense"):
-        raise ValueError(f"warm must be 'sparse' or 'dense', got {warm!r}")
+    one_of("sparse", "dense").check("warm", warm)
     if isinstance(init, str):
         if init not in STARTS:
             raise ValueError(f"init must be one of {STARTS} or weights, got {init!r}")

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from kernelweave.kernels_core import interrupts, memory
+from kernelweave.kernels_core.checks import one_of
 
 from . import _njit_newton, _njit_point
 from .bounds import Landing, land
@@ -221,5 +222,5 @@ def solve_box(
             return solve_by_interior_point(problem, budget)
         if backend == "libsvm":
             return solve_by_libsvm(problem, start, budget)
-    names = ", ".join(repr(name) for name in get_args(Backend))
-    raise ValueError(f"backend must be one of {names}, got {backend!r}")
+    one_of(*get_args(Backend)).check("backend", backend)
+    raise AssertionError("unreachable: every backend of the list is handled")

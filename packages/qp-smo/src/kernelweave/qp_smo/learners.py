@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from kernelweave.kernels_core.checks import NONNEGATIVE, POSITIVE, check_limits, check_vector
 from kernelweave.kernels_core.clock import time_limit
 from numpy.typing import ArrayLike
 
@@ -167,7 +168,7 @@ class _Learner(ABC):
         self.validate()
         kernel: Any = K if isinstance(K, UnstoredKernel) else validation.as_kernel(K)
         unstored = isinstance(K, UnstoredKernel)
-        validation.check_limits(tol, max_iter, max_time)
+        check_limits(tol, max_iter, max_time, exact=False)
         rows = np.atleast_2d(np.asarray(targets, dtype=np.float64))
         starts = None if dual0 is None else np.atleast_2d(np.asarray(dual0, dtype=np.float64))
         if starts is not None and starts.shape != rows.shape:
@@ -181,7 +182,7 @@ class _Learner(ABC):
         with time_limit(max_time):
             for t, target in enumerate(rows):
                 problem = self.problem(kernel, target, sample_weight, asymmetry=asymmetry)
-                start = None if starts is None else validation.check_start(starts[t], target.size)
+                start = None if starts is None else check_vector("alpha0", starts[t], target.size)
                 outcome = (
                     solve_unstored(problem, start, budget)
                     if unstored
@@ -294,7 +295,7 @@ class SVC(_Learner):
 
     def validate(self) -> None:
         """Raise ValueError unless C is finite and positive."""
-        validation.check_positive("C", self.C)
+        POSITIVE.check("C", self.C)
 
     def problem(
         self,
@@ -335,8 +336,8 @@ class SVR(_Learner):
 
     def validate(self) -> None:
         """Raise ValueError unless C is positive and epsilon at least 0, both finite."""
-        validation.check_positive("C", self.C)
-        validation.check_positive("epsilon", self.epsilon, allow_zero=True)
+        POSITIVE.check("C", self.C)
+        NONNEGATIVE.check("epsilon", self.epsilon)
 
     def problem(
         self,
@@ -348,5 +349,5 @@ class SVR(_Learner):
     ) -> BoxProblem:
         """Return the box problem of one task; ``target`` has shape (n,)."""
         bound = validation.check_bounds(self.C, sample_weight, K.shape[0])
-        values = validation.check_targets(target, bound)
+        values = check_vector("y", target, bound.size)
         return regression(K, values, bound, float(self.epsilon), asymmetry)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.checks import check_limits, check_vector
 from kernelweave.kernels_core.clock import time_limit
 from numpy.typing import ArrayLike
 
@@ -152,10 +153,10 @@ def solve_squared_hinge_svc(
     if backend == "libsvm":
         raise ValueError('backend="libsvm" has no squared hinge: use "auto" or "smo"')
     kernel = validation.as_kernel(K)
-    validation.check_limits(tol, max_iter, max_time)
+    check_limits(tol, max_iter, max_time, exact=False)
     bound = validation.check_bounds(C, sample_weight, kernel.shape[0])
     labels = validation.check_labels(y, bound)
-    start = validation.check_start(alpha0, labels.size)
+    start = None if alpha0 is None else check_vector("alpha0", alpha0, labels.size)
     asymmetry = validation.check_kernel(kernel) if check else 0.0
     budget = Budget(tol, max_iter)
     ridged = _ridged(kernel, labels, bound)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from kernelweave.kernels_core.checks import NONNEGATIVE, check_limits, check_vector
 from kernelweave.kernels_core.clock import time_limit
 from numpy.typing import ArrayLike
 
@@ -110,10 +111,10 @@ def solve_svc(
     True
     """
     kernel = validation.as_kernel(K)
-    validation.check_limits(tol, max_iter, max_time)
+    check_limits(tol, max_iter, max_time, exact=False)
     bound = validation.check_bounds(C, sample_weight, kernel.shape[0])
     labels = validation.check_labels(y, bound)
-    start = validation.check_start(alpha0, labels.size)
+    start = None if alpha0 is None else check_vector("alpha0", alpha0, labels.size)
     asymmetry = validation.check_kernel(kernel) if check else 0.0
     problem = classification(kernel, labels, bound, asymmetry)
     budget = Budget(tol, max_iter)
@@ -181,11 +182,11 @@ def solve_svr(
     array([-0.25,  0.  ,  0.25])
     """
     kernel = validation.as_kernel(K)
-    validation.check_limits(tol, max_iter, max_time)
+    check_limits(tol, max_iter, max_time, exact=False)
     bound = validation.check_bounds(C, sample_weight, kernel.shape[0])
-    targets = validation.check_targets(y, bound)
-    width = validation.check_positive("epsilon", epsilon, allow_zero=True)
-    start = validation.check_start(alpha0, targets.size)
+    targets = check_vector("y", y, bound.size)
+    width = float(NONNEGATIVE.check("epsilon", epsilon))
+    start = None if alpha0 is None else check_vector("alpha0", alpha0, targets.size)
     asymmetry = validation.check_kernel(kernel) if check else 0.0
     problem = regression(kernel, targets, bound, width, asymmetry)
     budget = Budget(tol, max_iter)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.checks import POSITIVE, check_sample_weight, check_vector
 from kernelweave.kernels_core.exceptions import NotPSDError
 from kernelweave.kernels_core.kernels.psd import rounding_tolerance
 from numpy.typing import ArrayLike, NDArray
@@ -84,49 +83,12 @@ def check_kernel(K: KernelArray) -> float:
     return float(asymmetry)
 
 
-def _vector(name: str, values: ArrayLike, n: int) -> FloatArray:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold real numbers: {error}") from None
-    if array.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), one entry a sample, got {array.shape}")
-    if not np.isfinite(array).all():
-        bad = np.flatnonzero(~np.isfinite(array))[0]
-        raise ValueError(f"{name} must be finite, got {array[bad]} at position {bad}")
-    # A read-only argument would be another specialisation of the compiled code.
-    return np.ascontiguousarray(array) if array.flags.writeable else array.copy()
-
-
-def check_positive(name: str, value: float, *, allow_zero: bool = False) -> float:
-    """Return the value as a float, or raise if it is not finite and positive."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ValueError(f"{name} must be a number, got {value!r}")
-    number = float(value)
-    if not math.isfinite(number) or number < 0.0 or (number == 0.0 and not allow_zero):
-        sign = "at least 0" if allow_zero else "positive"
-        raise ValueError(f"{name} must be finite and {sign}, got {value!r}")
-    return number
-
-
-def check_limits(tol: float, max_iter: int, max_time: float | None) -> None:
-    """Raise unless the stopping rules make sense."""
-    check_positive("tol", tol)
-    if isinstance(max_iter, bool) or int(max_iter) != max_iter or max_iter < 1:
-        raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}")
-    if max_time is not None and not max_time >= 0.0:
-        raise ValueError(f"max_time must be a number of seconds or None, got {max_time!r}")
-
-
 def check_bounds(C: float, sample_weight: ArrayLike | None, n: int) -> FloatArray:
     """Return ``Cᵢ = C · sample_weightᵢ`` of shape (n,)."""
-    bound = check_positive("C", C)
-    if sample_weight is None:
+    bound = float(POSITIVE.check("C", C))
+    weight = check_sample_weight(sample_weight, n)
+    if weight is None:
         return np.full(n, bound)
-    weight = _vector("sample_weight", sample_weight, n)
-    if weight.min() < 0.0:
-        at = int(np.argmin(weight))
-        raise ValueError(f"sample_weight must be at least 0, got {weight[at]} at position {at}")
     with np.errstate(over="ignore"):
         product = bound * weight
     if not np.all(np.isfinite(product)):
@@ -136,7 +98,7 @@ def check_bounds(C: float, sample_weight: ArrayLike | None, n: int) -> FloatArra
 
 def check_labels(y: ArrayLike, bound: FloatArray) -> FloatArray:
     """Return labels of ±1 after checking that both have a sample of positive weight."""
-    labels = _vector("y", y, bound.size)
+    labels = check_vector("y", y, bound.size)
     if not (np.abs(labels) == 1.0).all():
         odd = np.flatnonzero(np.abs(labels) != 1.0)[0]
         raise ValueError(
@@ -149,16 +111,3 @@ def check_labels(y: ArrayLike, bound: FloatArray) -> FloatArray:
     missing = -1 if signed.min() >= 0.0 else 1
     cause = "all its samples have weight 0" if missing in labels else "there is no such sample"
     raise ValueError(f"y must hold both classes, but class {missing:+d} is missing ({cause})")
-
-
-def check_targets(y: ArrayLike, bound: FloatArray) -> FloatArray:
-    """Return finite targets of shape (n,)."""
-    targets = _vector("y", y, bound.size)
-    if not np.any(bound > 0.0):
-        raise ValueError("sample_weight must be positive somewhere, got zeros only")
-    return targets
-
-
-def check_start(alpha0: ArrayLike | None, n: int) -> FloatArray | None:
-    """Return the warm start as an array of shape (n,), or None."""
-    return None if alpha0 is None else _vector("alpha0", alpha0, n)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arguments import check_whole
+from kernelweave.kernels_core.checks import COUNT, check_limits, integer, one_of
 from kernelweave.kernels_core.clock import Stopwatch, time_limit
-from kernelweave.kernels_core.driver import check_limits
 from kernelweave.qp_smo.feasible import starting_point, to_grid
 from kernelweave.qp_smo.saddle import (
     GramStack,
@@ -159,10 +158,9 @@ def lower_bound(
     >>> b.bound <= 0.6 <= b.value * (1 + 1e-4)
     True
     """
-    if relaxation not in RELAXATIONS:
-        raise ValueError(f"relaxation must be one of {RELAXATIONS}, got {relaxation!r}")
-    check_whole("n_vectors", n_vectors, low=1)
-    check_whole("random_state", random_state, low=0)
+    one_of(*RELAXATIONS).check("relaxation", relaxation)
+    COUNT.check("n_vectors", n_vectors)
+    integer(0).check("random_state", random_state)
     problem = as_problem(
         grams,
         y,

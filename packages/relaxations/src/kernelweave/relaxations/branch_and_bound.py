@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
-from kernelweave.kernels_core.arguments import check_sample_weight
+from kernelweave.kernels_core.checks import check_limits, check_sample_weight
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
-from kernelweave.kernels_core.driver import check_limits
 from kernelweave.kernels_core.result import History, Status, relative_gap
 from kernelweave.qp_smo import LearnerSolution
 from kernelweave.qp_smo.saddle import (

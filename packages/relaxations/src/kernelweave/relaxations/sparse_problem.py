@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arguments import check_sample_weight
+from kernelweave.kernels_core.checks import check_sample_weight
 from kernelweave.qp_smo.saddle import GramStack, KSupport, Learner, as_learner
 from numpy.typing import ArrayLike, NDArray
 

@@ -2,12 +2,10 @@ from .constraint import Spectahedron
 from .estimators import TessellatedKernelClassifier, TessellatedKernelRegressor
 from .model_selection import TessellatedKernelClassifierCV, TessellatedKernelRegressorCV
 from .projection import project_simplex, project_spectahedron
-from .scaling import ScaledFeatures
 from .sparse_sdp import SparseSDPSolution, sparse_sdp
 from .start import Start
 
 __all__ = [
-    "ScaledFeatures",
     "SparseSDPSolution",
     "Spectahedron",
     "Start",

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from kernelweave.kernels_core.checks import number
+from kernelweave.kernels_core.parameters import Value, parameter
 
-@dataclass(frozen=True)
-class Spectahedron:
+
+class Spectahedron(Value):
     """{P : P ⪰ η I, tr P = n_P}, n_P the size of P.
-
-    Parameters
-    ----------
-    min_eig : float, default=0.0
-        η in [0, 1). A positive value keeps the learned kernel universal.
 
     Examples
     --------
@@ -23,15 +19,8 @@ class Spectahedron:
     """
 
     name: ClassVar[str] = "spectahedron"
-    min_eig: float = 0.0
-
-    def validate(self) -> None:
-        """Raise unless η is in [0, 1).
-
-        Raises
-        ------
-        ValueError
-            Naming the value seen.
-        """
-        if not 0.0 <= self.min_eig < 1.0:
-            raise ValueError(f"min_eig must be in [0, 1), got {self.min_eig!r}")
+    min_eig: float = parameter(
+        "η, keeps P ⪰ η I, so that a positive value keeps the learned kernel universal.",
+        default=0.0,
+        rule=number(least=0.0, below=1.0),
+    )

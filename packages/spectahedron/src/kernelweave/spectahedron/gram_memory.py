@@ -6,12 +6,11 @@ import warnings
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, Problem
+from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.memory import limit_bytes, require, size_text
 from kernelweave.qp_smo import UnstoredKernel
 
-from .checks import check_choice
-
-GRAMS = ("auto", "stored", "blocks")
+GRAM = one_of("auto", "stored", "blocks")
 _N_GRAMS = 2
 _LEAST_BLOCK = 500
 # vectors of a sample in the passes that store nothing: features, factors, their copies
@@ -53,7 +52,7 @@ def grams_are_stored(problem: Problem, dtype: str, gram: str) -> bool:
     KernelWeaveWarning
         Naming both figures, if "auto" does without.
     """
-    check_choice("gram", gram, GRAMS)
+    GRAM.check("gram", gram)
     m = problem.n_samples
     needed, limit = gram_bytes(m, dtype, _N_GRAMS), limit_bytes()
     possible = not getattr(problem.family, "stores_grams", True)

@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE
+from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.exceptions import convergence_warning
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from kernelweave.kernels_core.parameters import fitted, parameter
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
@@ -64,8 +67,55 @@ def _values(name: str, values: Any) -> list[float]:
     return chosen
 
 
-class _Search(BaseEstimator):  # type: ignore[misc]
+class _Search(Estimator):
     """Shared by both: the grid, the folds, the refit and the delegation."""
+
+    estimator: Any = parameter(
+        "Holds every other parameter; the default one if not given.",
+        kind="estimator",
+        default=None,
+        kw_only=False,
+    )
+    C: Any = parameter(
+        "Penalties to try; by default 0.1 to 1000 in units of 1 / mean k(x, x) at P = I, since the "
+        "kernel's values grow with the volume of the box.",
+        kind='sequence of float or "auto"',
+        default="auto",
+    )
+    delta: Any = parameter("Widths of the box to try.", kind="sequence of float", default=(0.5,))
+    cv: Any = parameter(
+        "As in scikit-learn; five folds by default.",
+        kind="int, splitter or iterable",
+        default=None,
+    )
+    cv_tol: float = parameter(
+        "Relative certified gap of the folds' fits; the refit reaches the estimator's own ``tol``.",
+        default=0.02,
+        rule=NONNEGATIVE,
+    )
+    cv_max_iter: int = parameter(
+        "Steps of a fold's fit at most: enough to rank settings, with ``split_gap`` saying how "
+        "near to its optimum each fit is.",
+        default=8,
+        rule=COUNT,
+    )
+    scoring: Any = parameter("Accuracy or R² by default.", kind="str or callable", default=None)
+
+    best_estimator_: Any = fitted("estimator", "Fitted on all samples.")
+    best_params_: dict[str, float] = fitted("dict", "The chosen values.")
+    best_score_: float = fitted("float", "Mean score of the folds there.")
+    best_index_: int = fitted("int", "Its place in ``cv_results_``.")
+    cv_results_: dict[str, Any] = fitted(
+        "dict",
+        "``params``, ``mean_test_score``, ``std_test_score``, ``split_test_score`` and "
+        "``split_gap``.",
+    )
+    at_end_: dict[str, str] = fitted(
+        "dict",
+        'Chosen parameters at an end of their grid, with ``"smallest"`` or ``"largest"``: beyond '
+        "it may lie a better value. A grid of one value has no ends.",
+    )
+    n_solves_: int = fitted("int", "Learner solves of the whole search and the refit.")
 
     def _template(self) -> Any:
         raise NotImplementedError
@@ -96,6 +146,7 @@ class _Search(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _search(self, X: FloatArray, y: Any, classifier: bool) -> None:
+        self._check_parameters()
         template = self._template()
         folds = list(check_cv(self.cv, y, classifier=classifier).split(X, y))
         scorer = check_scoring(template, scoring=self.scoring)
@@ -164,45 +215,6 @@ class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[m
     all samples begins at the mean of the best setting's folds. The folds share the scaling and
     the box of all samples.
 
-    Parameters
-    ----------
-    estimator : TessellatedKernelClassifier, optional
-        Holds every other parameter; the default one if not given.
-    C : sequence of float or "auto", default="auto"
-        Penalties to try; by default 0.1 to 1000 in units of 1 / mean k(x, x) at P = I, since the
-        kernel's values grow with the volume of the box.
-    delta : sequence of float, default=(0.5,)
-        Widths of the box to try.
-    cv : int, splitter or iterable, optional
-        As in scikit-learn; five folds by default.
-    cv_tol : float, default=0.02
-        Relative certified gap of the folds' fits; the refit reaches the estimator's own ``tol``.
-    cv_max_iter : int, default=8
-        Steps of a fold's fit at most: enough to rank settings, with ``split_gap`` saying how near
-        to its optimum each fit is.
-    scoring : str or callable, optional
-        Accuracy by default.
-
-    Attributes
-    ----------
-    best_estimator_ : TessellatedKernelClassifier
-        Fitted on all samples.
-    best_params_ : dict
-        The chosen C and delta.
-    best_score_ : float
-        Mean score of the folds there.
-    best_index_ : int
-        Its place in ``cv_results_``.
-    cv_results_ : dict
-        ``params``, ``mean_test_score``, ``std_test_score``, ``split_test_score`` and ``split_gap``.
-    at_end_ : dict
-        Chosen parameters at an end of their grid, with ``"smallest"`` or ``"largest"``: beyond it
-        may lie a better value. A grid of one value has no ends.
-    n_solves_ : int
-        Learner solves of the whole search and the refit.
-    classes_ : ndarray of shape (n_classes,)
-        Labels.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -213,24 +225,7 @@ class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[m
     True
     """
 
-    def __init__(
-        self,
-        estimator: TessellatedKernelClassifier | None = None,
-        *,
-        C: Any = "auto",
-        delta: Any = (0.5,),
-        cv: Any = None,
-        cv_tol: float = 0.02,
-        cv_max_iter: int = 8,
-        scoring: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.C = C
-        self.delta = delta
-        self.cv = cv
-        self.cv_tol = cv_tol
-        self.cv_max_iter = cv_max_iter
-        self.scoring = scoring
+    classes_: npt.NDArray[Any] = fitted("ndarray of shape (n_classes,)", "Labels.")
 
     def _template(self) -> Any:
         return TessellatedKernelClassifier() if self.estimator is None else self.estimator
@@ -289,45 +284,6 @@ class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[mis
 
     As `TessellatedKernelClassifierCV`.
 
-    Parameters
-    ----------
-    estimator : TessellatedKernelRegressor, optional
-        Holds every other parameter; the default one if not given.
-    C : sequence of float or "auto", default="auto"
-        Penalties to try; by default 0.1 to 1000 in units of 1 / mean k(x, x) at P = I, since the
-        kernel's values grow with the volume of the box.
-    epsilon : sequence of float, default=(0.1,)
-        Half-widths of the tube to try, in units of y.
-    delta : sequence of float, default=(0.5,)
-        Widths of the box to try.
-    cv : int, splitter or iterable, optional
-        As in scikit-learn; five folds by default.
-    cv_tol : float, default=0.02
-        Relative certified gap of the folds' fits; the refit reaches the estimator's own ``tol``.
-    cv_max_iter : int, default=8
-        Steps of a fold's fit at most: enough to rank settings, with ``split_gap`` saying how near
-        to its optimum each fit is.
-    scoring : str or callable, optional
-        R² by default.
-
-    Attributes
-    ----------
-    best_estimator_ : TessellatedKernelRegressor
-        Fitted on all samples.
-    best_params_ : dict
-        The chosen C, delta and epsilon.
-    best_score_ : float
-        Mean score of the folds there.
-    best_index_ : int
-        Its place in ``cv_results_``.
-    cv_results_ : dict
-        ``params``, ``mean_test_score``, ``std_test_score``, ``split_test_score`` and ``split_gap``.
-    at_end_ : dict
-        Chosen parameters at an end of their grid, with ``"smallest"`` or ``"largest"``: beyond it
-        may lie a better value. A grid of one value has no ends.
-    n_solves_ : int
-        Learner solves of the whole search and the refit.
-
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -338,26 +294,11 @@ class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[mis
     True
     """
 
-    def __init__(
-        self,
-        estimator: TessellatedKernelRegressor | None = None,
-        *,
-        C: Any = "auto",
-        epsilon: Any = (0.1,),
-        delta: Any = (0.5,),
-        cv: Any = None,
-        cv_tol: float = 0.02,
-        cv_max_iter: int = 8,
-        scoring: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.C = C
-        self.epsilon = epsilon
-        self.delta = delta
-        self.cv = cv
-        self.cv_tol = cv_tol
-        self.cv_max_iter = cv_max_iter
-        self.scoring = scoring
+    epsilon: Any = parameter(
+        "Half-widths of the tube to try, in units of y.",
+        kind="sequence of float",
+        default=(0.1,),
+    )
 
     def _template(self) -> Any:
         return TessellatedKernelRegressor() if self.estimator is None else self.estimator

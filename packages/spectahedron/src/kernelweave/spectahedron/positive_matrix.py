@@ -2,62 +2,107 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import (
     GeneralizedPolynomial,
+    KernelWeaveWarning,
     PolynomialFamily,
     Problem,
+    Result,
     Tessellated,
     TessellatedFamily,
 )
+from kernelweave.kernels_core.checks import DTYPE, NONNEGATIVE, POSITIVE, integer, one_of
+from kernelweave.kernels_core.estimators.machine import KernelMachine
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.kernels.scaled import Scaling, unit_range
+from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 
-from .checks import check_choice, check_number, check_whole
 from .constraint import Spectahedron
-from .gram_memory import GRAMS
-from .scaling import ScaledFeatures, unit_range, warn_of_volume
+from .gram_memory import GRAM
 from .start import Start
 
 FloatArray = npt.NDArray[np.float64]
 
-_KERNELS = ("tessellated", "polynomial")
 _LOW_RANK = ("tkl-low-rank",)
+# six digits of a float64 are left to tell samples apart
+_LARGEST_VOLUME = 1e10
+_DEGREE = integer(0)
 
 
-class PositiveMatrixMachine:
+class PositiveMatrixMachine(KernelMachine):
     """What both estimators share: the family, the box and the scaling."""
 
-    def _check_parameters(self: Any) -> None:
-        check_number("C", self.C, low=0.0, strict=True)
-        check_whole("degree", self.degree, low=0)
-        check_number("delta", self.delta, low=0.0)
-        check_choice("kernel", self.kernel, _KERNELS)
-        check_choice("outside", self.outside, ("clip", "raise"))
-        check_choice("dtype", self.dtype, ("float64", "float32"))
-        check_choice("gram", self.gram, GRAMS)
-        check_number("min_eig", self.min_eig, low=0.0, high=1.0)
-        if self.z_degree is not None:
-            check_whole("z_degree", self.z_degree, low=0)
+    C: float = parameter(
+        "Penalty of the loss, in the convention ½‖f‖² + C Σ loss.",
+        default=1.0,
+        rule=POSITIVE,
+        kw_only=False,
+    )
+    degree: int = parameter("Degree of the monomials.", default=1, rule=_DEGREE)
+    delta: float = parameter(
+        "The box of integration is [−δ, 1 + δ] in each scaled feature.",
+        default=0.5,
+        rule=NONNEGATIVE,
+    )
+    kernel: str = parameter(
+        "Family of kernels.", default="tessellated", rule=one_of("tessellated", "polynomial")
+    )
+    algorithm: str = parameter("A registered algorithm for this family.", default="tkl-low-rank")
+    scale: bool = parameter("Scale each feature to [0, 1] by its training range.", default=True)
+    domain: Any = parameter(
+        "The box itself, numbers or arrays of shape (n_features,), in scaled features.",
+        kind="(lower, upper)",
+        default=None,
+    )
+    outside: Literal["clip", "raise"] = parameter(
+        "What happens to a test point outside the box: moved to its border with one warning that "
+        "counts them, or refused.",
+        default="clip",
+        rule=one_of("clip", "raise"),
+    )
+    z_degree: int | None = parameter(
+        "Degree in z at most; 0 is what the authors' program uses.", default=None, rule=_DEGREE
+    )
+    min_eig: float = parameter_of(Spectahedron, "min_eig")
+    dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)
+    gram: str = parameter(
+        'Whether Gram matrices are stored; "blocks" computes entries where they are needed, in the '
+        'memory that there is, with both bounds still proofs. "auto" stores them where they fit, '
+        "else it warns and does without. For ``tkl-low-rank``.",
+        default="auto",
+        rule=GRAM,
+    )
+    warm_start: bool = parameter(
+        "Begin at the kernel and the coefficients of the last fit, where they have the right "
+        "shapes and the algorithm is the default one: for a path over C or another parameter.",
+        default=False,
+    )
 
-    def _algorithm(self: Any) -> tuple[str, dict[str, Any]]:
-        begin = self.__dict__.pop("_begin", None)
+    P_: FloatArray = fitted("ndarray of shape (n_P, n_P)", "The learned matrix.")
+
+    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
         params: dict[str, Any] = {"dtype": self.dtype}
         if self.algorithm in _LOW_RANK:
-            params |= {"gram": self.gram} if begin is None else {"gram": self.gram, "start": begin}
+            params["gram"] = self.gram
+            start = self._neighbour(samples, problem.family.n_P)
+            if start is not None:
+                params["start"] = start
         elif self.gram == "blocks":
             raise ValueError(f"gram='blocks' needs tkl-low-rank, got algorithm {self.algorithm!r}")
         return self.algorithm, params
 
-    def _neighbour(self: Any, samples: Samples, n_P: int) -> Start | None:
+    def _neighbour(self, samples: Samples, n_P: int) -> Start | None:
         """Return the start in terms of the merged samples, if there is one that fits."""
         start = self.__dict__.pop("_start", None)
         if start is None and self.warm_start and isinstance(getattr(self, "P_", None), np.ndarray):
             start = Start(self.P_, np.atleast_2d(self.dual_coef_))
         wanted = (len(samples.targets), len(samples.owner))
-        if start is None or self.algorithm not in _LOW_RANK:
+        if start is None:
             return None
         if start.P.shape != (n_P, n_P) or start.dual_coef.shape != wanted:
             return None
@@ -66,31 +111,27 @@ class PositiveMatrixMachine:
         np.add.at(merged.T, samples.owner[kept], start.dual_coef[:, kept].T)
         return Start(start.P, merged)
 
-    def _make_problem(self: Any, samples: Samples) -> Problem:
+    def _scaling(self, samples: Samples) -> Scaling | None:
+        return Scaling(*unit_range(samples.X)) if self.scale else None
+
+    def _problem(self, samples: Samples) -> Problem:
         X = samples.X
-        if self.scale:
-            self.shift_, self.width_ = unit_range(X)
-            X = (X - self.shift_) / self.width_
-        family = self._family(X)
         constraint = Spectahedron(min_eig=self.min_eig)
-        self._begin = self._neighbour(samples, family.n_P)
-        return Problem(family, self._learner(), constraint, X, samples.targets, samples.weight)
+        return Problem(
+            self._family(X), self._learner(), constraint, X, samples.targets, samples.weight
+        )
 
-    def _scaled(self: Any, X: FloatArray) -> FloatArray:
+    def _scaled(self, X: FloatArray) -> FloatArray:
         """Return the features as the kernel sees them if X is the training data."""
-        if not self.scale:
-            return X
-        shift, width = unit_range(X)
-        scaled: FloatArray = (X - shift) / width
-        return scaled
+        return Scaling(*unit_range(X))(X) if self.scale else X
 
-    def _typical_value(self: Any, X: FloatArray) -> float:
+    def _typical_value(self, X: FloatArray) -> float:
         """Return the mean of k(x, x) over the samples at P = I, for a choice of C."""
         X = self._scaled(X)
         family = self._family(X)
         return float(np.mean(family.diag(X, np.eye(family.n_P))))
 
-    def _family(self: Any, X: FloatArray) -> Any:
+    def _family(self, X: FloatArray) -> Any:
         if self.kernel == "polynomial":
             return PolynomialFamily(self.degree, n_features=X.shape[1])
         lower, upper = self._box(X)
@@ -98,7 +139,7 @@ class PositiveMatrixMachine:
             warn_of_volume(upper - lower)
         return TessellatedFamily(self.degree, lower=lower, upper=upper, z_degree=self.z_degree)
 
-    def _box(self: Any, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _box(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the box of integration: ``domain``, else the data's range widened by δ."""
         n = X.shape[1]
         if self.domain is not None:
@@ -115,19 +156,46 @@ class PositiveMatrixMachine:
         shift, width = unit_range(X)
         return shift - self.delta * width, shift + (1.0 + self.delta) * width
 
-    def _make_kernel(self: Any, problem: Problem, P: FloatArray) -> Any:
-        self.P_ = P
-        family = problem.family
-        kernel: Any
+    def _kernel(self, problem: Problem, parameters: FloatArray) -> Any:
         if self.kernel == "polynomial":
-            kernel = GeneralizedPolynomial(P, self.degree)
-        else:
-            kernel = Tessellated(
-                P,
-                self.degree,
-                np.asarray(family.lower),
-                np.asarray(family.upper),
-                z_degree=self.z_degree,
-                outside=self.outside,
-            )
-        return ScaledFeatures(kernel, self.shift_, self.width_) if self.scale else kernel
+            return GeneralizedPolynomial(parameters, self.degree)
+        family = problem.family
+        return Tessellated(
+            parameters,
+            self.degree,
+            np.asarray(family.lower),
+            np.asarray(family.upper),
+            z_degree=self.z_degree,
+            outside=self.outside,
+        )
+
+    def _keep(self, problem: Problem, result: Result) -> None:
+        self.P_ = result.parameters
+
+
+def warn_of_volume(width: FloatArray) -> None:
+    """Warn where the volume of the box drowns what tells samples apart.
+
+    The integral over the part of the box that lies on one side of all samples grows with the
+    volume; what differs between samples does not.
+
+    Parameters
+    ----------
+    width : ndarray of shape (n_features,)
+        Of the box, in features scaled to [0, 1].
+
+    Warns
+    -----
+    KernelWeaveWarning
+        Naming the volume and a ``delta`` that keeps it in bounds.
+    """
+    volume = float(np.prod(width))
+    if volume <= _LARGEST_VOLUME:
+        return
+    delta = 0.5 * (_LARGEST_VOLUME ** (1.0 / len(width)) - 1.0)
+    warnings.warn(
+        f"the box of the tessellated kernel has the volume {volume:.1e} in {len(width)} features, "
+        f"and rounding hides what is small beside it: lower delta, to {delta:.2g} or less",
+        KernelWeaveWarning,
+        stacklevel=2,
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_array, check_number, check_square
+from kernelweave.kernels_core.checks import POSITIVE, check_array, check_square
 
 
 def project_simplex(values: npt.NDArray[np.floating[Any]], total: float) -> npt.NDArray[np.float64]:
@@ -39,7 +39,7 @@ def project_simplex(values: npt.NDArray[np.floating[Any]], total: float) -> npt.
     >>> project_simplex(np.array([3.0, 1.0, 0.0]), 2.0)
     array([2., 0., 0.])
     """
-    check_number("total", total, low=0.0, strict=True)
+    POSITIVE.check("total", total)
     point = check_array("values", values, 1)
     shifted = point - point.max()
     ordered = np.sort(shifted)[::-1]
@@ -82,7 +82,7 @@ def project_spectahedron(P: npt.NDArray[np.floating[Any]], trace: float) -> npt.
            [0., 0.]])
     """
     matrix = check_square("P", P)
-    check_number("trace", trace, low=0.0, strict=True)
+    POSITIVE.check("trace", trace)
     eigenvalues, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     projected = project_simplex(eigenvalues, trace)
     result: npt.NDArray[np.float64] = (vectors * projected) @ vectors.T

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.checks import LARGEST, SMALLEST
 from kernelweave.kernels_core.clock import expired
-from kernelweave.kernels_core.magnitude import LARGEST, SMALLEST
 from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.qp_smo import UnstoredKernel
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_square
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, check_square
 from kernelweave.kernels_core.clock import expired
 
-from .checks import check_number, check_whole
 from .eigen import top_eigenpair
 
 Matrix = npt.NDArray[np.float64]
@@ -92,9 +91,9 @@ def sparse_sdp(
     array([[2., 0.],
            [0., 0.]])
     """
-    check_number("trace", trace, low=0.0, strict=True)
-    check_number("tol", tol, low=0.0)
-    check_whole("max_iter", max_iter, low=0)
+    POSITIVE.check("trace", trace)
+    NONNEGATIVE.check("tol", tol)
+    COUNT.check("max_iter", max_iter)
     L = _checked_start(start, trace)
     vector: Matrix | None = None
     gap = np.inf

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
-from kernelweave.kernels_core.arguments import check_number, check_whole
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, one_of
 
 from .objective import Evaluation
 from .output import OutputSubproblem, closed_form_output_kernel
@@ -87,14 +87,10 @@ class BlockDescent:
         BlockState
             The start.
         """
-        if output_step not in OUTPUT_STEPS:
-            raise ValueError(
-                f"output_step must be one of {', '.join(map(repr, OUTPUT_STEPS))}, "
-                f"got {output_step!r}"
-            )
-        check_number("cg_tol", cg_tol, low=0.0, strict=True)
-        check_whole("sdp_iter", sdp_iter, low=1)
-        check_number("stationarity_tol", stationarity_tol, low=0.0)
+        one_of(*OUTPUT_STEPS).check("output_step", output_step)
+        POSITIVE.check("cg_tol", cg_tol)
+        COUNT.check("sdp_iter", sdp_iter)
+        NONNEGATIVE.check("stationarity_tol", stationarity_tol)
         self.cg_tol, self.sdp_iter, self.output_step = cg_tol, sdp_iter, output_step
         self.stationarity_tol = stationarity_tol
         self.setting = setting_of(problem, dtype=dtype, method=method)

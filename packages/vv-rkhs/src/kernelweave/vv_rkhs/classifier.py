@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.estimators.machine import class_weights
+from kernelweave.kernels_core.estimators.labels import encode_classes
 from kernelweave.kernels_core.kernels import as_grams
+from kernelweave.kernels_core.parameters import fitted, parameter
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -27,30 +27,6 @@ class MatrixValuedKernelClassifier(ClassifierMixin, MatrixValuedKernelMachine): 
 
     The output kernel then says which classes look alike.
 
-    Parameters
-    ----------
-    kernels : None, KernelDictionary, GaussianGrid, list of Kernel, dict or "precomputed"
-        As for `MatrixValuedKernelRegressor`, like all but ``class_weight``.
-    p, penalty, mu, groups, lam, tau, rho, learn_input, learn_output : object
-        The problem.
-    algorithm, algorithm_params, dtype, tol, max_iter, max_time : object
-        How to solve it.
-    memory_limit, on_interrupt, random_state, verbose : object
-        Limits and manners.
-    center : bool, default=True
-        Whether the class frequencies are the prediction far from all samples, instead of 0.
-    class_weight : dict or "balanced", optional
-        Multiplies the sample weights per class.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels, in the order of ``output_kernel_``.
-    weights_, output_kernel_, dual_coef_, intercept_, kernel_, kernel_names_ : object
-        As for `MatrixValuedKernelRegressor`.
-    result_, certificate_, dual_gap_, n_iter_ : object
-        Likewise.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -60,56 +36,14 @@ class MatrixValuedKernelClassifier(ClassifierMixin, MatrixValuedKernelMachine): 
     True
     """
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        p: float = 1.0,
-        penalty: Any = "lp",
-        mu: float = 0.5,
-        groups: Any = None,
-        lam: float = 1e-3,
-        tau: float | None = None,
-        rho: float = 1.0,
-        learn_input: bool = True,
-        learn_output: bool = True,
-        algorithm: str = "vv-spg",
-        algorithm_params: dict[str, Any] | None = None,
-        center: bool = True,
-        class_weight: Any = None,
-        dtype: str = "float64",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        memory_limit: float | None = None,
-        on_interrupt: str = "raise",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            kernels,
-            p=p,
-            penalty=penalty,
-            mu=mu,
-            groups=groups,
-            lam=lam,
-            tau=tau,
-            rho=rho,
-            learn_input=learn_input,
-            learn_output=learn_output,
-            algorithm=algorithm,
-            algorithm_params=algorithm_params,
-            center=center,
-            dtype=dtype,
-            tol=tol,
-            max_iter=max_iter,
-            max_time=max_time,
-            memory_limit=memory_limit,
-            on_interrupt=on_interrupt,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
+    center: bool = True
+    class_weight: Any = parameter(
+        "Multiplies the sample weights per class.", kind='dict or "balanced"', default=None
+    )
+
+    classes_: npt.NDArray[Any] = fitted(
+        "ndarray of shape (n_classes,)", "Labels, in the order of ``output_kernel_``."
+    )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MatrixValuedKernelClassifier:
         """Learn the kernel and the functions.
@@ -137,21 +71,8 @@ class MatrixValuedKernelClassifier(ClassifierMixin, MatrixValuedKernelMachine): 
         else:
             X, y = validate_data(self, X, y, dtype=np.float64)
             n = X.shape[0]
-        check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
-        if not np.isfinite(weight).all() or (weight < 0).any():
-            raise ValueError("sample_weight must be finite and >= 0")
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        mass = np.bincount(codes, weights=weight, minlength=len(self.classes_))
-        if len(mass) < 2 or (mass == 0).any():
-            without = [
-                f"class {label!r} without any" for label in self.classes_[mass == 0].tolist()
-            ]
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes, each with a positive "
-                f"weight; got {', '.join(without) or 'one class'}"
-            )
-        weight = weight * class_weights(self, self.classes_, codes, weight)[codes]
+        codes, weight = encode_classes(self, y, weight)
         self._fit_arrays(X, np.eye(len(self.classes_))[codes], weight)
         return self
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.magnitude import check_strength
+from kernelweave.kernels_core.checks import FLAG, STRENGTH
+from kernelweave.kernels_core.parameters import Value, parameter
 
 from .parameters import SeparableKernel
 from .penalties import Penalty, SquaredLpNorm
@@ -97,16 +98,14 @@ class SeparableKernels:
         ValueError
             Naming the parameter and the value seen.
         """
-        if self.tau is not None:
-            check_strength("tau", self.tau)
+        STRENGTH.or_none().check("tau", self.tau)
         if not is_penalty(self.regulariser):
             raise ValueError(
                 "regulariser must be an object with start, value, update and conjugate, such as "
                 f"SquaredLpNorm(1.0), got {self.regulariser!r}"
             )
         for switch, given in (("learn_input", "weights"), ("learn_output", "output_kernel")):
-            if getattr(self, switch) not in (True, False):
-                raise ValueError(f"{switch} must be True or False, got {getattr(self, switch)!r}")
+            FLAG.check(switch, getattr(self, switch))
             if getattr(self, switch) and getattr(self, given) is not None:
                 raise ValueError(f"{given} is what {switch}=True learns: give one of the two")
 
@@ -115,16 +114,8 @@ class SeparableKernels:
         return float(n_outputs) if self.tau is None else float(self.tau)
 
 
-@dataclass(frozen=True)
-class FrobeniusOutputKernels:
+class FrobeniusOutputKernels(Value):
     """{k L : L ⪰ 0} with ρ‖L‖_F² in the objective, k a fixed combination (V, section 2).
-
-    Parameters
-    ----------
-    rho : float, default=1.0
-        ρ > 0.
-    weights : array-like of shape (n_kernels,), optional
-        Weights of the fixed combination; 1/m each by default.
 
     Examples
     --------
@@ -134,18 +125,12 @@ class FrobeniusOutputKernels:
     """
 
     name: ClassVar[str] = "frobenius-output-kernels"
-    rho: float = 1.0
-    weights: Any = None
-
-    def validate(self) -> None:
-        """Raise unless ρ is positive.
-
-        Raises
-        ------
-        ValueError
-            Naming the value seen.
-        """
-        check_strength("rho", self.rho)
+    rho: float = parameter("ρ > 0.", default=1.0, rule=STRENGTH)
+    weights: Any = parameter(
+        "Weights of the fixed combination; 1/m each by default.",
+        kind="array-like of shape (n_kernels,)",
+        default=None,
+    )
 
     def penalty(self, parameters: SeparableKernel) -> float:
         """Return ρ‖L‖², what the objective charges for a kernel.

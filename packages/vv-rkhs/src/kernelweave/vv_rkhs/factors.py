@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
-from kernelweave.kernels_core.arguments import check_array, check_number, check_whole
+from kernelweave.kernels_core.checks import COUNT, POSITIVE, check_array, number
 
 Matrix = npt.NDArray[np.float64]
 
@@ -53,9 +53,9 @@ def low_rank_factor(
     >>> Z.shape[1] < 10, bool(abs(Z @ Z.T - RBF(gamma=1.0)(X)).max() < 2e-6)
     (True, True)
     """
-    check_number("tol", tol, low=0.0, high=1.0, strict=True)
+    number(above=0.0, below=1.0).check("tol", tol)
     if max_rank is not None:
-        check_whole("max_rank", max_rank, low=1)
+        COUNT.check("max_rank", max_rank)
     points = check_array("X", X, 2)
     left = np.array(kernel.diag(points), dtype=np.float64)
     limit = len(points) if max_rank is None else min(max_rank, len(points))
@@ -126,8 +126,8 @@ def random_fourier_factor(
     from sklearn.utils import check_random_state
 
     points = check_array("X", X, 2)
-    check_number("gamma", gamma, low=0.0, strict=True)
-    check_whole("n_features", n_features, low=1)
+    POSITIVE.check("gamma", gamma)
+    COUNT.check("n_features", n_features)
     memory.require(
         8 * n_features * (3 * len(points) + 2 * points.shape[1]),
         f"{n_features} random features of {len(points)} samples",

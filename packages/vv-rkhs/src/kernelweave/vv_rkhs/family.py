@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
-from kernelweave.kernels_core.arguments import check_array, check_grams
+from kernelweave.kernels_core.checks import check_array
+from kernelweave.kernels_core.kernels import as_grams
 
 from .grams import FactoredGrams, Grams, GramStack
 
@@ -57,7 +58,7 @@ class PrecomputedFamily:
         if not self.check:
             return
         if self.grams is not None:
-            object.__setattr__(self, "grams", check_grams(self.grams))
+            object.__setattr__(self, "grams", as_grams(self.grams, "grams", square=True))
         for j, Z in enumerate(self.factors or ()):
             check_array(f"factors[{j}]", Z, 2)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, memory
-from kernelweave.kernels_core.arguments import check_number, check_whole
+from kernelweave.kernels_core.checks import COUNT, POSITIVE
 from kernelweave.kernels_core.config import effective_threads
 from kernelweave.kernels_core.kernels import Combination
 
@@ -68,8 +68,8 @@ class GaussianGrid:
         ValueError
             If γ₀ is not a positive number or the number of widths no positive integer.
         """
-        check_number("gamma", self.gamma, low=0.0, strict=True)
-        check_whole("n_widths", self.n_widths, low=1)
+        POSITIVE.check("gamma", self.gamma)
+        COUNT.check("n_widths", self.n_widths)
         if math.log2(self.gamma) + self.n_widths > 1000:
             raise ValueError(
                 "n_widths must be less, gamma * 2**n_widths at most 2**1000, got "

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.magnitude import check_strength
+from kernelweave.kernels_core.checks import STRENGTH
 
 from .parameters import VectorSolution
 
@@ -44,7 +44,7 @@ class VectorLeastSquares:
         ValueError
             Naming the value seen.
         """
-        check_strength("lam", self.lam)
+        STRENGTH.check("lam", self.lam)
 
     def solve(
         self,

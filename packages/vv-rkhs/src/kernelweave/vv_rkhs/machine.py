@@ -14,10 +14,22 @@ from kernelweave.kernels_core import (
     config_context,
     solve,
 )
+from kernelweave.kernels_core.checks import (
+    COUNT,
+    DTYPE,
+    FLAG,
+    NONNEGATIVE,
+    ON_INTERRUPT,
+    SECONDS,
+    STRENGTH,
+    check_decision,
+    integer,
+)
+from kernelweave.kernels_core.estimators.base import Estimator
+from kernelweave.kernels_core.estimators.dictionary import KERNELS
 from kernelweave.kernels_core.kernels import as_grams
-from kernelweave.kernels_core.magnitude import check_decision
 from kernelweave.kernels_core.memory import limit_bytes
-from sklearn.base import BaseEstimator
+from kernelweave.kernels_core.parameters import fitted, parameter
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .constraint import FrobeniusOutputKernels, SeparableKernels
@@ -34,55 +46,112 @@ _UPPER_PROOF = "the primal value at C and the learned kernel"
 _ALGORITHMS = ("vv-spg", "vv-block-descent")
 
 
-class MatrixValuedKernelMachine(BaseEstimator):  # type: ignore[misc]
+class MatrixValuedKernelMachine(Estimator):
     """Shared by regressor and classifier: from training data to a fitted predictor."""
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        p: float = 1.0,
-        penalty: Any = "lp",
-        mu: float = 0.5,
-        groups: Any = None,
-        lam: float = 1e-3,
-        tau: float | None = None,
-        rho: float = 1.0,
-        learn_input: bool = True,
-        learn_output: bool = True,
-        algorithm: str = "vv-spg",
-        algorithm_params: dict[str, Any] | None = None,
-        center: bool = False,
-        dtype: str = "float64",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        memory_limit: float | None = None,
-        on_interrupt: str = "raise",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernels = kernels
-        self.p = p
-        self.penalty = penalty
-        self.mu = mu
-        self.groups = groups
-        self.lam = lam
-        self.tau = tau
-        self.rho = rho
-        self.learn_input = learn_input
-        self.learn_output = learn_output
-        self.algorithm = algorithm
-        self.algorithm_params = algorithm_params
-        self.center = center
-        self.dtype = dtype
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.memory_limit = memory_limit
-        self.on_interrupt = on_interrupt
-        self.random_state = random_state
-        self.verbose = verbose
+    kernels: Any = parameter(
+        "The dictionary; ``None`` is the default dictionary of eight kernels, each scaled to mean "
+        "diagonal 1. Scales matter: a kernel of large trace is cheap to select. Of a "
+        '`GaussianGrid` no matrix but the sum is stored. With ``"precomputed"`` X is a '
+        "`PrecomputedGrams` or an array of shape (n_kernels, n_samples, n_train).",
+        kind='None, KernelDictionary, GaussianGrid, list of Kernel, dict or "precomputed"',
+        default=None,
+        rule=KERNELS,
+        kw_only=False,
+    )
+    p: float = parameter(
+        "Exponent of the squared ℓp norm over kernels, in [1, 2]; 1 selects few.", default=1.0
+    )
+    penalty: Any = parameter(
+        'The regulariser over kernels. A `Penalty` of your own needs ``prox`` for ``"vv-spg"``.',
+        kind='{"lp", "elastic-net", "group"} or Penalty',
+        default="lp",
+    )
+    mu: float = parameter("Share of the squared norm in the elastic net.", default=0.5)
+    groups: Any = parameter(
+        'Group of each kernel, for ``penalty="group"``.', kind="sequence of int", default=None
+    )
+    lam: float = parameter("λ.", default=1e-3, rule=STRENGTH)
+    tau: float | None = parameter(
+        "Bound on the trace of L; the number of outputs by default. Only λ/τ matters, except to "
+        "the elastic net, whose λω(η) knows no τ.",
+        default=None,
+        rule=STRENGTH,
+    )
+    rho: float = parameter(
+        'Weight of ‖L‖² for ``algorithm="vv-dinuzzo"``, which fixes η at 1/m: ``p``, ``penalty``, '
+        "``mu``, ``groups``, ``tau`` and ``learn_input`` mean nothing to it.",
+        default=1.0,
+    )
+    learn_input: bool = parameter(
+        "Whether η is learned. With L: a stationary point; one of the two: IKL or OKL, optimal. "
+        "What is not learned is even: η = 1/m.",
+        default=True,
+        rule=FLAG,
+    )
+    learn_output: bool = parameter(
+        "Whether L is learned; (τ/n) I otherwise.", default=True, rule=FLAG
+    )
+    algorithm: str = parameter(
+        'Registered algorithm: ``"vv-spg"``, ``"vv-block-descent"`` or ``"vv-dinuzzo"``.',
+        default="vv-spg",
+    )
+    algorithm_params: dict[str, Any] | None = parameter(
+        "Passed to the algorithm.", kind="dict", default=None
+    )
+    center: bool = parameter(
+        "Whether the weighted mean of the targets, the class frequencies of a classifier, is taken "
+        "off first and added to predictions; the paper's model has no offset.",
+        default=False,
+        rule=FLAG,
+    )
+    dtype: str = parameter(
+        "Precision of the stack of Gram matrices; precomputed ones keep theirs.",
+        default="float64",
+        rule=DTYPE,
+    )
+    tol: float = parameter(
+        "Relative certified gap; for joint learning, relative stationarity.",
+        default=1e-4,
+        rule=NONNEGATIVE,
+    )
+    max_iter: int = parameter("Outer iterations at most.", default=1000, rule=COUNT)
+    max_time: float | None = parameter("Seconds at most.", default=None, rule=SECONDS)
+    memory_limit: float | None = parameter(
+        "Bytes that the fit may allocate beside its data; refused before the work otherwise.",
+        default=None,
+    )
+    on_interrupt: str = parameter(
+        "What Ctrl-C does after the best iterate is stored.", default="raise", rule=ON_INTERRUPT
+    )
+    random_state: int | np.random.RandomState | None = parameter(
+        "The algorithms are deterministic; kept for the interface.",
+        kind="int or RandomState",
+        default=None,
+    )
+    verbose: int = parameter("Positive: a line per iteration.", default=0, rule=integer())
+
+    weights_: npt.NDArray[np.float64] = fitted("ndarray of shape (n_kernels,)", "η.")
+    output_kernel_: FloatArray = fitted("ndarray of shape (n_outputs, n_outputs)", "L.")
+    dual_coef_: FloatArray = fitted(
+        "ndarray of shape (n_samples, n_outputs)",
+        "C L: predictions are ``kernel_(X, X_train) @ dual_coef_ + intercept_``.",
+    )
+    intercept_: FloatArray = fitted("ndarray of shape (n_outputs,)", "Zeros unless ``center``.")
+    kernel_: Any = fitted(
+        "callable", "The learned input kernel k_η; absent for precomputed kernels."
+    )
+    kernel_names_: tuple[str, ...] = fitted(
+        "tuple of str", "Names of the kernels, in the order of ``weights_``; absent likewise."
+    )
+    result_: Result = fitted("Result", "Bounds, gap, status, history.")
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "Both bounds. Joint learning of several outputs is not convex: ``result_.status`` says "
+        "stationary, and the lower bound is that of a relaxation, valid but not tight.",
+    )
+    dual_gap_: float = fitted("float", "Upper minus lower bound.")
+    n_iter_: int = fitted("int", "Outer iterations.")
 
     @property
     def _precomputed(self) -> bool:
@@ -95,17 +164,8 @@ class MatrixValuedKernelMachine(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _check_parameters(self) -> None:
-        if isinstance(self.kernels, str) and self.kernels != "precomputed":
-            raise ValueError(
-                "kernels must be None, 'precomputed', a KernelDictionary or a list of kernels, "
-                f"got {self.kernels!r}"
-            )
-        if self.dtype not in ("float64", "float32"):
-            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
-        if self.center not in (True, False):
-            raise ValueError(f"center must be True or False, got {self.center!r}")
+        super()._check_parameters()
         self._constraint().validate()
-        VectorLeastSquares(self.lam).validate()
 
     def _constraint(self) -> Any:
         if self.algorithm == "vv-dinuzzo":

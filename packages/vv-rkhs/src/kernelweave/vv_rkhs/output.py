@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_array, check_number, check_square
+from kernelweave.kernels_core.checks import NONNEGATIVE, POSITIVE, check_array, check_square
 from kernelweave.spectahedron.projection import project_simplex
 from kernelweave.spectahedron.sparse_sdp import SparseSDPSolution, sparse_sdp
 from scipy.linalg import eigh
@@ -81,7 +81,7 @@ def closed_form_output_kernel(L: Matrix, B: Matrix, tau: float) -> Matrix:
            [0. , 0.5]])
     """
     L, B = check_square("L", L), check_square("B", B)
-    check_number("tau", tau, low=0.0, strict=True)
+    POSITIVE.check("tau", tau)
     G = L @ B @ L
     values, vectors = eigh(0.5 * (G + G.T), check_finite=False)
     roots = np.sqrt(np.maximum(values, 0.0))
@@ -141,10 +141,10 @@ class OutputSubproblem:
                 f"A and B must have shapes {(rows, n)} and {(n, n)} as Y is {rows} x {n}, got "
                 f"{seen[0]} and {seen[1]}"
             )
-        check_number("lam", self.lam, low=0.0)
-        check_number("tau", self.tau, low=0.0, strict=True)
+        NONNEGATIVE.check("lam", self.lam)
+        POSITIVE.check("tau", self.tau)
         l = float(rows if self.n_samples is None else self.n_samples)
-        check_number("n_samples", l, low=0.0, strict=True)
+        POSITIVE.check("n_samples", l)
         object.__setattr__(self, "n_samples", l)
         object.__setattr__(self, "_AA", self.A.T @ self.A / l)
         object.__setattr__(self, "_AY", self.A.T @ self.Y / l)

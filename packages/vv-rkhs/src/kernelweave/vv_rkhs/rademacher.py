@@ -6,19 +6,15 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_grams, check_number, check_whole
-from kernelweave.kernels_core.magnitude import LARGEST
+from kernelweave.kernels_core.checks import COUNT, LARGEST, number
+from kernelweave.kernels_core.kernels import as_grams
 from sklearn.utils import check_random_state
 
 from .penalties.lq_ball import lq_norm
 
 _ETA_0 = 23.0 / 22.0
-
-
-def _check_class(p: float, lam: float, tau: float) -> None:
-    check_number("p", p, low=1.0)
-    for name, value in (("lam", lam), ("tau", tau)):
-        check_number(name, value, low=0.0, high=LARGEST)
+_NORM = number(least=1.0)
+_SIZE = number(least=0.0, most=LARGEST)
 
 
 def rademacher_bound(kernels: npt.ArrayLike, p: float, lam: float, tau: float) -> float:
@@ -59,8 +55,10 @@ def rademacher_bound(kernels: npt.ArrayLike, p: float, lam: float, tau: float) -
     >>> rademacher_bound(np.eye(4)[None], p=1.0, lam=1.0, tau=1.0)
     0.5
     """
-    _check_class(p, lam, tau)
-    grams = check_grams(kernels, "kernels", psd=True)
+    _NORM.check("p", p)
+    _SIZE.check("lam", lam)
+    _SIZE.check("tau", tau)
+    grams = as_grams(kernels, "kernels", square=True, psd=True)
     n_samples = grams.shape[1]
     traces = np.array([float(np.trace(K, dtype=np.float64)) for K in grams])
     u = np.sqrt(tau * np.maximum(traces, 0.0))
@@ -122,10 +120,14 @@ def rademacher_average(
     >>> rademacher_average(np.eye(4)[None], np.eye(1), 1.0, 1.0, n_draws=10, random_state=0)
     (0.5, 0.0)
     """
-    grams = np.asarray(check_grams(kernels, "kernels", psd=True), dtype=np.float64)
-    L = np.asarray(check_grams([output_kernel], "output_kernel", psd=True)[0], dtype=np.float64)
-    _check_class(p, lam, float(np.trace(L)))
-    check_whole("n_draws", n_draws, low=1)
+    grams = np.asarray(as_grams(kernels, "kernels", square=True, psd=True), dtype=np.float64)
+    L = np.asarray(
+        as_grams([output_kernel], "output_kernel", square=True, psd=True)[0], dtype=np.float64
+    )
+    _NORM.check("p", p)
+    _SIZE.check("lam", lam)
+    _SIZE.check("tau", float(np.trace(L)))
+    COUNT.check("n_draws", n_draws)
     rng = check_random_state(random_state)
     q = math.inf if p == 1.0 else p / (p - 1.0)
     values = np.empty(n_draws)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.checks import DTYPE
 
 from .bounds import Bounds
 from .constraint import given_output_kernel, given_weights
@@ -64,8 +65,7 @@ def objective_of(
     Objective
         J.
     """
-    if dtype not in ("float64", "float32"):
-        raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+    DTYPE.check("dtype", dtype)
     problem.learner.validate()
     fitted: Any = problem.family.fit_grams(problem.X, dtype=np.dtype(dtype))
     return Objective.of_arrays(

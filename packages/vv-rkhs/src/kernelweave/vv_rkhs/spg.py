@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
-from kernelweave.kernels_core.arguments import check_number, check_whole
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE
 
 from .objective import Evaluation
 from .output import project_output_kernel
@@ -119,9 +119,9 @@ class SpectralProjectedGradient:
             The start.
         """
         if inner_tol is not None:
-            check_number("inner_tol", inner_tol, low=0.0, strict=True)
-        check_whole("memory", memory, low=1)
-        check_number("stationarity_tol", stationarity_tol, low=0.0)
+            POSITIVE.check("inner_tol", inner_tol)
+        COUNT.check("memory", memory)
+        NONNEGATIVE.check("stationarity_tol", stationarity_tol)
         self.inner_tol, self.stationarity_tol = inner_tol, stationarity_tol
         self.setting = setting_of(problem, dtype=dtype, method=method)
         if self.setting.bounds.learn_input and not hasattr(self.setting.bounds.penalty, "prox"):

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_grams, check_sample_weight, check_targets
-from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.checks import check_sample_weight, check_targets, one_of
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
+from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
 
 FloatArray = npt.NDArray[np.float64]
@@ -56,7 +56,7 @@ def centered_products(
     of polynomial kernels are 100 times larger than the rest, and M is nearly singular.
     """
     if check:
-        grams = check_grams(grams)
+        grams = as_grams(grams, "grams", square=True)
         targets = check_targets("targets", targets, grams.shape[1])
         sample_weight = check_sample_weight(sample_weight, grams.shape[1])
     stack = np.asarray(grams)

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_grams, check_sample_weight, check_targets
-from kernelweave.kernels_core.checks import SHARE
+from kernelweave.kernels_core.checks import SHARE, check_sample_weight, check_targets
+from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.qp_smo import solve_squared_hinge_svc
 from kernelweave.qp_smo.saddle import GramStack
@@ -71,7 +71,7 @@ def margin_distribution(
     """
     SHARE.check("lam", lam)
     if check:
-        (K,) = check_grams([K], "K", psd=True)
+        (K,) = as_grams([K], "K", square=True, psd=True)
         n = np.shape(K)[0]
         y = check_targets("y", y, n, labels=True)[0]
         sample_weight = check_sample_weight(sample_weight, n)
@@ -142,7 +142,7 @@ def easymkl_weights(
     array([0.667, 0.333])
     """
     if check:
-        grams = check_grams(grams, psd=True)
+        grams = as_grams(grams, "grams", square=True, psd=True)
         targets = check_targets("targets", targets, grams.shape[1], labels=True)
         sample_weight = check_sample_weight(sample_weight, grams.shape[1])
     stack = GramStack(grams, check=False)

@@ -36,7 +36,7 @@ class RuleMachine(DictionaryMachine, KernelMachineClassifier):
     _name: ClassVar[str]
     _rule: ClassVar[type]
 
-    def _algorithm(self) -> tuple[str, dict[str, Any]]:
+    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
         return self._name, {}
 
     def _learner(self) -> SVC:
@@ -45,10 +45,8 @@ class RuleMachine(DictionaryMachine, KernelMachineClassifier):
     def _constraint(self) -> Any:
         return self._rule(**{field.name: getattr(self, field.name) for field in fields(self._rule)})
 
-    def _store(self, problem: Problem, result: Result, samples: Samples) -> None:
-        super()._store(problem, result, samples)
-        old = self.certificate_
-        self.certificate_ = Certificate(old.lower_bound, old.upper_bound, _LOWER, _UPPER)
+    def _certify(self, problem: Problem, result: Result) -> Certificate:
+        return Certificate(result.lower_bound, result.upper_bound, _LOWER, _UPPER)
 
 
 class SimplexMachine(DictionaryMachine):
@@ -65,7 +63,7 @@ class SimplexMachine(DictionaryMachine):
     tol: float = 1e-4
     random_state: ClassVar[None] = None  # type: ignore[misc]
 
-    def _algorithm(self) -> tuple[str, dict[str, Any]]:
+    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
         return _SADDLE[self.algorithm], {}
 
     def _constraint(self) -> Simplex:

@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import (
+from kernelweave.kernels_core.checks import (
+    SHARE,
     check_array,
-    check_grams,
     check_sample_weight,
     check_targets,
+    integer,
 )
-from kernelweave.kernels_core.checks import SHARE, integer
+from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
 
 FloatArray = npt.NDArray[np.float64]
@@ -137,7 +138,7 @@ def single_kernel_accuracies(
     """
     FOLDS.check("n_folds", n_folds)
     if check:
-        grams = check_grams(grams, psd=True)
+        grams = as_grams(grams, "grams", square=True, psd=True)
         targets = check_targets("targets", targets, grams.shape[1], labels=True)
         sample_weight = check_sample_weight(sample_weight, grams.shape[1])
     stack = np.asarray(grams)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import config_context
-from kernelweave.kernels_core.magnitude import check_magnitude
+from kernelweave.kernels_core.checks import (
+    COUNT,
+    FLAG,
+    NONNEGATIVE,
+    POSITIVE,
+    Rule,
+    check_magnitude,
+)
+from kernelweave.kernels_core.estimators.base import Estimator
+from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.vv_rkhs.penalties.choose import as_penalty
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
 
 from .dictionary import history_dictionary
 from .selection import Selection, choose, held_out_errors, make_folds
-from .series import LaggedSamples, check_lags, lagged_samples, make_groups
+from .series import LaggedSamples, lagged_samples, make_groups
 from .significance import (
     SIGNIFICANCE,
     incoming,
@@ -32,7 +39,13 @@ Matrix = npt.NDArray[np.float64]
 LAMS = tuple(np.logspace(1, -2, 7).tolist())
 
 
-class GrangerGraph(BaseEstimator):  # type: ignore[misc]
+_LAM = Rule(
+    "'cv' or a finite number > 0",
+    lambda value: POSITIVE.holds(value) or (isinstance(value, str) and value == "cv"),
+)
+
+
+class GrangerGraph(Estimator):
     """Which series help to predict which others, by nonlinear Granger causality (V, section 4.1).
 
     For every target group i, x_t^i = f^i(histories of all groups, t − 1 to t − lags) with
@@ -43,83 +56,6 @@ class GrangerGraph(BaseEstimator):  # type: ignore[misc]
     tr L ≤ number of nodes. The edge j → i weighs Σ_s η_{j,s}: V's text has i and j the other way
     round. Nodes and kernels are standardised on the whole series; targets that are held out in
     cross-validation are never fitted.
-
-    Parameters
-    ----------
-    lags : int, default=1
-        Length of a history. No history crosses the border of a replicate.
-    groups : sequence of length n_nodes, optional
-        A label per node; nodes of a group share a history and an output kernel. Every node by
-        itself by default.
-    kernels : list of Kernel, optional
-        Used on each group's history; a linear one and three Gaussians by default.
-    penalty : {"elastic-net", "lp"} or Penalty, default="elastic-net"
-        The regulariser ω. An elastic net gives small weights where there is little to explain, so
-        that edges into different targets compare; squared ℓp norms make the weights of each
-        target sum to 1 (p = 1), however little they explain.
-    mu : float, default=0.5
-        Share of the squared norm in the elastic net.
-    p : float, default=1.0
-        Exponent of the squared ℓp norm, in [1, 2].
-    learn_output : bool, default=True
-        Whether L is learned; without effect for groups of one node.
-    lam : "cv" or float, default="cv"
-        λ, or its choice by cross-validation.
-    lams : sequence of float, optional
-        Candidates; 7 from 10 to 10⁻² by default.
-    shared_lam : bool, default=True
-        Whether one λ serves all targets, which is the steadier choice for short series.
-    cv : int, splitter or None, default=5
-        Folds of the held-out errors. An integer holds out whole replicates where there are three
-        or more, else contiguous stretches of time. ``None`` needs a number for ``lam``.
-    replicates : array-like of shape (n_times,), optional
-        Replicate of each row; its rows are neighbours in order of time.
-    significance : {"permutation", "stability"}, optional
-        How p-values are computed: by refits with the histories of the other groups moved in
-        time, by whole replicates where there are five or more of equal length, else round in a
-        circle within each; or by refits on random halves of the samples. The first is a test, the
-        second bounds an error rate. Both speak of one edge: correct for the number of edges.
-    n_draws : int, default=100
-        Refits per target for p-values; the smallest p-value of a permutation is 1/(1 + n_draws),
-        and about 1/n_samples for a single replicate, which has so many shifts.
-    tol : float, default=1e-3
-        Relative certified gap; for groups with a learned L, relative stationarity.
-    max_iter : int, default=500
-        Steps per fit at most.
-    n_jobs : int, optional
-        Targets at a time, by joblib under whatever backend is configured.
-    memory_limit : float, optional
-        Bytes that the fit may allocate per process.
-    random_state : int or RandomState, optional
-        Of the draws.
-
-    Attributes
-    ----------
-    graph_ : ndarray of shape (n_groups, n_groups)
-        ``graph_[i, j]`` is the weight of j → i; the diagonal says how much a group drives itself.
-    p_values_ : ndarray of shape (n_groups, n_groups) or None
-        Per edge; NaN on the diagonal for permutations. ``None`` without ``significance``.
-    n_draws_ : int
-        Draws behind them; 0 without.
-    output_kernels_ : list of ndarray
-        L of each target group.
-    weights_ : ndarray of shape (n_groups, n_kernels)
-        η of each target; ``owner_`` tells whose history a kernel sees.
-    owner_ : ndarray of int of shape (n_kernels,)
-        Group of each kernel.
-    kernel_names_ : tuple of str
-        Names of the kernels.
-    rmse_ : ndarray of shape (n_nodes,) or None
-        Held-out root mean squared error of one-step predictions at the chosen λ, in the units of
-        the data; ``None`` without ``cv``.
-    lam_ : ndarray of shape (n_groups,)
-        λ of each target.
-    selection_ : Selection or None
-        Held-out errors per candidate.
-    group_names_ : list of str
-        In the order of ``graph_``.
-    results_ : list of Result
-        Bounds and status of each target.
 
     Examples
     --------
@@ -132,48 +68,119 @@ class GrangerGraph(BaseEstimator):  # type: ignore[misc]
     np.int64(2)
     """
 
-    def __init__(
-        self,
-        lags: int = 1,
-        groups: Any = None,
-        kernels: Any = None,
-        *,
-        penalty: Any = "elastic-net",
-        mu: float = 0.5,
-        p: float = 1.0,
-        learn_output: bool = True,
-        lam: Any = "cv",
-        lams: Any = None,
-        shared_lam: bool = True,
-        cv: Any = 5,
-        replicates: Any = None,
-        significance: str | None = None,
-        n_draws: int = 100,
-        tol: float = 1e-3,
-        max_iter: int = 500,
-        n_jobs: int | None = None,
-        memory_limit: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.lags = lags
-        self.groups = groups
-        self.kernels = kernels
-        self.penalty = penalty
-        self.mu = mu
-        self.p = p
-        self.learn_output = learn_output
-        self.lam = lam
-        self.lams = lams
-        self.shared_lam = shared_lam
-        self.cv = cv
-        self.replicates = replicates
-        self.significance = significance
-        self.n_draws = n_draws
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.memory_limit = memory_limit
-        self.random_state = random_state
+    lags: int = parameter(
+        "Length of a history. No history crosses the border of a replicate.",
+        default=1,
+        rule=COUNT,
+        kw_only=False,
+    )
+    groups: Any = parameter(
+        "A label per node; nodes of a group share a history and an output kernel. Every node "
+        "by itself by default.",
+        default=None,
+        kind="sequence of length n_nodes",
+        kw_only=False,
+    )
+    kernels: Any = parameter(
+        "Used on each group's history; a linear one and three Gaussians by default.",
+        default=None,
+        kind="list of Kernel",
+        kw_only=False,
+    )
+    penalty: Any = parameter(
+        "The regulariser ω. An elastic net gives small weights where there is little to "
+        "explain, so that edges into different targets compare; squared ℓp norms make the "
+        "weights of each target sum to 1 (p = 1), however little they explain.",
+        default="elastic-net",
+        kind='{"elastic-net", "lp"} or Penalty',
+    )
+    mu: float = parameter("Share of the squared norm in the elastic net.", default=0.5)
+    p: float = parameter("Exponent of the squared ℓp norm, in [1, 2].", default=1.0)
+    learn_output: bool = parameter(
+        "Whether L is learned; without effect for groups of one node.", default=True, rule=FLAG
+    )
+    lam: Any = parameter(
+        "λ, or its choice by cross-validation.", default="cv", kind='"cv" or float', rule=_LAM
+    )
+    lams: Any = parameter(
+        "Candidates; 7 from 10 to 10⁻² by default.", default=None, kind="sequence of float"
+    )
+    shared_lam: bool = parameter(
+        "Whether one λ serves all targets, which is the steadier choice for short series.",
+        default=True,
+        rule=FLAG,
+    )
+    cv: Any = parameter(
+        "Folds of the held-out errors. An integer holds out whole replicates where there are "
+        "three or more, else contiguous stretches of time. ``None`` needs a number for "
+        "``lam``.",
+        default=5,
+        kind="int, splitter or None",
+    )
+    replicates: Any = parameter(
+        "Replicate of each row; its rows are neighbours in order of time.",
+        default=None,
+        kind="array-like of shape (n_times,)",
+    )
+    significance: str | None = parameter(
+        "How p-values are computed: by refits with the histories of the other groups moved in"
+        " time, by whole replicates where there are five or more of equal length, else round "
+        "in a circle within each; or by refits on random halves of the samples. The first is "
+        "a test, the second bounds an error rate. Both speak of one edge: correct for the "
+        "number of edges.",
+        default=None,
+        rule=SIGNIFICANCE,
+    )
+    n_draws: int = parameter(
+        "Refits per target for p-values; the smallest p-value of a permutation is 1/(1 + "
+        "n_draws), and about 1/n_samples for a single replicate, which has so many shifts.",
+        default=100,
+        rule=COUNT,
+    )
+    tol: float = parameter(
+        "Relative certified gap; for groups with a learned L, relative stationarity.",
+        default=1e-3,
+        rule=NONNEGATIVE,
+    )
+    max_iter: int = parameter("Steps per fit at most.", default=500, rule=COUNT)
+    n_jobs: int | None = parameter(
+        "Targets at a time, by joblib under whatever backend is configured.", default=None
+    )
+    memory_limit: float | None = parameter(
+        "Bytes that the fit may allocate per process.", default=None
+    )
+    random_state: int | np.random.RandomState | None = parameter(
+        "Of the draws.", default=None, kind="int or RandomState"
+    )
+
+    graph_: Matrix = fitted(
+        "ndarray of shape (n_groups, n_groups)",
+        "``graph_[i, j]`` is the weight of j → i; the diagonal says how much a group drives "
+        "itself.",
+    )
+    p_values_: Matrix | None = fitted(
+        "ndarray of shape (n_groups, n_groups) or None",
+        "Per edge; NaN on the diagonal for permutations. ``None`` without ``significance``.",
+    )
+    n_draws_: int = fitted("int", "Draws behind them; 0 without.")
+    output_kernels_: list[Matrix] = fitted("list of ndarray", "L of each target group.")
+    weights_: Matrix = fitted(
+        "ndarray of shape (n_groups, n_kernels)",
+        "η of each target; ``owner_`` tells whose history a kernel sees.",
+    )
+    owner_: npt.NDArray[np.intp] = fitted(
+        "ndarray of int of shape (n_kernels,)", "Group of each kernel."
+    )
+    kernel_names_: tuple[str, ...] = fitted("tuple of str", "Names of the kernels.")
+    rmse_: npt.NDArray[np.float64] | None = fitted(
+        "ndarray of shape (n_nodes,) or None",
+        "Held-out root mean squared error of one-step predictions at the chosen λ, in the "
+        "units of the data; ``None`` without ``cv``.",
+    )
+    lam_: npt.NDArray[np.float64] = fitted("ndarray of shape (n_groups,)", "λ of each target.")
+    selection_: Selection | None = fitted("Selection or None", "Held-out errors per candidate.")
+    group_names_: list[str] = fitted("list of str", "In the order of ``graph_``.")
+    results_: list[Any] = fitted("list of Result", "Bounds and status of each target.")
 
     def fit(self, X: Any, y: Any = None) -> GrangerGraph:
         """Learn the graph.
@@ -233,21 +240,12 @@ class GrangerGraph(BaseEstimator):  # type: ignore[misc]
         return predicted
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_random_state(self.random_state)
-        check_lags(self.lags)
-        if self.lam != "cv" and (isinstance(self.lam, str) or not isinstance(self.lam, Real)):
-            raise ValueError(f"lam must be 'cv' or a positive number, got {self.lam!r}")
         if self.lam == "cv" and self.cv is None:
             raise ValueError("lam='cv' needs cv, got None: give a number of folds or a lam")
         if self.lams is not None and np.size(self.lams) == 0:
             raise ValueError("lams must hold at least one candidate, got none")
-        draws = self.n_draws
-        if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-            raise ValueError(f"n_draws must be an integer of at least 1, got {draws!r}")
-        if self.significance is not None and self.significance not in SIGNIFICANCE:
-            raise ValueError(
-                f"significance must be None or one of {SIGNIFICANCE}, got {self.significance!r}"
-            )
 
     def _standardise(self, X: Matrix, names: list[str]) -> LaggedSamples:
         """Return lagged samples of standardised nodes; a constant node is an error."""
@@ -274,8 +272,8 @@ class GrangerGraph(BaseEstimator):  # type: ignore[misc]
     def _select(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
         """Set ``selection_``, ``lam_`` and ``rmse_``."""
         n_groups = len(self._groups)
-        self.selection_: Selection | None = None
-        self.rmse_: npt.NDArray[np.float64] | None = None
+        self.selection_ = None
+        self.rmse_ = None
         if self.lam == "cv":
             lams = np.sort(np.asarray(LAMS if self.lams is None else self.lams, float))[::-1]
         else:
@@ -317,7 +315,7 @@ class GrangerGraph(BaseEstimator):  # type: ignore[misc]
 
     def _find_p_values(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
         """Set ``p_values_`` and ``n_draws_``."""
-        self.p_values_: Matrix | None = None
+        self.p_values_ = None
         self.n_draws_ = 0
         if self.significance is None:
             return

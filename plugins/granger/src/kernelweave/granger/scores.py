@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_square
+from kernelweave.kernels_core.checks import check_square
 
 
 @dataclass(frozen=True)

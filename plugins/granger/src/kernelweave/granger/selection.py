@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.checks import integer
 
 from .series import Groups
 from .target import Task, fit_target
@@ -42,8 +43,7 @@ def make_folds(cv: Any, replicate: Index) -> list[Fold]:
     samples = np.empty((len(replicate), 1))
     if hasattr(cv, "split") and not isinstance(cv, str):
         return list(cv.split(samples, groups=replicate))
-    if not isinstance(cv, int | np.integer) or cv < 2:
-        raise ValueError(f"cv must be an integer of at least 2 or a splitter, got {cv!r}")
+    _FOLDS.check("cv", cv)
     n_replicates = int(replicate.max()) + 1
     if n_replicates >= 3:
         return list(GroupKFold(min(int(cv), n_replicates)).split(samples, groups=replicate))
@@ -53,6 +53,9 @@ def make_folds(cv: Any, replicate: Index) -> list[Fold]:
             "too short, give a longer one or fewer folds"
         )
     return list(KFold(int(cv)).split(samples))
+
+
+_FOLDS = replace(integer(2), words="an integer >= 2 or a splitter")
 
 
 @dataclass(frozen=True, eq=False)

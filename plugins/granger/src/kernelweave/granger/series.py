@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.magnitude import check_magnitude
+from kernelweave.kernels_core.checks import COUNT, check_magnitude
 
 Matrix = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
@@ -68,19 +68,6 @@ def checked_series(X: Any) -> Matrix:
     return series
 
 
-def check_lags(lags: Any) -> int:
-    """Return the length of a history.
-
-    Raises
-    ------
-    ValueError
-        If it is not an integer of at least 1.
-    """
-    if isinstance(lags, bool) or not isinstance(lags, int | np.integer) or lags < 1:
-        raise ValueError(f"lags must be an integer of at least 1, got {lags!r}")
-    return int(lags)
-
-
 def lagged_samples(X: npt.ArrayLike, lags: int, replicates: Any = None) -> LaggedSamples:
     """Return x_{t−1}, …, x_{t−lags} beside x_t for every t that has so many predecessors.
 
@@ -113,7 +100,7 @@ def lagged_samples(X: npt.ArrayLike, lags: int, replicates: Any = None) -> Lagge
     >>> lagged_samples([[1.0], [2.0], [3.0], [8.0], [9.0]], 1, [0, 0, 0, 1, 1]).history.ravel()
     array([1., 2., 8.])
     """
-    series, lags = checked_series(X), check_lags(lags)
+    series, lags = checked_series(X), int(COUNT.check("lags", lags))
     code = replicate_codes(replicates, len(series))
     times = np.flatnonzero(code[lags:] == code[: max(0, len(code) - lags)]) + lags
     if len(times) == 0:

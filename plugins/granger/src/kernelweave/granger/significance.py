@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.checks import one_of
 
 from .target import Task, fit_target
 
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
-SIGNIFICANCE = ("permutation", "stability")
+SIGNIFICANCE = one_of("permutation", "stability")
 _SELECTED = 1e-3
 _EXCHANGED = 5  # replicates: they have 120 orders
 _SHORT = 25  # samples of a replicate: with fewer the seam of the circle counted in simulations

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_number, check_whole
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, integer, number
 
 Matrix = npt.NDArray[np.float64]
 
@@ -56,11 +54,11 @@ def lorenz96(
     """
     from sklearn.utils import check_random_state
 
-    check_whole("n_nodes", n_nodes, low=4)
-    check_whole("n_times", n_times, low=1)
-    check_number("forcing", forcing, low=-math.inf, strict=True)
-    check_number("dt", dt, low=0.0, strict=True)
-    check_number("noise", noise, low=0.0)
+    integer(4).check("n_nodes", n_nodes)
+    COUNT.check("n_times", n_times)
+    number().check("forcing", forcing)
+    POSITIVE.check("dt", dt)
+    NONNEGATIVE.check("noise", noise)
     rng = check_random_state(random_state)
     x = forcing + 0.01 * rng.standard_normal(n_nodes)
     rows = np.empty((n_times, n_nodes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kernelweave.kernels_core.arguments import check_number, check_whole
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, number
 
 _ETA = math.sqrt(23.0 / 11.0)
 
@@ -50,8 +50,8 @@ def rademacher_bound(
     0.1446
     """
     for name, value in (("n_samples", n_samples), ("n_kernels", n_kernels), ("degree", degree)):
-        check_whole(name, value, low=1)
-    check_number("radius", radius, low=0.0, strict=True)
+        COUNT.check(name, value)
+    POSITIVE.check("radius", radius)
     return float(_ETA * n_kernels ** (degree / 4.0) * radius**degree / math.sqrt(n_samples))
 
 
@@ -104,9 +104,9 @@ def margin_bound(
     >>> round(margin_bound(100_000, 10, margin=0.5, empirical_margin_loss=0.1), 4)
     0.1454
     """
-    check_number("margin", margin, low=0.0, strict=True)
-    check_number("delta", delta, low=0.0, high=1.0, strict=True)
-    check_number("empirical_margin_loss", empirical_margin_loss, low=0.0)
+    POSITIVE.check("margin", margin)
+    number(above=0.0, below=1.0).check("delta", delta)
+    NONNEGATIVE.check("empirical_margin_loss", empirical_margin_loss)
     if empirical_margin_loss > 1.0:
         raise ValueError(f"empirical_margin_loss must be a share, got {empirical_margin_loss!r}")
     complexity = rademacher_bound(n_samples, n_kernels, radius=radius, degree=degree)

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.checks import COUNT, Rule, integer
 from kernelweave.kernels_core.kernels import Kernel, KernelDictionary
+from kernelweave.kernels_core.kernels.base import KERNEL
 
 FloatArray = npt.NDArray[Any]
 
@@ -31,6 +33,7 @@ class HadamardPower(Kernel):
     """
 
     name = "hadamard-power"
+    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL, "degree": COUNT}
 
     def __init__(self, kernel: Kernel, degree: int = 2) -> None:
         self.kernel = kernel
@@ -40,10 +43,6 @@ class HadamardPower(Kernel):
     def is_psd(self) -> bool | None:
         """Proved when k₁ is."""
         return True if self.kernel.is_psd else None
-
-    def _validate(self) -> None:
-        if not isinstance(self.degree, int) or self.degree < 1:
-            raise ValueError(f"HadamardPower: degree must be an integer >= 1, got {self.degree!r}")
 
     def _gram(self, X: Any, Y: Any | None) -> FloatArray:
         K: FloatArray = self.kernel(X, Y)
@@ -78,8 +77,7 @@ class PowerDictionary:
     degree: int = 2
 
     def __post_init__(self) -> None:
-        if not isinstance(self.degree, int) or self.degree < 2:
-            raise ValueError(f"degree must be an integer >= 2, got {self.degree!r}")
+        integer(2).check("degree", self.degree)
 
     @classmethod
     def from_data(cls, X: Any) -> PowerDictionary:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.magnitude import check_strength
+from kernelweave.kernels_core.checks import STRENGTH
 
 from .hinge import solve_hinge
 from .inner import Factor, Kernel, LearnerSolution, certify, factorize, noise_diagonal
@@ -53,7 +53,7 @@ class Ridge:
         ValueError
             Naming the value seen.
         """
-        check_strength("C", self.C)
+        STRENGTH.check("C", self.C)
 
     def solve(
         self,
@@ -155,7 +155,7 @@ class SquaredHingeSVC:
         ValueError
             Naming the value seen.
         """
-        check_strength("C", self.C)
+        STRENGTH.check("C", self.C)
 
     def solve(
         self,

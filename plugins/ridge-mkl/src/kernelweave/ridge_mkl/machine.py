@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from dataclasses import replace
 from typing import Any
 
-from kernelweave.kernels_core import Problem, Result
+from kernelweave.kernels_core import Certificate, Problem, Result
+from kernelweave.kernels_core.checks import COUNT, POSITIVE
 from kernelweave.kernels_core.estimators import DictionaryMachine
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.parameters import parameter
 
 from .families import FittedFamily
+from .projection import EXPONENT
 from .sets import LqBall, Orthant
 
 _PRODUCTS = "a feasible dual point and its tangent in powers of the weights, where F is convex"
@@ -29,36 +30,34 @@ _POWER_ONLY = ("krr-pgd2", "krr-rpgd2")
 _LINEAR_ONLY = ("krr-pgd", "krr-rpgd", "krr-iia", "krr-riia", "krr-mm", "krr-newton")
 
 
-def check_positive(name: str, value: Any, *, low: float = 0.0, strict: bool = True) -> None:
-    """Raise unless ``value`` is a number > ``low`` (≥ where not strict).
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter and the value seen.
-    """
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not number or math.isnan(value) or not (value > low if strict else value >= low):
-        raise ValueError(
-            f"{name} must be a number {'>' if strict else '>='} {low:g}, got {value!r}"
-        )
-
-
 class WeightLearner(DictionaryMachine):
     """Mixed into an estimator base of `kernels_core`: a dictionary, a set and an algorithm."""
 
-    def _check_parameters(self: Any) -> None:
+    q: float = parameter("Norm of the ball; 1 gives sparse changes.", default=2.0, rule=EXPONENT)
+    radius: float = parameter("Λ.", default=1.0, rule=POSITIVE)
+    center: Any = parameter(
+        "μ₀; 0 is ℓq-norm multiple kernel learning.",
+        kind="float or array-like of shape (n_kernels,)",
+        default=1.0,
+    )
+    beta: float | None = parameter("β: penalise instead of constrain.", default=None, rule=POSITIVE)
+    degree: int = parameter(
+        "d, a Hadamard power: 2 takes all products of two kernels.", default=1, rule=COUNT
+    )
+    algorithm: str = parameter(
+        "A registered algorithm for the form of the problem.", default="krr-auto"
+    )
+    n_starts: int | None = parameter(
+        "Starting points; 1 where the result can be proved optimal, else 5.",
+        default=None,
+        rule=COUNT,
+    )
+
+    def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_positive("q", self.q, low=1.0, strict=False)
-        check_positive("radius", self.radius)
-        if self.beta is not None:
-            check_positive("beta", self.beta)
-        degree = self.degree
-        if not isinstance(degree, numbers.Integral) or isinstance(degree, bool) or degree < 1:
-            raise ValueError(f"degree must be an integer >= 1, got {degree!r}")
         self._check_algorithm()
 
-    def _check_algorithm(self: Any) -> None:
+    def _check_algorithm(self) -> None:
         """Refuse an algorithm for another form of the problem, saying which parameter to set."""
         name = self.algorithm
         wrong = (
@@ -71,23 +70,23 @@ class WeightLearner(DictionaryMachine):
             if is_wrong:
                 raise ValueError(f"algorithm={name!r} {reason}")
 
-    def _algorithm(self: Any) -> tuple[str, dict[str, Any]]:
+    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
         params = {} if self.n_starts is None else {"n_starts": self.n_starts}
         return self.algorithm, params
 
-    def _constraint(self: Any) -> LqBall | Orthant:
+    def _constraint(self) -> LqBall | Orthant:
         if self.beta is not None:
             return Orthant(beta=float(self.beta))
         return LqBall(q=float(self.q), radius=float(self.radius), center=self.center)
 
-    def _family(self: Any, fitted: Any) -> FittedFamily:
+    def _family(self, fitted: Any) -> FittedFamily:
         return FittedFamily(fitted, int(self.degree))
 
-    def _store(self: Any, problem: Problem, result: Result, samples: Samples) -> None:
-        super()._store(problem, result, samples)
+    def _certify(self, problem: Problem, result: Result) -> Certificate:
+        proved = super()._certify(problem, result)
         if problem.family.degree == 1:
-            return
+            return proved
         proof = _UNPROVED if self.beta is not None else _LARGER_BALL
         if problem.constraint.proves(problem.family.degree):
             proof = _PRODUCTS
-        self.certificate_ = replace(self.certificate_, lower_proof=proof)
+        return replace(proved, lower_proof=proof)

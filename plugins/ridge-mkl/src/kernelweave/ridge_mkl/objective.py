@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_grams, check_number, check_vector, check_whole
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, STRENGTH, check_vector
 from kernelweave.kernels_core.exceptions import NotPSDError
-from kernelweave.kernels_core.magnitude import check_strength
+from kernelweave.kernels_core.kernels import as_grams
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .rounding import FloatArray
@@ -36,10 +36,10 @@ def _arguments(
     grams: Any, y: Any, mu: Any, lam: float, degree: int, beta: float
 ) -> tuple[npt.NDArray[Any], FloatArray, FloatArray]:
     """Return the arrays, after checking all arguments; ValueError names the wrong one."""
-    K = check_grams(grams)
-    check_strength("lam", lam)
-    check_whole("degree", degree, low=1)
-    check_number("beta", beta, low=0.0)
+    K = as_grams(grams, "grams", square=True)
+    STRENGTH.check("lam", lam)
+    COUNT.check("degree", degree)
+    NONNEGATIVE.check("beta", beta)
     return K, check_vector("y", y, K.shape[1]), check_vector("mu", mu, len(K))
 
 

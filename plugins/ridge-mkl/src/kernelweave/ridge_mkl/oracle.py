@@ -80,7 +80,7 @@ class Oracle:
         self.grams: npt.NDArray[Any] = np.asarray(problem.family.fit_grams(problem.X).grams)
         self.degree = int(getattr(problem.family, "degree", 1))
         self.n_kernels, n, _ = self.grams.shape
-        problem.constraint.validate(self.n_kernels)
+        problem.constraint.validate()
         self.targets = np.ascontiguousarray(problem.targets, dtype=np.float64)
         p, n_tasks = self.n_kernels, len(self.targets)
         require(

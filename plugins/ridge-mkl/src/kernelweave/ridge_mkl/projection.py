@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-import numbers
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_array, check_number
+from kernelweave.kernels_core.checks import POSITIVE, check_array, number
 from scipy.optimize import brentq
 
 FloatArray = npt.NDArray[np.float64]
+
+EXPONENT = number(least=1.0, finite=False)
 
 
 def project_lq_ball(z: npt.ArrayLike, q: float, radius: float = 1.0) -> FloatArray:
@@ -44,9 +45,8 @@ def project_lq_ball(z: npt.ArrayLike, q: float, radius: float = 1.0) -> FloatArr
     >>> project_lq_ball([3.0, 4.0, -1.0], q=2)
     array([0.6, 0.8, 0. ])
     """
-    if not isinstance(q, numbers.Real) or not q >= 1.0:
-        raise ValueError(f"q must be at least 1, got {q!r}")
-    check_number("radius", radius, low=0.0, strict=True)
+    EXPONENT.check("q", q)
+    POSITIVE.check("radius", radius)
     t: FloatArray = np.maximum(check_array("z", z, 1), 0.0) / radius
     if math.isinf(q):
         return np.minimum(t, 1.0) * radius

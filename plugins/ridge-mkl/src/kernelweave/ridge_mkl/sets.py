@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.checks import POSITIVE, Rule
+from kernelweave.kernels_core.parameters import Value, parameter
 
-from .projection import lq_norm, project_lq_ball
+from .projection import EXPONENT, lq_norm, project_lq_ball
 from .rounding import UNIT, FloatArray, gamma
 
 # slopes of products with a kernel that adds nothing are rounding: a tangent there must stay finite
 _LEAST = 1e-10
 
 
-@dataclass(frozen=True)
-class LqBall:
+def _is_center(value: Any) -> bool:
+    center = np.asarray(value, dtype=np.float64)
+    return center.ndim < 2 and bool(np.isfinite(center).all() and (center >= 0).all())
+
+
+_CENTER = Rule("a finite number >= 0 or one per kernel", _is_center)
+
+
+class LqBall(Value):
     """{μ ≥ 0, ‖μ − μ₀‖_q ≤ Λ}.
 
     The objectives of this package do not increase with any weight, so the optimum has μ ≥ μ₀ and
     everything is done in μ = μ₀ + Λt, t ≥ 0, ‖t‖_q ≤ 1.
-
-    Parameters
-    ----------
-    q : float, default=2.0
-        At least 1; 1 gives sparse weights, ``inf`` a box.
-    radius : float, default=1.0
-        Λ > 0.
-    center : float or tuple of float, default=1.0
-        μ₀ ≥ 0, one number for all kernels or one for each. 0 is ℓq-norm multiple kernel learning.
 
     Examples
     --------
@@ -40,34 +39,17 @@ class LqBall:
     """
 
     name: ClassVar[str] = "lq-ball"
-    q: float = 2.0
-    radius: float = 1.0
-    center: Any = 1.0
-
-    def validate(self, n_kernels: int | None = None) -> None:
-        """Raise unless q ≥ 1, Λ > 0 and μ₀ ≥ 0 fits the kernels.
-
-        Parameters
-        ----------
-        n_kernels : int, optional
-            p.
-
-        Raises
-        ------
-        ValueError
-            Naming the field and the value seen.
-        """
-        if not self.q >= 1.0:
-            raise ValueError(f"q must be at least 1, got {self.q!r}")
-        if not (self.radius > 0.0 and math.isfinite(self.radius)):
-            raise ValueError(f"radius must be a finite number > 0, got {self.radius!r}")
-        center = np.asarray(self.center, dtype=np.float64)
-        if not (np.isfinite(center).all() and (center >= 0).all()):
-            raise ValueError(f"center must be finite and >= 0, got {self.center!r}")
-        if center.ndim > 1 or (n_kernels and center.ndim == 1 and len(center) != n_kernels):
-            raise ValueError(
-                f"center must be one number or one per kernel ({n_kernels}), got {self.center!r}"
-            )
+    q: float = parameter(
+        "At least 1; 1 gives sparse weights, ``inf`` a box.", default=2.0, rule=EXPONENT
+    )
+    radius: float = parameter("Λ > 0.", default=1.0, rule=POSITIVE)
+    center: Any = parameter(
+        "μ₀ ≥ 0, one number for all kernels or one for each. 0 is ℓq-norm multiple kernel "
+        "learning.",
+        kind="float or tuple of float",
+        default=1.0,
+        rule=_CENTER,
+    )
 
     def centers(self, n_kernels: int) -> FloatArray:
         """Return μ₀ as an array.
@@ -82,7 +64,12 @@ class LqBall:
         ndarray of shape (p,)
             One centre per kernel.
         """
-        return np.broadcast_to(np.asarray(self.center, dtype=np.float64), n_kernels).copy()
+        center = np.asarray(self.center, dtype=np.float64)
+        if center.ndim == 1 and len(center) != n_kernels:
+            raise ValueError(
+                f"center must be one number or one per kernel ({n_kernels}), got {self.center!r}"
+            )
+        return np.broadcast_to(center, n_kernels).copy()
 
     @property
     def dual_exponent(self) -> float:
@@ -244,14 +231,8 @@ class LqBall:
         return _best_multiple(a, b + top)
 
 
-@dataclass(frozen=True)
-class Orthant:
+class Orthant(Value):
     """{μ ≥ 0} with the penalty r(μ) = β‖μ‖² (Ridge-MKL paper, equation 7).
-
-    Parameters
-    ----------
-    beta : float, default=1.0
-        β > 0.
 
     Examples
     --------
@@ -261,23 +242,7 @@ class Orthant:
     """
 
     name: ClassVar[str] = "orthant"
-    beta: float = 1.0
-
-    def validate(self, n_kernels: int | None = None) -> None:
-        """Raise unless β > 0.
-
-        Parameters
-        ----------
-        n_kernels : int, optional
-            Not used: any number of kernels fits.
-
-        Raises
-        ------
-        ValueError
-            Naming the value seen.
-        """
-        if not (self.beta > 0.0 and math.isfinite(self.beta)):
-            raise ValueError(f"beta must be a finite number > 0, got {self.beta!r}")
+    beta: float = parameter("β > 0.", default=1.0, rule=POSITIVE)
 
     def project(self, mu: npt.ArrayLike) -> FloatArray:
         """Return max(μ, 0), shape (p,)."""

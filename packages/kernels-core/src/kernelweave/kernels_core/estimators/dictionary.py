@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from ..checks import Rule
 from ..kernels import FittedDictionary, KernelDictionary, as_grams, default_kernels
-from ..kernels.psd import refuse_indefinite
 from ..parameters import fitted, parameter
 from ..problem import Problem
+from ..result import Result
 from .machine import KernelMachine
 from .samples import Samples
 
@@ -123,7 +122,7 @@ class PrecomputedStack:
         return PrecomputedKernel(np.asarray(weights, dtype=np.float64))
 
 
-_KERNELS = Rule(
+KERNELS = Rule(
     "None, a KernelDictionary, a list of kernels or 'precomputed'",
     lambda value: not isinstance(value, str) or value == "precomputed",
 )
@@ -141,7 +140,7 @@ class DictionaryMachine(KernelMachine):
         'two sigmoids. With ``"precomputed"`` X holds Gram matrices, (n_kernels, n, n_train).',
         kind='None, KernelDictionary, list of Kernel or "precomputed"',
         default=None,
-        rule=_KERNELS,
+        rule=KERNELS,
         kw_only=False,
     )
     normalize: Any = parameter(
@@ -186,20 +185,16 @@ class DictionaryMachine(KernelMachine):
 
     def _fitted(self, samples: Samples) -> FittedDictionary | PrecomputedStack:
         """Return the Gram matrices of the canonical samples."""
-        if not self._is_precomputed:
+        if samples.grams is None:
             stored: FittedDictionary = self._dictionary().fit_grams(samples.X)
             return stored
         rows = samples.X[:, 0].astype(np.intp)
-        grams = self._stack
+        grams = samples.grams
         if len(rows) < grams.shape[1]:
             grams = np.stack([K[np.ix_(rows, rows)] for K in grams])
         return PrecomputedStack(grams)
 
-    def _check_definite(self, stack: npt.NDArray[Any]) -> None:
-        """Raise where a precomputed matrix is indefinite."""
-        refuse_indefinite(stack, "X")
-
-    def _make_problem(self, samples: Samples) -> Problem:
+    def _problem(self, samples: Samples) -> Problem:
         stored = self._fitted(samples)
         self.kernel_names_ = stored.names
         self._places = len(stored) + len(stored.dropped), stored.kept
@@ -212,51 +207,14 @@ class DictionaryMachine(KernelMachine):
             samples.weight,
         )
 
-    def _make_kernel(self, problem: Problem, parameters: FloatArray) -> Any:
+    def _keep(self, problem: Problem, result: Result) -> None:
         size, kept = self._places
         self.weights_ = np.zeros(size)
-        self.weights_[kept] = parameters
-        return problem.family.kernel(parameters)
+        self.weights_[kept] = result.parameters
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn the kernel weights and the predictor.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite features; with ``kernels="precomputed"`` Gram matrices of shape
-            (n_kernels, n_samples, n_samples) or a `PrecomputedGrams`.
-        y : array-like of shape (n_samples,)
-            Targets or labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies the loss per sample; a weight of 0 equals leaving the sample out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        NotPSDError
-            If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
-        """
+    def _products(self, X: Any) -> FloatArray:
         if not self._is_precomputed:
-            return super().fit(X, y, sample_weight)
-        stack = as_grams(X, "X", square=True)
-        self._check_definite(stack)
-        self._stack, n = stack, stack.shape[1]
-        try:
-            super().fit(np.arange(n, dtype=np.float64)[:, None], y, sample_weight)
-        finally:
-            del self._stack
-        self.n_features_in_ = n
-        return self
-
-    def _decision(self, X: Any) -> FloatArray:
-        if not self._is_precomputed:
-            return np.asarray(super()._decision(X))
-        check_is_fitted(self, "kernel_")
+            return super()._products(X)
         stack = as_grams(X, "X")
         if stack.shape[0] != len(self.weights_) or stack.shape[2] != self.n_features_in_:
             raise ValueError(
@@ -264,5 +222,4 @@ class DictionaryMachine(KernelMachine):
                 f"cross-Gram matrix per kernel, got {stack.shape}"
             )
         columns = self._rows[:, 0].astype(np.intp)
-        intercept = np.atleast_1d(np.asarray(self.intercept_))
-        return np.asarray(self.kernel_(stack, columns) @ self._coef.T + intercept)
+        return np.asarray(self.kernel_(stack, columns) @ self._coef.T)

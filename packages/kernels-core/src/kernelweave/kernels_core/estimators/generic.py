@@ -9,12 +9,11 @@ from ..checks import NONNEGATIVE, POSITIVE
 from ..parameters import parameter
 from ..problem import Problem
 from ..registry import AlgorithmSpec, get_algorithm, get_component
-from .base import Estimator
-from .machine import KernelMachineClassifier, KernelMachineRegressor
+from .machine import KernelMachine, KernelMachineClassifier, KernelMachineRegressor
 from .samples import Samples
 
 
-class _ByName(Estimator):
+class _ByName(KernelMachine):
     """Builds the problem that an algorithm accepts, from defaults or the parts given."""
 
     algorithm: str = parameter(
@@ -50,13 +49,13 @@ class _ByName(Estimator):
         super()._check_parameters()
         self._spec()
 
-    def _algorithm(self) -> tuple[str, dict[str, Any]]:
+    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
         return self.algorithm, dict(self.algorithm_params or {})
 
     def _learner_params(self) -> dict[str, Any]:
         return {"C": self.C}
 
-    def _make_problem(self, samples: Samples) -> Problem:
+    def _problem(self, samples: Samples) -> Problem:
         family_name, learner_name, constraint_name = self._triple()
         family = self.family
         if family is None:
@@ -95,9 +94,6 @@ class _ByName(Estimator):
 
     def _serves(self, learner: str) -> bool:
         return bool(get_component("learners", learner).load().task == self.task)
-
-    def _make_kernel(self, problem: Problem, parameters: Any) -> Any:
-        return problem.family.kernel(parameters)
 
 
 class KernelLearningClassifier(_ByName, KernelMachineClassifier):

@@ -1,33 +1,47 @@
 """The base of every estimator: validate, canonicalise, run, store, predict.
 
-A subclass says how to make the `Problem` from canonical samples and which algorithm to run.
+Every fit takes the same steps: read points or Gram matrices, encode targets, fit the parts of
+several classes or merge the samples, scale, solve, store. A subclass says how to make the
+`Problem` from canonical samples and which algorithm to run.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
     validate_data,
 )
 
-from ..checks import ITERATIONS, NONNEGATIVE, SECONDS, one_of
+from ..checks import (
+    COUNT,
+    NONNEGATIVE,
+    ON_INTERRUPT,
+    SECONDS,
+    check_decision,
+    integer,
+    one_of,
+)
 from ..clock import time_limit
 from ..config import config_context
 from ..driver import solve
-from ..magnitude import check_decision
+from ..kernels import PrecomputedGrams, as_grams
+from ..kernels.psd import refuse_indefinite
+from ..kernels.scaled import Scaling
 from ..memory import limit_bytes
 from ..parameters import fitted, parameter
 from ..problem import Problem
 from ..result import Certificate, Result, SolveInterrupted, Status
 from .base import Estimator
+from .labels import encode_classes, one_vs_rest
+from .parts import SCHEMES, fit_parts, part_decisions
 from .samples import Samples, merge_samples
 
 FloatArray = npt.NDArray[np.float64]
@@ -41,18 +55,18 @@ class KernelMachine(Estimator):
     """Shared by classifiers and regressors: from canonical samples to a fitted predictor."""
 
     tol: float = parameter("Relative certified gap to reach.", default=1e-3, rule=NONNEGATIVE)
-    max_iter: int = parameter("Outer iterations at most.", default=1000, rule=ITERATIONS)
+    max_iter: int = parameter("Outer iterations at most.", default=1000, rule=COUNT)
     max_time: float | None = parameter("Seconds at most.", default=None, rule=SECONDS)
     memory_limit: int | None = parameter("Bytes that the fit may allocate.", default=None)
     on_interrupt: str = parameter(
         "What Ctrl-C does after the best iterate is stored.",
         default="raise",
-        rule=one_of("raise", "return"),
+        rule=ON_INTERRUPT,
     )
     random_state: int | np.random.RandomState | None = parameter(
         "The only source of randomness.", kind="int or RandomState", default=None
     )
-    verbose: int = parameter("Positive: a line per iteration.", default=0)
+    verbose: int = parameter("Positive: a line per iteration.", default=0, rule=integer())
 
     kernel_: Any = fitted("Kernel", "The learned kernel, on features as given.")
     dual_coef_: FloatArray = fitted(
@@ -67,39 +81,83 @@ class KernelMachine(Estimator):
     dual_gap_: float = fitted("float", "Upper minus lower bound.")
     n_iter_: int = fitted("int", "Outer iterations.")
 
-    @abstractmethod
-    def _make_problem(self, samples: Samples) -> Problem:
-        """Return the problem to solve; may fit a preprocessing of X first."""
+    @property
+    def _is_precomputed(self) -> bool:
+        """Whether X holds Gram matrices."""
+        return False
 
     @abstractmethod
-    def _algorithm(self) -> tuple[str, dict[str, Any]]:
+    def _problem(self, samples: Samples) -> Problem:
+        """Return the problem to solve."""
+
+    @abstractmethod
+    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
         """Return the algorithm's name and its parameters."""
 
-    @abstractmethod
-    def _make_kernel(self, problem: Problem, parameters: Any) -> Any:
-        """Return the learned kernel, a callable on rows of X as the user gives them."""
+    def _limits(self) -> tuple[float, int]:
+        """Return the relative gap and the iterations that the driver stops at."""
+        return self.tol, self.max_iter
 
-    def _learn(self, samples: Samples) -> None:
-        problem = self._make_problem(samples)
-        name, params = self._algorithm()
-        try:
-            result = solve(
-                problem,
-                name,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                max_time=self.max_time,
-                random_state=self.random_state,
-                verbose=self.verbose,
-                on_interrupt=self.on_interrupt,
-                **params,
-            )
-        except SolveInterrupted as stop:
-            self._store(problem, stop.result, samples)
-            raise
-        self._store(problem, result, samples)
+    def _scaling(self, samples: Samples) -> Scaling | None:
+        """Return how features are scaled before the kernels see them, if they are."""
+        return None
 
-    def _store(self, problem: Problem, result: Result, samples: Samples) -> None:
+    def _kernel(self, problem: Problem, parameters: Any) -> Any:
+        """Return the learned kernel, on features as the problem has them."""
+        return problem.family.kernel(parameters)
+
+    def _certify(self, problem: Problem, result: Result) -> Certificate:
+        """Return both bounds and where they come from."""
+        return Certificate(result.lower_bound, result.upper_bound, _LOWER_PROOF, _UPPER_PROOF)
+
+    def _keep(self, problem: Problem, result: Result) -> None:
+        """Set the attributes that only this estimator has."""
+
+    def _refuse_indefinite(self, grams: npt.NDArray[Any]) -> None:
+        """Raise where a precomputed matrix is not positive semidefinite."""
+        refuse_indefinite(grams, "X")
+
+    def _read(self, X: Any, y: Any, **options: Any) -> tuple[FloatArray, Any, Any]:
+        """Return points, targets, and the Gram matrices where X holds them: points are places."""
+        if not self._is_precomputed:
+            X, y = validate_data(self, X, y, dtype=np.float64, **options)
+            return X, y, None
+        grams = as_grams(X, "X", square=True)
+        self._refuse_indefinite(grams)
+        places = np.arange(grams.shape[1], dtype=np.float64)[:, None]
+        places, y = validate_data(self, places, y, dtype=np.float64, **options)
+        self.n_features_in_ = len(places)
+        return places, y, grams
+
+    def _run(self, X: FloatArray, targets: FloatArray, weight: FloatArray, grams: Any) -> None:
+        """Merge, scale, solve, store."""
+        samples = replace(merge_samples(X, targets, weight), grams=grams)
+        with config_context(memory_limit=self.memory_limit):
+            scaling = self._scaling(samples)
+            scaled = samples if scaling is None else replace(samples, X=scaling(samples.X))
+            problem = self._problem(scaled)
+            name, params = self._algorithm(problem, scaled)
+            tol, max_iter = self._limits()
+            try:
+                result = solve(
+                    problem,
+                    name,
+                    tol=tol,
+                    max_iter=max_iter,
+                    max_time=self.max_time,
+                    random_state=self.random_state,
+                    verbose=self.verbose,
+                    on_interrupt=self.on_interrupt,
+                    **params,
+                )
+            except SolveInterrupted as stop:
+                self._store(problem, stop.result, samples, scaling)
+                raise
+            self._store(problem, result, samples, scaling)
+
+    def _store(
+        self, problem: Problem, result: Result, samples: Samples, scaling: Scaling | None
+    ) -> None:
         solution = result.solution
         if solution is None:
             solution = self._refit(problem, result)
@@ -107,10 +165,9 @@ class KernelMachine(Estimator):
         self.dual_gap_ = result.dual_gap
         # making the first iterate counts, as in scikit-learn
         self.n_iter_ = max(1, result.n_iter)
-        self.certificate_ = Certificate(
-            result.lower_bound, result.upper_bound, _LOWER_PROOF, _UPPER_PROOF
-        )
-        self.kernel_ = self._make_kernel(problem, result.parameters)
+        self.certificate_ = self._certify(problem, result)
+        kernel = self._kernel(problem, result.parameters)
+        self.kernel_ = kernel if scaling is None else scaling.of_kernel(kernel)
         u = np.atleast_2d(solution.dual_coef).astype(np.float64)
         used = np.flatnonzero(u.any(axis=0))
         self._rows = samples.X[used]
@@ -120,6 +177,7 @@ class KernelMachine(Estimator):
         self.support_ = np.flatnonzero(spread.any(axis=0))
         self.dual_coef_ = spread if len(spread) > 1 else spread[0]
         self.intercept_ = intercept if len(intercept) > 1 else float(intercept[0])
+        self._keep(problem, result)
 
     def _refit(self, problem: Problem, result: Result) -> Any:
         """Solve the learner at the best kernel, for algorithms that keep no solution.
@@ -134,30 +192,32 @@ class KernelMachine(Estimator):
             )
 
     def _decision(self, X: Any) -> FloatArray:
-        """Return K(X, X_support) · coefficients + intercept, shape (n_samples, n_tasks).
+        """Return K(X, X_support) · coefficients + intercept, shape (n_samples, n_tasks)."""
+        check_is_fitted(self, "kernel_")
+        if hasattr(self, "estimators_"):
+            return part_decisions(self, X)
+        intercept = np.atleast_1d(np.asarray(self.intercept_))
+        values: FloatArray = self._products(X) + intercept
+        return values
+
+    def _products(self, X: Any) -> FloatArray:
+        """Return K(X, X_support) · coefficients.
 
         The cross Gram is formed in blocks of rows that respect the memory limit.
         """
-        check_is_fitted(self, "kernel_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        intercept = np.atleast_1d(np.asarray(self.intercept_))
         if len(self._rows) == 0:
-            return np.tile(intercept, (X.shape[0], 1))
-        per_row = 8 * 8 * max(1, len(self._rows))
+            return np.zeros((X.shape[0], len(self._coef)))
+        per_row = 8 * 8 * len(self._rows)
         block = max(1, min(X.shape[0], 4096, limit_bytes() // per_row))
         with np.errstate(over="ignore", invalid="ignore"):
             parts = [
                 self.kernel_(X[start : start + block], self._rows) @ self._coef.T
                 for start in range(0, X.shape[0], block)
             ]
-        values: FloatArray = np.vstack(parts) + intercept
+        values: FloatArray = np.vstack(parts)
         check_decision(values, X)
         return values
-
-    def _run(self, X: FloatArray, targets: FloatArray, weight: FloatArray) -> None:
-        samples = merge_samples(X, targets, weight)
-        with config_context(memory_limit=self.memory_limit):
-            self._learn(samples)
 
 
 class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
@@ -169,7 +229,8 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite features.
+            Finite features; where the estimator takes ``kernels="precomputed"``, Gram matrices of
+            shape (n_kernels, n_samples, n_samples) or a `PrecomputedGrams`.
         y : array-like of shape (n_samples,)
             Finite targets.
         sample_weight : array-like of shape (n_samples,), optional
@@ -179,11 +240,16 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         -------
         self : object
             The fitted estimator.
+
+        Raises
+        ------
+        NotPSDError
+            If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
         """
         self._check_parameters()
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        X, y, grams = self._read(X, y, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        self._run(X, np.asarray(y, dtype=np.float64)[None, :], weight)
+        self._run(X, np.asarray(y, dtype=np.float64)[None, :], weight, grams)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -208,7 +274,16 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     class_weight: Any = parameter(
         "Multiplies C per class.", kind='dict or "balanced"', default=None
     )
+    multiclass: str = parameter(
+        "With three classes or more: one kernel for the sum of the one-vs-rest problems, with one "
+        "certificate; or a kernel per class or per pair, and then the fitted attributes are lists.",
+        default="shared",
+        rule=one_of("shared", *SCHEMES),
+    )
     classes_: npt.NDArray[Any] = fitted("ndarray of shape (n_classes,)", "Labels.")
+    estimators_: list[Any] = fitted(
+        "list of estimators", 'The binary parts of ``"ovr"`` and ``"ovo"``.'
+    )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMachineClassifier:
         """Learn the kernel and the decision functions.
@@ -216,7 +291,8 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite features.
+            Finite features; where the estimator takes ``kernels="precomputed"``, Gram matrices of
+            shape (n_kernels, n_samples, n_samples) or a `PrecomputedGrams`.
         y : array-like of shape (n_samples,)
             Labels of any kind, two classes or more.
         sample_weight : array-like of shape (n_samples,), optional
@@ -226,29 +302,23 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         -------
         self : object
             The fitted estimator.
+
+        Raises
+        ------
+        NotPSDError
+            If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
         """
         self._check_parameters()
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
+        X, y, grams = self._read(X, y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if not np.isfinite(weight).all() or (weight < 0).any():
-            raise ValueError("sample_weight must be finite and >= 0")
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        present = np.unique(codes[weight > 0])
-        if len(self.classes_) < 2 or len(present) < len(self.classes_):
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes, each with a "
-                f"positive weight; got 1 class"
-                if len(present) < 2
-                else f"class {self.classes_[np.setdiff1d(np.arange(len(self.classes_)), present)]}"
-                f" has no sample of positive weight: drop it from y"
-            )
-        weight = weight * class_weights(self, self.classes_, codes, weight)[codes]
-        self._fit_codes(X, codes, weight)
+        codes, weight = encode_classes(self, y, weight)
+        self.__dict__.pop("estimators_", None)
+        n_classes = len(self.classes_)
+        if self.multiclass == "shared" or n_classes == 2:
+            self._run(X, one_vs_rest(codes, n_classes), weight, grams)
+        else:
+            fit_parts(self, X if grams is None else PrecomputedGrams(grams), codes, weight)
         return self
-
-    def _fit_codes(self, X: FloatArray, codes: npt.NDArray[np.intp], weight: FloatArray) -> None:
-        self._run(X, one_vs_rest(codes, len(self.classes_)), weight)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision values.
@@ -283,36 +353,3 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         codes = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
         labels: npt.NDArray[Any] = self.classes_[codes]
         return labels
-
-
-def one_vs_rest(codes: npt.NDArray[np.intp], n_classes: int) -> FloatArray:
-    """Return ±1 targets, shape (1, n_samples) for two classes, else (n_classes, n_samples)."""
-    if n_classes == 2:
-        return np.where(codes == 1, 1.0, -1.0)[None, :]
-    return np.where(codes[None, :] == np.arange(n_classes)[:, None], 1.0, -1.0)
-
-
-def class_weights(
-    estimator: Any,
-    classes: npt.NDArray[Any],
-    codes: npt.NDArray[np.intp],
-    weight: FloatArray,
-) -> FloatArray:
-    """Return the factor of each class; ``"balanced"`` counts samples by their weights."""
-    setting = getattr(estimator, "class_weight", None)
-    if setting is None:
-        return np.ones(len(classes))
-    if isinstance(setting, str):
-        if setting != "balanced":
-            raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {setting!r}")
-        mass = np.bincount(codes, weights=weight, minlength=len(classes))
-        return np.asarray(weight.sum() / (len(classes) * mass))
-    if not isinstance(setting, dict):
-        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {setting!r}")
-    unknown = [key for key in setting if key not in classes]
-    if unknown:
-        raise ValueError(f"class_weight has keys that are no classes: {unknown}")
-    factors = np.array([float(setting.get(label, 1.0)) for label in classes])
-    if not np.isfinite(factors).all() or (factors <= 0).any():
-        raise ValueError(f"class_weight values must be finite and > 0, got {setting!r}")
-    return factors

@@ -8,9 +8,12 @@ however a weight was written.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ..checks import check_sample_weight
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -31,6 +34,8 @@ class Samples:
         Merged row of each original sample, −1 where the weight is zero.
     share : ndarray of shape (n_samples,)
         Part of the merged weight that each original sample holds.
+    grams : ndarray of shape (n_kernels, n_samples, n_samples), optional
+        Precomputed Gram matrices; rows of ``X`` are then places in them.
     """
 
     X: FloatArray
@@ -38,6 +43,7 @@ class Samples:
     weight: FloatArray | None
     owner: npt.NDArray[np.intp]
     share: FloatArray
+    grams: npt.NDArray[Any] | None = None
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Return merged values (n_tasks, n_merged) as shares of the original samples."""
@@ -69,12 +75,8 @@ def merge_samples(X: FloatArray, targets: FloatArray, weight: FloatArray) -> Sam
     ValueError
         If a weight is negative or not finite, or all are zero.
     """
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        worst = weight[~np.isfinite(weight) | (weight < 0)][0]
-        raise ValueError(f"sample_weight must be finite and >= 0, found {worst!r}")
+    check_sample_weight(weight, len(X))
     kept = np.flatnonzero(weight > 0)
-    if len(kept) == 0:
-        raise ValueError("sample_weight is zero for every sample: at least one must be positive")
     rows = np.hstack([X[kept], targets[:, kept].T]) + 0.0
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
     inverse = inverse.ravel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
 from .base import FloatArray
@@ -77,14 +77,6 @@ def matrix(P: ArrayLike, size: int) -> NDArray[np.float64]:
             f"P must be symmetric, but |P - P.T| reaches {asymmetry:.3g}: pass (P + P.T) / 2"
         )
     return array
-
-
-def real_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return float32 or float64 as a dtype."""
-    found = np.dtype(dtype)
-    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
-    return found
 
 
 def output(out: FloatArray | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> FloatArray:

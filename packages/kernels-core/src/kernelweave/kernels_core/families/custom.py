@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.checks import COUNT
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
-from ._arguments import matrix, output, real_dtype, rows, samples, vector
+from ..checks import real_dtype
+from ._arguments import matrix, output, rows, samples, vector
 from .base import FloatArray
 
 Float = NDArray[np.float64]
@@ -60,8 +62,7 @@ class CallableFamily:
         scale: float = 1.0,
         block_error: float = 2.0**-40,
     ) -> None:
-        if n_P < 1:
-            raise ValueError(f"n_P must be a positive integer, got {n_P!r}")
+        COUNT.check("n_P", n_P)
         self._block, self.name = block, name
         self._n_P, self.scale, self.block_error = int(n_P), float(scale), float(block_error)
 

@@ -7,10 +7,12 @@ from math import ceil, comb
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from kernelweave.kernels_core.checks import integer
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
-from ._arguments import matrix, output, real_dtype, rows, samples, vector
+from ..checks import real_dtype
+from ._arguments import matrix, output, rows, samples, vector
 from ._tables import exponents, power_products
 from .base import FloatArray
 
@@ -199,11 +201,8 @@ class PolynomialFamily:
 
     def __post_init__(self) -> None:
         for key, smallest in (("degree", 0), ("n_features", 1)):
-            value = getattr(self, key)
-            if value is None:
-                continue
-            if isinstance(value, bool) or int(value) != value or value < smallest:
-                raise ValueError(f"{key} must be an integer of {smallest} or more, got {value!r}")
+            rule = integer(smallest)
+            (rule.or_none() if key == "n_features" else rule).check(key, getattr(self, key))
 
     def _n(self) -> int:
         if self.n_features is None:

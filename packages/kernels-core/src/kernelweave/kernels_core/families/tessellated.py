@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from kernelweave.kernels_core.checks import integer
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
+from ..checks import real_dtype
 from . import _affine, _box, _general
-from ._arguments import in_box, matrix, real_dtype, samples, vector
+from ._arguments import in_box, matrix, samples, vector
 from ._prepared import PreparedAffine, PreparedTessellated
 from ._tables import count_tessellated, tessellated_tables
 from ._unstored import factors_of, fill_rectangle
@@ -17,12 +19,6 @@ from .base import FloatArray
 
 if TYPE_CHECKING:
     from ..kernels import Tessellated
-
-
-def _integer(name: str, value: Any) -> int:
-    if isinstance(value, bool) or int(value) != value or value < 0:
-        raise ValueError(f"{name} must be an integer of 0 or more, got {value!r}")
-    return int(value)
 
 
 def _corner(name: str, value: ArrayLike) -> NDArray[np.float64]:
@@ -92,9 +88,11 @@ class TessellatedFamily:
         z_degree: int | None = None,
     ) -> None:
         state = self.__dict__
-        state["degree"] = _integer("degree", degree)
+        state["degree"] = int(integer(0).check("degree", degree))
         state["lower"], state["upper"] = _corner("lower", lower), _corner("upper", upper)
-        state["z_degree"] = None if z_degree is None else _integer("z_degree", z_degree)
+        state["z_degree"] = (
+            None if z_degree is None else int(integer(0).check("z_degree", z_degree))
+        )
         if z_degree is not None and z_degree > degree:
             raise ValueError(f"z_degree must be at most degree = {degree}, got {z_degree}")
         if self.lower.shape != self.upper.shape:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .paper import PAPER_FIFTY, PAPER_TEN, default_kernels
     from .precomputed import PrecomputedGrams, as_grams
     from .psd import Spectrum, require_psd
+    from .scaled import ScaledFeatures
     from .standard import RBF, Laplacian, Linear, Polynomial, Sigmoid, standard_kernels
 
 _HOMES = {
@@ -46,6 +47,7 @@ _HOMES = {
     "as_grams": "precomputed",
     "Spectrum": "psd",
     "require_psd": "psd",
+    "ScaledFeatures": "scaled",
     "RBF": "standard",
     "Laplacian": "standard",
     "Linear": "standard",
@@ -57,6 +59,7 @@ _HOMES = {
 __all__ = [  # noqa: RUF022
     "Kernel", "Linear", "Polynomial", "RBF", "Laplacian", "Sigmoid", "standard_kernels",
     "Sum", "Product", "Scaled", "Columns", "Combination", "UnitDiagonal", "Centered", "Clipped",
+    "ScaledFeatures",
     "Tessellated", "GeneralizedPolynomial",
     "KernelDictionary", "FittedDictionary", "FittedFamily",
     "PAPER_TEN", "PAPER_FIFTY", "default_kernels",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -101,22 +100,6 @@ def check_pair(X: Any, Y: Any) -> tuple[Any, Any]:
     if A.dtype != B.dtype:
         A, B = A.astype(np.float64, copy=False), B.astype(np.float64, copy=False)
     return A, B
-
-
-def check_number(owner: str, name: str, value: Any, *, above: float | None = None) -> float:
-    """Return a finite real number, greater than ``above`` where given."""
-    good = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
-    if not good or (above is not None and float(value) <= above):
-        bound = "" if above is None else f" greater than {above:g}"
-        raise ValueError(f"{owner}: {name} must be a finite number{bound}, got {value!r}")
-    return float(value)
-
-
-def check_integer(owner: str, name: str, value: Any, *, least: int) -> int:
-    """Return an integer of at least ``least``."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
-        raise ValueError(f"{owner}: {name} must be an integer of at least {least}, got {value!r}")
-    return int(value)
 
 
 def check_weights(weights: Any, n_kernels: int) -> NDArray[np.float64]:

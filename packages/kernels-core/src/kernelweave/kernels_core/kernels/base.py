@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import Rule
 from ._parameters import Parameters
 from ._validation import check_pair, check_samples, is_sparse, is_vector
 
@@ -27,7 +28,8 @@ class Kernel(Parameters, ABC):
     ``SVC(kernel=k)`` or ``KernelRidge(kernel=k)``.
 
     A subclass stores its constructor's parameters under their own names, unchanged, and writes
-    `_gram`; it may also write `_diag`, `_validate`, `is_psd` and set ``name``.
+    `_gram`; it may also write `_diag`, `_validate`, `is_psd` and set ``name`` and ``_rules``,
+    which say what its parameters must be.
 
     Attributes
     ----------
@@ -39,6 +41,7 @@ class Kernel(Parameters, ABC):
 
     name: ClassVar[str] = "kernel"
     accepts_sparse: ClassVar[bool] = False
+    _rules: ClassVar[dict[str, Rule]] = {}
     # numpy numbers leave ``number * kernel`` to the kernel
     __array_ufunc__ = None
 
@@ -65,7 +68,11 @@ class Kernel(Parameters, ABC):
         return np.array(values, dtype=X.dtype)
 
     def _validate(self) -> None:
-        """Raise ValueError when a parameter has no meaning."""
+        """Raise ValueError when a parameter, or one of a kernel inside, has no meaning."""
+        for name, rule in self._rules.items():
+            value = rule.check(f"{type(self).__name__}: {name}", getattr(self, name))
+            if isinstance(value, Kernel):
+                value._validate()
 
     def _sparse_refuser(self) -> Kernel | None:
         """Return the kernel inside this one that cannot take sparse samples, if any."""
@@ -167,3 +174,6 @@ class Kernel(Parameters, ABC):
         from .compose import Scaled
 
         return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
+
+
+KERNEL = Rule("a kernel such as RBF(gamma=1.0)", lambda value: isinstance(value, Kernel))

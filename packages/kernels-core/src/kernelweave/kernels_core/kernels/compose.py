@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import Rule, number
 from ._fill import add_scaled, scale_outer
-from ._validation import check_number, check_weights
-from .base import Kernel
+from ._validation import check_weights
+from .base import KERNEL, Kernel
 
 
 def _all_psd(kernels: Sequence[Kernel]) -> bool | None:
@@ -25,15 +27,16 @@ def _first_refuser(kernels: Sequence[Kernel]) -> Kernel | None:
     return next((r for r in refusers if r is not None), None)
 
 
-def check_is_kernel(owner: str, name: str, value: Any) -> Kernel:
-    """Return ``value`` if it is a kernel, else raise ValueError naming owner and parameter."""
-    if not isinstance(value, Kernel):
-        raise ValueError(f"{owner}: {name} must be a kernel such as RBF(gamma=1.0), got {value!r}")
-    return value
+_WEIGHT = replace(
+    number(least=0.0),
+    words="a finite number >= 0 (a negative multiple of a kernel is not positive semidefinite)",
+)
 
 
 class _Pair(Kernel):
     """Two kernels joined by an operation on their matrices."""
+
+    _rules: ClassVar[dict[str, Rule]] = {"k1": KERNEL, "k2": KERNEL}
 
     def __init__(self, k1: Kernel, k2: Kernel) -> None:
         self.k1 = k1
@@ -46,10 +49,6 @@ class _Pair(Kernel):
 
     def _sparse_refuser(self) -> Kernel | None:
         return _first_refuser((self.k1, self.k2))
-
-    def _validate(self) -> None:
-        for name in ("k1", "k2"):
-            check_is_kernel(type(self).__name__, name, getattr(self, name))._validate()
 
 
 class Sum(_Pair):
@@ -119,6 +118,8 @@ class Scaled(Kernel):
 
     name = "scaled"
 
+    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL, "weight": _WEIGHT}
+
     def __init__(self, kernel: Kernel, weight: float = 1.0) -> None:
         self.kernel = kernel
         self.weight = weight
@@ -130,14 +131,6 @@ class Scaled(Kernel):
 
     def _sparse_refuser(self) -> Kernel | None:
         return self.kernel._sparse_refuser()
-
-    def _validate(self) -> None:
-        check_is_kernel("Scaled", "kernel", self.kernel)._validate()
-        if check_number("Scaled", "weight", self.weight) < 0.0:
-            raise ValueError(
-                f"Scaled: weight must be at least 0, got {self.weight!r}: "
-                "a negative multiple of a kernel is not positive semidefinite"
-            )
 
     def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
         K = self.kernel._gram(X, Y)
@@ -172,6 +165,8 @@ class Columns(Kernel):
 
     name = "columns"
 
+    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL}
+
     def __init__(self, kernel: Kernel, columns: Sequence[int]) -> None:
         self.kernel = kernel
         self.columns = columns
@@ -185,7 +180,7 @@ class Columns(Kernel):
         return self.kernel._sparse_refuser()
 
     def _validate(self) -> None:
-        check_is_kernel("Columns", "kernel", self.kernel)._validate()
+        super()._validate()
         S = np.asarray(self.columns)
         if S.ndim != 1 or S.size == 0 or S.dtype.kind not in "iu" or S.min() < 0:
             raise ValueError(
@@ -235,6 +230,8 @@ class UnitDiagonal(Kernel):
 
     name = "unit-diagonal"
 
+    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL}
+
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
 
@@ -245,9 +242,6 @@ class UnitDiagonal(Kernel):
 
     def _sparse_refuser(self) -> Kernel | None:
         return self.kernel._sparse_refuser()
-
-    def _validate(self) -> None:
-        check_is_kernel("UnitDiagonal", "kernel", self.kernel)._validate()
 
     def _inverse_norms(self, d: NDArray[Any]) -> NDArray[Any]:
         if d.size and d.min() < 0:
@@ -314,7 +308,7 @@ class Combination(Kernel):
 
     def _validate(self) -> None:
         for index, kernel in enumerate(self.kernels):
-            check_is_kernel("Combination", f"kernels[{index}]", kernel)._validate()
+            KERNEL.check(f"Combination: kernels[{index}]", kernel)._validate()
         check_weights(self.weights, len(self.kernels))
 
     def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:

@@ -10,19 +10,19 @@ from typing import Any, ClassVar, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import LARGEST, one_of, real_dtype
 from ..exceptions import KernelWeaveWarning, NotPSDError
-from ..magnitude import LARGEST
 from ._fill import add_scaled
 from ._parameters import Parameters
 from ._validation import check_pair, check_samples, check_weights
 from .base import Kernel
 from .compose import Combination, UnitDiagonal
-from .fitted import NORMALIZATIONS, Clipped, checked_training_points, fit_normalization
+from .fitted import NORMALIZATION, Clipped, fit_normalization
 from .fitted_dictionary import FittedDictionary, require_stack
 from .psd import REMEDY, Spectrum, describe, find_indefinite
 from .standard import RBF, Laplacian, Linear, Polynomial
 
-PSD_POLICIES = ("raise", "drop", "clip", "keep")
+POLICY = one_of("raise", "drop", "clip", "keep")
 
 
 class KernelDictionary(Parameters):
@@ -221,12 +221,6 @@ class KernelDictionary(Parameters):
             return dict(entries)[key]
         return entries[key][1]
 
-    def _check_options(self) -> None:
-        if self.normalize not in NORMALIZATIONS:
-            raise ValueError(f"normalize must be one of {NORMALIZATIONS}, got {self.normalize!r}")
-        if self.psd not in PSD_POLICIES:
-            raise ValueError(f"psd must be one of {PSD_POLICIES}, got {self.psd!r}")
-
     def fit_grams(self, X: Any, dtype: Any = np.float64) -> FittedDictionary:
         """Compute the Gram matrices of training points and learn what test points need.
 
@@ -256,9 +250,10 @@ class KernelDictionary(Parameters):
         KernelWeaveWarning
             With ``psd="drop"`` and ``psd="clip"``, naming the same.
         """
-        self._check_options()
+        NORMALIZATION.check("normalize", self.normalize)
+        POLICY.check("psd", self.psd)
         entries = self._entries()
-        train = checked_training_points(X, dtype)
+        train = check_samples(X, dtype=real_dtype(dtype))
         n = train.shape[0]
         require_stack(len(entries), n, n, train.dtype)
         grams = np.empty((len(entries), n, n), dtype=train.dtype)
@@ -317,7 +312,8 @@ class KernelDictionary(Parameters):
 
     def _plain_kernels(self) -> list[Kernel]:
         """Return the kernels as functions of their two points alone, or say why they are not."""
-        self._check_options()
+        NORMALIZATION.check("normalize", self.normalize)
+        POLICY.check("psd", self.psd)
         kernels = list(self)
         if self.normalize not in (None, "unit-diagonal"):
             raise ValueError(

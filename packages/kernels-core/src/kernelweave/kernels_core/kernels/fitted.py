@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import Rule, one_of
 from ..interrupts import aside
 from ._fill import add_outer
-from ._validation import check_samples
-from .base import Kernel
-from .compose import Scaled, UnitDiagonal, check_is_kernel
+from .base import KERNEL, Kernel
+from .compose import Scaled, UnitDiagonal
 from .psd import Spectrum, spectrum_of_values
 
-NORMALIZATIONS = (None, "trace", "unit-diagonal", "center", "center-trace")
+NORMALIZATION = one_of("trace", "unit-diagonal", "center", "center-trace").or_none()
 
 
 def is_same(X: Any, Y: Any) -> bool:
@@ -31,12 +31,10 @@ class _OnTrainingPoints(Kernel):
 
     kernel: Kernel
     X: Any
+    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL}
 
     def _sparse_refuser(self) -> Kernel | None:
         return self.kernel._sparse_refuser()
-
-    def _validate(self) -> None:
-        check_is_kernel(type(self).__name__, "kernel", self.kernel)._validate()
 
     def _training(self, X: Any) -> Any:
         """Return the training points, checked to have the features and the type of ``X``."""
@@ -214,11 +212,3 @@ def _fit_trace(kernel: Kernel, K: NDArray[Any], label: str) -> Kernel:
         )
     K *= K.dtype.type(len(K) / trace)
     return Scaled(kernel, len(K) / trace)
-
-
-def checked_training_points(X: Any, dtype: Any) -> Any:
-    """Return training samples checked and converted to the type of the Gram matrices."""
-    kind = np.dtype(dtype)
-    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
-    return check_samples(X, dtype=kind)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import Rule, integer, one_of
 from ..exceptions import KernelWeaveWarning
-from ._validation import check_integer
 from .base import Kernel
 from .psd import find_indefinite
 
@@ -72,6 +72,8 @@ class Tessellated(_MatrixKernel):
 
     name = "tessellated"
 
+    _rules: ClassVar[dict[str, Rule]] = {"degree": integer(0), "outside": one_of("raise", "clip")}
+
     def __init__(
         self,
         P: Any,
@@ -89,11 +91,7 @@ class Tessellated(_MatrixKernel):
         self.outside = outside
 
     def _validate(self) -> None:
-        check_integer("Tessellated", "degree", self.degree, least=0)
-        if self.outside not in ("raise", "clip"):
-            raise ValueError(
-                f"Tessellated: outside must be 'raise' or 'clip', got {self.outside!r}"
-            )
+        super()._validate()
         lower, upper = self._box()
         if lower.ndim != 1 or lower.shape != upper.shape or not (lower < upper).all():
             raise ValueError(
@@ -162,12 +160,11 @@ class GeneralizedPolynomial(_MatrixKernel):
 
     name = "generalized-polynomial"
 
+    _rules: ClassVar[dict[str, Rule]] = {"degree": integer(0)}
+
     def __init__(self, P: Any, degree: int) -> None:
         self.P = P
         self.degree = degree
-
-    def _validate(self) -> None:
-        check_integer("GeneralizedPolynomial", "degree", self.degree, least=0)
 
     def _family(self, n_features: int) -> Any:
         from ..families import PolynomialFamily

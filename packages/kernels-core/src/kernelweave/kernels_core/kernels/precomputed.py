@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import memory
-from ..magnitude import check_magnitude
+from ..checks import check_magnitude
+from .psd import require_psd
 
 _TILE = 128
 
@@ -135,7 +136,7 @@ def _positions(key: Any, size: int, old: NDArray[np.intp] | None) -> NDArray[np.
     return np.asarray(axis[index], dtype=np.intp)
 
 
-def as_grams(X: Any, what: str = "X", *, square: bool = False) -> NDArray[Any]:
+def as_grams(X: Any, what: str = "X", *, square: bool = False, psd: bool = False) -> NDArray[Any]:
     """Return precomputed Gram matrices as one float array, not copied where they are one.
 
     Parameters
@@ -144,7 +145,10 @@ def as_grams(X: Any, what: str = "X", *, square: bool = False) -> NDArray[Any]:
     what : str
         Name of the argument, for messages.
     square : bool
-        Whether they must be square and symmetric: the Gram matrices of training points.
+        Whether they must be square and symmetric, of one sample or more: the Gram matrices of
+        training points.
+    psd : bool
+        Whether a negative eigenvalue is refused too: n³/3 operations a matrix.
 
     Returns
     -------
@@ -155,6 +159,8 @@ def as_grams(X: Any, what: str = "X", *, square: bool = False) -> NDArray[Any]:
     ValueError
         If the shape is wrong, an entry is not finite or above 1e50, or (``square``) a matrix is
         not symmetric.
+    NotPSDError
+        With ``psd``, if one has a negative eigenvalue beyond rounding.
     """
     grams = X.grams if isinstance(X, PrecomputedGrams) else np.asarray(X)
     if grams.ndim != 3 or grams.shape[0] == 0:
@@ -168,16 +174,20 @@ def as_grams(X: Any, what: str = "X", *, square: bool = False) -> NDArray[Any]:
         grams = grams.astype(np.float64)
     if square and grams.shape[1] != grams.shape[2]:
         raise ValueError(f"{what} has shape {grams.shape}: training Gram matrices are square")
+    if square and grams.shape[1] == 0:
+        raise ValueError(f"{what} has shape {grams.shape}: no samples, at least one is needed")
     for j, K in enumerate(grams):
         if not np.isfinite(K).all():
             raise ValueError(f"{what}[{j}] contains NaN or infinity")
         check_magnitude(f"{what}[{j}]", K)
-        if square and K.size:
-            _check_symmetric(K, f"{what}[{j}]")
+        if square:
+            _require_symmetric(K, f"{what}[{j}]")
+        if psd:
+            require_psd(K, f"{what}[{j}]")
     return grams
 
 
-def _check_symmetric(K: NDArray[Any], what: str) -> None:
+def _require_symmetric(K: NDArray[Any], what: str) -> None:
     scale = float(max(K.max(), -K.min()))
     difference = _asymmetry(K)
     if difference > 100.0 * np.finfo(K.dtype).eps * max(scale, np.finfo(K.dtype).tiny):

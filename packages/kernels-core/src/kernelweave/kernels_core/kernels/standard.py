@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import COUNT, POSITIVE, Rule, number
 from ._fill import fill_pairs, inner, row_blocks, squared_norms
-from ._validation import check_integer, check_number, is_sparse
+from ._validation import is_sparse
 from .base import Kernel
 
 
@@ -60,6 +61,8 @@ class Polynomial(Kernel):
     name = "polynomial"
     accepts_sparse = True
 
+    _rules: ClassVar[dict[str, Rule]] = {"degree": COUNT, "gamma": POSITIVE, "coef0": number()}
+
     def __init__(self, degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> None:
         self.degree = degree
         self.gamma = gamma
@@ -69,11 +72,6 @@ class Polynomial(Kernel):
     def is_psd(self) -> bool | None:
         """Proved for c₀ ≥ 0: products and nonnegative sums of inner products."""
         return True if self.coef0 >= 0 else None
-
-    def _validate(self) -> None:
-        check_integer("Polynomial", "degree", self.degree, least=1)
-        check_number("Polynomial", "gamma", self.gamma, above=0.0)
-        check_number("Polynomial", "coef0", self.coef0)
 
     def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
         K = inner(X, Y)
@@ -119,6 +117,8 @@ class RBF(Kernel):
     name = "rbf"
     accepts_sparse = True
 
+    _rules: ClassVar[dict[str, Rule]] = {"gamma": POSITIVE}
+
     def __init__(self, gamma: float = 1.0) -> None:
         self.gamma = gamma
 
@@ -126,9 +126,6 @@ class RBF(Kernel):
     def is_psd(self) -> bool | None:
         """Proved: the Fourier transform of a Gaussian measure."""
         return True
-
-    def _validate(self) -> None:
-        check_number("RBF", "gamma", self.gamma, above=0.0)
 
     def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
         A = X.astype(np.float64, copy=False)
@@ -175,6 +172,8 @@ class Laplacian(Kernel):
 
     name = "laplacian"
 
+    _rules: ClassVar[dict[str, Rule]] = {"gamma": POSITIVE}
+
     def __init__(self, gamma: float = 1.0) -> None:
         self.gamma = gamma
 
@@ -182,9 +181,6 @@ class Laplacian(Kernel):
     def is_psd(self) -> bool | None:
         """Proved: a product of one-dimensional exponential kernels."""
         return True
-
-    def _validate(self) -> None:
-        check_number("Laplacian", "gamma", self.gamma, above=0.0)
 
     def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
         from scipy.spatial.distance import cdist
@@ -225,6 +221,8 @@ class Sigmoid(Kernel):
 
     name = "sigmoid"
 
+    _rules: ClassVar[dict[str, Rule]] = {"gamma": POSITIVE, "coef0": number()}
+
     def __init__(self, gamma: float = 1.0, coef0: float = 0.0) -> None:
         self.gamma = gamma
         self.coef0 = coef0
@@ -233,10 +231,6 @@ class Sigmoid(Kernel):
     def is_psd(self) -> bool | None:
         """Refuted: not positive semidefinite in general, though single Gram matrices may be."""
         return False
-
-    def _validate(self) -> None:
-        check_number("Sigmoid", "gamma", self.gamma, above=0.0)
-        check_number("Sigmoid", "coef0", self.coef0)
 
     def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
         return self._of_inner(inner(X, Y))

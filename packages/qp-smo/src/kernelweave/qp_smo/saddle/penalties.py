@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from kernelweave.kernels_core.magnitude import LARGEST
+from kernelweave.kernels_core.checks import COUNT, LARGEST, number
 from numpy.typing import NDArray
 
 from ..solution import FloatArray
-from ..validation import check_positive
 
 _UNIT = 2.0**-53
+
+
+_RIDGE = number(least=0.0, most=LARGEST)
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ class Ridge:
 
     def on(self, n_kernels: int) -> WeightPenalty:
         """Return the penalty of q weights."""
-        lam = _checked_ridge(self.lam)
+        lam = float(_RIDGE.check("lam", self.lam))
         return _plain(n_kernels, lam, n_kernels)
 
 
@@ -182,7 +184,7 @@ class Elastic:
 
     def on(self, n_kernels: int) -> WeightPenalty:
         """Return the penalty of q weights."""
-        lam = _checked_ridge(self.lam)
+        lam = float(_RIDGE.check("lam", self.lam))
         price = np.asarray(self.price, dtype=np.float64)
         if price.ndim > 1 or price.size not in (1, n_kernels) or not np.isfinite(price).all():
             raise ValueError(
@@ -220,17 +222,9 @@ class KSupport:
 
     def on(self, n_kernels: int) -> WeightPenalty:
         """Return the penalty of q weights."""
-        lam = _checked_ridge(self.lam)
-        if isinstance(self.k0, bool) or int(self.k0) != self.k0 or self.k0 < 1:
-            raise ValueError(f"k0 must be a positive integer, got {self.k0!r}")
+        lam = float(_RIDGE.check("lam", self.lam))
+        COUNT.check("k0", self.k0)
         return _plain(n_kernels, lam, min(int(self.k0), n_kernels))
-
-
-def _checked_ridge(lam: float) -> float:
-    ridge = check_positive("lam", lam, allow_zero=True)
-    if ridge > LARGEST:
-        raise ValueError(f"lam must be at most {LARGEST:g}, got {lam!r}: its products overflow")
-    return ridge
 
 
 def _plain(n_kernels: int, lam: float, capacity: int) -> WeightPenalty:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from kernelweave.kernels_core.arguments import check_sample_weight
+from kernelweave.kernels_core.checks import POSITIVE, check_limits, check_sample_weight
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.result import History, Status, relative_gap
 from numpy.typing import ArrayLike
 
-from .. import validation
 from ..learners import SVC, LearnerSolution
 from ..solution import FloatArray
 from .cuts import CutPool
@@ -221,7 +220,7 @@ def as_learner(C: float | None, learner: Learner | None) -> Learner:
             f"give either C, for SVC(C), or learner, e.g. SVR(C=1.0), got C={C!r} and "
             f"learner={learner!r}"
         )
-    return SVC(C=validation.check_positive("C", C)) if learner is None else learner  # type: ignore[arg-type]
+    return SVC(C=float(POSITIVE.check("C", C))) if learner is None else learner  # type: ignore[arg-type]
 
 
 def solve_kernel_weights(
@@ -307,7 +306,7 @@ def solve_kernel_weights(
         raise ValueError(
             f"y must have shape ({stack.n_samples},) or (t, {stack.n_samples}), got {np.shape(y)}"
         )
-    validation.check_limits(tol, max_iter, max_time)
+    check_limits(tol, max_iter, max_time, exact=False)
     if pool is not None and pool.n_kernels != len(stack):
         raise ValueError(f"pool holds cuts of {pool.n_kernels} kernels, grams {len(stack)}")
     weight = check_sample_weight(sample_weight, stack.n_samples)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.checks import number
 
 from .base import smooth
 
 Vector = npt.NDArray[np.float64]
 _NEWTON_STEPS = 100
+_MU = number(above=0.0, most=1.0)
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,7 @@ class ElasticNet:
     mu: float = 0.5
 
     def __post_init__(self) -> None:
-        mu = self.mu
-        if isinstance(mu, bool) or not isinstance(mu, numbers.Real) or not 0.0 < float(mu) <= 1.0:
-            raise ValueError(f"mu must be a number in (0, 1], got {mu!r}")
+        _MU.check("mu", self.mu)
 
     def start(self, n_kernels: int) -> Vector:
         """Return equal weights 1/m, shape (n_kernels,)."""

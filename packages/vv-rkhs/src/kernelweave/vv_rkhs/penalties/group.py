@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .base import smooth
 from .lq_ball import lq_norm, project_lq_ball
-from .squared_lp import ball_update, check_exponent, dual_exponent, weight_exponent
+from .squared_lp import EXPONENT, ball_update, dual_exponent, weight_exponent
 
 Vector = npt.NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class GroupNorm:
     p: float = 1.0
 
     def __post_init__(self) -> None:
-        check_exponent(self.p)
+        EXPONENT.check("p", self.p)
         members = np.asarray(self.groups)
         if members.ndim != 1 or members.size == 0 or members.dtype.kind not in "iu":
             raise ValueError(f"groups must be a list of integers, got {self.groups!r}")

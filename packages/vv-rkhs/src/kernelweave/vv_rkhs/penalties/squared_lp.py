@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.checks import number
 
 from .base import smooth
 from .lq_ball import lq_norm, project_lq_ball
@@ -18,16 +17,7 @@ Vector = npt.NDArray[np.float64]
 _FEASIBLE = 1.0 + 1e-12
 
 
-def check_exponent(p: Any) -> None:
-    """Raise unless p is a number in [1, 2].
-
-    Raises
-    ------
-    ValueError
-        Naming the value seen.
-    """
-    if isinstance(p, bool) or not isinstance(p, numbers.Real) or not 1.0 <= float(p) <= 2.0:
-        raise ValueError(f"p must be a number in [1, 2], got {p!r}")
+EXPONENT = number(least=1.0, most=2.0)
 
 
 def weight_exponent(p: float) -> float:
@@ -78,7 +68,7 @@ class SquaredLpNorm:
     p: float = 1.0
 
     def __post_init__(self) -> None:
-        check_exponent(self.p)
+        EXPONENT.check("p", self.p)
 
     def start(self, n_kernels: int) -> Vector:
         """Return equal weights on the surface of the ball, shape (n_kernels,)."""

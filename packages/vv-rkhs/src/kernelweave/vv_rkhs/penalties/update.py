@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_array
+from kernelweave.kernels_core.checks import check_array
 
 from .base import Penalty, Vector
 from .squared_lp import SquaredLpNorm

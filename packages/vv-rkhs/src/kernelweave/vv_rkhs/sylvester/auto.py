@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_array, check_number
+from kernelweave.kernels_core.checks import POSITIVE, check_array, one_of
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.kernels.psd import find_indefinite
 from scipy.linalg import LinAlgError
@@ -75,8 +75,8 @@ def choose_method(
     'nystrom'
     """
     values = check_array("rho", rho, 1)
-    check_number("ridge", ridge, low=0.0, strict=True)
-    check_number("tol", tol, low=0.0, strict=True)
+    POSITIVE.check("ridge", ridge)
+    POSITIVE.check("tol", tol)
     work = weighted_work(
         spectrum, np.maximum(values, 0.0), ridge, tol=tol, stale=stale, sketched=sketched
     )
@@ -151,8 +151,7 @@ def solve_sylvester(
     array([[1.],
            [2.]])
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    one_of(*METHODS).check("method", method)
     L, Y = check_system(K, L, Y, ridge, check=check, tol=tol, C0=C0, product0=product0)
     if isinstance(K, FactoredGram):
         return _solve_factored(K, L, Y, ridge, method, C0, tol)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from kernelweave.kernels_core.arguments import check_array
+from kernelweave.kernels_core.checks import check_array
 from scipy.linalg import eigh
 
 from .solution import Matrix, SylvesterSolution, check_system, finish

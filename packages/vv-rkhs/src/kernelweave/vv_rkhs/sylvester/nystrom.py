@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import check_whole
+from kernelweave.kernels_core.checks import COUNT
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
 Matrix = npt.NDArray[np.float64]
@@ -83,7 +83,7 @@ class NystromFactors:
         True
         """
         if rank is not None:
-            check_whole("rank", rank, low=1)
+            COUNT.check("rank", rank)
         l = K.shape[0]
         chosen = _sampled(np.diagonal(K), sketch_rank(l) if rank is None else min(rank, l))
         if len(chosen) == 0:

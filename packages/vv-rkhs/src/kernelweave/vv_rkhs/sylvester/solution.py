@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arguments import (
+from kernelweave.kernels_core.checks import (
+    POSITIVE,
     check_array,
-    check_grams,
-    check_number,
     check_vector,
 )
+from kernelweave.kernels_core.kernels import as_grams
 
 Matrix = npt.NDArray[np.float64]
 
@@ -78,7 +76,12 @@ def check_system(
         Naming the part, what was seen and what would be right.
     """
     if check:
-        _check_numbers(K, L, Y)
+        if isinstance(K, np.ndarray):
+            as_grams(K[None] if K.ndim == 2 else K, "K", square=True)
+        elif hasattr(K, "Z"):
+            check_vector("K.Z", np.ravel(K.Z), np.size(K.Z))
+        as_grams([L], "L", square=True)
+        check_vector("Y", np.ravel(Y), np.size(Y))
     L, Y = np.asarray(L, dtype=np.float64), np.asarray(Y, dtype=np.float64)
     if Y.ndim != 2:
         raise ValueError(f"Y must have shape (n_samples, n_outputs), got {Y.shape}")
@@ -86,27 +89,13 @@ def check_system(
         raise ValueError(f"K must have shape {(Y.shape[0],) * 2} as Y has rows, got {K.shape}")
     if L.shape != (Y.shape[1], Y.shape[1]):
         raise ValueError(f"L must have shape {(Y.shape[1],) * 2} as Y has columns, got {L.shape}")
-    if not isinstance(ridge, numbers.Real) or not ridge > 0 or not math.isfinite(ridge):
-        raise ValueError(f"ridge must be a finite number > 0, got {ridge!r}")
+    POSITIVE.check("ridge", ridge)
     if check:
-        check_number("tol", tol, low=0.0, strict=True)
+        POSITIVE.check("tol", tol)
         for name, start in starts.items():
-            _check_start(name, start, Y)
+            if start is not None and check_array(name, start, 2).shape != Y.shape:
+                raise ValueError(f"{name} must have shape {Y.shape} as Y, got {np.shape(start)}")
     return L, Y
-
-
-def _check_start(name: str, start: Any, Y: Matrix) -> None:
-    if start is not None and check_array(name, start, 2).shape != Y.shape:
-        raise ValueError(f"{name} must have shape {Y.shape} as Y, got {np.shape(start)}")
-
-
-def _check_numbers(K: Any, L: Any, Y: Any) -> None:
-    if isinstance(K, np.ndarray):
-        check_grams(K[None] if K.ndim == 2 else K, "K")
-    elif hasattr(K, "Z"):
-        check_vector("K.Z", np.ravel(K.Z), np.size(K.Z))
-    check_grams([L], "L")
-    check_vector("Y", np.ravel(Y), np.size(Y))
 
 
 def finish(

@@ -32,7 +32,7 @@ _OWN = {
         "TessellatedKernelClassifierCV",
         "TessellatedKernelRegressorCV",
     ),
-    "kernelweave.spectahedron.scaling": ("ScaledFeatures",),
+    "kernelweave.kernels_core.kernels.scaled": ("ScaledFeatures",),
     "kernelweave.spectahedron.constraint": ("Spectahedron",),
     "kernelweave.qp_smo.learners": ("LearnerSolution", "SVC", "SVR"),
     "kernelweave.qp_smo.solution": ("DualSolution",),

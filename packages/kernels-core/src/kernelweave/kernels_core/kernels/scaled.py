@@ -1,46 +1,17 @@
-"""Features scaled to [0, 1], and a kernel that sees them so."""
+"""Features shifted and divided before a kernel sees them: to [0, 1], or to mean 0 and spread 1."""
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import Kernel, KernelWeaveWarning
+
+from ..checks import Rule
+from .base import KERNEL, Kernel
 
 FloatArray = npt.NDArray[np.float64]
-
-# six digits of a float64 are left to tell samples apart
-_LARGEST_VOLUME = 1e10
-
-
-def warn_of_volume(width: FloatArray) -> None:
-    """Warn where the volume of the box drowns what tells samples apart.
-
-    The integral over the part of the box that lies on one side of all samples grows with the
-    volume; what differs between samples does not.
-
-    Parameters
-    ----------
-    width : ndarray of shape (n_features,)
-        Of the box, in features scaled to [0, 1].
-
-    Warns
-    -----
-    KernelWeaveWarning
-        Naming the volume and a ``delta`` that keeps it in bounds.
-    """
-    volume = float(np.prod(width))
-    if volume <= _LARGEST_VOLUME:
-        return
-    delta = 0.5 * (_LARGEST_VOLUME ** (1.0 / len(width)) - 1.0)
-    warnings.warn(
-        f"the box of the tessellated kernel has the volume {volume:.1e} in {len(width)} features, "
-        f"and rounding hides what is small beside it: lower delta, to {delta:.2g} or less",
-        KernelWeaveWarning,
-        stacklevel=2,
-    )
 
 
 def unit_range(X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -76,6 +47,50 @@ def unit_range(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     return shift, np.where(width > tiny, width, 1.0)
 
 
+def mean_and_spread(X: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return the weighted mean and standard deviation of each column; constant columns get 1.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Finite.
+    weight : ndarray of shape (n_samples,), optional
+        How often each sample counts.
+
+    Returns
+    -------
+    shift, width : ndarray of shape (n_features,)
+        (X − shift) / width has mean 0 and standard deviation 1.
+    """
+    mean = np.average(X, axis=0, weights=weight)
+    spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    tiny = 10.0 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
+    return mean, np.where(spread > tiny, spread, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """x ↦ (x − shift) / width.
+
+    Attributes
+    ----------
+    shift, width : ndarray of shape (n_features,)
+        From the training data; every width is positive.
+    """
+
+    shift: FloatArray
+    width: FloatArray
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return scaled features, shape (n_samples, n_features)."""
+        scaled: FloatArray = (X - self.shift) / self.width
+        return scaled
+
+    def of_kernel(self, kernel: Kernel) -> ScaledFeatures:
+        """Return a kernel on features as given."""
+        return ScaledFeatures(kernel, self.shift, self.width)
+
+
 class ScaledFeatures(Kernel):
     """k((x − shift) / width, (y − shift) / width) for a kernel k.
 
@@ -90,13 +105,14 @@ class ScaledFeatures(Kernel):
     --------
     >>> import numpy as np
     >>> from kernelweave.kernels_core import Linear
-    >>> from kernelweave.spectahedron import ScaledFeatures
+    >>> from kernelweave.kernels_core import ScaledFeatures
     >>> k = ScaledFeatures(Linear(), shift=np.array([1.0]), width=np.array([2.0]))
     >>> k([[5.0]])
     array([[4.]])
     """
 
     name: ClassVar[str] = "scaled-features"
+    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL}
 
     def __init__(self, kernel: Kernel, shift: FloatArray, width: FloatArray) -> None:
         self.kernel = kernel
@@ -107,9 +123,6 @@ class ScaledFeatures(Kernel):
     def is_psd(self) -> bool | None:
         """As the inner kernel."""
         return self.kernel.is_psd
-
-    def _validate(self) -> None:
-        self.kernel._validate()
 
     def _scale(self, X: Any) -> Any:
         if X.shape[1] != len(self.shift):

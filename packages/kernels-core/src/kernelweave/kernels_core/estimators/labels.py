@@ -1,0 +1,89 @@
+"""Labels as codes and ±1 targets, and the weights of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..checks import check_sample_weight
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def encode_classes(
+    estimator: Any, y: Any, weight: FloatArray
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Set ``classes_``; return the class of each sample and its weight times that of its class.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its ``class_weight`` is read.
+    y : ndarray of shape (n_samples,)
+        Labels.
+    weight : ndarray of shape (n_samples,)
+        Sample weights.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_samples,)
+        Places in ``classes_``.
+    weight : ndarray of shape (n_samples,)
+        With the class weights.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two classes have samples of positive weight, or one has none.
+    """
+    check_classification_targets(y)
+    check_sample_weight(weight, len(weight))
+    estimator.classes_, codes = np.unique(y, return_inverse=True)
+    mass = np.bincount(codes, weights=weight, minlength=len(estimator.classes_))
+    n_present = int((mass > 0.0).sum())
+    if n_present < max(2, len(mass)):
+        got = "1 class" if n_present == 1 else f"{n_present} classes"
+        without = [
+            f", class {label!r} without any" for label in estimator.classes_[mass == 0.0].tolist()
+        ]
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes, each with a positive "
+            f"weight; got {got}{''.join(without)}"
+        )
+    return codes, weight * class_weights(estimator, estimator.classes_, codes, weight)[codes]
+
+
+def one_vs_rest(codes: npt.NDArray[np.intp], n_classes: int) -> FloatArray:
+    """Return ±1 targets, shape (1, n_samples) for two classes, else (n_classes, n_samples)."""
+    if n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[None, :]
+    return np.where(codes[None, :] == np.arange(n_classes)[:, None], 1.0, -1.0)
+
+
+def class_weights(
+    estimator: Any,
+    classes: npt.NDArray[Any],
+    codes: npt.NDArray[np.intp],
+    weight: FloatArray,
+) -> FloatArray:
+    """Return the factor of each class; ``"balanced"`` counts samples by their weights."""
+    setting = getattr(estimator, "class_weight", None)
+    if setting is None:
+        return np.ones(len(classes))
+    if isinstance(setting, str):
+        if setting != "balanced":
+            raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {setting!r}")
+        mass = np.bincount(codes, weights=weight, minlength=len(classes))
+        return np.asarray(weight.sum() / (len(classes) * mass))
+    if not isinstance(setting, dict):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {setting!r}")
+    unknown = [key for key in setting if key not in classes]
+    if unknown:
+        raise ValueError(f"class_weight has keys that are no classes: {unknown}")
+    factors = np.array([float(setting.get(label, 1.0)) for label in classes])
+    if not np.isfinite(factors).all() or (factors <= 0).any():
+        raise ValueError(f"class_weight values must be finite and > 0, got {setting!r}")
+    return factors

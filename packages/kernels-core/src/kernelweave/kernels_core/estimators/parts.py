@@ -1,0 +1,111 @@
+"""Several classes with kernels of their own: a binary classifier per class or per pair."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils.multiclass import _ovr_decision_function
+
+from ..kernels import PrecomputedGrams, as_grams
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+SCHEMES = ("ovr", "ovo")
+# what has one value for all parts
+_COMMON = ("classes_", "estimators_", "kernel_names_", "n_iter_")
+
+
+def parts_of(codes: IntArray, n_classes: int, scheme: str) -> list[tuple[IntArray, IntArray]]:
+    """Return rows and 0/1 labels of each subproblem, 1 for the class or the second of a pair.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Class indices.
+    n_classes : int
+        Their number.
+    scheme : {"ovr", "ovo"}
+        Which subproblems.
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+        In the order of the classes or pairs.
+    """
+    everything = np.arange(codes.size)
+    if scheme == "ovr":
+        return [(everything, (codes == c).astype(np.intp)) for c in range(n_classes)]
+    pairs = combinations(range(n_classes), 2)
+    rows = [(np.flatnonzero((codes == a) | (codes == b)), b) for a, b in pairs]
+    return [(at, (codes[at] == b).astype(np.intp)) for at, b in rows]
+
+
+def fit_parts(estimator: Any, X: Any, codes: IntArray, weight: FloatArray) -> None:
+    """Fit a clone per subproblem and store lists of what each found.
+
+    Parameters
+    ----------
+    estimator : KernelMachineClassifier
+        With ``classes_``.
+    X : ndarray of shape (n_samples, n_features) or PrecomputedGrams
+        Training points.
+    codes : ndarray of shape (n_samples,)
+        Class indices.
+    weight : ndarray of shape (n_samples,)
+        Class weights included.
+    """
+    alone = {"multiclass": "shared", "class_weight": None, "warm_start": False}
+    known = estimator.get_params(deep=False)
+    template = clone(estimator).set_params(**{k: v for k, v in alone.items() if k in known})
+    parts = parts_of(codes, len(estimator.classes_), estimator.multiclass)
+    estimator.estimators_ = [
+        clone(template).fit(_take(X, rows, square=True), labels, weight[rows])
+        for rows, labels in parts
+    ]
+    estimator._part_rows = [rows for rows, _ in parts]
+    first = estimator.estimators_[0]
+    for field in fields(estimator):
+        if not field.init and field.name not in _COMMON and hasattr(first, field.name):
+            found = [getattr(part, field.name) for part in estimator.estimators_]
+            setattr(estimator, field.name, found)
+    if hasattr(first, "kernel_names_"):
+        estimator.kernel_names_ = first.kernel_names_
+    estimator.n_iter_ = max(part.n_iter_ for part in estimator.estimators_)
+
+
+def part_decisions(estimator: Any, X: Any) -> FloatArray:
+    """Return a decision value per class, shape (n_new, n_classes).
+
+    Parameters
+    ----------
+    estimator : KernelMachineClassifier
+        Fitted by `fit_parts`.
+    X : array-like of shape (n_new, n_features) or cross-Gram matrices
+        Points to judge.
+
+    Returns
+    -------
+    ndarray of shape (n_new, n_classes)
+        Those of the one-vs-rest parts, or votes of the pairs with confidences as tie-breakers.
+    """
+    X = PrecomputedGrams(as_grams(X)) if estimator._is_precomputed else X
+    columns = zip(estimator.estimators_, estimator._part_rows, strict=True)
+    values = np.column_stack(
+        [part.decision_function(_take(X, rows, square=False)) for part, rows in columns]
+    )
+    if estimator.multiclass == "ovr":
+        return values
+    votes: FloatArray = _ovr_decision_function(values > 0, values, len(estimator.classes_))
+    return votes
+
+
+def _take(X: Any, rows: IntArray, *, square: bool) -> Any:
+    if isinstance(X, PrecomputedGrams):
+        return X[rows, rows] if square else X[:, rows]
+    return X[rows] if square else X
