@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.kernels_core.magnitude import LARGEST
+from kernelweave.kernels_core.checks import LARGEST
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -49,7 +49,7 @@ class Classes:
     @property
     def values(self) -> FloatArray:
         """−1 and +1: one row for two classes, else one per class."""
-        from kernelweave.kernels_core.estimators.machine import one_vs_rest
+        from kernelweave.kernels_core.estimators.labels import one_vs_rest
 
         return one_vs_rest(self.codes, len(self.labels))
 

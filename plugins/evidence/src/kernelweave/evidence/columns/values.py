@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from kernelweave.kernels_core.magnitude import LARGEST
+from kernelweave.kernels_core.checks import LARGEST
 from numpy.typing import NDArray
 
 from .choices import as_dates, as_numbers
