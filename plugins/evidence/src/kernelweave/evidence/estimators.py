@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.checks import number
-from kernelweave.kernels_core.estimators.machine import class_weights
+from kernelweave.kernels_core.estimators.labels import class_weights
 from kernelweave.kernels_core.parameters import fitted, parameter
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
