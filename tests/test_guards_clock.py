@@ -25,12 +25,7 @@ CLOCKS = {
 # tables of papers, whose columns are seconds
 TABLES = ("/reproductions/", "/tables/", "/tables.py", "plugins/papers/")
 # who may know the seconds that are left: solvers of others have limits of their own
-SECONDS_LEFT = {
-    f"{CORE}/clock.py",
-    "packages/relaxations/src/kernelweave/relaxations/conic.py",
-    # folds in processes of their own get what is left of the limit
-    "plugins/evidence/src/kernelweave/evidence/learn.py",
-}
+SECONDS_LEFT = {f"{CORE}/clock.py", "packages/relaxations/src/kernelweave/relaxations/conic.py"}
 # who may know how much memory there is
 MEMORY = {f"{CORE}/memory.py"}
 # who may turn to blocks, or to help that is forbidden aloud, because of the limit in force

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kernelweave.kernels_core import DatasetSpec
+from kernelweave.kernels_core import DatasetSpec, KernelWeaveWarning
 from kernelweave.workbench import Table, read_table
 from kernelweave.workbench.data.named import read_named
 from kernelweave.workbench.errors import CommandError
@@ -25,7 +26,10 @@ CELLS = st.sampled_from([b"", b"nan", b"1e999", b'"', b"\xff", b"a,b", b"1:1", b
 def attempt(path: Path) -> tuple[Table | None, str]:
     """Return the table, or the one sentence that refuses it; nothing else may be raised."""
     try:
-        table = read_table(str(path))
+        with warnings.catch_warnings():
+            # bytes of another alphabet are read with a warning
+            warnings.simplefilter("ignore", KernelWeaveWarning)
+            table = read_table(str(path))
     except CommandError as error:
         said = str(error)
     else:
@@ -114,7 +118,7 @@ def test_a_file_cut_short(content: bytes, tmp_path: Path) -> None:
         (b"a,b\n1,2\n3\n", ("line 3", "1 cells")),
         (b"a,b\n1,2\n3,4,5\n", ("line 3", "3 cells")),
         (b"a,a\n1,2\n", ("'a'",)),
-        (b"a,b\n1,2\n\xff,4\n", ("line 3", "UTF-8")),
+        (b"a,b\n1,2\n\x81,4\n", ("line 3", "UTF-8")),
         (b"1 1:2\n1 1:x\n", ("line 2", "1:x")),
         (b"1 1:2\n1 x:2\n", ("line 2", "x:2")),
         (b"a,\n1,2\n", ("column 2",)),
@@ -132,7 +136,7 @@ def test_a_refusal_names_the_place(content: bytes, words: tuple[str, ...], tmp_p
     assert all(word in said for word in words), said
 
 
-@pytest.mark.parametrize("cell", ["", "NaN", "inf", "1e999", "word", "1,5"])
+@pytest.mark.parametrize("cell", ["", "NaN", "inf", "1e999", "word", "1,5,6"])
 def test_a_cell_that_is_no_number_is_named(cell: str, tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text(f'a,b\n1,2\n3,"{cell}"\n')

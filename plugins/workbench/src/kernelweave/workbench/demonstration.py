@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.exceptions import convergence_warning
 
-from .data import Preparation, Target, choose_target, read_table, read_target
+from .data import Target, choose_target, read_table, read_target
 from .errors import CommandError
 from .models import Model
 from .progress import gap_bar
@@ -61,7 +61,7 @@ class Demonstration:
         ours = self._learned()
         model = Model.of(
             self.machine,
-            preparation=Preparation(tuple(columns)),
+            columns=columns,
             target=self.target,
             source=name,
         )

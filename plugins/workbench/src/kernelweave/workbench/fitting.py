@@ -8,7 +8,7 @@ from typing import Any
 
 from kernelweave.kernels_core import AlgorithmSpec, get_algorithm
 
-from .data import Preparation, Table, Target
+from .data import Table, TableMatrix, Target
 from .errors import CommandError, did_you_mean
 from .models import Model
 from .progress import gap_bar
@@ -136,10 +136,8 @@ def fit_table(
     choices: Choices,
     *,
     drop: Sequence[str] = (),
-    encode: bool = False,
-    impute: bool = False,
 ) -> Model:
-    """Learn a kernel and a predictor from a table.
+    """Learn a kernel and a predictor from a table as it is: words, dates and gaps included.
 
     Parameters
     ----------
@@ -151,9 +149,6 @@ def fit_table(
         How.
     drop : sequence of str
         Columns to leave out.
-    encode, impute : bool, default=False
-        Whether columns of words become indicators, and missing values are filled in; otherwise
-        either is refused.
 
     Returns
     -------
@@ -163,17 +158,14 @@ def fit_table(
     Raises
     ------
     CommandError
-        If no feature is left, or a cell is no finite number.
+        If no feature is left, or a cell cannot be used.
     """
     columns = feature_columns(table, target.column, drop)
-    preparation = Preparation.of(table, columns, encode=encode, impute=impute)
-    X = preparation.inputs(table)
-    estimator = make_estimator(target.task, choices)
-    if preparation.is_needed:
-        estimator = _behind(preparation.transformer(), estimator)
-    with gap_bar(f"{target.task}, {len(X)} samples"):
+    X = table.inputs(columns)
+    estimator = _behind(TableMatrix(), make_estimator(target.task, choices))
+    with table.speaking(), gap_bar(f"{target.task}, {len(X)} samples"):
         estimator.fit(X, target.values)
-    return Model.of(estimator, preparation=preparation, target=target, source=table.source)
+    return Model.of(estimator, columns=columns, target=target, source=table.source)
 
 
 def _behind(step: Any, estimator: Any) -> Any:

@@ -9,6 +9,7 @@ from .models import Model
 
 # a relative gap, in per cent, that proves nothing worth saying
 _FAR = 20.0
+_COLUMN = ("name", "seen", "done", "sentence")
 
 
 def summary(model: Model) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def summary(model: Model) -> dict[str, Any]:
         "data": header.source,
         "n_samples": header.n_samples,
         "n_features": len(header.columns),
-        "preparation": header.preparation.sentence() or None,
+        "columns": [dict(zip(_COLUMN, row, strict=True)) for row in header.prepared],
         "target": header.target,
         "task": header.task,
         "classes": None if header.classes is None else list(header.classes),
@@ -45,6 +46,26 @@ def summary(model: Model) -> dict[str, Any]:
         "n_iter": result.n_iter,
         "seconds": result.seconds,
         "certificate": str(model.machine.certificate_),
+    }
+
+
+def told_columns(found: Mapping[str, Any]) -> dict[str, str]:
+    """Return the columns of which there is something to say, with what.
+
+    Parameters
+    ----------
+    found : mapping
+        A `summary`.
+
+    Returns
+    -------
+    dict of str to str
+        Plain numbers without gaps are not in it.
+    """
+    return {
+        row["name"]: f"{row['seen']}: {row['sentence']}"
+        for row in found["columns"]
+        if row["sentence"]
     }
 
 

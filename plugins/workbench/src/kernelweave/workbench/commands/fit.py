@@ -32,8 +32,6 @@ def fit_command(
     delta: float | None = None,
     seed: int = 0,
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
-    encode: Annotated[bool, _Flag] = False,
-    impute: Annotated[bool, _Flag] = False,
     no_header: Annotated[bool, _Flag] = False,
     out: Path | None = None,
     force: Annotated[bool, _Flag] = False,
@@ -44,8 +42,8 @@ def fit_command(
     Parameters
     ----------
     data : str
-        A CSV, Parquet or LIBSVM file, the name of a data set (see `kernelweave list`), a data
-        set of OpenML as openml:NAME@VERSION or openml:ID, or - for CSV on standard input.
+        A CSV, Excel, Parquet, JSON or LIBSVM file, the name of a data set (see `kernelweave
+        list`), a data set of OpenML as openml:NAME@VERSION or openml:ID, or - for standard input.
     target : str
         The column to predict, by name or 0-based index. LIBSVM files and named data sets know
         theirs.
@@ -73,13 +71,8 @@ def fit_command(
         Seed of everything random: the same command gives the same model.
     drop : str
         A column to leave out; may be given several times.
-    encode : bool
-        Turn columns of words into an indicator a word; without it they are refused.
-    impute : bool
-        Fill in missing numbers by the column's median, missing words by the most frequent one;
-        without it they are refused.
     no_header : bool
-        The first line of the CSV is data; columns are called 0, 1, ...
+        The first line is data; columns are called 0, 1, ...
     out : Path
         The file to save the model in.
     force : bool
@@ -104,8 +97,7 @@ def fit_command(
         seed=seed,
     )
     table = _table(data, not no_header)
-    columns = {"drop": list(drop or []), "encode": encode, "impute": impute}
-    found = _fit(table, target, task, choices, columns, out, force)
+    found = _fit(table, target, task, choices, list(drop or []), out, force)
     emit_json(found) if json else _show(found)
 
 
@@ -120,7 +112,7 @@ def _fit(
     column: str | None,
     task: str,
     choices: Any,
-    columns: dict[str, Any],
+    drop: list[str],
     path: Path | None,
     force: bool,
 ) -> dict[str, Any]:
@@ -131,10 +123,12 @@ def _fit(
     from ..summaries import summary
 
     column = choose_target(table, column)
-    if column in columns["drop"]:
+    if column in drop:
         raise CommandError(f"--drop {column!r} is the target")
     target = read_target(table, column, task)
-    model = fit_table(table, target, choices, **columns)
+    model = fit_table(table, target, choices, drop=drop)
+    if target.hint:
+        console.say("note", target.hint)
     if path is not None:
         save_model(model, path, force=force)
     score = float(model.estimator.score(model.inputs(table), target.values))
@@ -144,13 +138,11 @@ def _fit(
 
 
 def _show(found: dict[str, Any]) -> None:
-    from ..summaries import bounds_rows, certificate_sentence
+    from ..summaries import bounds_rows, certificate_sentence, told_columns
 
     measure = "accuracy" if found["task"] == "classification" else "R²"
-    prepared = {"prepared": found["preparation"]} if found["preparation"] else {}
     rows = {
         "data": f"{found['data']}: {found['n_samples']} samples, {found['n_features']} features",
-        **prepared,
         "learned": f"{found['estimator']}, {found['algorithm']}, C = {found['C']:g}",
         f"{measure} on these samples": f"{found['training_score']:.4f}",
         **bounds_rows(found),
@@ -160,4 +152,6 @@ def _show(found: dict[str, Any]) -> None:
     console.print_section(
         screen, f"{found['task']} of {found['target']} ({found['task_reason']})", rows.items()
     )
+    if told := told_columns(found):
+        console.print_section(screen, "columns", told.items())
     screen.print(certificate_sentence(found))

@@ -35,7 +35,8 @@ def predict_command(
     model : Path
         A file that `kernelweave fit --out` wrote.
     data : str
-        A CSV, Parquet or LIBSVM file, the name of a data set, or - for CSV on standard input.
+        A CSV, Excel, Parquet, JSON or LIBSVM file, the name of a data set, or - for standard
+        input.
     out : Path
         The file to write; standard output without it.
     no_header : bool

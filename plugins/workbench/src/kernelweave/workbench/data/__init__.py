@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .preparation import Preparation
+from .matrix import TableMatrix
 from .source import read_table
 from .table import Table
 from .target import Target, choose_target, read_target
 
-__all__ = ["Preparation", "Table", "Target", "choose_target", "read_table", "read_target"]
+__all__ = ["Table", "TableMatrix", "Target", "choose_target", "read_table", "read_target"]

@@ -1,4 +1,4 @@
-"""CSV: what is wrong is said with its line."""
+"""CSV in any dialect: what is wrong is said with its line."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from collections.abc import Iterator
 import pandas as pd
 
 from ..errors import CommandError
+from .dialect import decode, read_commas, separator_of
 from .table import Table, is_number
-
-_SEPARATORS = ",;\t"
 
 
 def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
-    """Read a CSV; the separator is the comma, semicolon or tab that its first line has most of.
+    """Read a CSV, whatever its separator, its decimal sign and its letters.
 
     Parameters
     ----------
     content : bytes
-        UTF-8 text.
+        Text.
     source : str
         What messages call it.
     header : bool, default=True
@@ -37,24 +36,18 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
     Raises
     ------
     CommandError
-        On text that is not UTF-8, names that are missing or occur twice, no rows, or rows of
+        On bytes that are no text, names that are missing or occur twice, no rows, or rows of
         different lengths.
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise CommandError(
-            f"{source} is not UTF-8 text (line {line}): save it as UTF-8 CSV"
-        ) from error
+    text = decode(content, source)
     first_line = next(line for line in text.splitlines() if line.strip())
-    separator = max(_SEPARATORS, key=first_line.count)
+    separator = separator_of(text)
     try:
         first = [cell.strip() for cell in next(_records(first_line, separator))[1]]
     except csv.Error as error:
         raise CommandError(f"{source}, line 1: {error}: correct the line") from error
     names = _names(first, source) if header else [str(j) for j in range(len(first))]
-    frame = _parse(text, source, separator, names, header)
+    frame = read_commas(_parse(text, source, separator, names, header), separator)
     if frame.empty:
         raise CommandError(f"{source} has column names but no rows: there is nothing to learn from")
     lines = functools.cache(lambda: _lines(text, source, separator, len(names), header))

@@ -17,14 +17,16 @@ from ..data_folder import folder_files, folder_remark
 from ..errors import CommandError, did_you_mean
 from ..tokens import STDIN
 from .csv import read_csv
+from .dialect import UTF_16
+from .formats import OLD_EXCEL, PARQUET, ZIP, read_excel, read_json, read_parquet
 from .frames import read_frame
 from .libsvm import read_libsvm
 from .named import read_named
 from .openml import PREFIX, read_openml
-from .parquet import read_parquet
 from .table import Table
 
 _LIBSVM_LINE = re.compile(rb"^\s*[-+\d.eE]+(\s+qid:\d+)?(\s+\d+:[-+\d.eEinfaN]+)+\s*(#.*)?$")
+_JSON = re.compile(rb"^(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\{\]])")
 _COMMENT = re.compile(rb"^\s*(#.*)?$")
 
 
@@ -34,12 +36,14 @@ def read_table(source: Any, *, header: bool = True, target: str | None = None) -
     Parameters
     ----------
     source : str, Path or DataFrame
-        A path to a CSV (also ``.csv.gz``), Parquet or LIBSVM file, the name of a registered
-        data set or of a file in the folder ``KERNELWEAVE_DATA``, ``openml:NAME@VERSION`` or
-        ``openml:ID``, ``-`` for CSV on standard input, or a data frame of pandas, polars or
-        Arrow. A file goes before a data set of its name.
+        A path to a CSV of any dialect, Parquet, Excel, JSON (lines, or a list) or LIBSVM file,
+        each also compressed by gzip, the name of a registered data set or of a file in the
+        folder ``KERNELWEAVE_DATA``, ``openml:NAME@VERSION`` or ``openml:ID``, ``-`` for standard
+        input, or a data frame of pandas, polars or Arrow. A file goes before a data set of its
+        name.
     header : bool, default=True
-        Whether the first line of a CSV names the columns; without, they are 0, 1, ...
+        Whether the first line of a CSV or an Excel sheet names the columns; without, they are 0,
+        1, ...
     target : str or None, default=None
         The column to predict, where the source does not name it.
 
@@ -72,7 +76,9 @@ def read_table(source: Any, *, header: bool = True, target: str | None = None) -
 
 def _read_named_source(source: str, header: bool) -> Table:
     if source in ("-", STDIN):
-        return _read_text(sys.stdin.buffer.read(), "standard input", header)
+        return _read_content(
+            _unpacked(sys.stdin.buffer.read(), "standard input"), "standard input", header
+        )
     if source.startswith(PREFIX):
         return read_openml(source)
     path = Path(source).expanduser()
@@ -84,10 +90,10 @@ def _read_named_source(source: str, header: bool) -> Table:
 
 
 def _read_file(path: Path, source: str, header: bool) -> Table:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] in ([".parquet"], [".pq"]):
-        return read_parquet(path)
-    return _read_text(_read_bytes(path), source, header)
+    content = _read_bytes(path)
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return read_parquet(content, source)
+    return _read_content(content, source, header)
 
 
 def _read_by_name(source: str, header: bool) -> Table:
@@ -107,21 +113,32 @@ def _read_by_name(source: str, header: bool) -> Table:
 def _read_bytes(path: Path) -> bytes:
     try:
         content = path.read_bytes()
-        return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise CommandError(f"{path} is a damaged gzip file ({error}): copy it again") from error
     except OSError as error:
         raise CommandError(f"cannot read {path}: {error.strerror or error}") from error
+    return _unpacked(content, str(path))
 
 
-def _read_text(content: bytes, source: str, header: bool) -> Table:
+def _unpacked(content: bytes, source: str) -> bytes:
+    try:
+        return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise CommandError(f"{source} is a damaged gzip file ({error}): copy it again") from error
+
+
+def _read_content(content: bytes, source: str, header: bool) -> Table:
+    """Read what the bytes themselves say they are."""
     if not content.strip():
         raise CommandError(f"{source} is empty: there is nothing to learn from")
-    if b"\0" in content[:4096]:
+    if content.startswith(PARQUET):
+        return read_parquet(content, source)
+    if content.startswith((ZIP, OLD_EXCEL)):
+        return read_excel(content, source, header=header)
+    if b"\0" in content[:4096] and not content.startswith(UTF_16):
         raise CommandError(
-            f"{source} is not text: CSV, Parquet and LIBSVM files are read, by their content or "
-            f"the suffix .parquet"
+            f"{source} is not text: CSV, Excel, Parquet, JSON and LIBSVM files are read"
         )
+    if _JSON.match(content):
+        return read_json(content, source)
     if _is_libsvm(content):
         return read_libsvm(content, source)
     return read_csv(content, source, header=header)

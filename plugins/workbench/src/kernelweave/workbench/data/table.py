@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +14,6 @@ from ..errors import CommandError
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "<na>"}
 REMEDY = "fill it in or remove the row; missing values are not guessed"
-IMPUTE = f"{REMEDY} without --impute"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,44 @@ class Table:
         """
         return f"row {row + 1}" if self.lines is None else f"line {self.lines()[row]}"
 
+    def inputs(self, columns: Sequence[str]) -> pd.DataFrame:
+        """Return columns as an estimator for tables takes them.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Which, in this order.
+
+        Returns
+        -------
+        DataFrame of shape (n_rows, n_columns)
+            Cells as they were read; every way to write that one is missing is ``None``.
+
+        Raises
+        ------
+        CommandError
+            Naming the columns that are absent.
+        """
+        self.require(columns)
+        return pd.DataFrame(
+            {
+                name: _blanked(self.frame[name]) if name in self.frame.columns else 0.0
+                for name in columns
+            },
+            index=self.frame.index,
+        )
+
+    @contextmanager
+    def speaking(self) -> Iterator[None]:
+        """Name the line of a cell that an estimator refuses."""
+        from kernelweave.evidence import CellError
+
+        try:
+            yield
+        except CellError as error:
+            place = f"{self.source}: column {error.column!r}, {self.where(error.row)}"
+            raise CommandError(f"{place}: {error.what}") from error
+
     def features(self, columns: Sequence[str]) -> npt.NDArray[np.float64]:
         """Return columns as numbers.
 
@@ -109,15 +147,13 @@ class Table:
                 f"was fitted on: {few}"
             )
 
-    def numbers(self, column: str, *, keep_missing: bool = False) -> npt.NDArray[np.float64]:
+    def numbers(self, column: str) -> npt.NDArray[np.float64]:
         """Return one column as finite numbers.
 
         Parameters
         ----------
         column : str
             Its name.
-        keep_missing : bool, default=False
-            Whether a missing value becomes NaN instead of an error.
 
         Returns
         -------
@@ -131,9 +167,6 @@ class Table:
         """
         values = as_numbers(self.frame[column])
         bad = np.flatnonzero(~np.isfinite(values))
-        if keep_missing:
-            cells = self.frame[column]
-            bad = bad[[not is_missing(cells.iloc[row]) for row in bad]] if len(bad) else bad
         if len(bad) == 0:
             return values
         row = int(bad[0])
@@ -141,13 +174,21 @@ class Table:
         place = f"{self.source}: column {column!r}, {self.where(row)}"
         if is_missing(cell):
             written = f" ({str(cell)!r})" if str(cell).strip() else ""
-            raise CommandError(f"{place}: the value is missing{written}: {IMPUTE}")
+            raise CommandError(f"{place}: the value is missing{written}: {REMEDY}")
         if is_number(cell):
             raise CommandError(f"{place}: the value is {cell}, not a finite number: correct it")
         raise CommandError(
-            f"{place}: {str(cell)!r} is not a number: correct it, encode a column of words with "
-            f"--encode, or leave the column out with --drop {column!r}"
+            f"{place}: {str(cell)!r} is not a number: correct it, or leave the column out with "
+            f"--drop {column!r}"
         )
+
+
+def _blanked(series: pd.Series) -> pd.Series:
+    """Return a column of words without those that say that a cell is missing."""
+    if not (pd.api.types.is_object_dtype(series) or pd.api.types.is_string_dtype(series)):
+        return series
+    known = {cell: None for cell in series.unique() if isinstance(cell, str) and is_missing(cell)}
+    return series.astype(object).where(~series.isin(list(known)), None) if known else series
 
 
 def is_missing(cell: object) -> bool:

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from ..errors import CommandError, did_you_mean
 from .table import REMEDY, Table, as_numbers, is_missing
 
+# so many whole numbers may well be names of classes
+_FEW = 10
 TASKS = ("auto", "classification", "regression")
 
 
@@ -28,12 +30,15 @@ class Target:
         ``"classification"`` or ``"regression"``.
     reason : str
         Why this task, for the user to read.
+    hint : str
+        What else the user may have meant; empty where there is no doubt.
     """
 
     column: str
     values: npt.NDArray[Any]
     task: str
     reason: str
+    hint: str = ""
 
 
 def choose_target(table: Table, wanted: str | None) -> str:
@@ -115,9 +120,13 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
             f"{table.source}: the target {column!r} is {str(series.iloc[0])!r} in every row: "
             f"at least two distinct values are needed to learn anything"
         )
+    asked = task
     task, reason = _decide(table, series, text, distinct, task)
     if task == "regression":
-        return Target(column, table.numbers(column), task, reason)
+        values = table.numbers(column)
+        few = asked == "auto" and table.task is None and distinct <= _FEW
+        hint = _hint(column, distinct) if few and (values == np.round(values)).all() else ""
+        return Target(column, values, task, reason, hint)
     if task == "classification" and distinct > max(20, len(series) // 2):
         raise CommandError(
             f"{table.source}: the target {column!r} has {distinct} distinct values in "
@@ -138,6 +147,13 @@ def _decide(table: Table, series: Any, text: bool, distinct: int, task: str) -> 
     if distinct == 2:
         return "classification", "the target has two distinct values"
     return "regression", f"the target is numeric, {distinct} distinct values"
+
+
+def _hint(column: str, distinct: int) -> str:
+    return (
+        f"the target {column!r} has {distinct} distinct whole numbers and is learned as a number: "
+        f"if they are classes, add --task classification"
+    )
 
 
 def _check_text(table: Table, column: str, numbers: npt.NDArray[np.float64]) -> None:

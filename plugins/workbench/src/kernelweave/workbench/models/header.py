@@ -7,12 +7,9 @@ import json
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from ..data import Preparation
 from ..errors import CommandError
 
-FORMAT = 2
-# read by programs that know no preparation
-_PLAIN = 1
+FORMAT = 3
 _PACKAGES = ("kernelweave-kernels-core", "kernelweave-workbench", "scikit-learn", "numpy", "skops")
 
 
@@ -51,10 +48,8 @@ class Header:
         Labels, for classification.
     certificate : dict
         ``lower_bound, upper_bound, gap, status, n_iter, seconds`` of the fit.
-    categories : dict of str to tuple of str
-        Columns of text and their words, see `Preparation`.
-    impute : bool
-        Whether missing values are filled in, see `Preparation`.
+    prepared : tuple of (str, str, str, str)
+        Each column, what was seen in it, whether it is used, and what is worth knowing.
     versions : dict of str to str
         Packages that wrote the file.
     """
@@ -68,23 +63,12 @@ class Header:
     n_samples: int
     classes: tuple[Any, ...] | None = None
     certificate: dict[str, Any] = field(default_factory=dict)
-    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    impute: bool = False
+    prepared: tuple[tuple[str, str, str, str], ...] = ()
     versions: dict[str, str] = field(default_factory=versions)
-
-    @property
-    def format(self) -> int:
-        """Version of the file's layout: the oldest that can say what this header says."""
-        return FORMAT if self.preparation.is_needed else _PLAIN
-
-    @property
-    def preparation(self) -> Preparation:
-        """How the columns of a table become numbers."""
-        return Preparation(self.columns, self.categories, self.impute)
 
     def to_json(self) -> str:
         """Return the header as a JSON object."""
-        return json.dumps({**asdict(self), "format": self.format}, indent=1, ensure_ascii=False)
+        return json.dumps({**asdict(self), "format": FORMAT}, indent=1, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Header:
@@ -120,6 +104,8 @@ class Header:
         values["columns"] = tuple(map(str, values["columns"]))
         if values.get("classes") is not None:
             values["classes"] = tuple(values["classes"])
-        words = dict(values.get("categories") or {})
-        values["categories"] = {str(key): tuple(map(str, each)) for key, each in words.items()}
+        rows = [tuple(map(str, row)) for row in values.get("prepared", ())]
+        if any(len(row) != 4 for row in rows):
+            raise ValueError("the header has columns that are not described by four words")
+        values["prepared"] = tuple(rows)
         return cls(**values)

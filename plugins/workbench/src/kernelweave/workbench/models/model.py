@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..data import Preparation, Table, Target, read_table
+from ..data import Table, Target, read_table
 from ..machines import kernel_machine
 from .header import Header
 
@@ -29,15 +30,15 @@ class Model:
     header: Header
 
     @classmethod
-    def of(cls, estimator: Any, *, preparation: Preparation, target: Target, source: str) -> Model:
+    def of(cls, estimator: Any, *, columns: Sequence[str], target: Target, source: str) -> Model:
         """Return a model with the header that belongs to a fitted estimator.
 
         Parameters
         ----------
         estimator : object
-            Fitted on the inputs of ``preparation``.
-        preparation : Preparation
-            Features in order, and how they become numbers.
+            Fitted; a pipeline that begins with a `TableMatrix` says what it did with the columns.
+        columns : sequence of str
+            Features in order.
         target : Target
             What it was fitted to.
         source : str
@@ -52,7 +53,7 @@ class Model:
         result = machine.result_
         classes = getattr(machine, "classes_", None)
         header = Header(
-            columns=preparation.columns,
+            columns=tuple(columns),
             target=target.column,
             task=target.task,
             algorithm=result.algorithm,
@@ -68,8 +69,7 @@ class Model:
                 "n_iter": result.n_iter,
                 "seconds": result.seconds,
             },
-            categories=dict(preparation.categories),
-            impute=preparation.impute,
+            prepared=_prepared(estimator),
         )
         return cls(estimator, header)
 
@@ -88,11 +88,10 @@ class Model:
 
         Returns
         -------
-        ndarray or DataFrame of shape (n_rows, n_columns)
-            See `Preparation`.
+        DataFrame of shape (n_rows, n_columns)
+            The columns that the model was fitted on.
         """
-        rows = table if isinstance(table, Table) else read_table(table)
-        return self.header.preparation.inputs(rows)
+        return _rows(table).inputs(self.header.columns)
 
     def predict(self, table: Any) -> npt.NDArray[Any]:
         """Return a prediction per row; columns are matched by name and others passed over.
@@ -111,6 +110,19 @@ class Model:
         Raises
         ------
         CommandError
-            If a column is absent or a cell is no finite number.
+            If a column is absent or a cell cannot be used.
         """
-        return np.asarray(self.estimator.predict(self.inputs(table)))
+        rows = _rows(table)
+        with rows.speaking():
+            return np.asarray(self.estimator.predict(self.inputs(rows)))
+
+
+def _rows(table: Any) -> Table:
+    return table if isinstance(table, Table) else read_table(table)
+
+
+def _prepared(estimator: Any) -> tuple[tuple[str, str, str, str], ...]:
+    """Return what the first step of a pipeline did with each column, where it says so."""
+    steps = getattr(estimator, "steps", [("", None)])
+    encoder = getattr(steps[0][1], "encoder_", None)
+    return () if encoder is None else tuple(tuple(row) for row in encoder.report_)

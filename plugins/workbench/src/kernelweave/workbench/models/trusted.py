@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from kernelweave.kernels_core import components
 
 _CORE = "kernelweave.kernels_core"
+_COLUMNS = "kernelweave.evidence.columns"
 _OWN = {
     f"{_CORE}.estimators.generic": ("KernelLearningClassifier", "KernelLearningRegressor"),
     f"{_CORE}.result": ("Certificate", "History", "Result", "Status"),
@@ -55,12 +56,20 @@ _OWN = {
     ),
     "kernelweave.ridge_mkl.families": ("HadamardPower",),
     "kernelweave.ridge_mkl.inner": ("LearnerSolution", "Products"),
+    f"{_COLUMNS}.dates": ("DateParts",),
+    f"{_COLUMNS}.encoded": ("Dimension",),
+    f"{_COLUMNS}.encoder": ("ColumnEncoder",),
+    f"{_COLUMNS}.levels": ("Levels",),
+    f"{_COLUMNS}.numbers": ("NumberBlock",),
+    f"{_COLUMNS}.report": ("ColumnReport",),
+    f"{_COLUMNS}.training": ("LevelColumn", "NumberColumn"),
+    "kernelweave.workbench.data.matrix": ("TableMatrix",),
     "kernelweave.granger.graph": ("GrangerGraph",),
     "kernelweave.granger.series": ("Groups",),
     "kernelweave.granger.target": ("TargetFit",),
 }
 OWN_TYPES = frozenset(f"{module}.{name}" for module, names in _OWN.items() for name in names)
-# what SimpleImputer and OneHotEncoder hold of NumPy, built from a word and nothing else
+# what estimators hold of NumPy, built from a word and nothing else
 _HARMLESS = frozenset({"numpy.dtype"})
 _KINDS = ("kernels", "families", "learners", "constraints")
 

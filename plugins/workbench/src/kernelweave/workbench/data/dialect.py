@@ -1,0 +1,151 @@
+"""How a text with columns is written: its letters, its separator, its decimal commas."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+import warnings
+from collections import Counter
+from itertools import islice
+from typing import Any
+
+import pandas as pd
+from kernelweave.kernels_core import KernelWeaveWarning
+
+from ..errors import CommandError
+from .table import is_missing
+
+# the comma last: where commas are decimal, it cuts all lines evenly too
+_SEPARATORS = "\t;|,"
+_LOOKED_AT = 50
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# 1,234,567.5 with at least one comma, and 1.234.567,5
+_ENGLISH = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+_CONTINENTAL = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][-+]?\d+)?")
+_PLAIN = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
+_WHOLE = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+)")
+
+
+def decode(content: bytes, source: str) -> str:
+    """Return a text in UTF-8, in UTF-16 with a mark, or in what Windows writes in the West.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+    source : str
+        What messages call it.
+
+    Returns
+    -------
+    str
+        Without a mark.
+
+    Raises
+    ------
+    CommandError
+        If it is none of these.
+    """
+    if content.startswith(UTF_16):
+        try:
+            return content.decode("utf-16")
+        except UnicodeDecodeError as error:
+            raise CommandError(f"{source} is damaged UTF-16 text: save it as UTF-8") from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        try:
+            text = content.decode("cp1252")
+        except UnicodeDecodeError:
+            raise CommandError(
+                f"{source} is not UTF-8 text (line {line}): save it as UTF-8"
+            ) from error
+    warnings.warn(
+        f"{source} is not UTF-8 text (line {line}) and is read as Windows-1252: check its accents",
+        KernelWeaveWarning,
+        stacklevel=2,
+    )
+    return text
+
+
+def separator_of(text: str) -> str:
+    r"""Return the separator that cuts the first lines into the same number of columns.
+
+    Parameters
+    ----------
+    text : str
+        Lines.
+
+    Returns
+    -------
+    str
+        Comma, semicolon, tab or bar.
+
+    Examples
+    --------
+    >>> separator_of("size, in m;price, in euro\\n1,5;2,5\\n")
+    ';'
+    """
+    found = max(_SEPARATORS, key=lambda each: _evenness(text, each))
+    return found if _evenness(text, found) else ","
+
+
+def _evenness(text: str, separator: str) -> float:
+    """Return the share of the first lines that are as wide as most, 0 where that is 1 column."""
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+    try:
+        widths = [len(cells) for cells in islice(reader, _LOOKED_AT) if cells]
+    except csv.Error:
+        widths = [text.partition("\n")[0].count(separator) + 1]
+    width, often = Counter(widths).most_common(1)[0] if widths else (1, 1)
+    return often / len(widths) if width > 1 else 0.0
+
+
+def read_commas(frame: pd.DataFrame, separator: str) -> pd.DataFrame:
+    """Return a frame with columns of decimal commas, or of commas between thousands, as numbers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Cells as they are written.
+    separator : str
+        Between the columns: where it is a comma, 1,234 has a thousand.
+
+    Returns
+    -------
+    DataFrame
+        Other columns as they are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> read_commas(pd.DataFrame({"a": ["1.234,5", "2"], "b": ["x,1", "y"]}), ";")["a"].tolist()
+    [1234.5, 2.0]
+    """
+    for name, column in frame.items():
+        if pd.api.types.is_numeric_dtype(column):
+            continue
+        known = _with_commas([each for each in column.unique() if not is_missing(each)], separator)
+        if known:
+            numbers = [known.get(cell, float("nan")) for cell in column]
+            frame = frame.assign(**{str(name): numbers})
+    return frame
+
+
+def _with_commas(cells: list[Any], separator: str) -> dict[Any, float]:
+    """Return the number of each cell; nothing unless all are numbers and one has a comma."""
+    texts = {cell: cell.strip() for cell in cells if isinstance(cell, str)}
+    if len(texts) < len(cells) or not any("," in text for text in texts.values()):
+        return {}
+    rest = [text for text in texts.values() if not _PLAIN.fullmatch(text)]
+    points = any("." in text for text in texts.values())
+    if all(map(_ENGLISH.fullmatch, rest)) and (separator == "," or points):
+        return {cell: float(text.replace(",", "")) for cell, text in texts.items()}
+    if all(_CONTINENTAL.fullmatch(text) or _WHOLE.fullmatch(text) for text in texts.values()):
+        return {
+            cell: float(text.replace(".", "").replace(",", ".")) for cell, text in texts.items()
+        }
+    return {}

@@ -1,0 +1,169 @@
+"""Parquet, Excel and JSON by pandas, told by what the bytes begin with."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import warnings
+import zipfile
+from collections import Counter
+from typing import Any
+
+import pandas as pd
+from kernelweave.kernels_core import KernelWeaveWarning
+
+from ..errors import CommandError, one_line
+from .table import Table
+
+PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+
+
+def read_parquet(content: bytes, source: str) -> Table:
+    """Read a Parquet file.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+    source : str
+        What messages call it.
+
+    Returns
+    -------
+    Table
+        Rows are counted from 1 in messages.
+
+    Raises
+    ------
+    CommandError
+        If pyarrow is missing, or the file is damaged, empty or has a column name twice.
+    """
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise CommandError(
+            f"reading {source} needs pyarrow: pip install pyarrow, or save it as CSV"
+        ) from error
+    try:
+        check_names(parquet.read_schema(io.BytesIO(content)).names, source)
+        frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
+    except (ValueError, OSError) as error:
+        raise CommandError(f"{source} is not a sound Parquet file: {one_line(error)}") from error
+    return _table(frame, source)
+
+
+def read_excel(content: bytes, source: str, *, header: bool = True) -> Table:
+    """Read the first sheet of an Excel file that has rows.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+    source : str
+        What messages call it.
+    header : bool, default=True
+        Whether the first row names the columns; without, they are 0, 1, ...
+
+    Returns
+    -------
+    Table
+        Messages name the rows by the numbers that Excel shows.
+
+    Raises
+    ------
+    CommandError
+        If it is an old ``.xls`` file, damaged or empty, or a column has no name or that of another.
+    """
+    if content.startswith(OLD_EXCEL):
+        raise CommandError(f"{source} is an old Excel file: save it as .xlsx or as CSV")
+    try:
+        sheets = pd.read_excel(
+            io.BytesIO(content), sheet_name=None, header=None, na_values=[""], keep_default_na=False
+        )
+    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+        raise CommandError(f"{source} is not a sound Excel file: {one_line(error)}") from error
+    full = {name: sheet.dropna(how="all") for name, sheet in sheets.items()}
+    full = {name: sheet.dropna(how="all", axis=1) for name, sheet in full.items() if len(sheet)}
+    if not full:
+        raise CommandError(f"{source} has no rows in any sheet: there is nothing to learn from")
+    name, sheet = next(iter(full.items()))
+    if len(full) > 1:
+        warnings.warn(
+            f"{source} has {len(full)} sheets with rows; the first, {name!r}, is read",
+            KernelWeaveWarning,
+            stacklevel=2,
+        )
+    return _sheet_table(sheet, source, header)
+
+
+def read_json(content: bytes, source: str) -> Table:
+    """Read JSON lines, an object each, or one list of objects.
+
+    Parameters
+    ----------
+    content : bytes
+        UTF-8 text.
+    source : str
+        What messages call it.
+
+    Returns
+    -------
+    Table
+        What an object lacks is missing.
+
+    Raises
+    ------
+    CommandError
+        Naming the line that cannot be read.
+    """
+    text = content.decode("utf-8-sig", errors="replace")
+    if text.lstrip().startswith("["):
+        rows: list[Any] = list(_loaded(text, source, 1))
+        lines = None
+    else:
+        numbered = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
+        rows = [_loaded(line, source, i) for i, line in numbered]
+        lines = [i for i, _ in numbered]
+    for i, row in enumerate(rows):
+        if not isinstance(row, dict):
+            where = f"row {i + 1}" if lines is None else f"line {lines[i]}"
+            raise CommandError(f"{source}, {where}: {row!r:.40} is not an object with columns")
+    table = _table(pd.DataFrame(rows), source)
+    return table if lines is None else Table(source, table.frame, lines=lambda: lines)
+
+
+def check_names(names: list[str], source: str) -> None:
+    """Raise where two columns share a name."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise CommandError(f"{source} has two columns named {twice[0]!r}: rename one")
+
+
+def _loaded(text: str, source: str, line: int) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{source}, line {line}: not JSON ({one_line(error)})") from error
+
+
+def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
+    rows = sheet.iloc[1:] if header else sheet
+    lines = [int(row) + 1 for row in rows.index]
+    if header:
+        unnamed = [j for j, name in enumerate(sheet.iloc[0], 1) if pd.isna(name)]
+        if unnamed:
+            raise CommandError(f"{source}: column {unnamed[0]} has no name: name it or remove it")
+        names = [str(name).strip() for name in sheet.iloc[0]]
+        check_names(names, source)
+    else:
+        names = [str(j) for j in range(sheet.shape[1])]
+    frame = rows.set_axis(names, axis=1).infer_objects()
+    return Table(source, _table(frame, source).frame, lines=lambda: lines)
+
+
+def _table(frame: pd.DataFrame, source: str) -> Table:
+    if frame.empty:
+        raise CommandError(f"{source} has no rows or no columns: there is nothing to learn from")
+    frame.columns = pd.Index([str(name) for name in frame.columns])
+    return Table(source, frame.reset_index(drop=True))

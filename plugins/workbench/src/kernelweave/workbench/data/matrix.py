@@ -1,0 +1,80 @@
+"""A table as a matrix, for estimators that take numbers only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.evidence import ColumnEncoder
+from sklearn.base import BaseEstimator, TransformerMixin
+
+
+class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns a table as it is into numbers: those of `ColumnEncoder`, and an indicator a level.
+
+    A column of two levels becomes one indicator, of the second; a word that training had not seen
+    has none, or a half where there is only one.
+
+    Attributes
+    ----------
+    encoder_ : ColumnEncoder
+        Fitted; its ``report_`` says what was done with each column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from kernelweave.workbench.data import TableMatrix
+    >>> table = pd.DataFrame({"size": [1.0, 2.0, 4.0], "kind": pd.Categorical(["a", "b", "a"])})
+    >>> TableMatrix().fit_transform(table)
+    array([[1., 0.],
+           [2., 1.],
+           [4., 0.]])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> TableMatrix:
+        """Learn what each column is.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_rows, n_columns)
+            Training rows.
+        y : None
+            Passed over.
+
+        Returns
+        -------
+        self : TableMatrix
+            Fitted.
+        """
+        self.encoder_ = ColumnEncoder().fit(X, estimator=self)
+        return self
+
+    def transform(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return rows as numbers.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_rows, n_columns)
+            Rows with the columns of training.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_dimensions)
+            Without gaps.
+        """
+        numeric, codes = self.encoder_.transform(X, estimator=self)
+        levels = [each.levels for each in self.encoder_.dimensions_ if each.kind == "level"]
+        parts = [
+            _indicators(column, len(each)) for column, each in zip(codes.T, levels, strict=True)
+        ]
+        matrix: npt.NDArray[np.float64] = np.hstack([numeric, *parts])
+        return matrix
+
+
+def _indicators(codes: npt.NDArray[np.int64], n_levels: int) -> npt.NDArray[np.float64]:
+    shown = np.equal.outer(codes, np.arange(n_levels)).astype(np.float64)
+    if n_levels > 2:
+        return shown
+    half = 0.5 * (codes >= n_levels)
+    return shown[:, 1:] + half[:, None]

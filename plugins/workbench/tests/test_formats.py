@@ -1,0 +1,146 @@
+"""One table in every way to write it: dialects of CSV, Excel, JSON, Parquet; files and pipes."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.workbench import Table, read_table
+from kernelweave.workbench.errors import CommandError
+
+FRAME = pd.DataFrame(
+    {"size": [1234.5, -0.5, 7.0], "name": ["Zoë", "Ann, B", "Çem"], "count": [3, 0, 12]}
+)
+
+
+def read(tmp_path: Path, content: bytes, name: str = "t", **options: Any) -> Table:
+    path = tmp_path / name
+    path.write_bytes(content)
+    return read_table(str(path), **options)
+
+
+def excel(*frames: pd.DataFrame, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    with pd.ExcelWriter(buffer) as writer:
+        for i, frame in enumerate(frames):
+            frame.to_excel(writer, sheet_name=f"sheet {i}", index=False, **options)
+    return buffer.getvalue()
+
+
+def parquet() -> bytes:
+    buffer = io.BytesIO()
+    FRAME.to_parquet(buffer)
+    return buffer.getvalue()
+
+
+WAYS = {
+    "commas": FRAME.to_csv(index=False).encode(),
+    "semicolons": FRAME.to_csv(index=False, sep=";").encode(),
+    "tabs": FRAME.to_csv(index=False, sep="\t").encode(),
+    "bars": FRAME.to_csv(index=False, sep="|").encode(),
+    "decimal commas": FRAME.to_csv(index=False, sep=";", decimal=",").encode(),
+    "decimal commas, tabs": FRAME.to_csv(index=False, sep="\t", decimal=",").encode(),
+    "quoted decimal commas": FRAME.to_csv(index=False, decimal=",", quoting=1).encode(),
+    "continental": 'size;name;count\n1.234,5;Zoë;3\n-0,5;"Ann, B";0\n7;Çem;12\n'.encode(),
+    "thousands": 'size,name,count\n"1,234.5",Zoë,3\n-0.5,"Ann, B",0\n7,Çem,12\n'.encode(),
+    "UTF-16": FRAME.to_csv(index=False, sep="\t").encode("utf-16"),
+    "gzip": gzip.compress(FRAME.to_csv(index=False).encode()),
+    "Excel": excel(FRAME),
+    "Parquet": parquet(),
+    "JSON lines": FRAME.to_json(orient="records", lines=True).encode(),
+    "JSON": FRAME.to_json(orient="records", force_ascii=False).encode(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_same_table_however_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(WAYS[way])))
+    for table in (read(tmp_path, WAYS[way]), read_table("-")):
+        assert table.columns == list(FRAME.columns)
+        for name in ("size", "count"):
+            np.testing.assert_array_equal(table.numbers(name), FRAME[name])
+        assert table.frame["name"].tolist() == FRAME["name"].tolist()
+
+
+def test_letters_of_windows_are_read_with_a_warning(tmp_path: Path) -> None:
+    content = "größe;preis\n1,5;2\n2,5;3\n".encode("cp1252")
+    with pytest.warns(KernelWeaveWarning, match=r"not UTF-8 text \(line 1\) .* Windows-1252"):
+        table = read(tmp_path, content)
+    assert table.columns == ["größe", "preis"]
+    assert table.numbers("größe").tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("a;b\n1,234;x\n2,5;y\n", [1.234, 2.5]),
+        ('a,b\n"1,234",x\n"12,500",y\n', [1234.0, 12500.0]),
+        ('a;b\n"1,234.5";x\n2;y\n', [1234.5, 2.0]),
+        ("a;b\n1,5;x\nNA;y\n", [1.5, np.nan]),
+    ],
+)
+def test_what_a_comma_in_a_number_means(tmp_path: Path, text: str, cells: list[float]) -> None:
+    found = read(tmp_path, text.encode()).inputs(["a"])["a"]
+    np.testing.assert_array_equal(found.astype(float), cells)
+
+
+@pytest.mark.parametrize("cells", [["1,2", "x"], ["1,2,3", "4,5"], ["01.02.2020", "3,5"]])
+def test_what_is_no_number_with_commas_stays_as_it_is(tmp_path: Path, cells: list[str]) -> None:
+    text = "a;b\n" + "".join(f"{cell};{i}\n" for i, cell in enumerate(cells))
+    assert read(tmp_path, text.encode()).frame["a"].tolist() == cells
+
+
+def test_dates_and_gaps_of_excel(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.0, None, 3.0], "d": pd.date_range("2020", periods=3)})
+    frame["t"] = [True, False, True]
+    table = read(tmp_path, excel(pd.DataFrame(), frame))
+    assert pd.api.types.is_datetime64_any_dtype(table.frame["d"])
+    assert table.frame["t"].dtype.kind == "b"
+    np.testing.assert_array_equal(table.frame["a"], frame["a"])
+    assert table.where(1) == "line 3"
+    bare = read(tmp_path, excel(frame, header=False), header=False)
+    assert bare.columns == ["0", "1", "2"]
+    with pytest.warns(KernelWeaveWarning, match="has 2 sheets with rows; the first, 'sheet 0'"):
+        read(tmp_path, excel(frame, frame))
+
+
+def test_json_objects_may_lack_columns(tmp_path: Path) -> None:
+    table = read(tmp_path, b'{"a": 1, "b": "x"}\n\n{"b": "y"}\n')
+    np.testing.assert_array_equal(table.frame["a"], [1.0, np.nan])
+    assert table.where(1) == "line 3"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"a": 1}\n{"a": \n', "line 2: not JSON"),
+        (b'{"a": 1}\n3\n', "line 2: 3 is not an object"),
+        (b'[{"a": 1}, 2]', "row 2: 2 is not an object"),
+        (b"[{]", "line 1: not JSON"),
+        (b"[]", "no rows or no columns"),
+        (b"PK\x03\x04 and no archive", "not a sound Excel file"),
+        (b"\xd0\xcf\x11\xe0 of 1997", "is an old Excel file: save it as .xlsx"),
+        (b"\xff\xfea", "damaged UTF-16"),
+        (excel(pd.DataFrame()), "no rows in any sheet"),
+        (excel(pd.DataFrame([[1, 2]], columns=["a", None])), "column 2 has no name"),
+        (excel(pd.DataFrame([[1, 2]], columns=["a", "a"])), "two columns named 'a'"),
+    ],
+)
+def test_damaged_files_get_a_sentence(tmp_path: Path, content: bytes, said: str) -> None:
+    with pytest.raises(CommandError, match=said):
+        read(tmp_path, content)
+
+
+def test_nested_json_is_refused_by_column_and_row(tmp_path: Path) -> None:
+    rows = [{"a": 1, "y": 1.5}, {"a": {"b": 2}, "y": 2.5}]
+    table = read(tmp_path, "\n".join(map(json.dumps, rows)).encode())
+    assert isinstance(table.frame["a"][1], dict)
