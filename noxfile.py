@@ -172,6 +172,19 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session
+def processors(session: nox.Session) -> None:
+    """Light tests as on a processor without AVX-512: in NumPy, OpenBLAS and what numba compiles."""
+    install_all(session, "test")
+    one_thread_each(session)
+    listing = "import numpy as n; print(*n._core._multiarray_umath.__cpu_dispatch__)"
+    groups = str(session.run("python", "-c", listing, silent=True)).split()
+    wide = [name for name in groups if name.startswith("AVX512") or name == "X86_V4"]
+    session.env["NPY_DISABLE_CPU_FEATURES"] = " ".join(wide)
+    session.env["OPENBLAS_CORETYPE"] = session.env["NUMBA_CPU_NAME"] = "haswell"
+    session.run("pytest", "-n", "2", "-m", "not slow", *session.posargs)
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """Lines and branches that the light tests reach, per member; fails below what is promised.
 
@@ -304,5 +317,14 @@ def bench_gate(session: nox.Session) -> None:
 def full(session: nox.Session) -> None:
     """Everything: the default checks, each member alone, slow tests, oldest versions, wheels."""
     names = ["lint", "types", "docs", "tests(all)", *(f"tests({name})" for name in MEMBERS)]
-    for name in [*names, "slow", "oldest", "coverage", "build", "bench-smoke", "bench-gate"]:
+    for name in [
+        *names,
+        "slow",
+        "oldest",
+        "processors",
+        "coverage",
+        "build",
+        "bench-smoke",
+        "bench-gate",
+    ]:
         session.notify(name)
