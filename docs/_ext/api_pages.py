@@ -7,6 +7,9 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+from kernelweave.kernels_core import algorithms
+from kernelweave.kernels_core.settings import known_settings
+
 PACKAGES = {
     "kernelweave.kernels_core": "Kernels, problems, results, the registry and the driver.",
     "kernelweave.kernels_core.families": "What a family of kernels must offer, and three.",
@@ -44,10 +47,34 @@ def write(folder: Path) -> None:
     forget(folder / "generated")
     entries = "\n".join(f"   {page}" for page in pages)
     rows = "\n".join(f"- :doc:`{name} <{page}>`: {PACKAGES[name]}" for page, name in pages.items())
+    save(folder / "algorithms.rst", algorithms_page())
+    rows += "\n- :doc:`algorithms <algorithms>`: every registered algorithm and its settings."
+    entries += "\n   algorithms"
     save(
         folder / "index.rst",
         f"{titled('API reference')}\n{rows}\n\n.. toctree::\n   :hidden:\n\n{entries}\n",
     )
+
+
+def algorithms_page() -> str:
+    """Return the page of algorithms: what each does, and its settings as it declares them."""
+    parts = [
+        titled("Algorithms and their settings"),
+        'Give an algorithm by its name, ``algorithm="tkl-low-rank"``, or by its settings where '
+        "they are a value, ``algorithm=LowRank(rank=8)``. `solve` takes settings by name too.\n",
+    ]
+    for name, spec in sorted(algorithms().items()):
+        own = getattr(spec.load(), "settings", None)
+        names = ", ".join(f"``{each}``" for each in sorted(known_settings(spec) or ()))
+        parts.append(f"{name}\n{'-' * len(name)}\n\n{spec.summary or spec.paper}\n")
+        if own is None:
+            parts.append(f"Settings: {names or 'none'}.\n")
+        else:
+            kind = type(own)
+            entries = inspect.cleandoc(kind.__doc__ or "").partition("Parameters\n----------\n")[2]
+            listed_ones = entries.partition("\n\n")[0]
+            parts.append(f"Settings: `~{kind.__module__}.{kind.__name__}`.\n\n{listed_ones}\n")
+    return "\n".join(parts)
 
 
 def forget(folder: Path) -> None:

@@ -11,7 +11,7 @@ from kernelweave.kernels_core import Problem, Result, TessellatedFamily, solve
 from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.spectahedron import Spectahedron
-from kernelweave.spectahedron.apd import AcceleratedPrimalDual
+from kernelweave.spectahedron.apd import PrimalDualSearch
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
@@ -38,7 +38,7 @@ def test_conformance() -> None:
 
 
 def test_the_step_constants_are_lipschitz_constants() -> None:
-    method = AcceleratedPrimalDual()
+    method = PrimalDualSearch()
     method.init(example(), np.random.RandomState(0))
     oracle = method.oracle
     l_aa = 1.0 / (3.0 * method.tau)
@@ -57,7 +57,7 @@ def test_the_step_constants_are_lipschitz_constants() -> None:
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_the_proximal_program_is_solved(task: str) -> None:
     problem = example(task, 10)
-    method = AcceleratedPrimalDual()
+    method = PrimalDualSearch()
     state = method.init(problem, np.random.RandomState(0))
     oracle = method.oracle
     method.tau *= 1e3

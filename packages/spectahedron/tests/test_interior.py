@@ -20,7 +20,7 @@ from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.spectahedron import Spectahedron
-from kernelweave.spectahedron.interior import InteriorPoint, required_bytes
+from kernelweave.spectahedron.interior import InteriorPointSearch, required_bytes
 from kernelweave.spectahedron.interior.system import NewtonSystem, Symmetric
 from kernelweave.spectahedron.rescue import Progress, affordable
 from kernelweave.spectahedron.saddle import SaddleOracle
@@ -66,7 +66,7 @@ def test_packed_coordinates_keep_inner_products() -> None:
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_the_step_solves_the_linearised_conditions(task: str) -> None:
     """All residuals of the optimality conditions fall linearly along a small step."""
-    method = InteriorPoint()
+    method = InteriorPointSearch()
     state = method.init(small(task), np.random.RandomState(0))
     for _ in range(4):
         state = method.step(state)

@@ -22,7 +22,7 @@ from kernelweave.kernels_core.testing import check_algorithm, make_classificatio
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.spectahedron import Spectahedron, curvature
 from kernelweave.spectahedron.curvature import FactorModel, idle_directions, responses
-from kernelweave.spectahedron.low_rank import LowRank, compressed, leading_factor
+from kernelweave.spectahedron.low_rank import LowRankSearch, compressed, leading_factor
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes
 
@@ -133,7 +133,7 @@ def test_the_model_equals_finite_differences(task: str) -> None:
     else:
         X, y = make_regression(30)
         problem = Problem(wide_box(2), SVR(C=5.0, epsilon=0.05), Spectahedron(), X, y)
-    method = LowRank()
+    method = LowRankSearch()
     state = method.init(problem, np.random.RandomState(0))
     oracle = method.oracle
     K = oracle.factor_gram(state.point.U)

@@ -49,6 +49,7 @@ from .registry import (
     register_plugin,
 )
 from .result import Certificate, History, Result, SolveInterrupted, Status, relative_gap
+from .settings import Settings
 
 __all__ = [
     "PAPER_FIFTY",
@@ -83,6 +84,7 @@ __all__ = [
     "Progress",
     "Result",
     "ScaledFeatures",
+    "Settings",
     "Sigmoid",
     "SolveInterrupted",
     "Status",

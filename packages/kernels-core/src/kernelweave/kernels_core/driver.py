@@ -18,8 +18,8 @@ from .exceptions import UnsupportedProblemError, convergence_warning
 from .problem import Problem
 from .progress import Callback, Progress, notify
 from .registry.specs import AlgorithmSpec
-from .registry.views import get_algorithm
 from .result import History, Result, SolveInterrupted, Status, relative_gap
+from .settings import Settings, prepared, spec_of
 
 
 class Algorithm(Protocol):
@@ -30,6 +30,8 @@ class Algorithm(Protocol):
     the absolute gap is below ``tol / 1000`` of it, the solve ends as negligible),
     ``solution(state)`` (the learner's solution at ``best(state)``), ``counts(state)`` (a mapping
     of cumulative counts), ``outcome(state)`` (a `Status` to stop with, or ``None`` to go on).
+    One with an attribute ``settings``, a `Settings`, finds there what was asked, and its ``init``
+    takes no parameters.
     """
 
     def init(self, problem: Problem, random_state: np.random.RandomState, **params: Any) -> Any:
@@ -136,7 +138,7 @@ class _Run:
 
 def solve(
     problem: Problem,
-    algorithm: str | AlgorithmSpec,
+    algorithm: str | Settings | AlgorithmSpec,
     *,
     tol: float = 1e-3,
     max_iter: int = 1000,
@@ -157,8 +159,9 @@ def solve(
     ----------
     problem : Problem
         Family, learner, constraint and data.
-    algorithm : str or AlgorithmSpec
-        A registered name, or a spec that need not be registered.
+    algorithm : str, Settings or AlgorithmSpec
+        A registered name, an algorithm's settings such as ``LowRank(rank=8)``, or a spec that
+        need not be registered.
     tol : float, default=1e-3
         Relative certified gap to reach.
     max_iter : int, default=1000
@@ -175,7 +178,7 @@ def solve(
         On Ctrl-C, raise `SolveInterrupted` (a KeyboardInterrupt that holds the result), or
         return the best iterate.
     **params
-        Passed to the algorithm's ``init``.
+        Settings of the algorithm; an unknown one is refused with the nearest name.
 
     Returns
     -------
@@ -199,11 +202,10 @@ def solve(
     check_limits(tol, max_iter, max_time)
     ON_INTERRUPT.check("on_interrupt", on_interrupt)
     integer().check("verbose", verbose)
-    spec = get_algorithm(algorithm) if isinstance(algorithm, str) else algorithm
-    if not isinstance(spec, AlgorithmSpec):
-        raise ValueError(f"algorithm must be the name of one or its record, got {algorithm!r}")
+    spec = spec_of(algorithm)
     check_accepts(spec, problem)
-    run = _Run(spec.load()(), spec.name, float(tol))
+    search, params = prepared(algorithm, params)
+    run = _Run(search, spec.name, float(tol))
 
     def tell(progress: Progress) -> bool:
         return notify(progress, callback, verbose)

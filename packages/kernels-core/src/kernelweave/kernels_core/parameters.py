@@ -162,8 +162,17 @@ class Value:
     def __init_subclass__(cls, *, eq: bool = True, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         inherit_meaning(cls)
-        dataclasses.dataclass(frozen=True, eq=eq)(cls)
+        dataclasses.dataclass(frozen=True, eq=eq, repr=False)(cls)
         document(cls)
+
+    def __repr__(self) -> str:
+        # what is as by default goes without saying, as in scikit-learn
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        said = ((each.name, getattr(self, each.name), each.default) for each in fields)
+        changed = (
+            f"{name}={value!r}" for name, value, default in said if not _same(value, default)
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def validate(self) -> None:
         """Raise ValueError on a parameter that makes no sense, saying what would."""
@@ -214,6 +223,11 @@ def document(cls: type) -> None:
     first = _SECTION.search(text)
     head, tail = (text, "") if first is None else (text[: first.start()], text[first.start() :])
     cls.__doc__ = "\n\n".join(part for part in (head.rstrip(), *made, tail) if part) + "\n"
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a value is the default; arrays are not."""
+    return value is default or (isinstance(value, str | int | float) and value == default)
 
 
 def _entry(field: dataclasses.Field[Any]) -> str:

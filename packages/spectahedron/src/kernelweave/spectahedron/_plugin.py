@@ -18,7 +18,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="tkl-low-rank",
-            target="kernelweave.spectahedron.low_rank:LowRank",
+            target="kernelweave.spectahedron.low_rank:LowRankSearch",
             accepts=_TRIPLES,
             tasks=("classification", "regression"),
             summary="low-rank factors, saddle-free Newton steps, columns added on demand",
@@ -28,7 +28,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="tkl-interior-point",
-            target="kernelweave.spectahedron.interior:InteriorPoint",
+            target="kernelweave.spectahedron.interior:InteriorPointSearch",
             accepts=_TRIPLES,
             tasks=("classification", "regression"),
             summary="one interior point over dual variables and P: for hard problems, m ≤ 3000",
@@ -38,7 +38,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="tkl-frank-wolfe",
-            target="kernelweave.spectahedron.frank_wolfe:FrankWolfe",
+            target="kernelweave.spectahedron.frank_wolfe:FrankWolfeSearch",
             accepts=_TRIPLES,
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 2, corrected",
@@ -49,7 +49,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="tkl-apd",
-            target="kernelweave.spectahedron.apd:AcceleratedPrimalDual",
+            target="kernelweave.spectahedron.apd:PrimalDualSearch",
             accepts=_TRIPLES,
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 4, corrected",
@@ -60,7 +60,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="tkl-hybrid",
-            target="kernelweave.spectahedron.hybrid:Hybrid",
+            target="kernelweave.spectahedron.hybrid:HybridSearch",
             accepts=_TRIPLES,
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 6",

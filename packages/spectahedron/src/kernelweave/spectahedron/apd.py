@@ -26,6 +26,7 @@ from .algorithm import SaddleAlgorithm
 from .frank_wolfe import balanced_direction
 from .projection import project_spectahedron
 from .saddle import FloatArray, SaddleOracle
+from .settings import AcceleratedPrimalDual
 
 Matrix = npt.NDArray[np.float64]
 _STEPS = 1_000_000
@@ -61,7 +62,7 @@ class PrimalDualState:
     lower: float
 
 
-class AcceleratedPrimalDual(SaddleAlgorithm):
+class PrimalDualSearch(SaddleAlgorithm):
     """``tkl-apd``: proximal steps in P and α with constants that are valid, and so very short.
 
     A reproduction: `tkl-low-rank` needs fewer learner solves than this method needs for a tenth
@@ -69,14 +70,9 @@ class AcceleratedPrimalDual(SaddleAlgorithm):
     projection (an eigendecomposition of order n_P) and one quadratic program.
     """
 
-    def init(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        *,
-        dtype: str = "float64",
-        certify_every: int = 10,
-    ) -> PrimalDualState:
+    settings: AcceleratedPrimalDual = AcceleratedPrimalDual()
+
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> PrimalDualState:
         """Start at P = I and the balanced direction's learner solution.
 
         Parameters
@@ -85,20 +81,14 @@ class AcceleratedPrimalDual(SaddleAlgorithm):
             With a positive-matrix family and a spectahedron.
         random_state : RandomState
             Unused: the method is deterministic.
-        dtype : {"float64", "float32"}, default="float64"
-            Precision of the Gram matrices.
-        certify_every : int, default=10
-            Iterations between certificates, each of which costs two learner solves.
         """
-        oracle = SaddleOracle(problem, dtype, n_grams=2)
+        oracle = SaddleOracle(problem, self.settings.dtype, n_grams=2)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
-        return self.begin(oracle, np.eye(oracle.n_P), oracle.feasible(u), certify_every)
+        return self.begin(oracle, np.eye(oracle.n_P), oracle.feasible(u))
 
-    def begin(
-        self, oracle: SaddleOracle, P: Matrix, u: Matrix, certify_every: int
-    ) -> PrimalDualState:
+    def begin(self, oracle: SaddleOracle, P: Matrix, u: Matrix) -> PrimalDualState:
         """Start at a feasible pair on an oracle that exists."""
-        self.oracle, self.certify_every = oracle, certify_every
+        self.oracle = oracle
         K = oracle.public_gram(np.eye(oracle.n_P))
         top = float(eigh(K, eigvals_only=True, subset_by_index=[len(K) - 1] * 2)[0])
         weight = oracle.problem.sample_weight
@@ -132,7 +122,7 @@ class AcceleratedPrimalDual(SaddleAlgorithm):
             average_u=state.average_u + (u - state.average_u) / k,
             n_steps=k,
         )
-        return self._certified(following) if k % self.certify_every == 0 else following
+        return self._certified(following) if k % self.settings.certify_every == 0 else following
 
     def _proximal(self, K: FloatArray, u: Matrix) -> Matrix:
         """Return argmax κ(u′) − ½ u′ᵀ K u′ − ‖u′ − u‖²/(2τ) of each task; K is changed."""

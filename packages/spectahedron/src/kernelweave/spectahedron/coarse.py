@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning, Problem, relative_gap
 from kernelweave.kernels_core.clock import expired
 
+from .settings import LowRank
 from .start import Start, at_new_caps
 
 Matrix = npt.NDArray[np.float64]
@@ -41,7 +42,7 @@ def part_of(problem: Problem, size: int) -> Problem:
     )
 
 
-def coarse_factor(method: Any, problem: Problem, dtype: str, rank: int) -> Matrix:
+def coarse_factor(method: Any, problem: Problem, settings: LowRank) -> Matrix:
     """Return a factor of the P of a part of the samples.
 
     The part is a fifth of the samples, which begins at a part of its own where it is large too.
@@ -51,14 +52,12 @@ def coarse_factor(method: Any, problem: Problem, dtype: str, rank: int) -> Matri
 
     Parameters
     ----------
-    method : LowRank
+    method : LowRankSearch
         Solves the part.
     problem : Problem
         Of more than 1500 samples.
-    dtype : str
-        Precision of the Gram matrices.
-    rank : int
-        Columns of the first factor.
+    settings : LowRank
+        Of the whole problem: the precision, and the columns of the first factor.
     """
     part = part_of(problem, max(_PART, problem.n_samples // _SHRINK))
     top = float(part.learner.C)
@@ -68,19 +67,18 @@ def coarse_factor(method: Any, problem: Problem, dtype: str, rank: int) -> Matri
         C = fraction * top
         near = None if start is None else Start(start.P, at_new_caps(start.dual_coef, last, C))
         at = replace(part, learner=replace(part.learner, C=C))
-        start, last = _rough(method, at, dtype, rank, near), C
+        start, last = _rough(method, at, replace(settings, rescue=False, start=near)), C
     assert start is not None
     return start.factor(float(problem.constraint.min_eig))
 
 
-def _rough(method: Any, problem: Problem, dtype: str, rank: int, start: Start | None) -> Start:
+def _rough(method: Any, problem: Problem, settings: LowRank) -> Start:
     """Return P and α after a few steps."""
     with warnings.catch_warnings():
         # the whole problem has said that its Gram matrices are not stored
         warnings.simplefilter("ignore", KernelWeaveWarning)
-        state = method.init(
-            problem, np.random.RandomState(0), dtype=dtype, rank=rank, rescue=False, start=start
-        )
+        method.settings = settings
+        state = method.init(problem, np.random.RandomState(0))
     for _ in range(_STEPS):
         if relative_gap(*method.gap(state)) <= _GAP or expired():
             break

@@ -20,6 +20,7 @@ from kernelweave.kernels_core.clock import expired
 from .algorithm import SaddleAlgorithm
 from .eigen import top_eigenpair
 from .saddle import Direction, FloatArray, SaddleOracle
+from .settings import FrankWolfe
 
 _SLOPE_TOL = 1e-2
 _MAX_TRIALS = 12
@@ -42,7 +43,7 @@ class FrankWolfeState:
     stalled: bool = False
 
 
-class FrankWolfe(SaddleAlgorithm):
+class FrankWolfeSearch(SaddleAlgorithm):
     """``tkl-frank-wolfe``: rank-one atoms n_P vvᵀ, v the top eigenvector of D(α).
 
     Each iteration forms one rank-one Gram (m² (6n + 10)/2 flops at degree 1), one moment matrix
@@ -50,14 +51,9 @@ class FrankWolfe(SaddleAlgorithm):
     arrays: of the iterate, of the atom, and of a trial point between them.
     """
 
-    def init(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        *,
-        dtype: str = "float64",
-        inner_fraction: float = 0.1,
-    ) -> FrankWolfeState:
+    settings: FrankWolfe = FrankWolfe()
+
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> FrankWolfeState:
         """Start at the best atom for a balanced α.
 
         Parameters
@@ -66,13 +62,8 @@ class FrankWolfe(SaddleAlgorithm):
             With a positive-matrix family and a spectahedron.
         random_state : RandomState
             Unused: the method is deterministic.
-        dtype : {"float64", "float32"}, default="float64"
-            Precision of the Gram matrices.
-        inner_fraction : float, default=0.1
-            The learner is solved to this fraction of the outer gap.
         """
-        self.inner_fraction = inner_fraction
-        self.oracle = oracle = SaddleOracle(problem, dtype)
+        self.oracle = oracle = SaddleOracle(problem, self.settings.dtype)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
         vector = top_eigenpair(oracle.moment(u))[1][:, None]
         K = oracle.balanced_gram(vector)
@@ -95,7 +86,9 @@ class FrankWolfe(SaddleAlgorithm):
         """Move to the best point of the segment towards the new atom."""
         oracle, v = self.oracle, state.direction.vector
         S = oracle.balanced_gram(v[:, None], state.atom)
-        target = self.inner_fraction * max(state.upper - state.lower, 1e-14 * abs(state.upper))
+        target = self.settings.inner_fraction * max(
+            state.upper - state.lower, 1e-14 * abs(state.upper)
+        )
         K, solution, step = self._line_search(state, S, target)
         P = (1.0 - step) * state.P + step * oracle.matrix(v[:, None])
         solution = oracle.sharpened(solution, P)

@@ -8,7 +8,7 @@ that jump with U, kinks of OPT_A), an interior point over the whole saddle takes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,10 @@ from .factor_point import Matrix, Point
 from .frank_wolfe import balanced_direction
 from .gram import GramAt
 from .gram_memory import grams_are_stored
-from .interior import InteriorPoint, InteriorState
+from .interior import InteriorPointSearch, InteriorState
 from .rescue import Progress, affordable
 from .saddle import FloatArray, SaddleOracle
+from .settings import LowRank
 from .start import Start
 
 _FLOOR = 1e-13
@@ -65,7 +66,7 @@ class LowRankState:
         return self.point.U @ self.point.U.T
 
 
-class LowRank(SaddleAlgorithm):
+class LowRankSearch(SaddleAlgorithm):
     """``tkl-low-rank``: a saddle-free Newton method on the factor, certified by λ_max(D(α)).
 
     Where it is slow, `tkl-interior-point` runs once, if the problem is small enough for it, and
@@ -75,19 +76,9 @@ class LowRank(SaddleAlgorithm):
     holds two Gram-sized arrays and the learner's copy of half of one, or none (``gram``).
     """
 
-    def init(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        *,
-        dtype: str = "float64",
-        rank: int = 5,
-        inner_fraction: float = 0.3,
-        rescue: bool = True,
-        coarse: bool = True,
-        gram: str = "auto",
-        start: Start | None = None,
-    ) -> LowRankState:
+    settings: LowRank = LowRank()
+
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> LowRankState:
         """Start at the leading eigenvectors of D for a balanced α.
 
         Parameters
@@ -96,40 +87,21 @@ class LowRank(SaddleAlgorithm):
             With a positive-matrix family and a spectahedron.
         random_state : RandomState
             Unused: the method is deterministic.
-        dtype : {"float64", "float32"}, default="float64"
-            Precision of the Gram matrices.
-        rank : int, default=5
-            Columns of the first factor, 2 at least: a single column can stop at a point that is
-            not optimal.
-        inner_fraction : float, default=0.3
-            The learner is solved to this fraction of the decrease that a step promises.
-        rescue : bool, default=True
-            Whether the interior point may take over where this method is slow.
-        coarse : bool, default=True
-            Whether 4000 samples or more begin at the kernel of a problem over 1500 of them, solved
-            roughly along a path of C, instead of at the balanced direction.
-        gram : {"auto", "stored", "blocks"}, default="auto"
-            Whether Gram matrices are stored; without, the learner is solved in blocks of samples
-            whose part of the Gram matrix is as large as the memory limit allows, and everything
-            else comes from products that store nothing: both bounds stay those of the problem
-            itself. "auto" stores them where they fit, else it warns and uses blocks.
-        start : Start, optional
-            P and α of a solved neighbour, to begin there.
         """
-        stored = grams_are_stored(problem, dtype, gram)
-        self.oracle = oracle = SaddleOracle(problem, dtype, n_grams=2, stored=stored)
-        self.inner_fraction = inner_fraction
+        asked = self.settings
+        stored = grams_are_stored(problem, asked.dtype, asked.gram)
+        self.oracle = oracle = SaddleOracle(problem, asked.dtype, n_grams=2, stored=stored)
         self._n_interior = 0
         self._progress = Progress()
-        self._rescue = InteriorPoint() if rescue else None
+        self._rescue = InteriorPointSearch() if asked.rescue else None
         shape = (problem.n_samples,) * 2
         self._buffer = np.empty(shape, dtype=oracle.dtype) if stored else None
         K = np.empty(shape, dtype=oracle.dtype) if stored else None
-        rank = max(2, rank)
-        if start is not None:
-            return self._continued(start, K)
-        if coarse and problem.n_samples >= _LARGE:
-            U = coarse_factor(type(self)(), problem, dtype, rank)
+        rank = max(2, asked.rank)
+        if asked.start is not None:
+            return self._continued(asked.start, K)
+        if asked.coarse and problem.n_samples >= _LARGE:
+            U = coarse_factor(type(self)(), problem, replace(asked, rank=rank))
             point = self._evaluate(U, K, None, np.inf, relative=_CLOSE)
             return LowRankState(point, _NEAR, _NEAR, point.direction.lower_bound)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
@@ -237,7 +209,7 @@ class LowRank(SaddleAlgorithm):
         U = grown(point.U, point.direction.vector, share) if grows else point.U + step
         U = U / np.linalg.norm(U)
         expected = max(growth, decrease) / oracle.scale
-        noise = self.inner_fraction * max(expected, _FLOOR * abs(point.upper))
+        noise = self.settings.inner_fraction * max(expected, _FLOOR * abs(point.upper))
         trial = self._evaluate(U, self._buffer, point.solution, min(noise, gap))
         lower = max(state.lower, trial.direction.lower_bound)
         ratio = (point.upper - trial.upper) / max(expected, np.finfo(float).tiny)

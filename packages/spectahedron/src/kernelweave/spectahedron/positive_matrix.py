@@ -21,6 +21,7 @@ from kernelweave.kernels_core.estimators.machine import KernelMachine
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.kernels.scaled import Scaling, unit_range
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
+from kernelweave.kernels_core.settings import Settings, known_settings, name_of
 
 from .constraint import Spectahedron
 from .gram_memory import GRAM
@@ -28,7 +29,6 @@ from .start import Start
 
 FloatArray = npt.NDArray[np.float64]
 
-_LOW_RANK = ("tkl-low-rank",)
 # six digits of a float64 are left to tell samples apart
 _LARGEST_VOLUME = 1e10
 _DEGREE = integer(0)
@@ -52,7 +52,11 @@ class PositiveMatrixMachine(KernelMachine):
     kernel: str = parameter(
         "Family of kernels.", default="tessellated", rule=one_of("tessellated", "polynomial")
     )
-    algorithm: str = parameter("A registered algorithm for this family.", default="tkl-low-rank")
+    algorithm: str | Settings = parameter(
+        "A registered algorithm for this family, or its settings such as ``LowRank(rank=8)``.",
+        kind="str or Settings",
+        default="tkl-low-rank",
+    )
     scale: bool = parameter("Scale each feature to [0, 1] by its training range.", default=True)
     domain: Any = parameter(
         "The box itself, numbers or arrays of shape (n_features,), in scaled features.",
@@ -85,15 +89,25 @@ class PositiveMatrixMachine(KernelMachine):
 
     P_: FloatArray = fitted("ndarray of shape (n_P, n_P)", "The learned matrix.")
 
-    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
-        params: dict[str, Any] = {"dtype": self.dtype}
-        if self.algorithm in _LOW_RANK:
-            params["gram"] = self.gram
+    def _algorithm(
+        self, problem: Problem, samples: Samples
+    ) -> tuple[str | Settings, dict[str, Any]]:
+        known = known_settings(self.algorithm)
+        params: dict[str, Any] = {}
+        for name, default in (("dtype", "float64"), ("gram", "auto")):
+            value = getattr(self, name)
+            if value == default:
+                continue
+            if known is not None and name not in known:
+                raise ValueError(
+                    f"{name}={value!r} needs an algorithm with a setting {name!r}, such as "
+                    f"tkl-low-rank, got {name_of(self.algorithm)!r}"
+                )
+            params[name] = value
+        if known is not None and "start" in known:
             start = self._neighbour(samples, problem.family.n_P)
             if start is not None:
                 params["start"] = start
-        elif self.gram == "blocks":
-            raise ValueError(f"gram='blocks' needs tkl-low-rank, got algorithm {self.algorithm!r}")
         return self.algorithm, params
 
     def _neighbour(self, samples: Samples, n_P: int) -> Start | None:

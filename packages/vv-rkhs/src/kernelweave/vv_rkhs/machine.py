@@ -97,7 +97,7 @@ class MatrixValuedKernelMachine(Estimator):
         default="vv-spg",
     )
     algorithm_params: dict[str, Any] | None = parameter(
-        "Passed to the algorithm.", kind="dict", default=None
+        "Settings of the algorithm by name.", kind="dict", default=None
     )
     center: bool = parameter(
         "Whether the weighted mean of the targets, the class frequencies of a classifier, is taken "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 
 from .descent import Descent, State
@@ -46,21 +47,33 @@ def choose(problem: Problem, n_kernels: int) -> type[Descent]:
 class Automatic:
     """``krr-auto``: runs what `choose` returns."""
 
-    def init(self, problem: Problem, random_state: np.random.RandomState, **params: Any) -> State:
+    def init(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        *,
+        mu_init: npt.ArrayLike | None = None,
+        n_starts: int | None = None,
+        stationary_tol: float = 1e-6,
+        step: float | None = None,
+    ) -> State:
         """Return the first state of the chosen algorithm.
 
         Parameters
         ----------
-        problem : Problem
-            As in `Descent.init`.
-        random_state : RandomState
-            As in `Descent.init`.
-        **params
+        problem, random_state, mu_init, n_starts, stationary_tol, step
             As in `Descent.init`.
         """
         size = len(problem.family) if hasattr(problem.family, "__len__") else 1
         self.chosen = choose(problem, size)()
-        return self.chosen.init(problem, random_state, **params)
+        return self.chosen.init(
+            problem,
+            random_state,
+            mu_init=mu_init,
+            n_starts=n_starts,
+            stationary_tol=stationary_tol,
+            step=step,
+        )
 
     def step(self, state: State) -> State:
         """Return the next state from ``state``."""

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from ..checks import NONNEGATIVE, POSITIVE
 from ..parameters import parameter
 from ..problem import Problem
-from ..registry import AlgorithmSpec, get_algorithm, get_component
+from ..registry import AlgorithmSpec, get_component
+from ..settings import Settings, spec_of
 from .machine import KernelMachine, KernelMachineClassifier, KernelMachineRegressor
 from .samples import Samples
 
@@ -16,8 +17,9 @@ from .samples import Samples
 class _ByName(KernelMachine):
     """Builds the problem that an algorithm accepts, from defaults or the parts given."""
 
-    algorithm: str = parameter(
-        "A name from ``kernelweave.kernels_core.algorithms()``.",
+    algorithm: str | Settings = parameter(
+        "A name from ``kernelweave.kernels_core.algorithms()``, or an algorithm's settings.",
+        kind="str or Settings",
         default="tkl-low-rank",
         kw_only=False,
     )
@@ -32,13 +34,13 @@ class _ByName(KernelMachine):
     learner: Any = parameter("Likewise.", kind="object", default=None)
     constraint: Any = parameter("Likewise.", kind="object", default=None)
     algorithm_params: dict[str, Any] | None = parameter(
-        "Passed to the algorithm.", kind="dict", default=None
+        "Settings of the algorithm by name.", kind="dict", default=None
     )
 
     task: ClassVar[str]
 
     def _spec(self) -> AlgorithmSpec:
-        spec = get_algorithm(self.algorithm)
+        spec = spec_of(self.algorithm)
         if self.task not in spec.tasks:
             raise ValueError(
                 f"algorithm={spec.name!r} serves {', '.join(spec.tasks)}, not {self.task}"
@@ -49,7 +51,9 @@ class _ByName(KernelMachine):
         super()._check_parameters()
         self._spec()
 
-    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
+    def _algorithm(
+        self, problem: Problem, samples: Samples
+    ) -> tuple[str | Settings, dict[str, Any]]:
         return self.algorithm, dict(self.algorithm_params or {})
 
     def _learner_params(self) -> dict[str, Any]:

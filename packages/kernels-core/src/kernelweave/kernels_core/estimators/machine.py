@@ -39,6 +39,7 @@ from ..memory import limit_bytes
 from ..parameters import fitted, parameter
 from ..problem import Problem
 from ..result import Certificate, Result, SolveInterrupted, Status
+from ..settings import Settings
 from .base import Estimator
 from .labels import encode_classes, one_vs_rest
 from .parts import SCHEMES, fit_parts, part_decisions
@@ -91,8 +92,10 @@ class KernelMachine(Estimator):
         """Return the problem to solve."""
 
     @abstractmethod
-    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
-        """Return the algorithm's name and its parameters."""
+    def _algorithm(
+        self, problem: Problem, samples: Samples
+    ) -> tuple[str | Settings, dict[str, Any]]:
+        """Return the algorithm and what changes its settings."""
 
     def _limits(self) -> tuple[float, int]:
         """Return the relative gap and the iterations that the driver stops at."""
@@ -136,12 +139,12 @@ class KernelMachine(Estimator):
             scaling = self._scaling(samples)
             scaled = samples if scaling is None else replace(samples, X=scaling(samples.X))
             problem = self._problem(scaled)
-            name, params = self._algorithm(problem, scaled)
+            algorithm, params = self._algorithm(problem, scaled)
             tol, max_iter = self._limits()
             try:
                 result = solve(
                     problem,
-                    name,
+                    algorithm,
                     tol=tol,
                     max_iter=max_iter,
                     max_time=self.max_time,

@@ -18,6 +18,7 @@ from scipy.linalg import LinAlgError
 
 from ..algorithm import SaddleAlgorithm
 from ..saddle import Direction, FloatArray, SaddleOracle
+from ..settings import InteriorPoint
 from .system import NewtonSystem
 from .variables import Array, Moves, Parts, Variables, start
 
@@ -53,16 +54,16 @@ class InteriorState:
     ended: bool = False
 
 
-class InteriorPoint(SaddleAlgorithm):
+class InteriorPointSearch(SaddleAlgorithm):
     """``tkl-interior-point``: robust where factors and Frank-Wolfe crawl.
 
     One iteration forms a Gram matrix, two moment matrices, the matrices Φₖ of all samples and a
     Cholesky factor of the size of the Gram matrix (see `work`).
     """
 
-    def init(
-        self, problem: Problem, random_state: np.random.RandomState, *, dtype: str = "float64"
-    ) -> InteriorState:
+    settings: InteriorPoint = InteriorPoint()
+
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> InteriorState:
         """Start at P = n_P I, far from the boundary.
 
         Parameters
@@ -71,10 +72,8 @@ class InteriorPoint(SaddleAlgorithm):
             With a positive-matrix family and a spectahedron.
         random_state : RandomState
             Unused: the method is deterministic.
-        dtype : {"float64", "float32"}, default="float64"
-            Precision of the Gram matrices.
         """
-        return self.begin(SaddleOracle(problem, dtype, n_grams=2))
+        return self.begin(SaddleOracle(problem, self.settings.dtype, n_grams=2))
 
     def begin(self, oracle: SaddleOracle) -> InteriorState:
         """Start on an oracle that exists.

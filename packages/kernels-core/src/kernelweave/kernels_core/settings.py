@@ -1,0 +1,175 @@
+"""Settings of algorithms as values: ``algorithm=LowRank(rank=8)`` beside ``"tkl-low-rank"``."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, TypeVar
+
+from .parameters import Value
+from .registry.specs import AlgorithmSpec
+from .registry.views import get_algorithm
+
+S = TypeVar("S", bound="Settings")
+
+
+class Settings(Value):
+    """Base of the settings of an algorithm: frozen, so that they compare, clone and pickle.
+
+    A subclass declares each setting by `kernelweave.kernels_core.parameters.parameter` and has
+    the name that the algorithm is registered under. The class that searches holds the default,
+    ``settings = LowRank()``, and reads it in its ``init``.
+
+    Attributes
+    ----------
+    algorithm : str
+        The registered name.
+
+    Examples
+    --------
+    >>> from kernelweave.spectahedron import LowRank
+    >>> LowRank(rank=8).algorithm
+    'tkl-low-rank'
+    """
+
+    algorithm: ClassVar[str]
+
+    def changed(self: S, changes: Mapping[str, Any]) -> S:
+        """Return settings with changes, refusing what is no setting.
+
+        Parameters
+        ----------
+        changes : mapping of str to object
+            New values by name.
+
+        Returns
+        -------
+        Settings
+            Checked.
+
+        Raises
+        ------
+        ValueError
+            Naming an unknown setting and the nearest one, or a value that makes no sense.
+        """
+        refuse_unknown(self.algorithm, changes, [field.name for field in dataclasses.fields(self)])
+        new = dataclasses.replace(self, **changes)
+        new.validate()
+        return new
+
+
+def refuse_unknown(algorithm: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise on a setting that an algorithm does not have.
+
+    Parameters
+    ----------
+    algorithm : str
+        Its name, for the message.
+    given, known : iterable of str
+        Names of settings.
+
+    Raises
+    ------
+    ValueError
+        With the nearest name and all that there are.
+    """
+    names = sorted(known)
+    for name in given:
+        if name in names:
+            continue
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        has = f"Its settings are {', '.join(names)}" if names else "It has none"
+        raise ValueError(f"{algorithm} has no setting {name!r}: {hint}{has}")
+
+
+def name_of(algorithm: str | Settings | AlgorithmSpec) -> str:
+    """Return the name of an algorithm that is given by name, by settings or by its record."""
+    if isinstance(algorithm, Settings):
+        return algorithm.algorithm
+    return algorithm.name if isinstance(algorithm, AlgorithmSpec) else algorithm
+
+
+def spec_of(algorithm: str | Settings | AlgorithmSpec) -> AlgorithmSpec:
+    """Return the record of an algorithm that is given by name, by settings or by its record.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+    UnknownNameError
+        If it is not registered; close matches are listed.
+    """
+    if isinstance(algorithm, AlgorithmSpec):
+        return algorithm
+    if not isinstance(algorithm, str | Settings):
+        raise ValueError(
+            f"algorithm must be the name of one, its settings or its record, got {algorithm!r}"
+        )
+    return get_algorithm(name_of(algorithm))
+
+
+def known_settings(algorithm: str | Settings | AlgorithmSpec) -> set[str] | None:
+    """Return the names of an algorithm's settings, or ``None`` if it takes whatever is given.
+
+    Parameters
+    ----------
+    algorithm : str, Settings or AlgorithmSpec
+        Registered, or a record.
+
+    Returns
+    -------
+    set of str or None
+        Those of its `Settings`; of a class without, what its ``init`` takes by name.
+    """
+    target = spec_of(algorithm).load()
+    own = getattr(target, "settings", None)
+    if isinstance(own, Settings):
+        return {field.name for field in dataclasses.fields(own)}
+    known: set[str] = set()
+    for base in target.__mro__:
+        if "init" not in vars(base):
+            continue
+        given = inspect.signature(base.init).parameters.values()
+        known |= {each.name for each in given if each.kind is each.KEYWORD_ONLY}
+        if all(each.kind is not each.VAR_KEYWORD for each in given):
+            return known
+    return None
+
+
+def prepared(
+    algorithm: str | Settings | AlgorithmSpec, params: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Return a fresh search with its settings, and what is left for its ``init``.
+
+    Parameters
+    ----------
+    algorithm : str, Settings or AlgorithmSpec
+        Which one.
+    params : mapping of str to object
+        Settings by name, which change those of a value.
+
+    Returns
+    -------
+    search : object
+        See `Algorithm`.
+    params : dict
+        Empty for a search that has `Settings`.
+
+    Raises
+    ------
+    ValueError
+        If a setting is unknown or makes no sense.
+    """
+    spec = spec_of(algorithm)
+    target = spec.load()
+    search, own = target(), getattr(target, "settings", None)
+    if isinstance(own, Settings):
+        search.settings = (algorithm if isinstance(algorithm, Settings) else own).changed(params)
+        return search, {}
+    known = known_settings(spec)
+    if known is not None:
+        refuse_unknown(spec.name, params, known)
+    return search, dict(params)
