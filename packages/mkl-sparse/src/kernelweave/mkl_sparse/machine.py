@@ -122,6 +122,8 @@ class SparseMachine(DictionaryMachine):
         return problem.family.kernel(np.asarray(parameters))
 
     def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
+        if self.algorithm == GLOBAL:
+            return GLOBAL, {"accuracy": self._limits()[0]}
         if self.algorithm != BEST_RESPONSE:
             return self.algorithm, {}
         return self.algorithm, {

@@ -1,7 +1,8 @@
 from .bounds import Bound, lower_bound
-from .branch_and_bound import GlobalOptimum, SupportSearch, solve_global
+from .branch_and_bound import GlobalOptimum, solve_global
 from .certify import certify
 from .model import misdp
+from .search import SupportSearch
 
 __all__ = [
     "Bound",

@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.result import Status
 from kernelweave.mkl_sparse.algorithm import oracle_of
-from kernelweave.qp_smo.saddle import KSupport, SaddleSearch
+from kernelweave.qp_smo.saddle import KSupport
 from numpy.typing import NDArray
 
-from .branch_and_bound import SupportSearch, sparse_part
+from .search import SupportSearch
 
 FloatArray = NDArray[np.float64]
-
-
-@dataclass
-class GlobalState:
-    """Where the search is.
-
-    Attributes
-    ----------
-    root : SaddleSearch
-        The relaxation.
-    search : SupportSearch
-        Branch and bound; it holds the best sparse weights from the start.
-    branching : bool
-        Whether the relaxation is done.
-    """
-
-    root: SaddleSearch
-    search: SupportSearch
-    branching: bool = False
-    idle: int = 0
 
 
 class GlobalSearch:
@@ -43,7 +22,7 @@ class GlobalSearch:
 
     def init(
         self, problem: Problem, random_state: np.random.RandomState, *, accuracy: float = 1e-5
-    ) -> GlobalState:
+    ) -> SupportSearch:
         """Evaluate the first sparse weights.
 
         Parameters
@@ -57,53 +36,38 @@ class GlobalSearch:
         """
         oracle, _ = oracle_of(problem)
         penalty = KSupport(problem.constraint.lam, problem.constraint.k0).on(len(oracle.grams))
-        root = SaddleSearch(oracle, penalty, accuracy)
         search = SupportSearch(oracle, penalty, penalty.capacity, accuracy)
-        root.step()
-        assert root.best is not None
-        search.visit(sparse_part(root.best.weights, search.k0))
-        return GlobalState(root, search)
+        search.step()
+        return search
 
-    def step(self, state: GlobalState) -> GlobalState:
-        """Take a round of the relaxation, or look at one branch."""
-        if state.branching:
-            state.search.step()
-            return state
-        before = (state.root.lower, state.root.upper)
-        state.root.step()
-        state.idle = state.idle + 1 if before == (state.root.lower, state.root.upper) else 0
-        if state.root.gap <= state.root.tol or state.idle >= 5:
-            assert state.root.best is not None
-            state.branching = True
-            state.search.start(state.root.lower)
-            state.search.visit(sparse_part(state.root.best.weights, state.search.k0))
+    def step(self, state: SupportSearch) -> SupportSearch:
+        """Take a round of the relaxation, or look at branches."""
+        state.step()
         return state
 
-    def gap(self, state: GlobalState) -> tuple[float, float]:
+    def gap(self, state: SupportSearch) -> tuple[float, float]:
         """Return the lower bound of the lowest branch and the best objective."""
-        upper = state.search.upper
-        lower = state.search.lower if state.branching else state.root.lower
-        return min(lower, upper), upper
+        return state.lower, state.upper
 
-    def best(self, state: GlobalState) -> FloatArray:
+    def best(self, state: SupportSearch) -> FloatArray:
         """Return the best sparse weights, shape (q,)."""
-        assert state.search.best is not None
-        return state.search.best.weights
+        assert state.best is not None
+        return state.best.weights
 
-    def solution(self, state: GlobalState) -> Any:
+    def solution(self, state: SupportSearch) -> Any:
         """Return the learner's solution at the best weights."""
-        assert state.search.best is not None
-        return state.search.best.solution
+        assert state.best is not None
+        return state.best.solution
 
-    def counts(self, state: GlobalState) -> Mapping[str, int]:
+    def counts(self, state: SupportSearch) -> Mapping[str, int]:
         """Return learner solves, master solves and branches."""
-        counts = state.search.oracle.counts
+        counts = state.oracle.counts
         return {
             "n_svm_solves": counts.n_svm_solves,
             "n_master_solves": counts.n_master_solves,
-            "n_nodes": state.search.n_nodes,
+            "n_nodes": state.n_nodes,
         }
 
-    def outcome(self, state: GlobalState) -> Status | None:
+    def outcome(self, state: SupportSearch) -> Status | None:
         """Stop where rounding lets no branch be closed any further."""
-        return Status.STALLED if state.branching and state.search.is_stuck else None
+        return Status.STALLED if state.is_stuck else None

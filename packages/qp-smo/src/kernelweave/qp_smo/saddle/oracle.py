@@ -73,7 +73,9 @@ class SolveCounts:
     n_master_solves: int = 0
     n_kernel_rows: int = 0
     seconds: dict[str, float] = field(
-        default_factory=lambda: {"svm": 0.0, "combine": 0.0, "forms": 0.0, "master": 0.0}
+        default_factory=lambda: dict.fromkeys(
+            ("svm", "combine", "forms", "master", "supports"), 0.0
+        )
     )
 
     def add_time(self, part: str, watch: Stopwatch) -> None:

@@ -1,0 +1,458 @@
+"""Compiled enumeration of supports: which of them the cuts leave below a threshold.
+
+For multipliers μ of the cuts, ``v = ½Dᵀμ`` and a support S the saddle value over S is at least
+``κᵀμ − φ(v_S)``, φ(w) the maximum of ``wᵀβ − λ‖β‖²`` over the simplex: a closed form. It grows with
+every entry of w, so the largest free entries of v bound all supports below a branch at once.
+"""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+from __future__ import annotations
+
+import numpy as np
+from kernelweave.kernels_core.compiled import njit
+
+_UNIT = 2.0**-53
+# Bisections of a line search: a shorter step would be lost in rounding.
+_HALVINGS = 24
+_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+CLOSED, WITNESSED, UNDECIDED = 0, 1, 2
+
+
+@njit(**_JIT)
+def _conjugate(w, n, lam, beta):
+    """Return φ of the first n entries of w, which descend, rounded up; write its maximiser."""
+    beta[:n] = 0.0
+    if lam == 0.0:
+        beta[0] = 1.0
+        return w[0]
+    depth, excess = 2.0 * lam, 0.0
+    for r in range(1, n):
+        gap = w[0] - w[r]
+        if gap * r >= 2.0 * lam + excess:
+            break
+        excess += gap
+        depth = (2.0 * lam + excess) / (r + 1)
+    tau = w[0] - depth
+    squares, spread = 0.0, 0.0
+    for r in range(n):
+        over = max(w[r] - tau, 0.0)
+        beta[r] = max(depth - (w[0] - w[r]), 0.0) / (2.0 * lam)
+        squares += over * over
+        spread += over * (abs(w[r]) + abs(tau))
+    squares /= 4.0 * lam
+    margin = 2.0 * _UNIT * ((n + 8) * squares + spread / lam + abs(tau))
+    return tau + squares + margin
+
+
+@njit(**_JIT)
+def _insert(v, j, chosen, n, limit):
+    """Insert j into the positions whose v descends, at most ``limit`` of them; return how many."""
+    if n == limit:
+        if v[j] <= v[chosen[n - 1]]:
+            return n
+        n -= 1
+    at = n
+    while at > 0 and v[chosen[at - 1]] < v[j]:
+        chosen[at] = chosen[at - 1]
+        at -= 1
+    chosen[at] = j
+    return n + 1
+
+
+@njit(**_JIT)
+def _aggregate(kappa, half, mu, v):
+    """Write ½Dᵀμ rounded up, for μ scaled to sum to 1; return κᵀμ rounded down."""
+    total, n_used = 0.0, 0
+    for i in range(mu.size):
+        if mu[i] > 0.0:
+            total += mu[i]
+            n_used += 1
+    rounding = 2.0 * (2 * n_used + 6) * _UNIT
+    low = 0.0
+    v[:] = 0.0
+    for i in range(mu.size):
+        if mu[i] > 0.0:
+            mu[i] /= total
+            low += mu[i] * kappa[i] - rounding * mu[i] * abs(kappa[i])
+            for j in range(v.size):
+                v[j] += mu[i] * half[i, j] + rounding * mu[i] * abs(half[i, j])
+    return low
+
+
+@njit(**_JIT)
+def _proved(low, phi):
+    return low - phi - 4.0 * _UNIT * (abs(low) + abs(phi))
+
+
+@njit(**_JIT)
+def _line_search(rise, fall, w, n, lam, most, trial, order, beta):
+    """Return the step along μ_a − μ_b that maximises the dual over one support.
+
+    ``rise`` is κ_a − κ_b and ``fall`` the difference of the halves on the support.
+    """
+    low, high, step = 0.0, most, most
+    for halving in range(_HALVINGS):
+        count = 0
+        for r in range(n):
+            trial[r] = w[r] + step * fall[r]
+        for r in range(n):
+            count = _insert(trial, r, order, count, n)
+        slope = rise
+        top = trial[order[0]]
+        if lam == 0.0:
+            slope -= fall[order[0]]
+        else:
+            depth, excess = 2.0 * lam, 0.0
+            for r in range(1, n):
+                gap = top - trial[order[r]]
+                if gap * r >= 2.0 * lam + excess:
+                    break
+                excess += gap
+                depth = (2.0 * lam + excess) / (r + 1)
+            for r in range(n):
+                slope -= max(depth - (top - trial[r]), 0.0) / (2.0 * lam) * fall[r]
+        if slope >= 0.0:
+            if halving == 0:
+                return most
+            low = step
+        else:
+            high = step
+        step = 0.5 * (low + high)
+    return low
+
+
+@njit(**_JIT)
+def _partner(half, support, n, own, values, mu, up):
+    """Return the cut in use whose exchange for cut ``up`` promises most, -1 if none does.
+
+    That is the slope squared over the curvature among the kernels with a weight; by the slope
+    alone, steps zigzag where λ is small.
+    """
+    best, down = 0.0, -1
+    for i in range(mu.size):
+        slope = values[up] - values[i]
+        if mu[i] > 0.0 and slope > 0.0:
+            mean, count = 0.0, 0
+            for r in range(n):
+                if own[r] > 0.0:
+                    mean += half[up, support[r]] - half[i, support[r]]
+                    count += 1
+            mean /= count
+            curve = 0.0
+            for r in range(n):
+                if own[r] > 0.0:
+                    part = half[up, support[r]] - half[i, support[r]] - mean
+                    curve += part * part
+            gain = slope * slope / max(curve, 1e-300)
+            if down < 0 or gain > best:
+                best, down = gain, i
+    return down
+
+
+@njit(**_JIT)
+def _decide(kappa, half, columns, lam, threshold, to_the_end, limit, mu, v, support, best):
+    """Raise the dual over one support until it passes the threshold or a point shows it cannot.
+
+    Pairwise steps on the multipliers: from the lowest cut in use to the highest one. ``support``
+    holds its n kernels; ``best`` gets their weights at the lowest point seen. With ``to_the_end``
+    it goes on after such a point, to the minimum of the cuts.
+
+    Returns
+    -------
+    verdict : int
+    bound : float
+        Proved lower bound of the saddle value over the support.
+    lowest : float
+        The largest cut plus the penalty at ``best``.
+    steps : int
+    """
+    n, m = support.size, kappa.size
+    w, fall, trial = np.empty(n), np.empty(n), np.empty(n)
+    order, beta, own = np.empty(n, np.int64), np.empty(n), np.empty(n)
+    values = np.empty(m)
+    low = _aggregate(kappa, half, mu, v)
+    at = low
+    for r in range(n):
+        w[r] = v[support[r]]
+    bound, lowest, verdict = -np.inf, np.inf, UNDECIDED
+    steps = 0
+    for steps in range(limit):
+        count = 0
+        for r in range(n):
+            count = _insert(w, r, order, count, n)
+        for r in range(n):
+            trial[r] = w[order[r]]
+        phi = _conjugate(trial, n, lam, beta)
+        dual = at - phi
+        if dual >= threshold:
+            low = _aggregate(kappa, half, mu, v)
+            at = low
+            for r in range(n):
+                w[r] = v[support[r]]
+                trial[r] = v[support[order[r]]]
+            bound = _proved(low, _conjugate(trial, n, lam, beta))
+            if bound >= threshold:
+                return CLOSED, bound, lowest, steps
+        values[:] = kappa
+        penalty = 0.0
+        for r in range(n):
+            own[order[r]] = beta[r]
+            penalty += lam * beta[r] * beta[r]
+            if beta[r] > 0.0:
+                values -= beta[r] * columns[support[order[r]]]
+        up = 0
+        for i in range(m):
+            if values[i] > values[up]:
+                up = i
+        down = _partner(half, support, n, own, values, mu, up)
+        value = values[up] + penalty
+        if value < lowest:
+            lowest = value
+            best[:n] = own
+        if lowest < threshold:
+            verdict = WITNESSED
+            if not to_the_end:
+                break
+        if down < 0 or value - dual <= 1e-9 * abs(value):
+            break
+        for r in range(n):
+            fall[r] = half[up, support[r]] - half[down, support[r]]
+        rise = kappa[up] - kappa[down]
+        step = _line_search(rise, fall, w, n, lam, mu[down], trial, order, beta)
+        if step <= 0.0:
+            break
+        mu[down] = mu[down] - step if step < mu[down] else 0.0
+        mu[up] += step
+        at += step * rise
+        for r in range(n):
+            w[r] += step * fall[r]
+    low = _aggregate(kappa, half, mu, v)
+    count = 0
+    for r in range(n):
+        w[r] = v[support[r]]
+    for r in range(n):
+        count = _insert(w, r, order, count, n)
+    for r in range(n):
+        trial[r] = w[order[r]]
+    bound = _proved(low, _conjugate(trial, n, lam, beta))
+    return verdict, bound, lowest, steps
+
+
+@njit(**_JIT)
+def _keep(mu, marks, shares):
+    """Write the largest multipliers, those of most supports being few."""
+    shares[:] = 0.0
+    n = 0
+    for i in range(mu.size):
+        if mu[i] > 0.0 and (n < marks.size or mu[i] > shares[n - 1]):
+            n = n if n == marks.size else n + 1
+            at = n - 1
+            while at > 0 and shares[at - 1] < mu[i]:
+                marks[at], shares[at] = marks[at - 1], shares[at - 1]
+                at -= 1
+            marks[at], shares[at] = i, mu[i]
+
+
+@njit(**_JIT)
+def _recall(mu, marks, shares):
+    """Write the multipliers that `_keep` kept."""
+    mu[:] = 0.0
+    for r in range(marks.size):
+        if shares[r] > 0.0:
+            mu[marks[r]] = shares[r]
+
+
+@njit(**_JIT)
+def enumerate_supports(
+    kappa,
+    half,
+    columns,
+    lam,
+    threshold,
+    limit,
+    budget,
+    mu,
+    place,
+    path,
+    free,
+    found,
+    weights,
+    ends,
+    marks,
+    shares,
+):
+    """Go on through the supports below a branch; stop when done, full, or out of budget.
+
+    Depth first. At each branch the largest free entries of v bound all supports below it, and
+    those of v descend, so that one bound closes all that are left.
+
+    Parameters
+    ----------
+    kappa : ndarray of shape (m,)
+    half, columns : ndarray of shapes (m, q), (q, m)
+        Halves of the quadratic forms, and their transpose.
+    lam, threshold : float
+        Branches whose bound is at least the threshold are closed.
+    limit : int
+        Steps on one support.
+    budget : int
+        Steps and branches until it returns.
+    mu : ndarray of shape (m,)
+        Multipliers to start from; those it ended with.
+    place : ndarray of int of shape (3,)
+        Depth of the branch that it is at (-1: done), depth of the first, supports found open.
+    path : ndarray of int of shape (k,)
+        The kernels of the branch.
+    free : ndarray of bool of shape (k + 1, q)
+        Kernels that each depth has not tried yet.
+    found : ndarray of int of shape (capacity, k)
+        Supports left open.
+    weights : ndarray of shape (capacity, k)
+        Their points below the threshold.
+    ends : ndarray of shape (capacity, 2)
+        Their proved bounds, and the cuts' value at their points.
+    marks, shares : ndarray of shape (capacity, r)
+        Their largest multipliers: of which cuts, and how large.
+
+    Returns
+    -------
+    closed : float
+        The least bound of what was closed, infinite if nothing was.
+    n_nodes, n_steps : int
+    """
+    k, q = path.size, half.shape[1]
+    v, chosen = np.empty(q), np.empty(k, np.int64)
+    top, beta, support = np.empty(k), np.empty(k), np.empty(k, np.int64)
+    low = _aggregate(kappa, half, mu, v)
+    closed, n_nodes, n_steps = np.inf, 0, 0
+    while place[0] >= place[1]:
+        if place[2] == found.shape[0] or n_nodes + n_steps > budget:
+            return closed, n_nodes, n_steps
+        depth = place[0]
+        left = k - depth
+        count = 0
+        for j in range(q if left > 0 else 0):
+            if free[depth, j]:
+                count = _insert(v, j, chosen, count, left)
+        if count < left:
+            place[0] -= 1
+            continue
+        n_nodes += 1
+        if left > 0:
+            first = chosen[0]
+        for r in range(depth):
+            count = _insert(v, path[r], chosen, count, k)
+        for r in range(k):
+            top[r] = v[chosen[r]]
+        bound = _proved(low, _conjugate(top, k, lam, beta))
+        if bound >= threshold:
+            closed = min(closed, bound)
+            place[0] -= 1
+            continue
+        if left > 1:
+            free[depth, first] = False
+            free[depth + 1] = free[depth]
+            path[depth] = first
+            place[0] += 1
+            continue
+        support[:depth] = path[:depth]
+        if left == 1:
+            free[depth, first] = False
+            support[depth] = first
+        else:
+            place[0] -= 1
+        at = place[2]
+        verdict, bound, lowest, steps = _decide(
+            kappa, half, columns, lam, threshold, False, limit, mu, v, support, weights[at]
+        )
+        low = _aggregate(kappa, half, mu, v)
+        n_steps += steps
+        if verdict == CLOSED:
+            closed = min(closed, bound)
+        else:
+            found[at] = support
+            ends[at, 0], ends[at, 1] = bound, lowest
+            _keep(mu, marks[at], shares[at])
+            place[2] += 1
+    return closed, n_nodes, n_steps
+
+
+@njit(**_JIT)
+def revisit(
+    kappa,
+    half,
+    columns,
+    lam,
+    threshold,
+    limit,
+    n_old,
+    found,
+    weights,
+    ends,
+    marks,
+    shares,
+    n_open,
+):
+    """Look again at the open supports whose points the cuts after the first ``n_old`` cut off.
+
+    Those that stay open are moved to the front; the arrays are those of `enumerate_supports`.
+
+    Returns
+    -------
+    n_open : int
+        How many stay open.
+    closed : float
+        The least bound of what was closed, infinite if nothing was.
+    n_steps : int
+    """
+    k = found.shape[1]
+    v, mu = np.empty(half.shape[1]), np.empty(kappa.size)
+    closed, kept, n_steps = np.inf, 0, 0
+    for s in range(n_open):
+        value = ends[s, 1]
+        for i in range(n_old, kappa.size):
+            cut = kappa[i]
+            for r in range(k):
+                cut += weights[s, r] * (lam * weights[s, r] - half[i, found[s, r]])
+            value = max(value, cut)
+        ends[s, 1] = value
+        if value >= threshold:
+            _recall(mu, marks[s], shares[s])
+            verdict, bound, value, steps = _decide(
+                kappa, half, columns, lam, threshold, False, limit, mu, v, found[s], weights[s]
+            )
+            n_steps += steps
+            if verdict == CLOSED:
+                closed = min(closed, bound)
+                continue
+            ends[s, 0], ends[s, 1] = max(bound, ends[s, 0]), value
+            _keep(mu, marks[s], shares[s])
+        if kept < s:
+            found[kept] = found[s]
+            weights[kept] = weights[s]
+            ends[kept] = ends[s]
+            marks[kept] = marks[s]
+            shares[kept] = shares[s]
+        kept += 1
+    return kept, closed, n_steps
+
+
+@njit(**_JIT)
+def settle(kappa, half, columns, lam, threshold, limit, support, best, marks, shares):
+    """Minimise the cuts plus the penalty over one support, from the multipliers that it keeps.
+
+    Returns
+    -------
+    verdict : int
+    bound : float
+        Proved lower bound over the support.
+    lowest : float
+        The cuts' value at ``best``, shape (k,), which is overwritten.
+    steps : int
+    """
+    v, mu = np.empty(half.shape[1]), np.empty(kappa.size)
+    _recall(mu, marks, shares)
+    result = _decide(kappa, half, columns, lam, threshold, True, limit, mu, v, support, best)
+    _keep(mu, marks, shares)
+    return result

@@ -1,0 +1,300 @@
+"""Branch and bound on supports: the relaxation, the branches, and whom they hand over to."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from itertools import count
+
+import numpy as np
+from kernelweave.kernels_core.clock import Stopwatch
+from kernelweave.kernels_core.result import History, relative_gap
+from kernelweave.qp_smo.saddle import (
+    Evaluation,
+    MasterSolution,
+    SaddleOracle,
+    SaddleSearch,
+    WeightPenalty,
+    lower_bound_from,
+    objective_upper,
+    solve_cut_master,
+)
+from numpy.typing import NDArray
+
+from .sweep import Sweep, n_supports
+
+FloatArray = NDArray[np.float64]
+
+# Rounds of the relaxation before it may end early, and between two looks at sparse weights.
+_FIRST_ROUNDS, _MORE_ROUNDS = 40, 10
+# The relaxation is solved to this share of what separates it from the best sparse weights.
+_ROOT_SHARE = 0.2
+# Rounds of the relaxation that may bring nothing.
+_IDLE = 5
+# Branches bounded by the master problem before supports are enumerated, and how many may be then.
+_FEW_NODES = 32
+_ENUMERABLE = 2_000_000
+
+
+@dataclass(order=True)
+class _Node:
+    """A branch: its bound, the multipliers behind it, and the cuts that the master knew."""
+
+    lower: float
+    order: int
+    penalty: WeightPenalty = field(compare=False)
+    multipliers: FloatArray = field(compare=False)
+    weights: FloatArray | None = field(compare=False, default=None)
+    n_cuts: int = field(compare=False, default=0)
+
+
+class SupportSearch:
+    """The relaxation, then best-first branch and bound over supports; all share the cuts.
+
+    A branch requires some kernels and excludes others; its bound is the k-support relaxation of
+    what is left, from the cuts alone: first with the multipliers of the branch above, in closed
+    form, and only where that is the lowest bound left by the master problem. Where few supports
+    are left, or the relaxation has not closed the gap soon, they are enumerated (`Sweep`). The
+    learner is solved only at sparse weights.
+
+    Parameters
+    ----------
+    oracle : SaddleOracle
+    penalty : WeightPenalty
+        Of the root.
+    k0 : int
+    tol : float
+        Relative gap to reach.
+    """
+
+    def __init__(self, oracle: SaddleOracle, penalty: WeightPenalty, k0: int, tol: float) -> None:
+        self.oracle = oracle
+        self.k0 = k0
+        self.tol = tol
+        self.upper = np.inf
+        self.best: Evaluation | None = None
+        self.history = History()
+        self.relaxation = SaddleSearch(oracle, penalty, 0.1 * tol)
+        self.is_branching = False
+        self.n_relaxation_solves = 0
+        self.n_screened = 0
+        self._watch = Stopwatch()
+        self._root = penalty
+        self._order = count()
+        self._open: list[_Node] = []
+        self._closed = np.inf
+        self._sweep: Sweep | None = None
+        self._n_bounded = self._n_swept = self._idle = 0
+        self._tried: set[tuple[bytes, int]] = set()
+
+    @property
+    def lower(self) -> float:
+        """Return the proven lower bound: that of the lowest branch, open or closed."""
+        if not self.is_branching:
+            return float(min(self.relaxation.lower, self.upper))
+        lowest = self._open[0].lower if self._open else np.inf
+        swept = np.inf if self._sweep is None else self._sweep.lower
+        return float(min(lowest, swept, self._closed, self.upper))
+
+    @property
+    def gap(self) -> float:
+        """Return the relative gap."""
+        return relative_gap(self.lower, self.upper)
+
+    @property
+    def threshold(self) -> float:
+        """Return the bound at which a branch is closed, a little above what ``tol`` asks."""
+        return self.upper - 0.999 * self.tol * abs(self.upper)
+
+    @property
+    def n_nodes(self) -> int:
+        """Return how many branches and supports were bounded."""
+        return self._n_bounded + self._n_swept + (self._sweep.n_nodes if self._sweep else 0)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether no open branch can raise the lower bound."""
+        if not self.is_branching or self._sweep is not None:
+            return False
+        return not self._open or self._closed <= self._open[0].lower
+
+    def step(self) -> None:
+        """Take a round of the relaxation, go on with a sweep, or look at the lowest branch."""
+        if not self.is_branching:
+            self._relax()
+        elif self._sweep is not None:
+            self._go_on(self._sweep)
+        else:
+            self._look(heapq.heappop(self._open))
+
+    def visit(self, weights: FloatArray, finer: float = 1.0) -> Evaluation:
+        """Evaluate sparse weights and keep them if they are the best."""
+        want = 0.2 * finer * self.tol * abs(self.upper) if np.isfinite(self.upper) else np.inf
+        found = self.oracle.evaluate(weights, want)
+        dense = self._root.on_support(weights > 0.0)
+        upper = objective_upper(found, dense)
+        if upper < self.upper or self.best is None:
+            self.upper, self.best = upper, found
+        self.record(upper)
+        return found
+
+    def refine(self) -> None:
+        """Evaluate the best weights again, so that their objective is good to more digits."""
+        if self.best is not None and relative_gap(self.lower, self.upper) > 1e-9:
+            self.visit(self.best.weights, finer=1e-3)
+
+    def record(self, value: float) -> None:
+        """Add a line to the history."""
+        self.history.append(
+            lower=self.lower,
+            upper=self.upper,
+            value=value,
+            seconds=self._watch.seconds,
+            counts={"n_svm_solves": self.oracle.counts.n_svm_solves, "n_nodes": self.n_nodes},
+        )
+
+    def _relax(self) -> None:
+        """Take a round of the relaxation; begin to branch where it is good enough."""
+        root = self.relaxation
+        before = (root.lower, root.upper)
+        root.step()
+        self._idle = self._idle + 1 if before == (root.lower, root.upper) else 0
+        n_rounds = len(root.history)
+        is_closed = root.gap <= root.tol or self._idle >= _IDLE
+        if self.best is None or is_closed or n_rounds % _MORE_ROUNDS == 0:
+            self._visit_sparse_part()
+        enough = _ROOT_SHARE * relative_gap(root.lower, self.upper)
+        if is_closed or (n_rounds >= _FIRST_ROUNDS and root.gap <= enough):
+            self.start()
+
+    def _visit_sparse_part(self) -> None:
+        assert self.relaxation.best is not None
+        weights = sparse_part(self.relaxation.best.weights, self.k0)
+        if self.best is None or not np.array_equal(weights, self.best.weights):
+            self.visit(weights)
+
+    def start(self) -> None:
+        """Open the root, without the kernels that its bound decides."""
+        self.is_branching = True
+        self.n_relaxation_solves = self.oracle.counts.n_svm_solves
+        master = self._master(self._root)
+        lower = max(self.relaxation.lower, master.lower_bound)
+        if lower >= self.threshold:
+            self._closed = lower
+            return
+        penalty = self._screened(master.multipliers)
+        heapq.heappush(self._open, _Node(lower, next(self._order), penalty, master.multipliers))
+
+    def _screened(self, multipliers: FloatArray) -> WeightPenalty:
+        """Exclude each kernel whose presence no optimum can afford, require the others' opposite.
+
+        What is left out was bounded: the least of these bounds counts among the closed.
+        """
+        penalty = self._root
+        for j in np.flatnonzero(penalty.free):
+            for restricted, other in _halves(penalty, int(j)):
+                bound = self._bound(multipliers, restricted)
+                if bound >= self.threshold:
+                    self._closed = min(self._closed, bound)
+                    self.n_screened += 1
+                    penalty = other
+                    break
+        return penalty
+
+    def _bound(self, multipliers: FloatArray, penalty: WeightPenalty) -> float:
+        """Return what multipliers of the first cuts prove of a branch."""
+        n = multipliers.size
+        pool = self.oracle.pool
+        return lower_bound_from(pool.kappa[:n], pool.half_forms[:n], multipliers, penalty)
+
+    def _go_on(self, sweep: Sweep) -> None:
+        sweep.step()
+        if sweep.is_done:
+            self._closed = min(self._closed, max(sweep.closed, sweep.lower))
+            self._n_swept += sweep.n_nodes
+            self._sweep = None
+
+    def _look(self, node: _Node) -> None:
+        """Close, bound, enumerate, evaluate or split the lowest branch."""
+        if node.lower >= self.threshold:
+            self._closed = min(self._closed, node.lower)
+        elif node.weights is None or node.n_cuts < len(self.oracle.pool):
+            master = self._master(node.penalty)
+            node.lower = max(node.lower, master.lower_bound)
+            node.weights, node.multipliers = master.weights, master.multipliers
+            node.n_cuts = len(self.oracle.pool)
+            heapq.heappush(self._open, node)
+        elif np.count_nonzero(node.weights) <= self.k0:
+            self._settle(node, node.weights)
+        elif self._n_bounded >= _FEW_NODES and n_supports(node.penalty) <= _ENUMERABLE:
+            self._sweep = Sweep(self, node.penalty, node.lower, node.multipliers)
+        else:
+            self._try_support(node, node.weights)
+            self._split(node, node.weights)
+
+    def _master(self, penalty: WeightPenalty) -> MasterSolution:
+        watch = Stopwatch()
+        master = solve_cut_master(self.oracle.pool, penalty)
+        self.oracle.counts.n_master_solves += 1
+        self.oracle.counts.add_time("master", watch)
+        self._n_bounded += 1
+        return master
+
+    def _settle(self, node: _Node, weights: FloatArray) -> None:
+        """Evaluate a branch whose minimiser is sparse; what is left of it is opened again.
+
+        Where the learner has nothing new to say there, not even with a finer tolerance, rounding
+        closes the branch at the bound it has.
+        """
+        if self.visit(weights).is_new or self.visit(weights, finer=1e-3).is_new:
+            heapq.heappush(self._open, node)
+        else:
+            self._closed = min(self._closed, node.lower)
+
+    def _try_support(self, node: _Node, weights: FloatArray) -> None:
+        """Evaluate the cuts' best weights on the largest k₀ of a fractional minimiser."""
+        rank = np.where(node.penalty.required, 2.0, 0.0) + weights
+        keep = np.argsort(-rank, kind="stable")[: self.k0]
+        support = np.zeros(rank.size, dtype=bool)
+        support[keep] = True
+        key = (support.tobytes(), len(self.oracle.pool))
+        if key in self._tried:
+            return
+        self._tried.add(key)
+        master = self._master(self._root.on_support(support))
+        if master.lower_bound < self.threshold:
+            self.visit(master.weights)
+
+    def _split(self, node: _Node, weights: FloatArray) -> None:
+        """Require, then exclude, the largest weight among the free kernels."""
+        at = int(np.argmax(np.where(node.penalty.free, weights, -1.0)))
+        for penalty, _ in _halves(node.penalty, at):
+            lower = max(node.lower, self._bound(node.multipliers, penalty))
+            if lower >= self.threshold:
+                self._closed = min(self._closed, lower)
+            else:
+                child = _Node(lower, next(self._order), penalty, node.multipliers)
+                heapq.heappush(self._open, child)
+
+
+def _halves(penalty: WeightPenalty, j: int) -> list[tuple[WeightPenalty, WeightPenalty]]:
+    """Return the branch that requires kernel j with the one that excludes it, and the reverse.
+
+    Nothing where j is the only kernel left: the branch without it has no weights at all.
+    """
+    chosen = np.zeros(penalty.required.size, dtype=bool)
+    chosen[j] = True
+    if not (penalty.allowed & ~chosen).any():
+        return []
+    with_j = penalty.restricted(penalty.required | chosen, penalty.excluded)
+    without_j = penalty.restricted(penalty.required, penalty.excluded | chosen)
+    return [(with_j, without_j), (without_j, with_j)]
+
+
+def sparse_part(weights: FloatArray, k0: int) -> FloatArray:
+    """Return the k₀ largest weights, rescaled to sum to 1, shape (q,)."""
+    largest = np.argsort(-weights, kind="stable")[:k0]
+    sparse = np.zeros_like(weights)
+    sparse[largest] = weights[largest]
+    scaled: FloatArray = sparse / sparse.sum()
+    return scaled

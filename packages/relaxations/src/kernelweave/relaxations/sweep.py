@@ -1,0 +1,203 @@
+"""All supports below a branch: bounded by the cuts in compiled code, settled by few solves."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+from kernelweave.kernels_core.clock import Stopwatch
+from kernelweave.qp_smo.saddle import Evaluation, SaddleOracle, WeightPenalty, solve_cut_master
+from numpy.typing import NDArray
+
+from . import _njit_supports
+
+FloatArray = NDArray[np.float64]
+
+# Supports held open at a time; above half of it, learner solves come before more supports.
+_CAPACITY = 256
+# Steps on the multipliers of one support, where most need fewer than 100.
+_LIMIT = 1000
+# Steps and branches between two looks at the clock: a few hundredths of a second.
+_BUDGET = 20_000
+
+
+class Visitor(Protocol):
+    """What a sweep asks of the search that it is a part of."""
+
+    oracle: SaddleOracle
+
+    @property
+    def threshold(self) -> float:
+        """Return the bound at which a branch is closed."""
+
+    def visit(self, weights: FloatArray, finer: float = 1.0) -> Evaluation:
+        """Evaluate sparse weights and keep them if they are the best."""
+
+
+def n_supports(penalty: WeightPenalty) -> int:
+    """Return how many supports of the largest size a branch has."""
+    return math.comb(int(penalty.free.sum()), min(penalty.capacity, int(penalty.free.sum())))
+
+
+class Sweep:
+    """The supports below one branch, each closed by a proved bound or by learner solves.
+
+    The cuts close most supports for microseconds each, since one set of multipliers bounds many.
+    A support that they cannot close has a point where all of them are low: there the learner is
+    solved, the lowest point first, and its cut is tried on all supports that are open.
+
+    Parameters
+    ----------
+    search : Visitor
+    penalty : WeightPenalty
+        Of the branch.
+    lower : float
+        A bound proven for the branch.
+    multipliers : ndarray of shape (m,)
+        Of the cuts, to start from.
+
+    Attributes
+    ----------
+    closed : float
+        The least bound of what was closed.
+    n_nodes : int
+        Branches and supports that were bounded.
+    """
+
+    def __init__(
+        self, search: Visitor, penalty: WeightPenalty, lower: float, multipliers: FloatArray
+    ) -> None:
+        self.closed = np.inf
+        self.n_nodes = 0
+        self._search = search
+        self._penalty = penalty
+        self._start = lower
+        self._mu = multipliers
+        required = np.flatnonzero(penalty.required)
+        size = required.size + min(penalty.capacity, int(penalty.free.sum()))
+        self._path = np.zeros(size, dtype=np.int64)
+        self._path[: required.size] = required
+        self._place = np.array([required.size, required.size, 0], dtype=np.int64)
+        self._free = np.tile(penalty.free, (size + 1, 1))
+        self._found = np.zeros((_CAPACITY, size), dtype=np.int64)
+        self._weights = np.zeros((_CAPACITY, size))
+        self._ends = np.zeros((_CAPACITY, 2))
+        # the multipliers of a support of k kernels that need be positive are k + 1
+        self._marks = np.zeros((_CAPACITY, size + 2), dtype=np.int64)
+        self._shares = np.zeros((_CAPACITY, size + 2))
+
+    @property
+    def n_open(self) -> int:
+        """Return how many supports the cuts have not closed."""
+        return int(self._place[2])
+
+    @property
+    def is_enumerated(self) -> bool:
+        """Whether every support was looked at."""
+        return bool(self._place[0] < self._place[1])
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every support is closed."""
+        return self.is_enumerated and self.n_open == 0
+
+    @property
+    def lower(self) -> float:
+        """Return the proven bound of the branch."""
+        if not self.is_enumerated:
+            return self._start
+        lowest = float(self._ends[: self.n_open, 0].min(initial=np.inf))
+        return max(self._start, min(self.closed, lowest))
+
+    def step(self) -> None:
+        """Look at more supports, or solve the learner at one that is open."""
+        if not self.is_enumerated and 2 * self.n_open <= _CAPACITY:
+            self._enumerate()
+        elif self.n_open:
+            self._solve(int(np.argmin(self._ends[: self.n_open, 1])))
+
+    @property
+    def _open_parts(self) -> tuple[NDArray[Any], ...]:
+        """Return what is kept of each support that is open."""
+        return self._found, self._weights, self._ends, self._marks, self._shares
+
+    def _cuts(self) -> tuple[FloatArray, FloatArray, FloatArray, float, float, int]:
+        """Return what the compiled functions take first; the multipliers grow with the pool."""
+        pool = self._search.oracle.pool
+        grown = np.zeros(len(pool))
+        grown[: self._mu.size] = self._mu
+        self._mu = grown
+        half = pool.half_forms
+        columns = np.ascontiguousarray(half.T)
+        return pool.kappa, half, columns, self._penalty.lam, self._search.threshold, _LIMIT
+
+    def _enumerate(self) -> None:
+        watch = Stopwatch()
+        closed, n_nodes, _ = _njit_supports.enumerate_supports(
+            *self._cuts(),
+            _BUDGET,
+            self._mu,
+            self._place,
+            self._path,
+            self._free,
+            *self._open_parts,
+        )
+        self.closed = min(self.closed, closed)
+        self.n_nodes += n_nodes
+        self._search.oracle.counts.add_time("supports", watch)
+
+    def _solve(self, s: int) -> None:
+        """Solve the learner where the cuts are lowest on one support, and close what that closes.
+
+        Where the learner has nothing new to say there, not even with a finer tolerance, rounding
+        closes the support at the bound it has.
+        """
+        watch = Stopwatch()
+        n_old = len(self._search.oracle.pool)
+        verdict, bound, lowest, _ = _njit_supports.settle(
+            *self._cuts(), self._found[s], self._weights[s], self._marks[s], self._shares[s]
+        )
+        self._search.oracle.counts.add_time("supports", watch)
+        self._ends[s] = max(bound, self._ends[s, 0]), lowest
+        weights = np.zeros(self._search.oracle.pool.n_kernels)
+        weights[self._found[s]] = self._weights[s] / self._weights[s].sum()
+        if verdict == _njit_supports.UNDECIDED:
+            weights = self._exactly(s)
+        if self._ends[s, 0] >= self._search.threshold:
+            self._close(s)
+            return
+        visit = self._search.visit
+        if visit(weights).is_new or visit(weights, finer=1e-3).is_new:
+            self._revisit(n_old)
+        else:
+            self._exactly(s)
+            self._close(s)
+
+    def _revisit(self, n_old: int) -> None:
+        watch = Stopwatch()
+        kept, closed, _ = _njit_supports.revisit(
+            *self._cuts(), n_old, *self._open_parts, self.n_open
+        )
+        self._place[2] = kept
+        self.closed = min(self.closed, closed)
+        self._search.oracle.counts.add_time("supports", watch)
+
+    def _exactly(self, s: int) -> FloatArray:
+        """Raise the bound of a support by the master problem; return its minimiser."""
+        support = np.zeros(self._search.oracle.pool.n_kernels, dtype=bool)
+        support[self._found[s]] = True
+        watch = Stopwatch()
+        master = solve_cut_master(self._search.oracle.pool, self._penalty.on_support(support))
+        self._search.oracle.counts.n_master_solves += 1
+        self._search.oracle.counts.add_time("master", watch)
+        self._ends[s, 0] = max(self._ends[s, 0], master.lower_bound)
+        return master.weights
+
+    def _close(self, s: int) -> None:
+        """Close an open support at its bound; the last one takes its place."""
+        self.closed = min(self.closed, float(self._ends[s, 0]))
+        last = self.n_open - 1
+        for part in self._open_parts:
+            part[s] = part[last]
+        self._place[2] = last
