@@ -216,6 +216,17 @@ class TestLaterTables:
         three = X.assign(a=[*cells[:-3], "x", "y", "z"])
         assert names(ColumnEncoder(min_frequency=1).fit(three)) == ["b", "a"]
 
+    def test_cells_outside_of_training_are_known(self) -> None:
+        X = pd.DataFrame({"a": [1.0, None, 3.0, 2.0], "b": [*"uvuv"]})
+        encoder = ColumnEncoder().fit(X)
+        assert not encoder.outside(encoder.transform(X)).any()
+        new = pd.DataFrame({"a": [3.5, None, 0.0], "b": ["u", "w", None]})
+        assert encoder.outside(encoder.transform(new)).tolist() == [
+            [True, False, False],
+            [False, False, True],
+            [True, False, True],
+        ]
+
     def test_numbers_where_training_had_dates(self) -> None:
         encoder = ColumnEncoder().fit(pd.DataFrame({"a": pd.date_range("2020", periods=5)}))
         with pytest.raises(ValueError, match="'a' held dates in training and holds numbers now"):

@@ -83,6 +83,9 @@ def test_nothing_new_is_refused_at_prediction(run: Callable, mixed: Path, tmp_pa
     done = run("predict", out, new)
     assert done.status == 0
     assert len(done.out.split()) == 4
+    # a new colour and a later day; what is missing lies inside
+    assert "1 of 3 rows lie outside what the model learned from, most in 'colour'" in done.err
+    assert "lie outside" not in run("predict", out, mixed).err
     new.write_text("colour,size,one\nred,0.1,1\n")
     assert (
         "lacks 1 of the 4 columns that the model was fitted on: 'day'"

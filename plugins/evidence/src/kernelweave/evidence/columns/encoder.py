@@ -137,6 +137,26 @@ class ColumnEncoder:
         """Learn from training rows and return them encoded; see `fit` and `transform`."""
         return self.fit(X, sample_weight, estimator=estimator).transform(X, estimator=estimator)
 
+    def outside(self, rows: Encoded) -> NDArray[np.bool_]:
+        """Return which cells lie outside what training had.
+
+        Parameters
+        ----------
+        rows : Encoded
+            What `transform` returned.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_rows, n_dimensions)
+            In the order of ``dimensions_``: numbers beyond the range, words never seen.
+        """
+        block = self._block
+        values = rows.numeric[:, : len(block.kept)]
+        beyond = np.zeros(rows.numeric.shape, dtype=np.bool_)
+        beyond[:, : len(block.kept)] = (values < block.low) | (values > block.high)
+        unseen = rows.codes >= np.array([len(each.levels.labels) for each in self._levels])
+        return np.hstack([beyond, unseen])
+
     def _check_parameters(self) -> None:
         most, least = self.max_levels, self.min_frequency
         if not isinstance(most, numbers.Integral) or isinstance(most, bool) or most < 2:

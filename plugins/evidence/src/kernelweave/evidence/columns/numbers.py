@@ -26,12 +26,16 @@ class NumberBlock:
         Columns that are used: neither constant nor a repetition.
     indicators : ndarray of int
         Columns whose gaps become a dimension.
+    low, high : ndarray of shape (n_kept,)
+        Range of the kept columns.
     """
 
     medians: FloatArray
     gaps: Flags
     kept: NDArray[np.intp]
     indicators: NDArray[np.intp]
+    low: FloatArray
+    high: FloatArray
 
     @classmethod
     def fit(
@@ -52,11 +56,12 @@ class NumberBlock:
         gaps: Flags = np.asarray(missing.any(axis=0))
         medians = _medians(values, missing, gaps, weight)
         with np.errstate(invalid="ignore"):
-            varied = np.nanmin(values, axis=0) < np.nanmax(values, axis=0)
+            low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+        varied = low < high
         kept = first_ones(values, np.flatnonzero(varied))
         first = np.unique(owners, return_index=True)[1]
         indicators = first_ones(missing.view(np.uint8), first[gaps[first]])
-        return cls(medians, gaps, kept, indicators)
+        return cls(medians, gaps, kept, indicators, low[kept], high[kept])
 
     def transform(self, values: FloatArray) -> FloatArray:
         """Return kept columns with their gaps filled, then indicators, C-contiguous."""

@@ -52,7 +52,9 @@ def predict_command(
     from ..models import load_model
 
     loaded = load_model(model)
-    predictions = loaded.predict(read_table(data, header=not no_header)).tolist()
+    table = read_table(data, header=not no_header)
+    predictions = loaded.predict(table).tolist()
+    _say_what_is_outside(*loaded.outside(table), len(predictions))
     if out is not None:
         with replacing(out) as stream:
             stream.write(to_csv(predictions).encode())
@@ -62,6 +64,16 @@ def predict_command(
         console.emit_json(predictions)
     else:
         sys.stdout.write(to_csv(predictions))
+
+
+def _say_what_is_outside(n_outside: int, columns: list[str], n_rows: int) -> None:
+    if n_outside:
+        most = ", ".join(map(repr, columns[:3]))
+        console.say(
+            "note",
+            f"{n_outside} of {n_rows} rows lie outside what the model learned from, most in "
+            f"{most}: trust those predictions less",
+        )
 
 
 def to_csv(predictions: list[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -115,6 +116,30 @@ class Model:
         rows = _rows(table)
         with rows.speaking():
             return np.asarray(self.estimator.predict(self.inputs(rows)))
+
+    def outside(self, table: Any) -> tuple[int, list[str]]:
+        """Return how many rows lie outside what the model learned from, and in which columns.
+
+        Parameters
+        ----------
+        table : Table, DataFrame or str
+            As for `predict`.
+
+        Returns
+        -------
+        n_rows : int
+            Rows with a number beyond the range of training, or a word that it had not.
+        columns : list of str
+            Where, those with most such rows first.
+        """
+        encoder = getattr(getattr(self.estimator, "steps", [("", None)])[0][1], "encoder_", None)
+        if encoder is None:
+            return 0, []
+        beyond = encoder.outside(encoder.transform(self.inputs(table)))
+        counts: Counter[str] = Counter()
+        for dimension, cells in zip(encoder.dimensions_, beyond.T, strict=True):
+            counts[dimension.source] += int(cells.sum())
+        return int(beyond.any(axis=1).sum()), [name for name, n in counts.most_common() if n]
 
 
 def _rows(table: Any) -> Table:
