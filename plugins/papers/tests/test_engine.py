@@ -90,6 +90,12 @@ def test_a_second_run_computes_nothing_and_fresh_computes_all(
     assert len(CALLS) == 6
 
 
+def test_two_cells_of_one_key_are_refused() -> None:
+    cell = Cell(key="n1", compute=square, arguments={"number": 1})
+    with pytest.raises(ValueError, match="got 'n1' more than once"):
+        Plan([cell, cell], present)
+
+
 def test_a_damaged_result_is_computed_again(run: Callable, tmp_path: Path) -> None:
     out = ("--out", tmp_path / "t")
     run("tables", "good", *out)

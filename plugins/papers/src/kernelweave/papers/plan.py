@@ -202,13 +202,24 @@ class Plan:
     Parameters
     ----------
     cells : sequence of Cell
-        In the order of their importance.
+        In the order of their importance, each with a key of its own.
     present : callable
         From the results by key to `Sheet` and `Drawing` objects. A cell that failed is absent.
+
+    Raises
+    ------
+    ValueError
+        If two cells have one key.
     """
 
     cells: Sequence[Cell]
     present: Callable[[Mapping[str, Any]], Sequence[Sheet | Drawing]]
+
+    def __post_init__(self) -> None:
+        keys = [cell.key for cell in self.cells]
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        if twice:
+            raise ValueError(f"the keys of cells must differ, got {twice[0]!r} more than once")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,14 +8,7 @@ from typing import Any
 
 from kernelweave.workbench.errors import CommandError, did_you_mean, one_line
 
-from ..plan import (
-    Drawing,
-    MissingDataError,
-    Plan,
-    Request,
-    Sheet,
-    Table,
-)
+from ..plan import Drawing, MissingDataError, Plan, Request, Sheet, Table
 
 ALL = "all"
 _NO_PLAN = Plan((), lambda _: ())
@@ -47,7 +40,7 @@ def choose(names: Sequence[str], request: Request, known: Mapping[str, Table]) -
 
 def _planned(spec: Table, request: Request, *, forgiving: bool) -> Chosen:
     try:
-        plan = spec.plan(request)
+        return Chosen(spec, spec.plan(request))
     except MissingDataError as error:
         if not forgiving:
             raise CommandError(f"{spec.name}: {error}") from error
@@ -57,12 +50,6 @@ def _planned(spec: Table, request: Request, *, forgiving: bool) -> Chosen:
             raise
         what = f"it cannot be planned: {type(error).__name__}: {one_line(error)}"
         return Chosen(spec, _NO_PLAN, what)
-    keys = [cell.key for cell in plan.cells]
-    if len(set(keys)) < len(keys):
-        twice = sorted({key for key in keys if keys.count(key) > 1})
-        raise CommandError(f"the table {spec.name!r} is broken: two cells are {twice[0]!r}")
-    cells = tuple(replace(cell, arguments=dict(cell.arguments)) for cell in plan.cells)
-    return Chosen(spec, replace(plan, cells=cells))
 
 
 def narrowed(chosen: Sequence[Chosen], dataset: str) -> list[Chosen]:

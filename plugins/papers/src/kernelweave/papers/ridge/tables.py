@@ -11,16 +11,7 @@ from threadpoolctl import threadpool_limits
 from ..data import drawn, load, printed
 from ..measuring import mean, spread, timed
 from ..plan import Cell, Plan, Request, Sheet, Value
-from .protocol import (
-    N_FOLDS,
-    N_SPLITS,
-    folds,
-    halves,
-    lambdas,
-    learn,
-    ridge_errors,
-    sizes_of,
-)
+from .protocol import N_FOLDS, N_SPLITS, folds, halves, lambdas, learn, ridge_errors, sizes_of
 
 _NOTES = [
     "The paper does not print its base kernels; ours are the linear one and Gaussian ones with "

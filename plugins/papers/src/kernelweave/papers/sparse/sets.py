@@ -67,10 +67,17 @@ def cell(
     request: Request, name: str, what: str, compute: Callable[..., Any], effort: float, **more: Any
 ) -> Cell:
     """Return a cell of a set at the authors' settings; ``effort`` seconds for 1000 samples."""
-    path, about = str(request.data_file(SETS[name].file)), SETS[name]._asdict()
-    del about["file"]
-    arguments = {"path": path, "limit": request.sample_limit, **about, **more}
-    n = min(size_of(request, name), arguments["limit"] or 10**9)
+    about, n = SETS[name], size_of(request, name)
+    arguments = {
+        "path": str(request.data_file(about.file)),
+        "columns": about.columns,
+        "limit": request.sample_limit,
+        "C": about.C,
+        "lam": about.lam,
+        "k0": about.k0,
+        **more,
+    }
+    n = min(n, arguments["limit"] or n)
     return Cell(
         key=f"{name}/{what}",
         compute=compute,
