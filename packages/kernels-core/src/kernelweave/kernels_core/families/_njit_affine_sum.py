@@ -4,6 +4,9 @@ With ``Dⱼ = min(Sⱼ(x), Sⱼ(y))`` the distances to the upper corner in binar
 ``V·{Σ_f (B_f(x) − h_f)(B_f(y) − h_f) + s} + Σₜ Lₜ(x) Rₜ(y)``, ``V = Π Dⱼ``, ``h = H D``,
 ``s = Σ wⱼDⱼ²``. D and V are computed once for all factors and never stored: a tile of one row and
 128 columns stays in the cache.
+
+An index that may not be negative is unsigned: a signed one keeps the loop from vector instructions,
+and a slice instead takes three times as long to compile.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
@@ -21,27 +24,25 @@ _WIDTH = 128
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _fill_minima(SX, SY, n, i, c, width, D, V):
     """Write ``D[j] = min`` and ``V = Π D[j]`` of a run of columns over the n true features."""
-    x, y, d = SX[0, i], SY[0, c : c + width], D[0]
     for l in range(width):
-        e = y[l] if y[l] < x else x
-        d[l] = e
-        V[l] = e
-    for j in range(1, n - 1, 2):
-        xa, xb = SX[j, i], SX[j + 1, i]
-        ya, yb = SY[j, c : c + width], SY[j + 1, c : c + width]
-        da, db = D[j], D[j + 1]
+        V[l] = 1.0
+    for j in range(0, n - 1, 2):
+        a = SX[j, i]
+        b = SX[j + 1, i]
         for l in range(width):
-            p = ya[l] if ya[l] < xa else xa
-            q = yb[l] if yb[l] < xb else xb
-            da[l] = p
-            db[l] = q
+            at = np.uint64(c + l)
+            p = SY[j, at] if SY[j, at] < a else a
+            q = SY[j + 1, at] if SY[j + 1, at] < b else b
+            D[j, l] = p
+            D[j + 1, l] = q
             V[l] *= p * q
-    if n % 2 == 0:
-        x, y, d = SX[n - 1, i], SY[n - 1, c : c + width], D[n - 1]
+    if n % 2 == 1:
+        a = SX[n - 1, i]
         for l in range(width):
-            e = y[l] if y[l] < x else x
-            d[l] = e
-            V[l] *= e
+            at = np.uint64(c + l)
+            p = SY[n - 1, at] if SY[n - 1, at] < a else a
+            D[n - 1, l] = p
+            V[l] *= p
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
@@ -50,44 +51,51 @@ def _add_squares(w, width, D, s):
     for l in range(width):
         s[l] = 0.0
     for j in range(0, w.size, 4):
-        w0, w1, w2, w3 = w[j], w[j + 1], w[j + 2], w[j + 3]
-        d0, d1, d2, d3 = D[j], D[j + 1], D[j + 2], D[j + 3]
         for l in range(width):
-            a, b, e, g = d0[l], d1[l], d2[l], d3[l]
-            s[l] += (w0 * a * a + w1 * b * b) + (w2 * e * e + w3 * g * g)
+            a = D[j, l]
+            b = D[j + 1, l]
+            e = D[j + 2, l]
+            g = D[j + 3, l]
+            s[l] += (w[j] * a * a + w[j + 1] * b * b) + (w[j + 2] * e * e + w[j + 3] * g * g)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _add_factors(H, BX, BY, i, c, width, D, h, s):
     """Add ``Σ_f (B_f(x) − h_f)(B_f(y) − h_f)``, ``h = H D``, two factors by four features."""
-    h0, h1 = h[0], h[1]
-    for f in range(0, BX.shape[0], 2):
+    for first in range(0, BX.shape[0], 2):
+        second = first + 1
         for l in range(width):
-            h0[l] = 0.0
-            h1[l] = 0.0
+            h[0, l] = 0.0
+            h[1, l] = 0.0
         for j in range(0, H.shape[1], 4):
-            p0, p1, p2, p3 = H[f, j], H[f, j + 1], H[f, j + 2], H[f, j + 3]
-            q0, q1, q2, q3 = H[f + 1, j], H[f + 1, j + 1], H[f + 1, j + 2], H[f + 1, j + 3]
-            d0, d1, d2, d3 = D[j], D[j + 1], D[j + 2], D[j + 3]
             for l in range(width):
-                a, b, e, g = d0[l], d1[l], d2[l], d3[l]
-                h0[l] += (p0 * a + p1 * b) + (p2 * e + p3 * g)
-                h1[l] += (q0 * a + q1 * b) + (q2 * e + q3 * g)
-        x0, x1 = BX[f, i], BX[f + 1, i]
-        y0, y1 = BY[f, c : c + width], BY[f + 1, c : c + width]
+                a = D[j, l]
+                b = D[j + 1, l]
+                e = D[j + 2, l]
+                g = D[j + 3, l]
+                p = H[first, j] * a + H[first, j + 1] * b
+                q = H[second, j] * a + H[second, j + 1] * b
+                h[0, l] += p + (H[first, j + 2] * e + H[first, j + 3] * g)
+                h[1, l] += q + (H[second, j + 2] * e + H[second, j + 3] * g)
+        x = BX[first, i]
+        z = BX[second, i]
         for l in range(width):
-            s[l] += (x0 - h0[l]) * (y0[l] - h0[l]) + (x1 - h1[l]) * (y1[l] - h1[l])
+            at = np.uint64(c + l)
+            p = (x - h[0, l]) * (BY[first, at] - h[0, l])
+            s[l] += p + (z - h[1, l]) * (BY[second, at] - h[1, l])
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _add_outer(LX, RY, i, c, width, s):
     """Add ``Σₜ Lₜ(x) Rₜ(y)``, four terms at a time."""
     for t in range(0, LX.shape[0], 4):
-        p0, p1, p2, p3 = LX[t, i], LX[t + 1, i], LX[t + 2, i], LX[t + 3, i]
-        y0, y1 = RY[t, c : c + width], RY[t + 1, c : c + width]
-        y2, y3 = RY[t + 2, c : c + width], RY[t + 3, c : c + width]
+        a = LX[t, i]
+        b = LX[t + 1, i]
+        e = LX[t + 2, i]
+        g = LX[t + 3, i]
         for l in range(width):
-            s[l] += (p0 * y0[l] + p1 * y1[l]) + (p2 * y2[l] + p3 * y3[l])
+            at = np.uint64(c + l)
+            s[l] += (a * RY[t, at] + b * RY[t + 1, at]) + (e * RY[t + 2, at] + g * RY[t + 3, at])
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
@@ -106,15 +114,14 @@ def _mirror_tile(out, start, stop, c, width, tile):
     """Copy out[start:stop, c:c + width], c + width ≤ stop, to its place above the diagonal."""
     rows = stop - start
     for first in range(c, c + width, _BAND):
-        columns = min(_BAND, c + width - first)
+        columns = _BAND if first + _BAND < c + width else c + width - first
         for a in range(rows):
-            source = out[start + a, first : first + columns]
             for b in range(columns):
-                tile[b, a] = source[b]
+                tile[b, a] = out[start + a, np.uint64(first + b)]
         for b in range(columns):
-            target, source = out[first + b, start:stop], tile[b]
-            for a in range(max(0, first + b - start), rows):
-                target[a] = source[a]
+            below = first + b - start if first + b > start else 0
+            for a in range(rows - below):
+                out[first + b, np.uint64(start + below + a)] = tile[b, np.uint64(below + a)]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
@@ -132,15 +139,14 @@ def sum_rows(SX, SY, n, w, H, BX, BY, LX, RY, out, start, stop, lower):
     V, s = np.empty(_WIDTH, dtype=kind), np.empty(_WIDTH, dtype=kind)
     tile = np.empty((_BAND, _BAND + 4), dtype=kind)
     for band in range(start, stop, _BAND):
-        end = min(band + _BAND, stop)
+        end = band + _BAND if band + _BAND < stop else stop
         columns = end if lower else SY.shape[1]
         for c in range(0, columns, _WIDTH):
-            width = min(_WIDTH, columns - c)
+            width = _WIDTH if c + _WIDTH < columns else columns - c
             for i in range(band, end):
                 _entries(SX, SY, n, w, H, BX, BY, LX, RY, i, c, width, D, V, h, s)
-                target = out[i, c : c + width]
                 for l in range(width):
-                    target[l] = s[l]
+                    out[i, np.uint64(c + l)] = s[l]
             if lower:
                 _mirror_tile(out, band, end, c, width, tile)
 
@@ -173,10 +179,10 @@ def sum_products(S, n, w, H, B, L, R, W, own, start, stop, out):
     D, h = np.zeros((S.shape[0], _WIDTH)), np.empty((2, _WIDTH))
     V, s, column = np.empty(_WIDTH), np.empty(_WIDTH), np.zeros((W.shape[0], _WIDTH))
     for band in range(start, stop, _BAND):
-        end = min(band + _BAND, stop)
+        end = band + _BAND if band + _BAND < stop else stop
         columns = min(end, own)
         for c in range(0, columns, _WIDTH):
-            width = min(_WIDTH, columns - c)
+            width = _WIDTH if c + _WIDTH < columns else columns - c
             for i in range(band, end):
                 _entries(S, S, n, w, H, B, B, L, R, i, c, width, D, V, h, s)
                 _add_product(W, i, c, width, own, s, out, column)
