@@ -1,0 +1,139 @@
+"""The kernel between rows and landmarks, fast: single precision where that is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ._njit_features import scaled_pairs
+from .mixture import mixed_kernel
+from .terms import Scales
+from .views import FloatArray, Points, Views
+
+_FLAT = 200.0
+# of the kernel at one row: an exponential of less weight is not worked out
+_NEGLIGIBLE = 1e-6
+# bytes of the buffers of a block: they stay in a core's own cache
+_CACHE = 2**18
+# rows whose views are made at once
+_CHUNK = 8192
+
+
+class _Side(NamedTuple):
+    """Rows, as the compiled pass takes them, and their part of the linear term."""
+
+    x: NDArray[Any]
+    v: NDArray[Any]
+    g: NDArray[Any]
+    c: NDArray[np.int64]
+    linear: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Rows that the features of any other row are measured by.
+
+    Attributes
+    ----------
+    views : Views
+    points : Points
+        The landmarks.
+    scales : tuple of Scales
+        Of a sum of kernels.
+    dtype : dtype
+        Of the features: single or double precision.
+    """
+
+    views: Views
+    points: Points
+    scales: tuple[Scales, ...]
+    dtype: DTypeLike = np.float32
+
+    def __len__(self) -> int:
+        return self.points.n_points
+
+    def gram(self) -> FloatArray:
+        """Return the kernel of the landmarks, in double precision."""
+        return mixed_kernel(self.points, self.points, self.scales, self.views.jump)
+
+    def features(self, numeric: FloatArray, codes: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the kernel between rows and landmarks, shape (n, n_landmarks)."""
+        out = np.empty((len(numeric), len(self)), dtype=self.dtype)
+        for start in range(0, len(numeric), _CHUNK):
+            rows = slice(start, start + _CHUNK)
+            self._fill(self.views.points(numeric[rows], codes[rows]), out[rows])
+        return out
+
+    @cached_property
+    def _sides(self) -> list[_Side]:
+        return [self._side(self.points, each, landmark=True) for each in self.scales]
+
+    def _fill(self, points: Points, out: NDArray[Any]) -> None:
+        size = max(1, _CACHE // (len(self) * out.itemsize))
+        buffers = np.empty((3, size, len(self)), dtype=self.dtype)
+        for k, (scales, right) in enumerate(zip(self.scales, self._sides, strict=True)):
+            left = self._side(points, scales, landmark=False)
+            levels, weights = self._of_dimensions(scales)
+            for rows in _slices(len(out), size):
+                d2, rest, spare = buffers[:, : rows.stop - rows.start]
+                own = rest if k else out[rows]
+                scaled_pairs(left, right, levels, weights, rows.start, d2, own)
+                _add_exponentials(d2, own, spare, scales.weights)
+                if k:
+                    out[rows] += own
+
+    def _of_dimensions(self, scales: Scales) -> tuple[NDArray[Any], NDArray[Any]]:
+        p, jump = len(self.points.X), self.views.jump
+        part = scales.shape(jump)[0, p:] * jump[p:]
+        levels = np.vstack([scales.ell[p:] ** 2, part])
+        weights = scales.weights[[3, 2, 2]] * (1.0, 1.0, 0.5)
+        return levels.astype(self.dtype), weights.astype(self.dtype)
+
+    def _side(self, points: Points, scales: Scales, *, landmark: bool) -> _Side:
+        p, jump = len(points.X), self.views.jump
+        part, rest, _ = scales.shape(jump)[:, :, None]
+        x = scales.ell[:p, None] * points.X
+        g = part * points.H
+        own = scales.ell[p:, None] ** 2
+        # Σ ℓ²xy is what d² leaves of the sum of both rows' squares
+        linear = 0.5 * np.sum(x * x, axis=0)
+        linear += np.sum(own * (points.H[p:] / (2.0 * jump[p:, None]) + 0.25), axis=0)
+        g = g if landmark else g + rest
+        v = 3.0 * part[:p] * points.U
+        if p % 2:
+            # the pass takes numbers in pairs: one that has no part in anything
+            blank = np.zeros((1, points.n_points))
+            x, v = np.vstack([x, blank]), np.vstack([v, blank])
+            g = np.vstack([g[:p], blank if landmark else blank + 1.0, g[p:]])
+        x, v, g = (np.ascontiguousarray(each, dtype=self.dtype) for each in (x, v, g))
+        return _Side(x, v, g, points.C, linear.astype(self.dtype))
+
+
+def _slices(n: int, size: int) -> Iterator[slice]:
+    for start in range(0, n, size):
+        yield slice(start, min(n, start + size))
+
+
+def _add_exponentials(
+    d2: NDArray[Any], out: NDArray[Any], spare: NDArray[Any], weights: FloatArray
+) -> None:
+    """Add the three terms that fall off with the distance; ``d2`` is lost."""
+    w = weights.astype(out.dtype)
+    least = _NEGLIGIBLE * float(weights.sum())
+    for weight, factor in ((w[0], -0.5), (w[4], -1.0 / _FLAT)):
+        if weight > least:
+            np.multiply(d2, d2.dtype.type(factor), out=spare)
+            np.exp(spare, out=spare)
+            spare *= weight
+            out += spare
+    if w[1] > least:
+        np.sqrt(d2, out=d2)
+        np.negative(d2, out=d2)
+        np.exp(d2, out=d2)
+        d2 *= w[1]
+        out += d2

@@ -1,0 +1,130 @@
+"""The predictor of a table of any length: landmarks, a ridge, and rows held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+from .features import Landmarks
+from .mixture import blocks
+from .rows import FloatArray, Rows, Standardised
+from .terms import Scales, own_kernel
+from .views import Views
+
+
+@dataclass(frozen=True)
+class LandmarkPredictor:
+    """A regression function of landmark features, and its residuals on rows held out.
+
+    Attributes
+    ----------
+    landmarks : Landmarks
+    ridge : float
+        ρ of (KₓₘᵀWKₓₘ + ρKₘₘ)β = KₓₘᵀWY.
+    dual : ndarray of shape (n_landmarks, n_outputs)
+        β, for standardised targets.
+    root, factor : ndarray of shape (n_landmarks, n_landmarks)
+        Lower Cholesky factors of Kₘₘ and of the whitened equations.
+    targets : Standardised
+        Centre, spread and cut of all training targets.
+    inflation : ndarray of shape (n_outputs,)
+        What the posterior variance is multiplied by, so that held-out residuals have variance
+        one in its units.
+    scores : ndarray of shape (n_held_out, n_outputs)
+        |residual|/deviation of the rows held out.
+    rows : Rows
+        Training rows, or only those held out where the others were not kept.
+    held_out : ndarray of shape (n_rows, n_outputs)
+        Predictions of rows that no sum has seen; NaN for the others.
+    """
+
+    landmarks: Landmarks
+    ridge: float
+    dual: FloatArray
+    root: FloatArray
+    factor: FloatArray
+    targets: Standardised
+    inflation: FloatArray
+    scores: FloatArray
+    rows: Rows
+    held_out: FloatArray
+
+    @property
+    def views(self) -> Views:
+        """Views of the training rows."""
+        return self.landmarks.views
+
+    @property
+    def scales(self) -> Sequence[Scales]:
+        """Of the kernel, a weighted sum."""
+        return self.landmarks.scales
+
+    @property
+    def noise(self) -> float:
+        """σ², in units of the targets' variance: the ridge."""
+        return self.ridge
+
+    def mean(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return the posterior mean, shape (n, n_outputs)."""
+        out = np.empty((len(numeric), self.dual.shape[1]))
+        for rows in blocks(len(numeric), len(self.landmarks)):
+            own = self.landmarks.features(numeric[rows], codes[rows])
+            out[rows] = own.astype(np.float64) @ self.dual
+        return cut(out, self.targets)
+
+    def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return the standard deviation of a new observation, shape (n, n_outputs)."""
+        latent = latent_variance(self.landmarks, self.root, self.factor, self.ridge, numeric, codes)
+        width = np.sqrt(latent + self.ridge)[:, None]
+        return np.asarray(width * np.sqrt(self.inflation) * self.targets.spread)
+
+    def interval(
+        self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float
+    ) -> FloatArray:
+        """Return both ends of split conformal intervals, shape (2, n, n_outputs).
+
+        The reach is the quantile of the held-out residuals in units of their own deviations, so
+        that at least ``confidence`` of new observations lie inside; infinite where the rows held
+        out are too few for it.
+        """
+        centre, width = self.mean(numeric, codes), self.deviation(numeric, codes)
+        n = len(self.scores)
+        rank = int(np.ceil(confidence * (n + 1) - 1e-9))
+        if rank > n:
+            return np.array([np.full_like(centre, -np.inf), np.full_like(centre, np.inf)])
+        reach = np.partition(self.scores, rank - 1, axis=0)[rank - 1] * width
+        return np.array([centre - reach, centre + reach])
+
+
+def cut(values: FloatArray, targets: Standardised) -> FloatArray:
+    """Return standardised predictions in the units of the targets, cut at their range."""
+    return np.clip(values * targets.spread + targets.centre, targets.low, targets.high)
+
+
+def latent_variance(
+    landmarks: Landmarks,
+    root: FloatArray,
+    factor: FloatArray,
+    ridge: float,
+    numeric: FloatArray,
+    codes: NDArray[np.int64],
+) -> FloatArray:
+    """Return the posterior variance of the function, shape (n,).
+
+    With z = L⁻¹k it is k(x, x) − zᵀz + ρ zᵀ(A + ρI)⁻¹z: what the landmarks cannot tell, and what
+    the rows leave open.
+    """
+    out = np.empty(len(numeric))
+    for rows in blocks(len(numeric), 2 * len(landmarks)):
+        own = landmarks.features(numeric[rows], codes[rows]).astype(np.float64)
+        z = blas.dtrsm(1.0, root, own.T, lower=1)
+        half = blas.dtrsm(1.0, factor, z, lower=1)
+        points = landmarks.views.points(numeric[rows], codes[rows])
+        prior = sum(own_kernel(points, each, landmarks.views.jump) for each in landmarks.scales)
+        missing = np.maximum(prior - np.einsum("ij,ij->j", z, z), 0.0)
+        out[rows] = missing + ridge * np.einsum("ij,ij->j", half, half)
+    return out

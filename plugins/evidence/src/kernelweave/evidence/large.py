@@ -1,0 +1,317 @@
+"""From rows of any number to a predictor: metric from some, sums over all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from kernelweave.kernels_core.memory import require
+from numpy.typing import DTypeLike
+
+from .features import Landmarks
+from .landmarks import LandmarkPredictor
+from .learn import Tell
+from .objective import start
+from .path import Fit, Plan, Stopped, coarse_starts, fit_path
+from .rows import FloatArray, Rows
+from .sums import Sums, block_sums, total_sums
+from .survey import IndexArray, Survey, survey
+from .trial import Trial
+from .views import Views
+
+Blocks = Callable[[], Iterator[Rows]]
+BLOCK = 16_384
+# rows of a class that the metric is learned on, at least, where there are so many
+_FEW = 10
+
+
+@dataclass(frozen=True)
+class LargePlan:
+    """How a table of any length is fitted.
+
+    Attributes
+    ----------
+    path : Plan
+        Of the scales.
+    metric_rows : int
+        Rows that the scales are learned on.
+    sample_rows : int
+        Rows drawn at random: the metric's, the landmarks and those held out are among them.
+    held_out : int
+        Rows held out at most; they are a tenth where that is less.
+    first, most : int
+        Landmarks to begin with and at most; in between their number doubles.
+    work : float
+        Landmarks are also no more than ``(work / n_rows)`` to the power ½, which sums over
+        a million rows pass with 2000, and no more than a quarter of the rows.
+    dtype : dtype
+        Of the features.
+    """
+
+    path: Plan = field(default_factory=Plan)
+    metric_rows: int = 1000
+    sample_rows: int = 20_000
+    held_out: int = 4000
+    first: int = 500
+    most: int = 4000
+    work: float = 5e12
+    dtype: DTypeLike = np.float32
+
+    def sizes(self, n_rows: int, n_candidates: int) -> list[int]:
+        """Return the numbers of landmarks to try."""
+        limit = min(self.most, n_candidates, n_rows // 4, int(np.sqrt(self.work / n_rows)))
+        sizes = [min(self.first, n_candidates)]
+        while 2 * sizes[-1] <= limit:
+            sizes.append(2 * sizes[-1])
+        return sizes
+
+
+class Doubling(NamedTuple):
+    """What some number of landmarks achieved on rows held out."""
+
+    n_landmarks: int
+    n_rows: int
+    ridge: float
+    score: float
+    error: float
+
+
+@dataclass(frozen=True)
+class LearnedLarge:
+    """What a fit leaves.
+
+    Attributes
+    ----------
+    predictor : LandmarkPredictor
+    fits : list of Fit
+        The path on the rows of the metric.
+    weights : ndarray of shape (n_fits,)
+        One for the λ that the rows held out prefer.
+    errors : ndarray of shape (n_fits,)
+        Held-out mean squared error of each λ, in units of the targets' variance.
+    metric_rows : int
+    record : list of Doubling
+    missing : str
+        What the time limit or a Ctrl-C left undone, empty if nothing.
+    """
+
+    predictor: LandmarkPredictor
+    fits: list[Fit]
+    weights: FloatArray
+    errors: FloatArray
+    metric_rows: int
+    record: list[Doubling]
+    missing: str = ""
+
+    def __str__(self) -> str:
+        steps = ", ".join(
+            f"{each.n_landmarks} landmarks {each.score:.4f} ± {each.error:.4f}"
+            for each in self.record
+        )
+        rows = max(each.n_rows for each in self.record)
+        return f"metric from {self.metric_rows} rows; {rows} rows, held-out score: {steps}"
+
+
+def learn_large(
+    source: Rows | Blocks,
+    plan: LargePlan,
+    random_state: np.random.RandomState,
+    *,
+    stratify: bool = False,
+    n_jobs: int | None = None,
+    tell: Tell | None = None,
+) -> LearnedLarge:
+    """Learn the metric on some rows, and the predictor on all by landmarks.
+
+    Parameters
+    ----------
+    source : Rows or callable
+        The rows, or a function that begins to read them anew in blocks, in the same order.
+    plan : LargePlan
+    random_state : RandomState
+        Draws the rows of the metric, those held out and the landmarks.
+    stratify : bool, default=False
+        Whether the targets are ±1 of classes, each of which the rows of the metric must show.
+    n_jobs : int, optional
+        Threads of the sums.
+    tell : callable, optional
+        Called with the parts done and all parts, those included that may turn out needless.
+    """
+    blocks = _in_memory(source) if isinstance(source, Rows) else source
+    seen = survey(blocks(), plan.sample_rows, random_state)
+    roles = _Roles.of(seen, plan, stratify)
+    sizes = plan.sizes(seen.n_rows, len(roles.landmarks))
+    _refuse(sizes[-1], seen, plan)
+    fits, finished = _fit_metric(seen, roles, plan.path, random_state)
+    work = _Work(seen, roles, plan, blocks, n_jobs, tell, len(sizes))
+    work.start(fits)
+    undone = [] if finished else ["part of the path"]
+    try:
+        work.double(sizes[1:])
+    except Stopped:
+        undone.append("part of the sums over all rows")
+    predictor = work.best.predictor(roles.held_out, seen.targets)
+    if isinstance(source, Rows):
+        predictor = _placed(predictor, source, seen.index[: len(roles.held_out)])
+    weights = np.eye(len(fits))[int(np.argmin(work.errors))]
+    missing = " and ".join(undone)
+    return LearnedLarge(
+        predictor, fits, weights, work.errors, len(roles.metric), work.record, missing
+    )
+
+
+def _in_memory(rows: Rows) -> Blocks:
+    def read() -> Iterator[Rows]:
+        for begin in range(0, len(rows), BLOCK):
+            yield rows.take(np.arange(begin, min(len(rows), begin + BLOCK)))
+
+    return read
+
+
+def _placed(predictor: LandmarkPredictor, rows: Rows, index: IndexArray) -> LandmarkPredictor:
+    held_out = np.full((len(rows), len(rows.targets)), np.nan)
+    held_out[index] = predictor.held_out
+    return replace(predictor, rows=rows, held_out=held_out)
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """The sample's rows by their use; those held out come first and have no other."""
+
+    held_out: Rows
+    metric: Rows
+    landmarks: Rows
+
+    @classmethod
+    def of(cls, seen: Survey, plan: LargePlan, stratify: bool) -> _Roles:
+        sample = seen.sample
+        n_held = min(plan.held_out, max(1, seen.n_rows // 10), len(sample) // 2)
+        others = np.arange(n_held, len(sample))
+        table = np.hstack([sample.numeric[others], sample.codes[others]])
+        distinct = np.sort(np.unique(table, axis=0, return_index=True)[1])
+        chosen = others[: plan.metric_rows]
+        if stratify:
+            chosen = others[_stratified(sample.targets[:, others], plan.metric_rows)]
+        parts = (np.arange(n_held), chosen, others[distinct])
+        return cls(*(sample.take(np.asarray(part, dtype=np.intp)) for part in parts))
+
+
+def _stratified(targets: FloatArray, size: int) -> IndexArray:
+    """Return rows, of each class its share and at least a few, the first of them."""
+    codes = targets.argmax(axis=0) if len(targets) > 1 else (targets[0] > 0).astype(np.intp)
+    counts = np.bincount(codes)
+    sizes = np.maximum(np.minimum(counts, _FEW), counts * size // len(codes))
+    chosen = [np.flatnonzero(codes == k)[: sizes[k]] for k in range(len(counts))]
+    return np.sort(np.concatenate(chosen))
+
+
+def _refuse(n_landmarks: int, seen: Survey, plan: LargePlan) -> None:
+    """Raise where the largest model would not fit the memory limit."""
+    n_held = min(plan.held_out, seen.n_rows)
+    width = np.dtype(plan.dtype).itemsize
+    numbers = 8 * (6 * n_landmarks**2 + 6 * plan.metric_rows**2) + width * n_landmarks * n_held
+    require(
+        int(numbers),
+        f"{n_landmarks} landmarks of {seen.n_rows} rows",
+        alternative="raise memory_limit or allow fewer landmarks",
+    )
+
+
+def _fit_metric(
+    seen: Survey, roles: _Roles, plan: Plan, random_state: np.random.RandomState
+) -> tuple[list[Fit], bool]:
+    """Return the path on the rows of the metric; whether it was finished."""
+    own = roles.metric
+    views = Views.of(own.numeric, own.codes, own.weight)
+    fits: list[Fit] = []
+    try:
+        fit_path(views, own, plan, coarse_starts(own, plan, random_state), fits)
+    except Stopped:
+        theta = start(views.n_dimensions)
+        return fits or [Fit(plan.precisions[0], theta, np.nan, np.inf, 0)], False
+    return fits, True
+
+
+@dataclass
+class _Work:
+    """Trials with more and more landmarks, and the best of them."""
+
+    seen: Survey
+    roles: _Roles
+    plan: LargePlan
+    blocks: Blocks
+    n_jobs: int | None
+    tell: Tell | None
+    n_sizes: int
+    record: list[Doubling] = field(default_factory=list)
+
+    def start(self, fits: Sequence[Fit]) -> None:
+        """Try each λ with few landmarks and the sample's rows; keep the best."""
+        size = self.plan.sizes(self.seen.n_rows, len(self.roles.landmarks))[0]
+        rows = self.seen.sample
+        others = rows.take(np.arange(len(self.roles.held_out), len(rows)))
+        trials = []
+        for fit in fits:
+            landmarks = self._landmarks(fit, size)
+            # never cut short: it is what a stopped fit returns
+            sums = block_sums(landmarks, others, self.seen.targets, stop=lambda: False)
+            trials.append(self._trial(landmarks, sums, fit.scales.noise))
+        mass = self.roles.held_out.mass
+        self.errors = np.array([trial.losses @ mass for trial in trials]) / mass.sum()
+        best = int(np.argmin(self.errors))
+        self.fit, self.best = fits[best], trials[best]
+        self._note(self.best)
+
+    def double(self, sizes: Sequence[int]) -> None:
+        """Sum over all rows with twice the landmarks while that gains more than its error."""
+        for k, size in enumerate(sizes):
+            landmarks = self._landmarks(self.fit, size)
+            sums = total_sums(
+                landmarks,
+                self._training_blocks(),
+                self.seen.targets,
+                n_jobs=self.n_jobs,
+                tell=partial(self._tell, k),
+            )
+            trial = self._trial(landmarks, sums, self.best.ridge)
+            gain, error = trial.gain_over(self.best, self.roles.held_out.mass)
+            self._note(trial)
+            if gain <= 0.0:
+                return
+            self.best = trial
+            if gain <= error:
+                return
+
+    def _landmarks(self, fit: Fit, size: int) -> Landmarks:
+        rows, views = self.roles.landmarks, self.seen.views
+        points = views.points(rows.numeric[:size], rows.codes[:size])
+        return Landmarks(views, points, (fit.scales,), self.plan.dtype)
+
+    def _trial(self, landmarks: Landmarks, sums: Sums, ridge: float) -> Trial:
+        return Trial.of(landmarks, sums, self.roles.held_out, self.seen.targets, ridge)
+
+    def _training_blocks(self) -> Iterator[Rows]:
+        """Yield the rows in blocks, without those held out."""
+        without = np.sort(self.seen.index[: len(self.roles.held_out)])
+        begin = 0
+        for rows in self.blocks():
+            first, last = np.searchsorted(without, [begin, begin + len(rows)])
+            kept = np.delete(np.arange(len(rows)), without[first:last] - begin)
+            begin += len(rows)
+            yield rows.take(kept)
+
+    def _tell(self, k: int, rows: int) -> None:
+        if self.tell is not None:
+            n = self.seen.n_rows - len(self.roles.held_out)
+            self.tell(k * n + rows, (self.n_sizes - 1) * n)
+
+    def _note(self, trial: Trial) -> None:
+        share = self.roles.held_out.mass / self.roles.held_out.mass.sum()
+        loss = float(share @ trial.losses)
+        error = float(np.sqrt(np.sum((share * (trial.losses - loss)) ** 2)))
+        self.record.append(
+            Doubling(len(trial.landmarks), trial.n_rows, trial.ridge, 1.0 - loss, error)
+        )

@@ -1,0 +1,116 @@
+"""Some landmarks tried out: the ridge that predicts rows held out best, and how well it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .features import Landmarks
+from .landmarks import LandmarkPredictor, cut, latent_variance
+from .rows import FloatArray, Rows, Standardised
+from .sums import Normal, Sums
+
+_STEP = float(np.sqrt(10.0))
+_WALK = 12
+
+
+class _Solution(NamedTuple):
+    loss: float
+    ridge: float
+    losses: FloatArray
+    dual: FloatArray
+    factor: FloatArray
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Landmarks with the ridge that serves the rows held out.
+
+    Attributes
+    ----------
+    landmarks : Landmarks
+    normal : Normal
+    ridge : float
+    dual, factor : ndarray
+        As in `LandmarkPredictor`.
+    losses : ndarray of shape (n_held_out,)
+        Squared residuals of standardised targets, averaged over outputs.
+    n_rows : int
+        Rows in the sums.
+    """
+
+    landmarks: Landmarks
+    normal: Normal
+    ridge: float
+    dual: FloatArray
+    factor: FloatArray
+    losses: FloatArray
+    n_rows: int
+
+    @classmethod
+    def of(
+        cls, landmarks: Landmarks, sums: Sums, held_out: Rows, targets: Standardised, ridge: float
+    ) -> Trial:
+        """Walk from a ridge to the least held-out error, in steps of √10; the sums are lost."""
+        n_rows, normal = sums.n_rows, Normal.of(landmarks.gram(), sums)
+        own = landmarks.features(held_out.numeric, held_out.codes)
+        judge = _Judge(normal, own, held_out, targets)
+        best = judge(ridge)
+        for step in (1.0 / _STEP, _STEP):
+            first = best
+            for _ in range(_WALK):
+                other = judge(best.ridge * step)
+                if not other.loss < best.loss:
+                    break
+                best = other
+            if best is not first:
+                break
+        if not np.isfinite(best.loss):
+            raise np.linalg.LinAlgError("no ridge makes the normal equations positive definite")
+        _, ridge, losses, dual, factor = best
+        return cls(landmarks, normal, ridge, dual, factor, losses, n_rows)
+
+    def gain_over(self, other: Trial, weight: FloatArray) -> tuple[float, float]:
+        """Return how much less the held-out loss is than another's, and its standard error."""
+        gains, share = other.losses - self.losses, weight / weight.sum()
+        gain = float(share @ gains)
+        return gain, float(np.sqrt(np.sum((share * (gains - gain)) ** 2)))
+
+    def predictor(self, held_out: Rows, targets: Standardised) -> LandmarkPredictor:
+        """Return the predictor, its spread set by the rows held out."""
+        numeric, codes, root = held_out.numeric, held_out.codes, self.normal.root
+        own = self.landmarks.features(numeric, codes)
+        predicted = cut(own @ self.dual, targets)
+        residuals = (held_out.targets.T - predicted) / targets.spread
+        variance = self.ridge + latent_variance(
+            self.landmarks, root, self.factor, self.ridge, numeric, codes
+        )
+        share = held_out.mass / held_out.mass.sum()
+        units = residuals**2 / variance[:, None]
+        inflation = np.maximum(share @ units, np.finfo(np.float64).tiny)
+        return LandmarkPredictor(
+            self.landmarks, self.ridge, self.dual, root, self.factor, targets, inflation,
+            np.sqrt(units / inflation), held_out, predicted,
+        )  # fmt: skip
+
+
+@dataclass
+class _Judge:
+    normal: Normal
+    features: FloatArray
+    held_out: Rows
+    targets: Standardised
+
+    def __call__(self, ridge: float) -> _Solution:
+        solved = self.normal.solve(ridge)
+        if solved is None:
+            nothing = np.empty(0)
+            return _Solution(np.inf, ridge, nothing, nothing, nothing)
+        dual, factor = solved
+        predicted = cut(self.features @ dual, self.targets)
+        residuals = (self.held_out.targets.T - predicted) / self.targets.spread
+        losses = np.mean(residuals**2, axis=1)
+        share = self.held_out.mass / self.held_out.mass.sum()
+        return _Solution(float(share @ losses), ridge, losses, dual, factor)

@@ -1,0 +1,189 @@
+"""Landmarks and sums over blocks: any number of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernelweave.evidence.features import Landmarks
+from kernelweave.evidence.landmarks import latent_variance
+from kernelweave.evidence.large import LargePlan, learn_large
+from kernelweave.evidence.mixture import fit_mixture, mixed_kernel
+from kernelweave.evidence.objective import JITTER
+from kernelweave.evidence.path import Plan
+from kernelweave.evidence.rows import Rows, Standardised
+from kernelweave.evidence.sums import Normal, block_sums, total_sums
+from kernelweave.evidence.survey import survey
+from kernelweave.evidence.terms import Scales
+from kernelweave.evidence.views import Views
+from kernelweave.kernels_core import config_context
+from kernelweave.kernels_core.clock import time_limit
+from kernelweave.kernels_core.exceptions import MemoryBudgetError
+from sklearn.datasets import make_friedman1
+
+PLAN = LargePlan(Plan(precisions=(5.0,), max_iter=15), metric_rows=80, first=20, most=80)
+
+
+def friedman(n: int, n_numbers: int = 4, outputs: int = 1) -> Rows:
+    X, y = make_friedman1(n, n_features=6, noise=0.5, random_state=0)
+    codes = (3 * X[:, n_numbers:]).astype(np.int64)
+    targets = np.vstack([y * (k + 1) + k * X[:, 1] for k in range(outputs)])
+    return Rows(np.ascontiguousarray(X[:, :n_numbers]), codes, targets)
+
+
+def scales(n: int) -> Scales:
+    state = np.random.RandomState(0)
+    return Scales(state.rand(n), state.rand(n), np.array([0.3, 0.2, 0.1, 0.4, 0.2]), 0.05)
+
+
+def landmarks_of(rows: Rows, n: int, dtype: type = np.float64) -> Landmarks:
+    views = Views.of(rows.numeric, rows.codes, rows.weight)
+    points = views.points(rows.numeric[:n], rows.codes[:n])
+    first = scales(views.n_dimensions)
+    second = Scales(2.0 * first.ell, first.strength, first.weights, 0.05)
+    return Landmarks(views, points, (first, second), dtype)
+
+
+def cut(rows: Rows, size: int) -> list[Rows]:
+    return [rows.take(np.arange(len(rows))[i : i + size]) for i in range(0, len(rows), size)]
+
+
+@pytest.mark.parametrize("n_numbers", [0, 3, 4, 6])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 2e-6)])
+def test_features_are_the_kernel(n_numbers: int, dtype: type, tolerance: float) -> None:
+    rows = friedman(90, n_numbers)
+    landmarks = landmarks_of(rows, 40, dtype)
+    points = landmarks.views.points(rows.numeric, rows.codes)
+    K = mixed_kernel(points, landmarks.points, landmarks.scales, landmarks.views.jump)
+    found = landmarks.features(rows.numeric, rows.codes)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, K, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_all_rows_as_landmarks_it_is_the_exact_predictor(weighted: bool) -> None:
+    rows = friedman(120, outputs=2)
+    if weighted:
+        weight = np.random.RandomState(1).randint(1, 4, 120).astype(np.float64)
+        rows = Rows(rows.numeric, rows.codes, rows.targets, weight)
+    landmarks, targets = landmarks_of(rows, 120), Standardised.of(rows)
+    normal = Normal.of(landmarks.gram(), block_sums(landmarks, rows, targets))
+    exact = fit_mixture(landmarks.views, rows, landmarks.scales)
+    ridge = exact.noise + JITTER
+    solved = normal.solve(ridge)
+    assert solved is not None
+    new = friedman(200).take(np.arange(120, 200))
+    features = landmarks.features(new.numeric, new.codes)
+    points = landmarks.views.points(new.numeric, new.codes)
+    np.testing.assert_allclose(features @ solved[0], exact.kernel(points) @ exact.dual, atol=1e-6)
+    latent = latent_variance(landmarks, normal.root, solved[1], exact.noise, new.numeric, new.codes)
+    np.testing.assert_allclose(latent, exact.variance(points), atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [7, 64, 700])
+def test_sums_do_not_depend_on_blocks_threads_or_the_order_of_rows(size: int) -> None:
+    rows = friedman(700, outputs=2)
+    landmarks, targets = landmarks_of(rows, 30), Standardised.of(rows)
+    whole = block_sums(landmarks, rows, targets)
+    other = rows.take(np.random.RandomState(0).permutation(700))
+    seen: list[int] = []
+    parts = total_sums(landmarks, cut(other, size), targets, n_jobs=2, tell=seen.append)
+    np.testing.assert_allclose(np.tril(parts.gram), np.tril(whole.gram), rtol=1e-10)
+    np.testing.assert_allclose(parts.cross, whole.cross, rtol=1e-10, atol=1e-10)
+    alone = total_sums(landmarks, cut(other, size), targets, n_jobs=1)
+    np.testing.assert_array_equal(alone.gram, parts.gram)
+    assert (seen[-1], parts.n_rows) == (700, 700)
+
+
+def test_a_weight_of_two_is_the_row_twice() -> None:
+    rows = friedman(60)
+    landmarks, targets = landmarks_of(rows, 20), Standardised.of(rows)
+    double = Rows(rows.numeric, rows.codes, rows.targets, np.full(60, 2.0))
+    once = block_sums(landmarks, rows, targets)
+    twice = block_sums(landmarks, double, targets)
+    np.testing.assert_allclose(np.tril(twice.gram), 2.0 * np.tril(once.gram), rtol=1e-12)
+    np.testing.assert_allclose(twice.cross, 2.0 * once.cross, atol=1e-10)
+
+
+def test_a_survey_does_not_depend_on_blocks_and_knows_every_row() -> None:
+    rows = friedman(500)
+    rows.numeric[:, 0] += 1e6
+    whole = survey([rows], 100, np.random.RandomState(0))
+    parts = survey(cut(rows, 37), 100, np.random.RandomState(0))
+    np.testing.assert_array_equal(parts.index, whole.index)
+    np.testing.assert_array_equal(parts.sample.numeric, rows.numeric[parts.index])
+    all_rows = Views.of(rows.numeric, rows.codes)
+    np.testing.assert_allclose(parts.views.mean, all_rows.mean, rtol=1e-12)
+    np.testing.assert_allclose(parts.views.scale, all_rows.scale, rtol=1e-9)
+    assert [len(share) for share in parts.views.shares] == [3, 3]
+    np.testing.assert_allclose(parts.targets.centre, rows.targets.mean(axis=1), rtol=1e-12)
+    assert parts.targets.low < rows.targets.min() < rows.targets.max() < parts.targets.high
+
+
+def test_a_survey_of_no_rows_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one row, got none"):
+        survey([friedman(5).take(np.arange(0))], 10, np.random.RandomState(0))
+
+
+def r2(learned, rows: Rows) -> float:
+    residual = rows.targets.T - learned.predictor.mean(rows.numeric, rows.codes)
+    return 1.0 - np.mean(residual**2) / rows.targets.var()
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_rows_sorted_by_their_target_do_no_harm(in_blocks: bool) -> None:
+    rows, new = friedman(1500).take(np.arange(1200)), friedman(1500).take(np.arange(1200, 1500))
+    rows = rows.take(np.argsort(rows.targets[0]))
+    source = (lambda: iter(cut(rows, 100))) if in_blocks else rows
+    learned = learn_large(source, PLAN, np.random.RandomState(0))
+    assert r2(learned, new) > 0.85
+    assert [step.n_landmarks for step in learned.record] == [20, 40, 80][: len(learned.record)]
+    assert "held-out score: 20 landmarks" in str(learned)
+    known = ~np.isnan(learned.predictor.held_out[:, 0])
+    assert known.sum() == 120
+    assert len(learned.predictor.rows) == (120 if in_blocks else 1200)
+
+
+def test_intervals_hold_their_share_and_deviations_are_those_of_residuals() -> None:
+    rows = friedman(3000, outputs=2)
+    new, own = rows.take(np.arange(2000, 3000)), rows.take(np.arange(2000))
+    predictor = learn_large(own, PLAN, np.random.RandomState(0)).predictor
+    low, high = predictor.interval(new.numeric, new.codes, 0.9)
+    inside = (low <= new.targets.T) & (high >= new.targets.T)
+    assert np.all(np.abs(inside.mean(axis=0) - 0.9) < 0.05)
+    residual = new.targets.T - predictor.mean(new.numeric, new.codes)
+    ratio = residual / predictor.deviation(new.numeric, new.codes)
+    np.testing.assert_allclose(np.mean(ratio**2, axis=0), 1.0, atol=0.25)
+    assert np.all(np.isinf(predictor.interval(new.numeric, new.codes, 0.9999)))
+
+
+def test_a_rare_class_is_among_the_rows_of_the_metric() -> None:
+    rows = friedman(2000)
+    rare = np.zeros(2000, dtype=np.intp)
+    rare[:20] = 1
+    classes = Rows(rows.numeric + rare[:, None], rows.codes, 2.0 * rare[None] - 1.0)
+    learned = learn_large(classes, PLAN, np.random.RandomState(0), stratify=True)
+    assert learned.metric_rows == 79 + 10
+    found = learned.predictor.mean(classes.numeric, classes.codes)[:, 0] > 0
+    assert np.mean(found == rare) > 0.99
+
+
+def test_a_fit_without_time_leaves_a_model_and_says_what_is_missing() -> None:
+    rows = friedman(800)
+    with time_limit(0.0):
+        learned = learn_large(rows, PLAN, np.random.RandomState(0))
+    assert learned.missing == "part of the path and part of the sums over all rows"
+    assert r2(learned, rows) > 0.3
+
+
+def test_the_progress_ends_at_no_more_than_all_parts() -> None:
+    told: list[tuple[int, int]] = []
+    plan = LargePlan(PLAN.path, metric_rows=80, first=20, most=40)
+    learn_large(
+        friedman(500), plan, np.random.RandomState(0), tell=lambda *parts: told.append(parts)
+    )
+    assert told[-1] == (450, 450)
+
+
+def test_more_landmarks_than_the_memory_limit_holds_are_refused() -> None:
+    with config_context(memory_limit=100_000), pytest.raises(MemoryBudgetError, match="landmarks"):
+        learn_large(friedman(500), PLAN, np.random.RandomState(0))
