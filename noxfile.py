@@ -128,6 +128,12 @@ def dev(session: nox.Session) -> None:
 
 
 @nox.session
+def urls(session: nox.Session) -> None:
+    """Write the addresses of the project, [tool.kernelweave.urls], into every member."""
+    workspace.write_urls()
+
+
+@nox.session
 def types(session: nox.Session) -> None:
     """Mypy in strict mode, one -p per import name."""
     install_all(session, "types")

@@ -19,11 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-# hosts of package registries, in pieces: no file of the project names one
-HOSTS = "|".join(
-    ["pyp" + "i", "pythonhoste" + "d", "npmj" + "s", "anacond" + "a", r"deb\.debia" + "n"]
-)
-REGISTRY = re.compile(rf"\b(?:{HOSTS})\.[a-z]")
+URLS = re.compile(r"\n\[project\.urls\]\n(?:[^\[\n].*\n)*")
 
 
 @dataclass(frozen=True)
@@ -130,6 +126,21 @@ def njit_hash(root: Path = ROOT) -> str:
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def project_urls(root: Path = ROOT) -> dict[str, str]:
+    """Return where the project lives, from the one place that says so: the root's pyproject."""
+    return dict(load_toml(root / "pyproject.toml")["tool"]["kernelweave"]["urls"])
+
+
+def write_urls(root: Path = ROOT) -> None:
+    """Write the addresses into the metadata of every member."""
+    lines = "".join(f'{name} = "{url}"\n' for name, url in project_urls(root).items())
+    for member in members(root).values():
+        path = member.folder / "pyproject.toml"
+        text = URLS.sub("", path.read_text(encoding="utf-8")).rstrip("\n") + "\n"
+        table = f"\n[project.urls]\n{lines}" if lines else ""
+        path.write_text(text + table, encoding="utf-8")
 
 
 def checked_in(root: Path = ROOT) -> list[Path]:

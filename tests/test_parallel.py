@@ -107,24 +107,22 @@ def test_sixty_fits_give_what_one_worker_gives(name: str, stack: tuple) -> None:
 def test_table_cells_give_what_one_worker_gives(name: str, tmp_path: Path) -> None:
     from kernelweave.papers.study.protocol import measure
 
-    def jobs() -> list[tuple[str, Cell]]:
-        settings = {"where": "load_wine", "task": "classification", "most": 60, "quick": True}
-        return [
-            ("t", Cell(key=f"{method}/{fold}", compute=measure, arguments={**settings, **more}))
-            for method in ("RBF-SVM", "boosted trees")
-            for fold in range(2)
-            for more in ({"method": method, "fold": fold},)
-        ]
-
-    serial = {cell.key: got for _, cell, got in compute_all(jobs(), KeptCells(tmp_path / "a"), 1)}
+    settings = {"where": "load_wine", "task": "classification", "most": 60, "quick": True}
+    cells = [
+        Cell(key=f"{method}/{fold}", compute=measure, arguments={**settings, **more})
+        for method in ("RBF-SVM", "boosted trees")
+        for fold in range(2)
+        for more in ({"method": method, "fold": fold},)
+    ]
+    serial = {cell.key: got for cell, got in compute_all(cells, KeptCells(tmp_path / "a"), 1)}
     with backend(name):
         kept = KeptCells(tmp_path / "b")
-        found = {cell.key: got for _, cell, got in compute_all(jobs(), kept, None)}
+        found = {cell.key: got for cell, got in compute_all(cells, kept, None)}
     assert {key: got.value for key, got in found.items()} == {
         key: got.value for key, got in serial.items()
     }
     assert all(got.error == "" and isinstance(got.value, float) for got in found.values())
-    assert all(kept.get(*job) is not None for job in jobs())
+    assert all(kept.get(cell) is not None for cell in cells)
 
 
 def pools_of(found: dict[str, Any]) -> list[int]:
@@ -147,10 +145,10 @@ def test_a_worker_does_not_take_the_threads_of_the_others(name: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", BACKENDS)
 def test_a_table_cell_has_its_share_of_the_threads(name: str, tmp_path: Path) -> None:
-    jobs = [("t", Cell(key=str(i), compute=threads)) for i in range(4)]
+    cells = [Cell(key=str(i), compute=threads) for i in range(4)]
     before = pools_of(threads())
     with backend(name):
-        found = [got.value for *_, got in compute_all(jobs, KeptCells(tmp_path), None)]
+        found = [got.value for _, got in compute_all(cells, KeptCells(tmp_path), None)]
     share = max(1, (os.cpu_count() or 1) // 2)
     assert len(found) == 4
     assert all(each["used by kernels"] <= share for each in found)

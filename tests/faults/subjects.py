@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from workspace import members
 
 # a few steps on few samples: a cell asks whether the answer is sound, not whether it is the best
-QUICK = {"tol": 1e-2, "max_iter": 10, "max_time": 2.0, "random_state": 0, "C": 1.0}
+QUICK = {"tol": 1e-2, "max_iter": 10, "random_state": 0, "C": 1.0}
 
 
 @dataclass(frozen=True)

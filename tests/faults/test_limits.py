@@ -15,7 +15,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import RBF, MemoryBudgetError, Progress, SolveInterrupted, watch
+from kernelweave.kernels_core import (
+    RBF,
+    MemoryBudgetError,
+    Progress,
+    SolveInterrupted,
+    clock,
+    watch,
+)
 from sound_cases import N, sound
 from subjects import Subject, algorithm_subjects, estimators
 
@@ -47,34 +54,52 @@ def hard(task: str, n: int = 120) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("subject", having("max_time", light=QUICKEST, generic=True))
-def test_a_hopeless_fit_ends_in_time_with_its_gap(subject: Subject) -> None:
-    """C = 1e300 and X times 1e8: the limit, a tenth of it, and one inner solve.
-
-    Processor time is compared, which others on the machine do not stretch.
-    """
-    limit, inner = 1.0, 1.0
+def test_a_hopeless_fit_ends_in_time_with_its_gap(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C = 1e300 and X times 1e8: after the limit, a few looks at the clock are the last."""
     warm = sound(subject.task)
-    settings: dict[str, Any] = {"tol": 1e-9, "max_iter": 10**6, "max_time": limit}
+    settings: dict[str, Any] = {"tol": 1e-9, "max_iter": 10**6, "max_time": LIMIT}
     strength = {"C": 1e300} if "C" in subject.parameters else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         subject.run(warm)
         X, y = hard(subject.task, 100 if "sdp" in subject.name else 120)
         model = subject.make({**settings, **strength})
-        started = time.process_time()
+        monkeypatch.setattr(clock, "time", LeapingClock())
         try:
             model.fit(X, y)
         except ValueError as error:
             refusal: str | None = str(error)
         else:
             refusal = None
-        seconds = time.process_time() - started
-    assert seconds <= 1.1 * limit + inner
     if refusal is None:
         assert model.result_.gap >= 0.0
         assert np.isfinite(model.predict(X)).all()
     else:
         assert any(word in refusal for word in ("1e+300", "scale", "raise lam"))
+
+
+LIMIT = 1.0
+
+
+class LeapingClock:
+    """Stands still for some looks of each fit and then leaps over the limit, looks counted.
+
+    Whoever goes on for long after that is stopped: a time limit that nobody heeds fails the test.
+    """
+
+    before, after = 100, 1000
+
+    def __init__(self) -> None:
+        self.looks, self.now = 0, 0.0
+
+    def monotonic(self) -> float:
+        self.looks += 1
+        if self.looks % (self.before + self.after) == self.before:
+            self.now += 2.0 * LIMIT
+        assert self.looks < 10 * (self.before + self.after), "it goes on after the limit"
+        return self.now
 
 
 def interrupted_at(iteration: int) -> Any:
@@ -213,7 +238,7 @@ def test_peak_memory_stays_below_the_limit(subject: Subject) -> None:
         """
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     end, grown = json.loads(done.stdout.splitlines()[-1])
     assert grown <= limit, (end, grown / 2**20)
@@ -227,26 +252,23 @@ def test_peak_memory_stays_below_the_limit(subject: Subject) -> None:
         if "max_time" not in subject.parameters
     ],
 )
-def test_a_hopeless_search_ends_in_time(subject: Subject) -> None:
+def test_a_hopeless_search_ends_in_time(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the limit belongs to the estimator inside: it holds for each of its fits.
 
     What takes no limit at all must end by itself, features times 1e8 or not.
     """
-    limit, inner, n_fits = 0.2, 1.0, 1
     settings: dict[str, Any] = {}
     if "estimator" in subject.parameters:
-        within = {"max_time": limit, "tol": 1e-9, "max_iter": 10**6}
+        within = {"max_time": LIMIT, "tol": 1e-9, "max_iter": 10**6}
         one = next(each for each in estimators() if each.name == subject.name.removesuffix("CV"))
-        settings, n_fits = {"estimator": one.make(within), "C": 1e300}, 3
+        settings = {"estimator": one.make(within), "C": 1e300}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         subject.run(sound(subject.task))
         X, y = hard(subject.task)
         model = subject.make(settings)
-        started = time.process_time()
+        monkeypatch.setattr(clock, "time", LeapingClock())
         model.fit(X, y)
-        seconds = time.process_time() - started
-    assert seconds <= n_fits * (1.1 * limit + inner)
     if "estimator" in subject.parameters:
         assert model.best_estimator_.result_.gap >= 0.0
         assert np.isfinite(model.predict(X)).all()
@@ -269,8 +291,9 @@ def test_a_hopeless_interval_holds_the_optimum(subject: Subject, C: float) -> No
     Of n₊ and n₋ samples, or for ε = 0: 2n₊n₋/n, or ½Σ(yᵢ − ȳ)².
     """
     X, y = hard(subject.task)
+    limit = {"max_time": 1.0} if C == 1e300 else {}
     exact = {"epsilon": 0.0} if "epsilon" in subject.parameters else {}
-    settings = {"kernels": [RBF(1.0)], "normalize": None, "C": C, "max_time": 1.0, **exact}
+    settings = {"kernels": [RBF(1.0)], "normalize": None, "C": C, **limit, **exact}
     model = subject.make({**settings, "tol": 1e-6, "max_iter": 1000})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

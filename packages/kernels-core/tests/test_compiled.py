@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numba
 import pytest
-from kernelweave.kernels_core import KernelWeaveWarning, compiled
+from kernelweave.kernels_core import KernelWeaveWarning, clock, compiled
+from numba.core import event as events
 
 SOURCE = """
 from kernelweave.kernels_core.compiled import njit
@@ -117,3 +120,49 @@ def test_without_a_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
     assert load(folder).quarter(3.0) == 0.75
     assert "_njit_quarter" not in sys.modules
+
+
+class SlowMachine(events.Listener):  # type: ignore[misc]
+    """A clock on which compiling a function takes a thousand seconds and nothing else any."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def on_start(self, event: Any) -> None:
+        self.now += 1000.0
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+def test_a_deadline_begins_where_compiling_ends(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowMachine()
+    monkeypatch.setattr(clock, "time", slow)
+    with events.install_listener("numba:compile", slow), clock.time_limit(500.0):
+        assert load(folder).quarter(3.0) == 0.75
+        assert slow.now == 2000.0
+        assert clock.seconds_left() == 500.0
+        slow.now += 499.0
+        assert not clock.expired()
+        slow.now += 1.0
+        assert clock.expired()
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_terminal_is_told_once_that_code_compiles(
+    monkeypatch: pytest.MonkeyPatch, watched: bool
+) -> None:
+    said, watch = io.StringIO(), compiled.CompileWatch()
+    monkeypatch.setattr(said, "isatty", lambda: watched)
+    monkeypatch.setattr(sys, "stderr", said)
+    for module in ("elsewhere", "kernelweave.x", "kernelweave.y"):
+        function = SimpleNamespace(__module__=module)
+        event = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+        watch.on_start(event)
+        watch.on_end(event)
+    assert said.getvalue().count("compiles") == int(watched)

@@ -236,10 +236,10 @@ def test_a_time_limit_reaches_the_solver(problem, monkeypatch):
 
 
 def test_ctrl_c_leaves_a_solver_that_does_not_listen(clarabel_says, monkeypatch):
-    """The best iterate so far, P = I, is stored: the solver would go on for a minute."""
+    """The best iterate so far, P = I, is stored: the solver would go on for ever."""
     calls = clarabel_says("Solved")
     monkeypatch.setattr(
-        clarabel.DefaultSolver, "solve", lambda self: calls.append(1) or time.sleep(60.0)
+        clarabel.DefaultSolver, "solve", lambda self: calls.append(1) or threading.Event().wait()
     )
 
     def press():
@@ -250,9 +250,7 @@ def test_ctrl_c_leaves_a_solver_that_does_not_listen(clarabel_says, monkeypatch)
     threading.Thread(target=press, daemon=True).start()
     X, y = make_classification(16)
     model = KernelLearningClassifier(algorithm="tkl-sdp", on_interrupt="return")
-    started = time.monotonic()
     model.fit(X, y)
-    assert time.monotonic() < started + 30.0
     assert model.result_.status is Status.INTERRUPTED
     assert calls == [1]
     assert set(model.predict(X)) <= set(y)

@@ -169,23 +169,22 @@ def test_bad_arguments(run: Callable, tmp_path: Path, tokens: list[str], said: s
 def test_processes_give_what_one_gives(tmp_path: Path) -> None:
     import statistics
 
-    jobs = [
-        ("t", Cell(key=str(n), compute=statistics.fmean, arguments={"data": [n, n + 1]}))
-        for n in range(5)
+    cells = [
+        Cell(key=str(n), compute=statistics.fmean, arguments={"data": [n, n + 1]}) for n in range(5)
     ]
     kept = KeptCells(tmp_path)
-    found = {cell.key: outcome for _, cell, outcome in compute_all(jobs, kept, 2)}
+    found = {cell.key: outcome for cell, outcome in compute_all(cells, kept, 2)}
     assert {key: outcome.value for key, outcome in found.items()} == {
         str(n): n + 0.5 for n in range(5)
     }
-    assert kept.get(*jobs[3]).value == 3.5
+    assert kept.get(cells[3]).value == 3.5
     other = Cell(key="3", compute=statistics.fmean, arguments={"data": [3, 5]})
-    assert kept.get("t", other) is None
+    assert kept.get(other) is None
 
 
 def test_no_cell_starts_after_the_time() -> None:
-    jobs = [("t", Cell(key="1", compute=square, arguments={"number": 1}))]
-    assert list(compute_all(jobs, KeptCells(Path("unused")), 1, max_time=0.0)) == []
+    cells = [Cell(key="1", compute=square, arguments={"number": 1})]
+    assert list(compute_all(cells, KeptCells(Path("unused")), 1, max_time=0.0)) == []
     assert CALLS == []
 
 
@@ -194,8 +193,8 @@ def test_what_json_cannot_hold_is_kept_as_numbers(tmp_path: Path) -> None:
     cell = Cell(key="a", compute=dict, arguments={"x": 1})
     from kernelweave.papers.engine.running import plain
 
-    KeptCells(tmp_path).put("t", cell, Outcome(plain({"a": np.arange(2), "b": np.float32(1)}), 0.1))
-    assert KeptCells(tmp_path).get("t", cell).value == {"a": [0, 1], "b": 1.0}
+    KeptCells(tmp_path).put(cell, Outcome(plain({"a": np.arange(2), "b": np.float32(1)}), 0.1))
+    assert KeptCells(tmp_path).get(cell).value == {"a": [0, 1], "b": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -298,11 +297,11 @@ def test_a_run_that_was_cut_short_says_what_is_left(run: Callable, tmp_path: Pat
 def test_ctrl_c_keeps_what_is_done(
     run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stops(jobs: list, *_: object) -> Any:
-        table, cell = jobs[0]
+    def stops(cells: list, *_: object) -> Any:
+        cell = cells[0]
         outcome = Outcome(square(**cell.arguments), 0.1)
-        KeptCells(tmp_path / "cells").put(table, cell, outcome)
-        yield table, cell, outcome
+        KeptCells(tmp_path / "cells").put(cell, outcome)
+        yield cell, outcome
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -76,7 +76,6 @@ def shell(tmp_path: Path) -> Run:
             cwd=tmp_path,
             env={**os.environ, **variables},
             check=False,
-            timeout=300,
         )
         return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -85,7 +85,7 @@ def offered_by_zsh(words: list[str], folder: Path) -> list[str]:
     command = [str(shutil.which("zsh")), "-o", "no_global_rcs", "-i"]
     with subprocess.Popen(command, env=os.environ | places, **terminal) as started:
         os.write(ours, f"kernelweave {' '.join(words)}\t".encode())
-        started.wait(timeout=60)
+        started.wait()
     os.close(ours)
     os.close(theirs)
     found = folder / "offered"

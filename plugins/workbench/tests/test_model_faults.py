@@ -268,10 +268,8 @@ def test_a_kill_during_a_save_leaves_the_old_file(
     )
     child = subprocess.Popen([sys.executable, "-c", program])
     try:
-        deadline = time.monotonic() + 300
         while not ready.exists():
             assert child.poll() is None, "the save ended before it was stopped"
-            assert time.monotonic() < deadline
             time.sleep(0.02)
     finally:
         child.send_signal(signal.SIGKILL)

@@ -116,7 +116,7 @@ def test_a_browser_needs_no_scrolling_sideways(
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     command += ["--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}"]
     command += ["--virtual-time-budget=8000", frame.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = re.search(r"(\d+),(\d+),(true|false)", done.stdout)
     assert found is not None, done.stdout[-500:]
     assert int(found[1]) <= int(found[2]) <= width

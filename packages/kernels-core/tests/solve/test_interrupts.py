@@ -71,8 +71,7 @@ def test_the_second_is_raised_at_once() -> None:
 
 
 def sleep_long() -> None:
-    started = time.monotonic()
-    while time.monotonic() < started + 60.0:
+    while True:
         time.sleep(0.05)
 
 
@@ -140,10 +139,8 @@ def test_a_long_call_is_left() -> None:
     lock = threading.Lock()
     lock.acquire()
     threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT)).start()
-    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt), interrupts.kept():
         interrupts.aside(lock.acquire)
-    assert time.monotonic() < started + 30.0
     lock.release()
 
 

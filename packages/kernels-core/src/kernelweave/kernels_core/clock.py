@@ -2,11 +2,15 @@
 
 A solver asks `expired` whether to stop, and nothing else: whatever it does next depends on counts
 of work, so that the same data give the same answer on a fast machine, a slow one and a busy one.
+
+It stands still while functions compile, which happens once in an environment: a first fit has as
+much time to solve as any other.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +19,43 @@ from contextvars import ContextVar
 from . import interrupts
 
 _deadline: ContextVar[float] = ContextVar("kernelweave_deadline", default=math.inf)
+
+
+class _Still:
+    """How long the clock has stood still; pauses may be nested and come from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._since = 0.0
+        self._seconds = 0.0
+
+    def now(self) -> float:
+        """Return the seconds of a clock without its pauses."""
+        with self._lock:
+            return (self._since if self._depth else time.monotonic()) - self._seconds
+
+    def change(self, by: int) -> None:
+        """Begin (1) or end (-1) a pause."""
+        with self._lock:
+            if self._depth == 0:
+                self._since = time.monotonic()
+            self._depth += by
+            if self._depth == 0:
+                self._seconds += time.monotonic() - self._since
+
+
+_still = _Still()
+
+
+def pause() -> None:
+    """Stop the clock of every deadline, until as many calls of `resume`."""
+    _still.change(1)
+
+
+def resume() -> None:
+    """Let the clock of deadlines go on."""
+    _still.change(-1)
 
 
 @contextmanager
@@ -30,7 +71,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
     """
     if seconds is not None and not seconds >= 0.0:
         raise ValueError(f"max_time must be a number of seconds or None, got {seconds!r}")
-    new = math.inf if seconds is None else time.monotonic() + seconds
+    new = math.inf if seconds is None else _still.now() + seconds
     token = _deadline.set(min(new, _deadline.get()))
     try:
         yield
@@ -40,7 +81,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 def expired() -> bool:
     """Return whether to stop: the deadline of the running solve has passed, or a Ctrl-C came."""
-    return interrupts.asked() or time.monotonic() >= _deadline.get()
+    return interrupts.asked() or _still.now() >= _deadline.get()
 
 
 def seconds_left() -> float:
@@ -48,7 +89,7 @@ def seconds_left() -> float:
 
     Only to be handed to somebody else's solver as its own limit.
     """
-    return 0.0 if interrupts.asked() else max(0.0, _deadline.get() - time.monotonic())
+    return 0.0 if interrupts.asked() else max(0.0, _deadline.get() - _still.now())
 
 
 class Stopwatch:

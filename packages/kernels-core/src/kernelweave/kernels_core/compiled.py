@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -20,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event as events
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
+from . import clock
 from .exceptions import KernelWeaveWarning
 
 _DIGEST = hashlib.sha256().digest_size
@@ -93,6 +96,29 @@ class CheckedCache(FunctionCache):  # type: ignore[misc]
             warn_once(f"{self._cache_path} cannot be written ({error.strerror or error})")
 
 
+class CompileWatch(events.Listener):  # type: ignore[misc]
+    """Stops the clock of deadlines while numba compiles, and says so once to a terminal."""
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def on_start(self, event: Any) -> None:
+        """Stop the clock."""
+        clock.pause()
+        own = str(event.data["dispatcher"].py_func.__module__).startswith("kernelweave.")
+        if own and not self._told and sys.stderr is not None and sys.stderr.isatty():
+            self._told = True
+            print(  # noqa: T201
+                "kernelweave compiles, which takes some seconds once in an environment",
+                file=sys.stderr,
+            )
+
+    def on_end(self, event: Any) -> None:
+        """Let it go on."""
+        clock.resume()
+
+
+events.register("numba:compile", CompileWatch())
 _PART = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _told = threading.Event()
 

@@ -152,7 +152,8 @@ def solve(
     """Solve ``problem`` to a relative certified gap of ``tol``.
 
     Stops when ``(upper − lower) / max(|upper|, |lower|) ≤ tol``, where both bounds are proofs, or
-    when the absolute gap is negligible beside what a constant prediction costs, or at a limit.
+    when the absolute gap is negligible beside what a constant prediction costs (with a warning:
+    the relative gap is then not proved), or at a limit.
     The parameters returned are those of the best upper bound.
 
     Parameters
@@ -197,7 +198,7 @@ def solve(
     Warns
     -----
     ConvergenceWarning
-        If it stopped before the gap closed.
+        If it stopped before the relative gap closed, whatever the reason.
     """
     check_limits(tol, max_iter, max_time)
     ON_INTERRUPT.check("on_interrupt", on_interrupt)

@@ -17,9 +17,9 @@ class Status(enum.Enum):
 
     CONVERGED = "the certified relative gap is within tol"
     NEGLIGIBLE = (
-        "the absolute gap is below tol/1000 of what a constant prediction costs, so the optimum is "
-        "zero for all purposes and a relative gap means little: regularise more (lower C, higher "
-        "lam)"
+        "the gap is proved to be below tol/1000 of what a constant prediction costs, so the "
+        "objective is as good as any to that precision; that the relative gap is within tol, and "
+        "with it which kernel is best, is not proved: regularise more (lower C, higher lam)"
     )
     STATIONARY = (
         "a stationary point was reached; the problem is not jointly convex, so the lower bound, "
@@ -54,7 +54,6 @@ class Status(enum.Enum):
         """Whether the solve reached what it promised."""
         return self in (
             Status.CONVERGED,
-            Status.NEGLIGIBLE,
             Status.STATIONARY,
             Status.CYCLED,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
@@ -27,7 +28,7 @@ class Calibration:
     offset: FloatArray
 
     @classmethod
-    def of(cls, values: FloatArray, codes: FloatArray, weight: FloatArray) -> Calibration:
+    def of(cls, values: FloatArray, codes: NDArray[np.intp], weight: FloatArray) -> Calibration:
         """Minimise the log loss of held-out decision values.
 
         Parameters

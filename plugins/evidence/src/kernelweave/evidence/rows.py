@@ -70,5 +70,7 @@ class Standardised:
         size = np.abs(rest).max(axis=1)
         size[size == 0] = 1.0
         spread = size * np.sqrt((rest / size[:, None]) ** 2 @ share)
+        # a fold may hold one value only
+        spread[spread == 0] = 1.0
         low, high = targets.min(axis=1) - 0.3 * spread, targets.max(axis=1) + 0.3 * spread
         return cls(rest / spread[:, None], centre, spread, low, high)

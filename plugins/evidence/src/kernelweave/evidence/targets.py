@@ -119,6 +119,8 @@ def check_classes(y: Any, n_rows: int, weight: FloatArray | None = None) -> Clas
     array = column_or_1d(_array(y), warn=True)
     _check_length(array, n_rows)
     _refuse_gaps(array)
+    if array.dtype.kind == "f" and np.isinf(array).any():
+        raise ValueError(f"y is infinite (infinity) in row {int(np.argmax(np.isinf(array)))}")
     kinds = sorted({type(each).__name__ for each in array}) if array.dtype == object else []
     if "str" in kinds and len(kinds) > 1:
         raise ValueError(

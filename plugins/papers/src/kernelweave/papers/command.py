@@ -120,14 +120,14 @@ def _print_estimate(work: Run, jobs: int, *, as_json: bool) -> None:
 
 def _compute(work: Run, jobs: int, max_time: float | None) -> None:
     left = work.left()
-    seconds = sum(cell.seconds for _, cell in left) / jobs
+    seconds = sum(cell.seconds for cell in left) / jobs
     counts = f"{len(left)} cells to compute, {len(work.outcomes)} kept"
     console.say("note", f"{counts}: about {_minutes(seconds)}")
     start = time.monotonic()
     with count_bar("cells", len(left)) as advance:
         try:
-            for done in work.compute(jobs, max_time):
-                advance(done)
+            for cell in work.compute(jobs, max_time):
+                advance(cell.key)
         except KeyboardInterrupt:
             console.say("note", "what is computed is kept: the same command goes on from here")
             raise

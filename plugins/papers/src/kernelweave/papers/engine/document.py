@@ -16,55 +16,30 @@ TITLE = "KernelWeave: the papers' tables and figures"
 
 
 def markdown(sections: Sequence[Section], subtitle: str) -> str:
-    """Return the Markdown page.
-
-    Parameters
-    ----------
-    sections : sequence of Section
-    subtitle : str
-        When and how it was made.
-
-    Returns
-    -------
-    str
-    """
+    """Return the Markdown page; the subtitle says when and how it was made."""
     parts = [f"# {TITLE}", subtitle]
     for section in sections:
         parts += [f"## {section.name}: {section.summary}", section.paper]
         parts += [f"**{problem}**" for problem in section.problems]
         for item in section.parts:
-            parts.append(f"### {item.title}")
-            parts.append(_table(item) if isinstance(item, Grid) else _image(item))
-            parts.append("\n".join(f"- {note}" for note in item.notes))
+            notes = "\n".join(f"- {note}" for note in item.notes)
+            parts += [f"### {item.title}", _shown(item), notes]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _table(item: Grid) -> str:
+def _shown(item: Grid | Picture) -> str:
     from tabulate import tabulate
 
+    if isinstance(item, Picture):
+        return f"![{item.description}]({item.file})"
     rows = [[value.text for value in row] for row in item.rows]
     aligned = ["right" if head.is_number else "left" for head in item.heads]
     heads = [head.text for head in item.heads]
     return tabulate(rows, headers=heads, tablefmt="pipe", colalign=aligned, disable_numparse=True)
 
 
-def _image(item: Picture) -> str:
-    return f"![{item.description}]({item.file})"
-
-
 def html(sections: Sequence[Section], subtitle: str) -> str:
-    """Return the HTML page, its pictures inside.
-
-    Parameters
-    ----------
-    sections : sequence of Section
-    subtitle : str
-        When and how it was made.
-
-    Returns
-    -------
-    str
-    """
+    """Return the HTML page, its pictures inside."""
     shown = []
     for section in sections:
         parts = [
@@ -85,20 +60,7 @@ def html(sections: Sequence[Section], subtitle: str) -> str:
 
 
 def write(folder: Path, sections: Sequence[Section], subtitle: str) -> list[Path]:
-    """Write both pages and the pictures.
-
-    Parameters
-    ----------
-    folder : Path
-        Created if it is not there.
-    sections : sequence of Section
-    subtitle : str
-
-    Returns
-    -------
-    list of Path
-        The two pages.
-    """
+    """Write both pages and the pictures into a folder, and return the pages' paths."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
         "tables.md": markdown(sections, subtitle).encode(),

@@ -19,22 +19,9 @@ from threadpoolctl import threadpool_limits
 from ..plan import Cell
 from .kept import KeptCells, Outcome
 
-Job = tuple[str, Cell]
-
 
 def compute(cell: Cell, n_threads: int | None) -> Outcome:
-    """Run one cell; what it raises becomes its outcome.
-
-    Parameters
-    ----------
-    cell : Cell
-    n_threads : int or None
-        Threads of this cell; None is no limit.
-
-    Returns
-    -------
-    Outcome
-    """
+    """Run one cell on so many threads, None for no limit; what it raises becomes its outcome."""
     start = time.perf_counter()
     try:
         # in a thread beside others the limits, which are the process's, are the caller's to set
@@ -48,17 +35,7 @@ def compute(cell: Cell, n_threads: int | None) -> Outcome:
 
 
 def plain(value: Any) -> Any:
-    """Return the value in types that JSON has.
-
-    Parameters
-    ----------
-    value : object
-        Mappings, sequences, NumPy arrays and scalars, text.
-
-    Returns
-    -------
-    object
-    """
+    """Return mappings, sequences, NumPy arrays and scalars in types that JSON has."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
@@ -69,14 +46,13 @@ def plain(value: Any) -> Any:
 
 
 def compute_all(
-    jobs: Sequence[Job], kept: KeptCells, n_jobs: int | None, max_time: float | None = None
-) -> Iterator[tuple[str, Cell, Outcome]]:
-    """Compute the cells and keep each as it comes.
+    cells: Sequence[Cell], kept: KeptCells, n_jobs: int | None, max_time: float | None = None
+) -> Iterator[tuple[Cell, Outcome]]:
+    """Compute the cells, keep each as it comes, and yield it with its outcome.
 
     Parameters
     ----------
-    jobs : sequence of (str, Cell)
-        Table and cell.
+    cells : sequence of Cell
     kept : KeptCells
     n_jobs : int or None
         Cells at a time, by joblib's loky unless the caller has configured another backend, threads
@@ -84,28 +60,25 @@ def compute_all(
         cores as threads.
     max_time : float, optional
         Seconds after which no further cell is started.
-
-    Yields
-    ------
-    tuple of (str, Cell, Outcome)
-        In the order of completion.
     """
     from joblib import Parallel, delayed, effective_n_jobs
 
     workers = effective_n_jobs(n_jobs)
-    started = _until(jobs, max_time)
+    started = _until(cells, max_time)
     if workers == 1:
-        for _, (table, cell) in started:
-            yield _keep(kept, table, cell, compute(cell, None))
+        for _, cell in started:
+            outcome = compute(cell, None)
+            kept.put(cell, outcome)
+            yield cell, outcome
         return
     each = max(1, (os.cpu_count() or 1) // workers)
-    tasks = (delayed(_numbered)(i, cell, each) for i, (_, cell) in started)
+    tasks = (delayed(_numbered)(i, cell, each) for i, cell in started)
     # one cell a task: a batch of small ones would keep a worker waiting at the end
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     with _limited(each):
         for i, outcome in parallel(tasks):
-            table, cell = jobs[i]
-            yield _keep(kept, table, cell, outcome)
+            kept.put(cells[i], outcome)
+            yield cells[i], outcome
 
 
 @contextmanager
@@ -116,20 +89,14 @@ def _limited(n_threads: int | None) -> Iterator[None]:
         yield
 
 
-def _until(jobs: Sequence[Job], max_time: float | None) -> Iterator[tuple[int, Job]]:
-    """Number the jobs, until the time is over."""
+def _until(cells: Sequence[Cell], max_time: float | None) -> Iterator[tuple[int, Cell]]:
+    """Number the cells, until the time is over."""
     end = math.inf if max_time is None else time.monotonic() + max_time
-    for i, job in enumerate(jobs):
+    for i, cell in enumerate(cells):
         if time.monotonic() >= end:
             return
-        yield i, job
+        yield i, cell
 
 
 def _numbered(number: int, cell: Cell, n_threads: int) -> tuple[int, Outcome]:
     return number, compute(cell, n_threads)
-
-
-def _keep(kept: KeptCells, table: str, cell: Cell, outcome: Outcome) -> tuple[str, Cell, Outcome]:
-    if not outcome.error:
-        kept.put(table, cell, outcome)
-    return table, cell, outcome

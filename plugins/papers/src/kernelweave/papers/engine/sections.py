@@ -120,18 +120,7 @@ def picture(drawing: Drawing, file: str) -> Picture:
 
 
 def section(chosen: Chosen, outcomes: Mapping[str, Outcome]) -> Section:
-    """Return a reproduction as it is shown; what failed is named first.
-
-    Parameters
-    ----------
-    chosen : Chosen
-    outcomes : mapping of str to Outcome
-        By the key of the cell.
-
-    Returns
-    -------
-    Section
-    """
+    """Return a table as it is shown, of the outcomes by key; what failed is named first."""
     spec = chosen.spec
     made = Section(spec.name, spec.summary, spec.paper)
     if chosen.missing:

@@ -81,10 +81,13 @@ def classes(
 
 def measure(name: str, n_classes: int, n_test: int) -> dict[str, list[float]]:
     """Run one method for 1, 2, 4 and 8 steps: steps, seconds, objective and accuracy."""
-    from kernelweave.vv_rkhs.constraint import FrobeniusOutputKernels, SeparableKernels
-    from kernelweave.vv_rkhs.family import PrecomputedFamily
-    from kernelweave.vv_rkhs.learner import VectorLeastSquares
-    from kernelweave.vv_rkhs.penalties import SquaredLpNorm
+    from kernelweave.vv_rkhs import (
+        FrobeniusOutputKernels,
+        PrecomputedFamily,
+        SeparableKernels,
+        SquaredLpNorm,
+        VectorLeastSquares,
+    )
 
     X, train, Z, test = classes(n_classes, n_test)
     kernels = [RBF(gamma=1.0 / 16.0).on(list(range(4 * k, 4 * k + 4))) for k in range(10)]

@@ -45,7 +45,7 @@ def measure(path: str, method: str, quick: bool = False) -> list[float]:
 
 
 def _learned(X: FloatArray, Y: FloatArray, now: FloatArray, method: str, quick: bool) -> FloatArray:
-    from kernelweave.vv_rkhs.regressor import MatrixValuedKernelRegressor
+    from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
     from sklearn.model_selection import GridSearchCV, KFold
 
     spread = X.std(axis=0)

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from kernelweave.kernels_core import RBF, KernelDictionary, Linear, Problem, solve
 from kernelweave.kernels_core.estimators import PrecomputedStack
+from kernelweave.ridge_mkl import LqBall, Orthant, Ridge
 from kernelweave.ridge_mkl.families import FittedFamily
-from kernelweave.ridge_mkl.learners import Ridge
-from kernelweave.ridge_mkl.sets import LqBall, Orthant
 
 from .. import data
 from ..data import FloatArray

@@ -63,9 +63,8 @@ def fit_tuned(
     else:
         kernels = paper_dictionary(X.shape[1], quick=quick, per_feature=per_feature)
         machine, grid = _multiple(name, kernels, y, classes=classes, quick=quick)
-    chosen = (
-        GridSearchCV(machine, grid, cv=cv, scoring=scoring, refit=False).fit(*some).best_params_
-    )
+    found = GridSearchCV(machine, grid, cv=cv, scoring=scoring, refit=False).fit(*some)
+    chosen = found.best_params_
     machine.set_params(**chosen).fit(X, y)
     return machine, {key.rpartition("__")[2]: value for key, value in chosen.items()}
 

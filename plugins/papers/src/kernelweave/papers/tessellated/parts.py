@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core import Problem, TessellatedFamily, config_context
 from kernelweave.qp_smo import SVC
-from kernelweave.spectahedron.constraint import Spectahedron
+from kernelweave.spectahedron import Spectahedron
 
 from ..data import as_unit_range, drawn, load
 from ..measuring import exponents, timed

@@ -37,9 +37,8 @@ def measure(path: str, task: str, n_samples: int, rank: int, trials: int) -> dic
         if task == CLASSES:
             found = solve_svc(K, y, C=0.1, tol=_TOL, backend="smo")
         else:
-            found = solve_svr(
-                K, as_unit_range(y), C=0.1, epsilon=0.02, tol=_TOL / 10, backend="smo"
-            )
+            target, tol = as_unit_range(y), _TOL / 10
+            found = solve_svr(K, target, C=0.1, epsilon=0.02, tol=tol, backend="smo")
         steps.append(found.n_iter)
     return {"steps": steps}
 

@@ -83,13 +83,9 @@ def _present(results: Mapping[str, Any]) -> list[Sheet]:
         for algorithm in _ALGORITHMS:
             found = results.get(f"{name}/{algorithm}", {"seconds": [], "gap": [], "n_iter": []})
             seconds = found["seconds"]
-            ours = [
-                mean(seconds),
-                spread(seconds) if len(seconds) > 1 else "one fit",
-                mean(found["n_iter"]),
-            ]
-            theirs = printed.get(algorithm, (None, None))
-            rows.append([name, algorithm, *ours, max(found["gap"], default=None), *theirs])
+            half = spread(seconds) if len(seconds) > 1 else "one fit"
+            ours = [mean(seconds), half, mean(found["n_iter"]), max(found["gap"], default=None)]
+            rows.append([name, algorithm, *ours, *printed.get(algorithm, (None, None))])
     columns = ("data", "algorithm", "seconds", "±", "iterations", "largest gap")
     heads = (*columns, "seconds (paper)", "± (paper)")
     return [Sheet("Seconds of a fit", heads, rows, _NOTES)]

@@ -1,0 +1,245 @@
+"""What the regressor and the classifier share: a table to rows, rows to a predictor."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core import config_context, interrupts
+from kernelweave.kernels_core.checks import COUNT, SECONDS, integer, number, one_of
+from kernelweave.kernels_core.clock import time_limit
+from kernelweave.kernels_core.estimators.base import Estimator
+from kernelweave.kernels_core.estimators.samples import merge_samples
+from kernelweave.kernels_core.memory import require
+from kernelweave.kernels_core.parameters import fitted, parameter
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from .columns import ColumnEncoder, Encoded
+from .exact import ExactPredictor
+from .kernel import EvidenceKernel
+from .learn import Learned, Split, learn
+from .path import PRECISIONS, Plan
+from .rows import FloatArray, Rows
+
+
+@dataclass(frozen=True)
+class EvidenceCertificate:
+    """What is proved about a fit, and what is not.
+
+    Attributes
+    ----------
+    precisions : tuple of float
+        λ of each fit of the path.
+    evidence : tuple of float
+        Log evidence reached, priors included, up to a constant.
+    slopes : tuple of float
+        Largest entry of its gradient in the logarithms of the scales; 0 at a stationary point.
+    weights : tuple of float
+        How the path is combined.
+    held_out_score, held_out_error : float
+        On rows that the fold's fit did not see, and its standard error.
+    """
+
+    precisions: tuple[float, ...]
+    evidence: tuple[float, ...]
+    slopes: tuple[float, ...]
+    weights: tuple[float, ...]
+    held_out_score: float
+    held_out_error: float
+
+    def __str__(self) -> str:
+        return (
+            f"held-out score {self.held_out_score:.4f} ± {self.held_out_error:.4f}; the scales "
+            f"are stationary points of the evidence to {max(self.slopes):.1e} in its gradient, "
+            "not proved to be its global maximum; the predictor is the exact minimiser at these "
+            "scales"
+        )
+
+
+class EvidenceModel(Estimator):
+    """Base of the estimators whose kernel is chosen by the evidence."""
+
+    n_folds: int = parameter(
+        "Folds whose held-out rows decide how the path is combined.", default=3, rule=integer(2)
+    )
+    precisions: tuple[float, ...] = parameter(
+        "λ, the strength of the prior that pulls the scales of all columns together; strongest "
+        "first.",
+        default=PRECISIONS,
+    )
+    max_levels: int = parameter(
+        "Words that a column keeps apart at most; the rarest share a level.",
+        default=256,
+        rule=integer(2),
+    )
+    min_frequency: float = parameter(
+        "Words in fewer rows, or as a fraction in a smaller share of them, share a level.",
+        default=2,
+        kind="int or float",
+    )
+    tol: float = parameter(
+        "A fit of the scales ends where a step gains less than this share of the evidence.",
+        default=1e-6,
+        rule=number(least=0.0),
+    )
+    max_iter: int = parameter("Steps a fit of the scales at most.", default=100, rule=COUNT)
+    max_time: float | None = parameter(
+        "Seconds at most; the best model so far is kept, with a warning that says what is missing.",
+        default=None,
+        rule=SECONDS,
+    )
+    memory_limit: int | None = parameter(
+        "Bytes that a fit may take; more is refused before it starts.", default=None, rule=COUNT
+    )
+    n_jobs: int | None = parameter("Processes for the folds.", default=None, kind="int")
+    on_interrupt: str = parameter(
+        "What Ctrl-C leads to: the best model so far is kept either way.",
+        default="raise",
+        rule=one_of("raise", "return"),
+    )
+    random_state: Any = parameter(
+        "Draws the folds; the same number gives the same model.",
+        default=0,
+        kind="int, RandomState or None",
+    )
+    verbose: int = parameter("Positive: a line for each part of the work.", default=0)
+
+    kernel_: EvidenceKernel = fitted("EvidenceKernel", "The learned kernel, a value.")
+    noise_: float = fitted("float", "Variance of the noise, in units of the target's variance.")
+    relevance_: FloatArray = fitted(
+        "ndarray of shape (n_dimensions,)",
+        "Largest inverse length scale of each dimension along the path, weighted.",
+    )
+    dimensions_: list[Any] = fitted("list of Dimension", "What the kernel sees of the table.")
+    columns_: list[Any] = fitted("list of ColumnReport", "What was done with each column.")
+    path_weights_: FloatArray = fitted("ndarray", "How the fits of the path are combined.")
+    held_out_score_: float = fitted("float", "Score of rows by the fold that did not see them.")
+    held_out_error_: float = fitted("float", "Its standard error.")
+    held_out_prediction_: FloatArray = fitted("ndarray", "The predictions behind it.")
+    certificate_: EvidenceCertificate = fitted(
+        "EvidenceCertificate", "What is proved, and what is not."
+    )
+    n_iter_: int = fitted("int", "Evaluations of the evidence on all rows.")
+
+    def _learn(self, X: Any, targets: FloatArray, weight: FloatArray | None) -> None:
+        """Fit the path; keep what it leaves, also where it was cut short."""
+        rows = self._rows(X, targets, weight)
+        state = check_random_state(self.random_state)
+        splits = self._splits(rows, state)
+        plan = Plan(tuple(self.precisions), self.tol, self.max_iter)
+        cut = False
+        with config_context(memory_limit=self.memory_limit), time_limit(self.max_time):
+            refuse_what_cannot_fit(rows)
+            try:
+                # one thread: the same bits whatever the machine's number of cores
+                with interrupts.kept(), threadpool_limits(1):
+                    tell = self._tell if self.verbose > 0 else None
+                    learned = learn(rows, splits, plan, state, n_jobs=self.n_jobs, tell=tell)
+                    self._store(learned, rows)
+            except KeyboardInterrupt:
+                cut = True
+                if self.on_interrupt == "raise" or not hasattr(self, "_predictor"):
+                    raise
+        if learned.missing and not cut:
+            warnings.warn(
+                f"max_time of {self.max_time} s ended the fit before {learned.missing}: the best "
+                "model so far is kept; raise max_time, or give fewer rows",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _rows(self, X: Any, targets: FloatArray, weight: FloatArray | None) -> Rows:
+        """Return the encoded rows, equal ones merged, and remember whose they are."""
+        numeric, codes = self._encoder.transform(X, estimator=self)
+        mass = np.ones(len(numeric)) if weight is None else weight
+        merged = merge_samples(np.hstack([numeric, codes]), targets, mass)
+        self._owner = merged.owner
+        n_numbers = numeric.shape[1]
+        return Rows(
+            np.ascontiguousarray(merged.X[:, :n_numbers]),
+            np.ascontiguousarray(merged.X[:, n_numbers:].astype(np.int64)),
+            merged.targets,
+            merged.weight,
+        )
+
+    def _fit_encoder(self, X: Any, weight: FloatArray | None) -> None:
+        self._encoder = ColumnEncoder(self.max_levels, self.min_frequency)
+        self._encoder.fit(X, weight, estimator=self)
+
+    def _tell(self, done: int, parts: int) -> None:
+        print(f"[evidence] {done} of {parts} parts")  # noqa: T201
+
+    def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
+        raise NotImplementedError
+
+    def _store(self, learned: Learned, rows: Rows) -> None:
+        self._predictor = predictor = ExactPredictor.of(learned, rows)
+        self.kernel_ = EvidenceKernel(predictor.views, tuple(predictor.scales))
+        self.noise_ = predictor.noise
+        self.relevance_ = learned.weights @ np.array([fit.scales.ell for fit in learned.fits])
+        self.dimensions_ = list(self._encoder.dimensions_)
+        self.columns_ = list(self._encoder.report_)
+        self.path_weights_ = learned.weights
+        self.n_iter_ = max(1, sum(fit.n_evaluations for fit in learned.fits))
+        self.held_out_score_, self.held_out_error_ = self._judge(rows, predictor.held_out)
+        self.certificate_ = EvidenceCertificate(
+            tuple(fit.precision for fit in learned.fits),
+            tuple(-fit.value for fit in learned.fits),
+            tuple(fit.slope for fit in learned.fits),
+            tuple(learned.weights.tolist()),
+            self.held_out_score_,
+            self.held_out_error_,
+        )
+
+    def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
+        """Return the held-out score and its standard error."""
+        raise NotImplementedError
+
+    def _spread(self, values: FloatArray) -> FloatArray:
+        """Return merged rows as the user's rows; NaN where the weight was zero."""
+        out = np.full((len(self._owner), values.shape[1]), np.nan)
+        kept = self._owner >= 0
+        out[kept] = values[self._owner[kept]]
+        return out
+
+    def _encoded(self, X: Any) -> Encoded:
+        check_is_fitted(self, "kernel_")
+        return self._encoder.transform(X, estimator=self)
+
+    def encode(self, X: Any) -> FloatArray:
+        """Return the rows that `kernel_` takes: numbers, then codes of levels.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_dimensions)
+            Equal to X where every column is numbers without gaps.
+        """
+        encoded = self._encoded(X)
+        return np.hstack([encoded.numeric, encoded.codes.astype(np.float64)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def refuse_what_cannot_fit(rows: Rows) -> None:
+    """Raise MemoryBudgetError where the matrices of a fit pass the memory limit."""
+    n = len(rows)
+    require(
+        int(8 * n * n * (1 + 9 / 2)),
+        f"the pairs of {n} rows",
+        alternative="raise memory_limit or give fewer rows",
+    )

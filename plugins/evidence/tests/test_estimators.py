@@ -1,0 +1,197 @@
+"""The estimators as a user meets them."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
+from kernelweave.kernels_core.exceptions import MemoryBudgetError
+from sklearn.datasets import load_iris, make_classification, make_friedman1
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import log_loss
+from sklearn.svm import SVR
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
+
+
+# the checks' tables of a few rows are too small to choose a kernel, and are told so
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.KernelWeaveWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([EvidenceKernelRegressor(**QUICK), EvidenceKernelClassifier(**QUICK)])
+def test_sklearn(estimator, check) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def regression():
+    X, y = make_friedman1(220, n_features=6, noise=0.5, random_state=0)
+    return X[:100], y[:100], X[100:], y[100:]
+
+
+@pytest.fixture(scope="module")
+def model(regression):
+    return EvidenceKernelRegressor(**QUICK).fit(*regression[:2])
+
+
+def test_held_out_score_foretells_the_score(regression, model) -> None:
+    _, _, X, y = regression
+    assert abs(model.score(X, y) - model.held_out_score_) < 0.1
+    assert 0 < model.held_out_error_ < 0.05
+    assert model.held_out_prediction_.shape == (100,)
+
+
+def test_the_kernel_serves_others(regression, model) -> None:
+    X, y, X_new, y_new = regression
+    np.testing.assert_allclose(model.encode(X), X)
+    other = SVR(kernel=model.kernel_, C=1e3).fit(model.encode(X), y)
+    assert other.score(model.encode(X_new), y_new) > 0.8
+
+
+def test_intervals_hold_what_they_say(regression, model) -> None:
+    _, _, X, y = regression
+    low, high = model.predict_interval(X, confidence=0.8)
+    assert 0.7 < np.mean((low <= y) & (y <= high)) < 0.95
+    mean, std = model.predict(X, return_std=True)
+    assert 0.8 < np.mean(np.abs(y - mean) < 1.645 * std) <= 1.0
+    with pytest.raises(ValueError, match="confidence must be"):
+        model.predict_interval(X, confidence=90)
+
+
+def test_few_rows_for_the_confidence_give_no_bound(regression, model) -> None:
+    low, high = model.predict_interval(regression[2][:3], confidence=0.999)
+    assert np.isinf(low).all()
+    assert np.isinf(high).all()
+
+
+@pytest.mark.parametrize("unit", [1e9, 1e-9])
+def test_targets_of_any_unit(regression, model, unit: float) -> None:
+    X, y, X_new, y_new = regression
+    other = EvidenceKernelRegressor(**QUICK).fit(X, unit * y)
+    assert other.score(X_new, unit * y_new) == pytest.approx(model.score(X_new, y_new), abs=1e-6)
+
+
+def test_several_outputs_have_one_kernel(regression) -> None:
+    X, y, X_new, y_new = regression
+    both = EvidenceKernelRegressor(**QUICK).fit(X, np.column_stack([y, -3 * y + X[:, 0]]))
+    assert both.predict(X_new).shape == (120, 2)
+    low, _ = both.predict_interval(X_new[:5])
+    _, std = both.predict(X_new[:5], return_std=True)
+    assert low.shape == std.shape == (5, 2)
+    assert both.score(X_new, np.column_stack([y_new, -3 * y_new + X_new[:, 0]])) > 0.8
+
+
+def test_a_repeated_row_is_a_weight_of_two(regression) -> None:
+    X, y, X_new, _ = regression
+    X, y = X[:60], y[:60]
+    weight = np.ones(60)
+    weight[:20] = 2.0
+    once = EvidenceKernelRegressor(**QUICK).fit(X, y, sample_weight=weight)
+    twice = EvidenceKernelRegressor(**QUICK).fit(np.vstack([X, X[:20]]), np.append(y, y[:20]))
+    np.testing.assert_allclose(once.predict(X_new), twice.predict(X_new), rtol=1e-9)
+
+
+def test_a_table_with_words_gaps_and_a_constant() -> None:
+    state = np.random.RandomState(0)
+    table = pd.DataFrame(
+        {
+            "size": state.uniform(20, 200, 150),
+            "place": state.choice(["north", "south", "west"], 150),
+            "always": 1.0,
+        }
+    )
+    price = 3e5 + 2e3 * table["size"] + 1e5 * (table["place"] == "north") + 1e4 * state.randn(150)
+    table.loc[::10, "size"] = np.nan
+    model = EvidenceKernelRegressor(**QUICK).fit(table[:100], price[:100])
+    new = table[100:].copy()
+    new.loc[100, "place"] = "moon"
+    assert model.score(new, price[100:]) > 0.5
+    assert [d.name for d in model.dimensions_] == ["size", "size missing", "place"]
+    assert {row.column: row.done for row in model.columns_}["always"] == "left out"
+    assert len(model.relevance_) == 3
+
+
+def test_probabilities_are_calibrated_on_rows_held_out() -> None:
+    X, y = make_classification(
+        700, n_features=5, n_informative=3, flip_y=0.2, class_sep=0.7, random_state=0
+    )
+    model = EvidenceKernelClassifier(**QUICK).fit(X[:200], y[:200])
+    proba = model.predict_proba(X[200:])
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X[200:])), proba)
+    rate = np.full((500, 2), 0.5)
+    assert log_loss(y[200:], proba) < 0.85 * log_loss(y[200:], rate)
+    # calibrated: the mean probability is the rate of the class, within its error
+    assert abs(proba[:, 1].mean() - y[200:].mean()) < 0.07
+    assert model.held_out_prediction_.shape == (200, 2)
+
+
+def test_three_classes_named_by_words() -> None:
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = EvidenceKernelClassifier(**QUICK).fit(X[::2], names[::2])
+    assert model.score(X[1::2], names[1::2]) > 0.9
+    assert model.decision_function(X).shape == (150, 3)
+
+
+def test_random_labels_have_no_held_out_score() -> None:
+    """The training score would be 1."""
+    state = np.random.RandomState(0)
+    X, y = state.randn(120, 4), state.randint(0, 2, 120)
+    model = EvidenceKernelClassifier(**QUICK).fit(X, y)
+    assert abs(model.held_out_score_ - 0.5) < 3.5 * model.held_out_error_
+
+
+def test_balanced_classes_count_alike() -> None:
+    state = np.random.RandomState(0)
+    X = state.randn(160, 2)
+    y = (X[:, 0] + 0.8 * state.randn(160) > 1.2).astype(int)
+    plain = EvidenceKernelClassifier(**QUICK).fit(X, y)
+    balanced = EvidenceKernelClassifier(class_weight="balanced", **QUICK).fit(X, y)
+    assert balanced.predict(X).mean() > plain.predict(X).mean()
+
+
+def test_a_time_limit_keeps_a_model_and_says_what_is_missing(regression) -> None:
+    X, y, X_new, _ = regression
+    with pytest.warns(ConvergenceWarning, match="3 of the folds"):
+        model = EvidenceKernelRegressor(max_time=1e-9).fit(X, y)
+    assert np.isfinite(model.predict(X_new)).all()
+    assert np.isnan(model.held_out_score_)
+
+
+def test_folds_in_processes_give_the_same_bits(regression, model) -> None:
+    X, y, X_new, _ = regression
+    other = EvidenceKernelRegressor(n_jobs=2, **QUICK).fit(X, y)
+    np.testing.assert_array_equal(other.predict(X_new), model.predict(X_new))
+
+
+def test_pickles(regression, model) -> None:
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(regression[2]), model.predict(regression[2]))
+
+
+def test_more_rows_than_memory_are_refused_before_any_work(regression) -> None:
+    with pytest.raises(MemoryBudgetError, match="100 rows"):
+        EvidenceKernelRegressor(memory_limit=10_000).fit(*regression[:2])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda X, y: (X, np.where(np.arange(len(y)) == 3, np.nan, y)), "row 3"),
+        (lambda X, y: (X, np.full(len(y), 2.0)), "nothing to learn"),
+        (lambda X, y: (np.where(X > 0.99, np.inf, X), y), "infinit"),
+        (lambda X, y: (np.ones_like(X), y), "column"),
+        (lambda X, y: (X[:5], y), "rows|samples"),
+    ],
+)
+def test_bad_input_gets_a_sentence(regression, change, words: str) -> None:
+    X, y = change(*regression[:2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match=words):
+            EvidenceKernelRegressor(**QUICK).fit(X, y)
