@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def _read_frame(X: Any) -> Table:
     import narwhals.stable.v2 as nw
 
     columns = [str(each) for each in getattr(X, "column_names", X.columns)]
-    repeated = sorted({each for each in columns if columns.count(each) > 1})
+    repeated = [each for each, count in Counter(columns).items() if count > 1]
     if repeated:
         raise ValueError(f"X has several columns called {repeated[0]!r}: give each its own name")
     frame = nw.from_native(X, eager_only=True)

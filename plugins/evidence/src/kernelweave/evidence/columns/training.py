@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
-from numpy.typing import NDArray
 
 from .choices import is_identifier, settle
 from .dates import DateParts
@@ -105,17 +104,30 @@ def fit_numbers(
     dimensions : list of Dimension
         What each column of its result is.
     """
-    dimensions = [each for column in columns for each in column.dimensions()]
-    owner = {column.name: i for i, column in enumerate(columns)}
-    owners = np.array([owner[each.source] for each in dimensions], dtype=np.intp)
+    groups = [column.dimensions() for column in columns]
+    dimensions = [each for group in groups for each in group]
+    owners = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     block = NumberBlock.fit(values, owners, weight)
-    for i, column in enumerate(columns):
-        _say_numbers(column, np.flatnonzero(owners == i), values, block, dimensions, findings)
-    kept = [dimensions[j] for j in block.kept]
-    for j in block.indicators:
-        source = dimensions[j].source
-        kept.append(Dimension(f"{source} missing", source, "gap"))
-    return block, kept
+    indicated = [dimensions[j].source for j in block.indicators]
+    with_gaps = set(indicated)
+    used: dict[str, list[str]] = {column.name: [] for column in columns}
+    for j in block.kept:
+        used[dimensions[j].source].append(dimensions[j].name)
+    ends = np.cumsum([len(group) for group in groups]) - 1
+    for column, end in zip(columns, ends, strict=True):
+        name, own = column.name, column.name in with_gaps
+        if column.parts is not None:
+            findings.say(name, _told_parts(column, column.parts, used[name]))
+        if block.gaps[end]:
+            findings.say(name, _told_gaps(values[:, end], column, block.medians[end], own))
+        if not used[name]:
+            why = _why_unused(values, int(end), block, dimensions)
+            if own:
+                findings.say(name, f"{why} Only its gaps are used.")
+            else:
+                findings.leave_out(name, why)
+    gaps = [Dimension(f"{name} missing", name, "gap") for name in indicated]
+    return block, [*(dimensions[j] for j in block.kept), *gaps]
 
 
 def fit_levels(
@@ -143,7 +155,7 @@ def fit_levels(
         if first != name:
             findings.leave_out(name, f"It parts the rows as {first!r} does.")
             continue
-        findings.say(name, _told(levels, len(column), int(column.gaps.sum()), min_frequency))
+        findings.say(name, _told(levels, len(column), int(column.gaps.sum())))
         kept.append(LevelColumn(position, name, levels))
     return kept
 
@@ -159,38 +171,32 @@ def _leave_out_identifier(name: str, findings: Findings) -> None:
     )
 
 
-def _say_numbers(
-    column: NumberColumn,
-    own: NDArray[np.intp],
-    values: FloatArray,
-    block: NumberBlock,
-    dimensions: list[Dimension],
-    findings: Findings,
-) -> None:
-    """Say of a column of numbers what is worth knowing."""
-    name, kept = column.name, np.intersect1d(own, block.kept)
-    if column.parts is not None:
-        read_as = f" by the format {column.parts.format}" if column.parts.format else ""
-        used = ", ".join(dimensions[j].name[len(name) + 1 :] for j in kept)
-        findings.say(name, f"Read as dates{read_as}; used: {used or 'none, they never change'}.")
-    gaps = int(np.isnan(values[:, own[0]]).sum())
-    if gaps:
-        rest = "the median" if column.parts else f"the median {block.medians[own[0]]:.6g}"
-        shown = "an indicator" if own[0] in block.indicators else "the indicator of another column"
-        findings.say(name, f"{gaps} of {len(values)} rows have a gap: {rest} and {shown}.")
-    if len(kept):
-        return
-    if np.nanmin(values[:, own[0]]) == np.nanmax(values[:, own[0]]):
-        sentence = f"It is {np.nanmin(values[:, own[0]]):.6g} wherever it has a value."
-    else:
-        sentence = f"It repeats {dimensions[repeated(values, own[0], block.kept)].source!r}."
-    if own[0] in block.indicators:
-        findings.say(name, f"{sentence} Only its gaps are used.")
-    else:
-        findings.leave_out(name, sentence)
+def _told_parts(column: NumberColumn, parts: DateParts, used: list[str]) -> str:
+    read_as = f" by the format {parts.format}" if parts.format else ""
+    names = ", ".join(name[len(column.name) + 1 :] for name in used)
+    return f"Read as dates{read_as}; used: {names or 'none'}."
 
 
-def _told(levels: Levels, n_rows: int, n_gaps: int, min_frequency: float) -> str:
+def _told_gaps(values: FloatArray, column: NumberColumn, median: float, own: bool) -> str:
+    filled = "the median" if column.parts else f"the median {median:.6g}"
+    shown = "an indicator" if own else "the indicator of another column"
+    n_gaps = int(np.isnan(values).sum())
+    return f"{n_gaps} of {len(values)} rows have a gap: {filled} and {shown}."
+
+
+def _why_unused(
+    values: FloatArray, column: int, block: NumberBlock, dimensions: list[Dimension]
+) -> str:
+    """Return why a column of numbers, or the last part of a date, is not used."""
+    least = np.nanmin(values[:, column])
+    if least < np.nanmax(values[:, column]):
+        return f"It repeats {dimensions[repeated(values, column, block.kept)].source!r}."
+    if dimensions[column].kind == "date part":
+        return "It never changes."
+    return f"It is {least:.6g} wherever it has a value."
+
+
+def _told(levels: Levels, n_rows: int, n_gaps: int) -> str:
     parts = [f"{len(levels.labels)} levels."]
     if levels.n_rare:
         parts.append(f"{levels.n_rare} rare words share one of them.")
