@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +29,7 @@ from kernelweave.vv_rkhs import (
     MatrixValuedKernelRegressor,
     VectorLeastSquares,
 )
+from workspace import members
 
 X = np.linspace(-1.0, 1.0, 12)[:, None]
 Y = np.where(X[:, 0] > 0, 1.0, -1.0)
@@ -138,3 +141,34 @@ def test_kernels_say_whose_parameter_it_is() -> None:
     wrong = Tessellated(np.eye(3), -1, [-1.0], [1.0])
     with pytest.raises(ValueError, match=r"^Tessellated: degree must be an integer >= 0, got -1$"):
         wrong(X)
+
+
+VALIDATOR = re.compile(r"_*(check|checked|validate|validated|require|refuse|ensure)(_|$)")
+# what is not about a caller's arguments: conformance kits, plugins, interrupts, users' tables and
+# files, budgets of memory
+ELSEWHERE = {"testing", "conformance", "store", "memory", "interrupts", "workbench", "papers"}
+TABLES = {"evidence", "command", "files"}
+BUDGETS = {"require_stack", "require_grams", "_require_memory"}
+
+
+def validators() -> list[str]:
+    """Return every definition that looks like a validator of arguments."""
+    found = []
+    for member in members().values():
+        for path in member.files():
+            if (ELSEWHERE | TABLES) & {*path.parts, path.stem}:
+                continue
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            found += [
+                f"{member.module(path)}.{node.name}"
+                for node in ast.walk(tree)
+                if isinstance(node, ast.FunctionDef)
+                and VALIDATOR.match(node.name)
+                and node.name not in BUDGETS
+            ]
+    return found
+
+
+def test_few_say_what_is_right() -> None:
+    found = validators()
+    assert len(found) <= 40, "\n".join(found)

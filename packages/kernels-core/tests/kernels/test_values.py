@@ -242,7 +242,7 @@ def test_check_kernel_finds_broken_kernels():
         with pytest.raises(AssertionError, match=message):
             check_kernel(cls(gamma=np.float64(1.5)))
     # local classes cannot be pickled, so this one is checked by its own part
-    from kernelweave.kernels_core.kernels.checks import _check_calls
+    from kernelweave.kernels_core.kernels.conformance import _check_calls
 
     X = np.random.default_rng(0).uniform(size=(12, 3))
     broken = DependsOnSample()

@@ -83,7 +83,10 @@ class Rule:
             With name, what is right, and the value seen.
         """
         if not self.holds(value):
-            raise ValueError(f"{name} must be {self.words}, got {value!r}")
+            seen = repr(value)
+            if isinstance(value, np.ndarray) and value.size > 6:
+                seen = f"an array of shape {value.shape}"
+            raise ValueError(f"{name} must be {self.words}, got {seen}")
         return value if self.then is None else self.then.check(name, value)
 
 
@@ -269,8 +272,10 @@ def check_decision(values: npt.NDArray[Any], X: npt.NDArray[Any]) -> None:
         )
 
 
-def check_array(name: str, values: Any, n_dimensions: int) -> FloatArray:
+def check_array(name: str, values: Any, n_dimensions: int, *, square: bool = False) -> FloatArray:
     """Return finite numbers as a float64 array that is not empty, of so many dimensions.
+
+    With ``square`` all of them are equal.
 
     Raises
     ------
@@ -283,19 +288,7 @@ def check_array(name: str, values: Any, n_dimensions: int) -> FloatArray:
             f"{name} must be an array with {n_dimensions} axes and at least one entry, "
             f"got shape {array.shape}"
         )
-    return array
-
-
-def check_square(name: str, values: Any) -> FloatArray:
-    """Return finite numbers as a float64 array of shape (n, n) with n ≥ 1.
-
-    Raises
-    ------
-    ValueError
-        Naming the argument and what was seen.
-    """
-    array = check_array(name, values, 2)
-    if array.shape[0] != array.shape[1]:
+    if square and len(set(array.shape)) > 1:
         raise ValueError(f"{name} must be a square matrix, got shape {array.shape}")
     return array
 

@@ -174,9 +174,7 @@ class Value:
         )
         return f"{type(self).__name__}({', '.join(changed)})"
 
-    def validate(self) -> None:
-        """Raise ValueError on a parameter that makes no sense, saying what would."""
-        check_parameters(self)
+    validate = check_parameters
 
 
 def ordered_signature(cls: type) -> inspect.Signature:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import Certificate, Problem, Result, get_algorithm
@@ -83,6 +83,9 @@ class SparseMachine(DictionaryMachine):
         "matrices again, or refers to the precomputed ones.",
     )
 
+    # the algorithm does, whose bounds allow for no eigenvalue below rounding
+    _needs_definite: ClassVar[bool] = False
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._learner().validate()
@@ -95,9 +98,6 @@ class SparseMachine(DictionaryMachine):
                 f"algorithm={GLOBAL!r} is registered by kernelweave-relaxations, which is not "
                 "installed: pip install kernelweave-relaxations"
             ) from error
-
-    def _refuse_indefinite(self, grams: NDArray[Any]) -> None:
-        """Leave it to the algorithm, whose bounds allow for no eigenvalue below rounding."""
 
     def _constraint(self) -> SparseSimplex:
         return SparseSimplex(k0=self.k0, lam=self.lam)

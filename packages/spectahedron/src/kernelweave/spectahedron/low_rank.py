@@ -111,7 +111,12 @@ class LowRankSearch(SaddleAlgorithm):
     def _continued(self, start: Start, K: FloatArray | None) -> LowRankState:
         """Begin at a neighbour's P, with its dual point as the learner's start."""
         oracle = self.oracle
-        start.check(oracle.n_P, oracle.targets.shape)
+        for name, value, wanted in (
+            ("P", start.P, (oracle.n_P, oracle.n_P)),
+            ("dual_coef", start.dual_coef, oracle.targets.shape),
+        ):
+            if np.shape(value) != wanted:
+                raise ValueError(f"start.{name} must have shape {wanted}, got {np.shape(value)}")
         U = start.factor(oracle.min_eig)
         gram = oracle.at(U, K)
         kernel = oracle.kernel(gram)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.checks import POSITIVE, check_array, check_square
+from kernelweave.kernels_core.checks import POSITIVE, check_array
 
 
 def project_simplex(values: npt.NDArray[np.floating[Any]], total: float) -> npt.NDArray[np.float64]:
@@ -81,7 +81,7 @@ def project_spectahedron(P: npt.NDArray[np.floating[Any]], trace: float) -> npt.
     array([[2., 0.],
            [0., 0.]])
     """
-    matrix = check_square("P", P)
+    matrix = check_array("P", P, 2, square=True)
     POSITIVE.check("trace", trace)
     eigenvalues, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     projected = project_simplex(eigenvalues, trace)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, check_square
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, check_array
 from kernelweave.kernels_core.clock import expired
 
 from .eigen import top_eigenpair
@@ -94,7 +94,14 @@ def sparse_sdp(
     POSITIVE.check("trace", trace)
     NONNEGATIVE.check("tol", tol)
     COUNT.check("max_iter", max_iter)
-    L = _checked_start(start, trace)
+    L = check_array("start", start, 2, square=True)
+    L = 0.5 * (L + L.T)
+    smallest = float(np.linalg.eigvalsh(L)[0])
+    if L.trace() > trace * (1.0 + 1e-9) or smallest < -1e-9 * trace:
+        raise ValueError(
+            f"start must be positive semidefinite of trace <= {trace:g}, got trace "
+            f"{L.trace():.6g} and smallest eigenvalue {smallest:.3g}"
+        )
     vector: Matrix | None = None
     gap = np.inf
     for k in range(max_iter + 1):
@@ -116,15 +123,3 @@ def _steepest(G: Matrix, start: Matrix | None) -> tuple[float, Matrix]:
         return top_eigenpair(-G, start)
     values, vectors = np.linalg.eigh(-G)
     return float(values[-1]), vectors[:, -1]
-
-
-def _checked_start(start: npt.ArrayLike, trace: float) -> Matrix:
-    L = check_square("start", start)
-    L = 0.5 * (L + L.T)
-    smallest = float(np.linalg.eigvalsh(L)[0])
-    if L.trace() > trace * (1.0 + 1e-9) or smallest < -1e-9 * trace:
-        raise ValueError(
-            f"start must be positive semidefinite of trace <= {trace:g}, got trace "
-            f"{L.trace():.6g} and smallest eigenvalue {smallest:.3g}"
-        )
-    return L

@@ -38,21 +38,6 @@ class Start:
         U: Matrix = vectors[:, kept] * np.sqrt(values[kept])
         return U / np.linalg.norm(U)
 
-    def check(self, n_P: int, shape: tuple[int, ...]) -> None:
-        """Raise unless the start fits a problem.
-
-        Raises
-        ------
-        ValueError
-            Naming the shape seen and the one wanted.
-        """
-        if np.shape(self.P) != (n_P, n_P):
-            raise ValueError(f"start.P must have shape ({n_P}, {n_P}), got {np.shape(self.P)}")
-        if np.shape(self.dual_coef) != shape:
-            raise ValueError(
-                f"start.dual_coef must have shape {shape}, got {np.shape(self.dual_coef)}"
-            )
-
 
 def at_new_caps(dual_coef: Matrix, old: float, new: float) -> Matrix:
     """Return coefficients with those at the box's end ``old`` moved to ``new``.

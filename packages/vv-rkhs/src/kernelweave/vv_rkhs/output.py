@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.checks import NONNEGATIVE, POSITIVE, check_array, check_square
+from kernelweave.kernels_core.checks import NONNEGATIVE, POSITIVE, check_array
 from kernelweave.spectahedron.projection import project_simplex
 from kernelweave.spectahedron.sparse_sdp import SparseSDPSolution, sparse_sdp
 from scipy.linalg import eigh
@@ -80,7 +80,7 @@ def closed_form_output_kernel(L: Matrix, B: Matrix, tau: float) -> Matrix:
     array([[1.5, 0. ],
            [0. , 0.5]])
     """
-    L, B = check_square("L", L), check_square("B", B)
+    L, B = check_array("L", L, 2, square=True), check_array("B", B, 2, square=True)
     POSITIVE.check("tau", tau)
     G = L @ B @ L
     values, vectors = eigh(0.5 * (G + G.T), check_finite=False)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from .machine import MatrixValuedKernelMachine
-from .training import checked_regression
+from .training import read_regression
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
             The fitted estimator.
         """
         self._check_parameters()
-        X, Y, weight, single = checked_regression(self, X, y, sample_weight)
+        X, Y, weight, single = read_regression(self, X, y, sample_weight)
         self._single = single
         self._fit_arrays(X, Y, weight)
         return self

@@ -209,7 +209,7 @@ def from_grams(X: Any, targets: FloatArray, weight: FloatArray) -> Training:
     )
 
 
-def checked_regression(
+def read_regression(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Any, FloatArray, FloatArray, bool]:
     """Return X, targets (n_samples, n_outputs), weights, and whether y was one column.

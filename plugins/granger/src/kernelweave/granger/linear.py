@@ -8,12 +8,24 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.checks import Rule
 
 from .scores import score_graph
 from .selection import make_folds
 from .series import lagged_samples
 
 Matrix = npt.NDArray[np.float64]
+
+
+def _are_positive(values: Any) -> bool:
+    try:
+        grid = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return grid.ndim == 1 and len(grid) > 0 and bool((np.isfinite(grid) & (grid > 0)).all())
+
+
+_ALPHAS = Rule("a list of finite numbers > 0", _are_positive)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +126,8 @@ def lasso_var(
     samples = lagged_samples(X, lags, replicates)
     H = _standardised(samples.history)
     Y = _standardised(samples.targets)
-    grid = _checked_alphas(alphas)
+    grid = np.logspace(0, -4, 30) if alphas is None else _ALPHAS.check("alphas", alphas)
+    grid = np.sort(np.asarray(grid, dtype=np.float64))[::-1]
     n_nodes = Y.shape[1]
     errors = np.zeros((len(grid), n_nodes))
     folds = make_folds(cv, samples.replicate)
@@ -129,18 +142,6 @@ def lasso_var(
         coef = np.abs(_path(H, Y[:, i], grid)).reshape(n_nodes, lags, -1)
         graphs[:, i] = coef.sum(axis=1).T
     return LassoVAR(grid, graphs, errors / sum(len(test) for _, test in folds))
-
-
-def _checked_alphas(alphas: Any) -> npt.NDArray[np.float64]:
-    if alphas is None:
-        return np.logspace(0, -4, 30)
-    try:
-        grid = np.asarray(alphas, dtype=np.float64)
-    except (TypeError, ValueError):
-        grid = np.empty(0)
-    if grid.ndim != 1 or len(grid) == 0 or not np.isfinite(grid).all() or (grid <= 0).any():
-        raise ValueError(f"alphas must be a list of finite numbers > 0, got {alphas!r}")
-    return np.sort(grid)[::-1]
 
 
 def _standardised(values: Matrix) -> Matrix:

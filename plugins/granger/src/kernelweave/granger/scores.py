@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.checks import check_square
+from kernelweave.kernels_core.checks import check_array
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ def score_graph(weights: npt.ArrayLike, truth: npt.ArrayLike) -> GraphScores:
     """
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    W, A = check_square("weights", weights), check_square("truth", truth).astype(bool)
+    W = check_array("weights", weights, 2, square=True)
+    A = check_array("truth", truth, 2, square=True).astype(bool)
     if W.shape != A.shape:
         raise ValueError(f"weights and truth must be square and alike, got {W.shape} and {A.shape}")
     pairs = ~np.eye(len(W), dtype=bool)

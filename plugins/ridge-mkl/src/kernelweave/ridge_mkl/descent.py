@@ -87,7 +87,9 @@ class Descent:
         """
         self.oracle = Oracle(problem)
         self.constraint = problem.constraint
-        self.check()
+        lacking = self.needs()
+        if lacking is not None:
+            raise ValueError(lacking)
         self.random_state = random_state
         self.stationary_tol = float(stationary_tol)
         if step is not None and not step > 0.0:
@@ -111,8 +113,9 @@ class Descent:
             )
         return np.asarray(self.constraint.project(mu))
 
-    def check(self) -> None:
-        """Raise where the method cannot solve the problem."""
+    def needs(self) -> str | None:
+        """Return what the problem lacks for this method and which method does without, or None."""
+        return None
 
     def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
         """Return the first step length and memory at a starting point.

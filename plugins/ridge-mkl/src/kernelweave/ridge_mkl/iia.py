@@ -40,16 +40,11 @@ def interpolate(old: FloatArray, new: FloatArray, eta: float) -> FloatArray:
 class IIA(Descent):
     """``krr-iia``: μ = μ₀ + Λ t(v), t ∝ v^{1/(q−1)}, vₖ = αᵀKₖα, α interpolated with η = ½."""
 
-    def check(self) -> None:
-        """Raise at q = 1, where μ jumps between single kernels.
-
-        Raises
-        ------
-        ValueError
-            Naming an algorithm that solves q = 1.
-        """
+    def needs(self) -> str | None:
+        """Refuse q = 1, where μ jumps between single kernels."""
         if getattr(self.constraint, "q", 2.0) == 1.0:
-            raise ValueError("krr-iia needs q > 1, got q=1: use krr-newton, which solves q = 1")
+            return "krr-iia needs q > 1, got q=1: use krr-newton, which solves q = 1"
+        return None
 
     def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
         """Return η = ½ unless one was given, and α."""

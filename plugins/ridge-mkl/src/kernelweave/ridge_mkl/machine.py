@@ -55,10 +55,6 @@ class WeightLearner(DictionaryMachine):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_algorithm()
-
-    def _check_algorithm(self) -> None:
-        """Refuse an algorithm for another form of the problem, saying which parameter to set."""
         name = self.algorithm
         wrong = (
             (name in _PENALTY_ONLY and self.beta is None, "solves the penalised form: set beta"),

@@ -92,21 +92,16 @@ def solve_subproblem(H: FloatArray, g: FloatArray, radius: float) -> FloatArray:
 class TrustRegion(Descent):
     """``krr-trust-region``: second-order steps on the sphere; any degree."""
 
-    def check(self) -> None:
-        """Raise unless q = 2 and Λ ≤ minₖ μ₀ₖ.
-
-        Raises
-        ------
-        ValueError
-            Naming what is required and the values seen.
-        """
+    def needs(self) -> str | None:
+        """Refuse all but q = 2 and Λ ≤ minₖ μ₀ₖ."""
         ball = self.constraint
         lowest = float(np.min(ball.centers(self.oracle.n_kernels)))
-        if ball.q != 2.0 or ball.radius > lowest:
-            raise ValueError(
-                f"krr-trust-region needs q = 2 and radius <= the smallest center, got q={ball.q}, "
-                f"radius={ball.radius}, smallest center {lowest}: use krr-newton"
-            )
+        if ball.q == 2.0 and ball.radius <= lowest:
+            return None
+        return (
+            f"krr-trust-region needs q = 2 and radius <= the smallest center, got q={ball.q}, "
+            f"radius={ball.radius}, smallest center {lowest}: use krr-newton"
+        )
 
     def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
         """Return the first radius Δ, relative to Λ: ½ unless one was given."""

@@ -36,6 +36,4 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             setattr(cls.__init__, "__signature__", ordered_signature(cls))  # noqa: B010
         document(cls)
 
-    def _check_parameters(self) -> None:
-        """Raise on a parameter that makes no sense, before any work."""
-        check_parameters(self)
+    _check_parameters = check_parameters

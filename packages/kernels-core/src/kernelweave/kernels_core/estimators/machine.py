@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +82,9 @@ class KernelMachine(Estimator):
     dual_gap_: float = fitted("float", "Upper minus lower bound.")
     n_iter_: int = fitted("int", "Outer iterations.")
 
+    # whether an indefinite precomputed matrix is refused before the algorithm sees it
+    _needs_definite: ClassVar[bool] = True
+
     @property
     def _is_precomputed(self) -> bool:
         """Whether X holds Gram matrices."""
@@ -116,17 +119,14 @@ class KernelMachine(Estimator):
     def _keep(self, problem: Problem, result: Result) -> None:
         """Set the attributes that only this estimator has."""
 
-    def _refuse_indefinite(self, grams: npt.NDArray[Any]) -> None:
-        """Raise where a precomputed matrix is not positive semidefinite."""
-        refuse_indefinite(grams, "X")
-
     def _read(self, X: Any, y: Any, **options: Any) -> tuple[FloatArray, Any, Any]:
         """Return points, targets, and the Gram matrices where X holds them: points are places."""
         if not self._is_precomputed:
             X, y = validate_data(self, X, y, dtype=np.float64, **options)
             return X, y, None
         grams = as_grams(X, "X", square=True)
-        self._refuse_indefinite(grams)
+        if self._needs_definite:
+            refuse_indefinite(grams, "X")
         places = np.arange(grams.shape[1], dtype=np.float64)[:, None]
         places, y = validate_data(self, places, y, dtype=np.float64, **options)
         self.n_features_in_ = len(places)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .base import Kernel
-    from .checks import check_kernel
     from .compose import Columns, Combination, Product, Scaled, Sum, UnitDiagonal
+    from .conformance import check_kernel
     from .dictionary import KernelDictionary
     from .fitted import Centered, Clipped
     from .fitted_dictionary import FittedDictionary, FittedFamily
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Kernel": "base",
-    "check_kernel": "checks",
+    "check_kernel": "conformance",
     "Columns": "compose",
     "Combination": "compose",
     "Product": "compose",

@@ -33,6 +33,18 @@ _WEIGHT = replace(
 )
 
 
+def _is_columns(value: Any) -> bool:
+    S = np.asarray(value)
+    return S.ndim == 1 and S.size > 0 and S.dtype.kind in "iu" and bool(S.min() >= 0)
+
+
+_COLUMNS = Rule(
+    "a list of 0-based column numbers, at least one",
+    _is_columns,
+    then=Rule("without repetitions", lambda value: len(np.unique(value)) == len(value)),
+)
+
+
 class _Pair(Kernel):
     """Two kernels joined by an operation on their matrices."""
 
@@ -165,7 +177,7 @@ class Columns(Kernel):
 
     name = "columns"
 
-    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL}
+    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL, "columns": _COLUMNS}
 
     def __init__(self, kernel: Kernel, columns: Sequence[int]) -> None:
         self.kernel = kernel
@@ -178,17 +190,6 @@ class Columns(Kernel):
 
     def _sparse_refuser(self) -> Kernel | None:
         return self.kernel._sparse_refuser()
-
-    def _validate(self) -> None:
-        super()._validate()
-        S = np.asarray(self.columns)
-        if S.ndim != 1 or S.size == 0 or S.dtype.kind not in "iu" or S.min() < 0:
-            raise ValueError(
-                "Columns: columns must be a list of 0-based column numbers, at least one, "
-                f"got {self.columns!r}"
-            )
-        if len(np.unique(S)) != len(S):
-            raise ValueError(f"Columns: columns has repetitions: {self.columns!r}")
 
     def _select(self, X: Any) -> Any:
         S = np.asarray(self.columns)

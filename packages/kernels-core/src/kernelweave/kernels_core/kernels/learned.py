@@ -14,13 +14,21 @@ from .base import Kernel
 from .psd import find_indefinite
 
 
-def _check_matrix(owner: str, P: Any) -> NDArray[np.float64]:
-    array = np.asarray(P, dtype=np.float64)
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or not np.isfinite(array).all():
-        raise ValueError(f"{owner}: P must be a finite square matrix, got shape {array.shape}")
-    if np.abs(array - array.T).max() > 1e-10 * max(1.0, np.abs(array).max()):
-        raise ValueError(f"{owner}: P must be symmetric, use (P + P.T) / 2")
-    return array
+def _is_square(value: Any) -> bool:
+    array = np.asarray(value, dtype=np.float64)
+    return array.ndim == 2 and array.shape[0] == array.shape[1] and bool(np.isfinite(array).all())
+
+
+def _is_symmetric(value: Any) -> bool:
+    array = np.asarray(value, dtype=np.float64)
+    return bool(np.abs(array - array.T).max() <= 1e-10 * max(1.0, np.abs(array).max()))
+
+
+_MATRIX = Rule(
+    "a finite square matrix",
+    _is_square,
+    then=Rule("symmetric, which (P + P.T) / 2 is", _is_symmetric),
+)
 
 
 class _MatrixKernel(Kernel):
@@ -34,11 +42,14 @@ class _MatrixKernel(Kernel):
     @property
     def is_psd(self) -> bool | None:
         """Proved when P is positive semidefinite up to rounding."""
-        return True if find_indefinite(_check_matrix(type(self).__name__, self.P)) is None else None
+        return True if find_indefinite(self._matrix()) is None else None
+
+    def _matrix(self) -> NDArray[np.float64]:
+        name = f"{type(self).__name__}: P"
+        return np.asarray(_MATRIX.check(name, self.P), dtype=np.float64)
 
     def _family_and_matrix(self, X: Any) -> tuple[Any, NDArray[np.float64]]:
-        P = _check_matrix(type(self).__name__, self.P)
-        return self._family(X.shape[1]), P
+        return self._family(X.shape[1]), self._matrix()
 
     def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
         family, P = self._family_and_matrix(X)

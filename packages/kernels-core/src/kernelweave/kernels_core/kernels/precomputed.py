@@ -180,21 +180,16 @@ def as_grams(X: Any, what: str = "X", *, square: bool = False, psd: bool = False
         if not np.isfinite(K).all():
             raise ValueError(f"{what}[{j}] contains NaN or infinity")
         check_magnitude(f"{what}[{j}]", K)
-        if square:
-            _require_symmetric(K, f"{what}[{j}]")
+        scale = max(float(K.max()), -float(K.min()), np.finfo(K.dtype).tiny) if square else np.inf
+        difference = _asymmetry(K) if square else 0.0
+        if difference > 100.0 * np.finfo(K.dtype).eps * scale:
+            raise ValueError(
+                f"{what}[{j}] is not symmetric (entries differ by up to {difference:.3g}): "
+                "training Gram matrices are, use (K + K.T) / 2"
+            )
         if psd:
             require_psd(K, f"{what}[{j}]")
     return grams
-
-
-def _require_symmetric(K: NDArray[Any], what: str) -> None:
-    scale = float(max(K.max(), -K.min()))
-    difference = _asymmetry(K)
-    if difference > 100.0 * np.finfo(K.dtype).eps * max(scale, np.finfo(K.dtype).tiny):
-        raise ValueError(
-            f"{what} is not symmetric (entries differ by up to {difference:.3g}): "
-            "training Gram matrices are, use (K + K.T) / 2"
-        )
 
 
 def _asymmetry(K: NDArray[Any]) -> float:

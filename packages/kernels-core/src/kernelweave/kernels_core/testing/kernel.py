@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..kernels.checks import check_kernel
+from ..kernels.conformance import check_kernel
 
 __all__ = ["check_kernel"]
