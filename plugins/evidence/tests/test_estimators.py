@@ -195,3 +195,17 @@ def test_bad_input_gets_a_sentence(regression, change, words: str) -> None:
         warnings.simplefilter("ignore")
         with pytest.raises(ValueError, match=words):
             EvidenceKernelRegressor(**QUICK).fit(X, y)
+
+
+def test_more_rows_than_pairs_allow_are_learned_by_landmarks() -> None:
+    X, y = make_friedman1(4000, n_features=5, noise=0.5, random_state=0)
+    order = np.argsort(y[:3000])
+    model = EvidenceKernelRegressor(**QUICK).fit(X[order], y[order])
+    assert "landmarks" in str(model.certificate_)
+    assert model.score(X[3000:], y[3000:]) > 0.95
+    assert model.held_out_score_ == pytest.approx(model.score(X[3000:], y[3000:]), abs=0.02)
+    low, high = model.predict_interval(X[3000:])
+    assert 0.87 < np.mean((low <= y[3000:]) & (y[3000:] <= high)) < 0.93
+    classes = EvidenceKernelClassifier(**QUICK).fit(X[:3000], y[:3000] > 14)
+    assert classes.score(X[3000:], y[3000:] > 14) > 0.9
+    assert classes.predict_proba(X[3000:]).shape == (1000, 2)

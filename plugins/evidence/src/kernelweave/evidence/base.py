@@ -14,6 +14,7 @@ from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.estimators.samples import merge_samples
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.parameters import fitted, parameter
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -22,9 +23,15 @@ from threadpoolctl import threadpool_limits
 from .columns import ColumnEncoder, Encoded
 from .exact import ExactPredictor
 from .kernel import EvidenceKernel
+from .landmarks import LandmarkPredictor
+from .large import LargePlan, LearnedLarge, learn_large
 from .learn import Learned, Split, learn
 from .path import PRECISIONS, Plan
 from .rows import FloatArray, Rows
+
+Predictor = ExactPredictor | LandmarkPredictor
+# more rows than these are learned by landmarks: all pairs would take minutes
+EXACT_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,9 @@ class EvidenceCertificate:
     weights : tuple of float
         How the path is combined.
     held_out_score, held_out_error : float
-        On rows that the fold's fit did not see, and its standard error.
+        On rows that the fit behind the prediction did not see, and its standard error.
+    work : str
+        Which rows the metric and the predictor were learned on.
     """
 
     precisions: tuple[float, ...]
@@ -51,13 +60,14 @@ class EvidenceCertificate:
     weights: tuple[float, ...]
     held_out_score: float
     held_out_error: float
+    work: str
 
     def __str__(self) -> str:
         return (
-            f"held-out score {self.held_out_score:.4f} ± {self.held_out_error:.4f}; the scales "
-            f"are stationary points of the evidence to {max(self.slopes):.1e} in its gradient, "
-            "not proved to be its global maximum; the predictor is the exact minimiser at these "
-            "scales"
+            f"held-out score {self.held_out_score:.4f} ± {self.held_out_error:.4f} ({self.work}); "
+            f"the scales are stationary points of the evidence to {max(self.slopes):.1e} in its "
+            "gradient, not proved to be its global maximum; at these scales the predictor is the "
+            "exact minimiser over its features"
         )
 
 
@@ -128,35 +138,53 @@ class EvidenceModel(Estimator):
 
     def _learn(self, X: Any, targets: FloatArray, weight: FloatArray | None) -> None:
         """Fit the path; keep what it leaves, also where it was cut short."""
-        rows = self._rows(X, targets, weight)
         state = check_random_state(self.random_state)
-        splits = self._splits(rows, state)
-        plan = Plan(tuple(self.precisions), self.tol, self.max_iter)
-        cut = False
+        missing, cut = "", False
         with config_context(memory_limit=self.memory_limit), time_limit(self.max_time):
-            refuse_what_cannot_fit(rows)
+            rows = self._rows(X, targets, weight)
             try:
                 # one thread: the same bits whatever the machine's number of cores
                 with interrupts.kept(), threadpool_limits(1):
-                    tell = self._tell if self.verbose > 0 else None
-                    learned = learn(rows, splits, plan, state, n_jobs=self.n_jobs, tell=tell)
-                    self._store(learned, rows)
+                    missing = self._fit_rows(rows, state)
             except KeyboardInterrupt:
                 cut = True
                 if self.on_interrupt == "raise" or not hasattr(self, "_predictor"):
                     raise
-        if learned.missing and not cut:
+        if missing and not cut:
             warnings.warn(
-                f"max_time of {self.max_time} s ended the fit before {learned.missing}: the best "
+                f"max_time of {self.max_time} s ended the fit before {missing}: the best "
                 "model so far is kept; raise max_time, or give fewer rows",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
+    def _fit_rows(self, rows: Rows, state: np.random.RandomState) -> str:
+        """Fit by all pairs of rows or by landmarks; return what was left undone."""
+        plan = Plan(tuple(self.precisions), self.tol, self.max_iter)
+        tell = self._tell if self.verbose > 0 else None
+        learned: Learned | LearnedLarge
+        if len(rows) > EXACT_ROWS:
+            learned = learn_large(
+                rows, LargePlan(plan), state,
+                stratify=is_classifier(self), n_jobs=self.n_jobs, tell=tell,
+            )  # fmt: skip
+            self._store(learned.predictor, learned, rows)
+            return learned.missing
+        refuse_what_cannot_fit(rows)
+        splits = self._splits(rows, state)
+        learned = learn(rows, splits, plan, state, n_jobs=self.n_jobs, tell=tell)
+        self._store(ExactPredictor.of(learned, rows), learned, rows)
+        return learned.missing
+
     def _rows(self, X: Any, targets: FloatArray, weight: FloatArray | None) -> Rows:
-        """Return the encoded rows, equal ones merged, and remember whose they are."""
+        """Return the encoded rows that count and remember whose they are; equal ones merged."""
         numeric, codes = self._encoder.transform(X, estimator=self)
         mass = np.ones(len(numeric)) if weight is None else weight
+        if len(numeric) > EXACT_ROWS:
+            kept = np.flatnonzero(mass > 0)
+            self._owner = np.full(len(mass), -1)
+            self._owner[kept] = np.arange(len(kept))
+            return Rows(numeric, codes, targets, weight).take(kept)
         merged = merge_samples(np.hstack([numeric, codes]), targets, mass)
         self._owner = merged.owner
         n_numbers = numeric.shape[1]
@@ -177,8 +205,8 @@ class EvidenceModel(Estimator):
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
         raise NotImplementedError
 
-    def _store(self, learned: Learned, rows: Rows) -> None:
-        self._predictor = predictor = ExactPredictor.of(learned, rows)
+    def _store(self, predictor: Predictor, learned: Learned | LearnedLarge, rows: Rows) -> None:
+        self._predictor = predictor
         self.kernel_ = EvidenceKernel(predictor.views, tuple(predictor.scales))
         self.noise_ = predictor.noise
         self.relevance_ = learned.weights @ np.array([fit.scales.ell for fit in learned.fits])
@@ -194,6 +222,7 @@ class EvidenceModel(Estimator):
             tuple(learned.weights.tolist()),
             self.held_out_score_,
             self.held_out_error_,
+            str(learned),
         )
 
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:

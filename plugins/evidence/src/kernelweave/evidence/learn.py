@@ -52,6 +52,10 @@ class Learned:
     held_out: FloatArray
     missing: str = ""
 
+    def __str__(self) -> str:
+        n = self.mixture.points.n_points
+        return f"metric and predictor from all pairs of {n} rows, {len(self.folds)} folds"
+
 
 def learn(
     rows: Rows,
