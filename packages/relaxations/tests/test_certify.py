@@ -1,6 +1,11 @@
 import numpy as np
 import pytest
-from kernelweave.kernels_core import KernelDictionary, KernelWeaveWarning, NotPSDError
+from kernelweave.kernels_core import (
+    KernelDictionary,
+    KernelLearningClassifier,
+    KernelWeaveWarning,
+    NotPSDError,
+)
 from kernelweave.kernels_core.kernels import Linear, Sigmoid
 from kernelweave.kernels_core.testing import check_algorithm, check_estimator
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
@@ -28,6 +33,10 @@ def test_certify_refuses_other_models():
     X, y = data()
     with pytest.raises(TypeError, match="SparseMKL"):
         certify(SVC().fit(X, y))
+    with pytest.raises(TypeError, match="fit one first"):
+        certify(SparseMKLClassifier())
+    with pytest.raises(TypeError, match="its own certificate_ says how good it is"):
+        certify(KernelLearningClassifier("tkl-low-rank", tol=0.1).fit(X, y))
 
 
 def test_certify_takes_one_problem():

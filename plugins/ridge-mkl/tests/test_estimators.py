@@ -158,7 +158,7 @@ def test_refusals(parameters: dict[str, Any], said: str) -> None:
         {"algorithm": "krr-rpgd", "beta": 2.0},
         {"algorithm": "krr-rpgd2", "beta": 2.0, "degree": 2},
         {"algorithm": "krr-pgd2", "degree": 2},
-        {"algorithm": "krr-trust-region"},
+        {"algorithm": "krr-trust-region", "center": 1.0},
         {"algorithm": "krr-iia"},
         {"algorithm": "krr-gmkl"},
     ],

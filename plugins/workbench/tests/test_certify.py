@@ -45,8 +45,16 @@ def test_people_read_a_sentence(run: Callable, model: Path) -> None:
 )
 def test_a_sentence_claims_no_more_than_the_bounds(lower: float, upper: float, said: str) -> None:
     gap = (upper - lower) / upper
-    found = {"lower_bound": lower, "upper_bound": upper, "gap": gap}
+    found = {"lower_bound": lower, "upper_bound": upper, "gap": gap, "is_rule": False}
     assert said in certificate_sentence(found)
+
+
+@pytest.mark.parametrize("algorithm", ["mkl-average", "mkl-easy", "mkl-cka", "mkl-pwmk"])
+def test_weights_by_a_rule_are_not_called_the_best(run: Callable, algorithm: str) -> None:
+    done = run("fit", "wine", "--algorithm", algorithm)
+    said = " ".join(done.out.split())
+    assert "The weights follow a rule, and no better ones were looked for" in said
+    assert "No kernel of this family" not in said
 
 
 def test_other_data_are_refused(run: Callable, model: Path, tmp_path: Path) -> None:

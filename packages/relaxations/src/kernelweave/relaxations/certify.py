@@ -55,9 +55,11 @@ def certify(estimator: Any, *, tol: float = 1e-4, max_time: float | None = None)
         )
     problem: Any = getattr(estimator, "problem_", None)
     if getattr(getattr(problem, "constraint", None), "name", None) != "sparse-simplex":
+        is_fitted = hasattr(estimator, "certificate_")
         raise TypeError(
             f"certify takes a fitted SparseMKLClassifier or SparseMKLRegressor, got "
-            f"{type(estimator).__name__}: fit one first"
+            f"{type(estimator).__name__}: "
+            + ("its own certificate_ says how good it is" if is_fitted else "fit one first")
         )
     oracle, _ = oracle_of(problem)
     optimum = solve_global(

@@ -198,6 +198,7 @@ class AlignmentWeights(Value):
     """
 
     name: ClassVar[str] = "alignment-weights"
+    is_point: ClassVar[bool] = True
     method: str = parameter(
         "Over β ≥ 0, or M⁻¹a/‖M⁻¹a‖ whatever its signs; the fit is refused if the combination is "
         "not positive semidefinite.",

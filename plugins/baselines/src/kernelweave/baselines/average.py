@@ -58,6 +58,7 @@ class AverageWeights(Value):
     """
 
     name: ClassVar[str] = "average-weights"
+    is_point: ClassVar[bool] = True
 
     def weights(
         self,

@@ -170,6 +170,7 @@ class EasyMKLWeights(Value):
     """
 
     name: ClassVar[str] = "easymkl-weights"
+    is_point: ClassVar[bool] = True
     lam: float = parameter(
         "λ in [0, 1]: 0 is the hard margin, 1 the distance of the class means.",
         default=0.1,

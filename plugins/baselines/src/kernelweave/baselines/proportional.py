@@ -199,6 +199,7 @@ class ProportionalWeights(Value):
     """
 
     name: ClassVar[str] = "proportional-weights"
+    is_point: ClassVar[bool] = True
     threshold: float = parameter(
         "In [0, 1]; at 1 the worst kernel gets no weight.", default=0.0, rule=SHARE
     )

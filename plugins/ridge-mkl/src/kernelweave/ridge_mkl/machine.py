@@ -36,9 +36,10 @@ class WeightLearner(DictionaryMachine):
     q: float = parameter("Norm of the ball; 1 gives sparse changes.", default=2.0, rule=EXPONENT)
     radius: float = parameter("Λ.", default=1.0, rule=POSITIVE)
     center: Any = parameter(
-        "μ₀; 0 is ℓq-norm multiple kernel learning.",
+        "μ₀; 0 is ℓq-norm multiple kernel learning, where every weight is free. The paper has 1, "
+        "below which no weight falls.",
         kind="float or array-like of shape (n_kernels,)",
-        default=1.0,
+        default=0.0,
     )
     beta: float | None = parameter("β: penalise instead of constrain.", default=None, rule=POSITIVE)
     degree: int = parameter(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kernelweave.kernels_core.registry import components, get_algorithm
+
 from .models import Model
 
 # a relative gap, in per cent, that proves nothing worth saying
@@ -36,6 +38,7 @@ def summary(model: Model) -> dict[str, Any]:
         "classes": None if header.classes is None else list(header.classes),
         "estimator": header.estimator,
         "algorithm": header.algorithm,
+        "is_rule": _is_rule(header.algorithm),
         "C": model.machine.C,
         "lower_bound": result.lower_bound,
         "upper_bound": result.upper_bound,
@@ -47,6 +50,13 @@ def summary(model: Model) -> dict[str, Any]:
         "seconds": result.seconds,
         "certificate": str(model.machine.certificate_),
     }
+
+
+def _is_rule(algorithm: str) -> bool:
+    """Whether the weights of an algorithm follow from a rule: its sets are single points."""
+    sets = components("constraints")
+    names = {constraint for _, _, constraint in get_algorithm(algorithm).accepts}
+    return all(name in sets and getattr(sets[name].load(), "is_point", False) for name in names)
 
 
 def told_columns(found: Mapping[str, Any]) -> dict[str, str]:
@@ -108,6 +118,11 @@ def certificate_sentence(found: Mapping[str, Any]) -> str:
     if not found["gap"] < float("inf"):
         return "No lower bound is claimed, so nothing is proved about the distance to the optimum."
     lower, upper = f"{found['lower_bound']:.8g}", f"{found['upper_bound']:.8g}"
+    if found["is_rule"]:
+        return (
+            f"The weights follow a rule, and no better ones were looked for: the objective at them "
+            f"lies between {lower} and {upper}."
+        )
     percent = 100.0 * max(found["gap"], 0.0)
     if percent > _FAR:
         return (
