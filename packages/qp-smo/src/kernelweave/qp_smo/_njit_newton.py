@@ -98,9 +98,11 @@ def _climb(gram, n, x, g, low, high, ridge, work, keep, factor, delta, ones):
                 t = abs(room / delta[i])
                 first = i
         for i in range(m):
-            x[keep[i]] += t * delta[i]
+            at = keep[i]
+            step = t * delta[i]
+            x[at] += step
             for k in range(n):
-                g[k] -= t * delta[i] * gram[keep[i], k]
+                g[k] -= step * gram[at, k]
         steps += 1
         if first == m:
             break
@@ -161,7 +163,8 @@ def newton_steps(K, p, u, f, lower, upper, eps, work, index, gram, factor, lines
     for i in range(m):
         move = x[i] - u[free[i]]
         if move != 0.0:
-            u[free[i]] = x[i]
+            k = free[i]
+            u[k] = x[i]
             for j in range(u.size):
-                f[j] += move * K[free[i], j]
+                f[j] += move * K[k, j]
     return steps, m

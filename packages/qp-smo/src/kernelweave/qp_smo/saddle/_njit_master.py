@@ -111,10 +111,11 @@ def _dual_value(kappa, G, a, lam, free, capacity, mu, v, w):
     for j in range(q):
         v[j] = 0.0
     for i in range(m):
-        total += mu[i]
-        value += kappa[i] * mu[i]
+        weight = mu[i]
+        total += weight
+        value += kappa[i] * weight
         for j in range(q):
-            v[j] += mu[i] * G[i, j]
+            v[j] += weight * G[i, j]
     value /= total
     n: Any = np.int64(0)  # a literal would be another variant of the sort
     for j in range(q):
