@@ -100,7 +100,7 @@ MISTAKES = {
         *limits(max_iter=0),
         lambda: GrangerGraph(max_iter=0).fit(X),
     ],
-    "max_time must be None or a number >= 0, got -1": limits(max_time=-1),
+    "max_time must be None or a number > 0, got -1": limits(max_time=-1),
     "verbose must be an integer, got 'loud'": fits(verbose="loud"),
     "on_interrupt must be one of 'raise', 'return', got 'ask'": fits(on_interrupt="ask"),
     "multiclass must be one of 'shared', 'ovr', 'ovo', got 'all'": fits(multiclass="all"),

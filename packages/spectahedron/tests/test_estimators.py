@@ -183,7 +183,7 @@ def test_interrupted_fits_keep_the_best_iterate() -> None:
         ("z_degree", -1),
         ("tol", -1.0),
         ("max_iter", -1),
-        ("max_time", -1),
+        ("max_time", 0),
         ("multiclass", "all"),
         ("class_weight", "heavy"),
         ("algorithm", "tkl-frank-wolf"),

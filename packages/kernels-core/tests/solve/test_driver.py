@@ -171,7 +171,7 @@ def test_more_samples_than_it_takes_are_refused_before_work(problem: Problem) ->
     [
         *(("tol", v) for v in (-1.0, np.nan, np.inf, "a")),
         *(("max_iter", v) for v in (-1, 1.5, True)),
-        *(("max_time", v) for v in (-0.5, -1.0, np.nan, "x")),
+        *(("max_time", v) for v in (0, -1.0, np.nan, "x")),
         ("on_interrupt", "ignore"),
         ("random_state", "seed"),
     ],

@@ -200,7 +200,7 @@ STRENGTH = Rule(
         lambda value: SMALLEST <= value <= LARGEST,
     ),
 )
-SECONDS = number(least=0.0, finite=False)
+SECONDS = number(above=0.0, finite=False)
 
 
 def real_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
@@ -400,7 +400,7 @@ def check_limits(tol: Any, max_iter: Any, max_time: Any, *, exact: bool = True) 
     max_iter : int
         At least 1.
     max_time : float or None
-        Seconds, at least 0.
+        Seconds, positive.
     exact : bool, default=True
         Whether ``tol`` may be 0.
 

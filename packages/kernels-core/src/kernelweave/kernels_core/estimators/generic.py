@@ -111,6 +111,7 @@ class KernelLearningClassifier(_ByName, KernelMachineClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from kernelweave.kernels_core import KernelLearningClassifier
     >>> X, y = load_iris(return_X_y=True)
+    >>> X = X / X.max(axis=0)
     >>> model = KernelLearningClassifier(algorithm="tkl-low-rank", tol=0.1).fit(X, y)
     >>> model.result_.status.success, bool(model.score(X, y) > 0.9)
     (True, True)
