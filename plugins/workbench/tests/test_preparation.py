@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from kernelweave.spectahedron import TessellatedKernelClassifier
 from kernelweave.workbench import load_model
 from kernelweave.workbench.data import TableMatrix
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 QUICK = ("--target", "y", "--tol", "0.1", "--max-iter", "20")
 
@@ -48,7 +50,10 @@ def test_the_steps_are_those_of_the_encoder(run: Callable, mixed: Path, tmp_path
     frame = pd.read_csv(mixed, na_values="?")
     numeric, codes = ColumnEncoder().fit_transform(frame.drop(columns="y"))
     X = np.hstack([numeric, np.eye(4)[codes[:, 0]]])
-    by_hand = TessellatedKernelClassifier(tol=0.1, max_iter=20, random_state=0).fit(X, frame["y"])
+    by_hand = TessellatedKernelClassifier(tol=0.1, max_iter=20, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        by_hand.fit(X, frame["y"])
     predicted = run("predict", out, mixed).out.split()[1:]
     assert predicted == by_hand.predict(X).tolist()
     assert found["training_score"] == by_hand.score(X, frame["y"])
