@@ -10,19 +10,26 @@ import sys
 import textwrap
 import threading
 import time
+import tracemalloc
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from kernelweave.baselines import AverageMKLClassifier
 from kernelweave.kernels_core import (
     RBF,
     MemoryBudgetError,
     Progress,
     SolveInterrupted,
+    UnsupportedProblemError,
     clock,
+    config_context,
     watch,
 )
+from kernelweave.mkl_sparse import SparseMKLClassifier
+from kernelweave.spectahedron import TessellatedKernelClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sound_cases import N, sound
 from subjects import Subject, algorithm_subjects, estimators
 
@@ -307,3 +314,46 @@ def test_a_hopeless_interval_holds_the_optimum(subject: Subject, C: float) -> No
     assert optimum * (1.0 - 1e-12) <= result.upper_bound
     if C < 1e300:
         assert result.gap <= 1e-6
+
+
+def refused(kind: type[Any], X: np.ndarray, said: str, **settings: Any) -> None:
+    """Assert that a fit is refused in words that hold a pattern, before memory is taken."""
+    tracemalloc.start()
+    with pytest.raises((MemoryBudgetError, UnsupportedProblemError), match=said):
+        kind(**settings).fit(X, np.where(X[:, 0] > np.median(X[:, 0]), 1, -1))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= 20 * X.nbytes + 2**24
+
+
+# the volume of the box is warned of before
+@pytest.mark.filterwarnings("ignore:the box of the tessellated kernel:UserWarning")
+def test_too_many_features_are_refused_with_how_many_fit() -> None:
+    X = np.random.default_rng(0).standard_normal((80, 5000))
+    with config_context(memory_limit=16 * 2**30):
+        refused(
+            TessellatedKernelClassifier,
+            X,
+            r"5000 features need 4\d\d GiB, .*: choose \d{3,4} features or fewer, or learn weights",
+            max_time=10.0,
+        )
+
+
+def test_too_many_samples_are_refused_with_how_many_are_bearable() -> None:
+    X = np.random.default_rng(0).standard_normal((1_000_000, 2))
+    with config_context(memory_limit=16 * 2**30):
+        said = "one product with it computes 1e[+]12 entries.*at most 200000 samples"
+        refused(TessellatedKernelClassifier, X, said)
+
+
+@pytest.mark.parametrize("size", [2.0**-531, 2.0**-996], ids=["1e-160", "1e-300"])
+def test_features_too_small_are_refused_or_scaled(size: float) -> None:
+    case = sound("classification")
+    with pytest.raises(ValueError, match="too small: their products underflow, scale the features"):
+        AverageMKLClassifier().fit(size * case.X, case.y)
+    scaled = SparseMKLClassifier(random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        wanted = scaled.fit(case.X, case.y).decision_function(case.X_new)
+        found = scaled.fit(size * case.X, case.y).decision_function(size * case.X_new)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from kernelweave.kernels_core import KernelWeaveWarning, Problem
+from kernelweave.kernels_core import KernelWeaveWarning, Problem, UnsupportedProblemError
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.memory import limit_bytes, require, size_text
 from kernelweave.qp_smo import UnstoredKernel
@@ -13,6 +13,8 @@ from kernelweave.qp_smo import UnstoredKernel
 GRAM = one_of("auto", "stored", "blocks")
 _N_GRAMS = 2
 _LEAST_BLOCK = 500
+# a product without a stored Gram matrix then takes some minutes on one core
+_MOST_UNASKED = 200_000
 # vectors of a sample in the passes that store nothing: features, factors, their copies
 _NUMBERS = 200
 
@@ -45,7 +47,9 @@ def grams_are_stored(problem: Problem, dtype: str, gram: str) -> bool:
     Raises
     ------
     MemoryBudgetError
-        Naming samples, GiB and what else could be done, if not even blocks fit.
+        Naming samples, size and what else could be done, if not even blocks fit.
+    UnsupportedProblemError
+        If "auto" would do without for more samples than anybody would wait for.
 
     Warns
     -----
@@ -65,17 +69,29 @@ def grams_are_stored(problem: Problem, dtype: str, gram: str) -> bool:
         alternative="fit fewer samples or raise memory_limit",
     )
     if gram == "auto":
+        _refuse_endless(m)
         size = UnstoredKernel(_Count(m), limit // 2, dtype).block_size
         ways = "dtype='float32', fewer samples" if dtype == "float64" else "fewer samples"
         warnings.warn(
             f"the Gram matrices of {m} samples in {dtype} need {size_text(needed)}, more than "
             f"the memory limit of {size_text(limit)}: entries are computed where they are "
-            f"needed and the learner is solved in blocks of {size} samples, which is slower; "
-            f"pass gram='blocks' to say that you know, {ways}, or raise memory_limit",
+            f"needed and the learner is solved in blocks of {size} samples, which is slower: one "
+            f"product with all of them computes {m * m:.0e} entries, a fit makes dozens, and a "
+            f"time limit is heeded between them; pass gram='blocks' to say that you know, {ways}, "
+            "or raise memory_limit",
             KernelWeaveWarning,
             stacklevel=2,
         )
     return False
+
+
+def _refuse_endless(n_samples: int) -> None:
+    if n_samples > _MOST_UNASKED:
+        raise UnsupportedProblemError(
+            f"{n_samples} samples: their Gram matrix does not fit, one product with it computes "
+            f"{n_samples**2:.0e} entries, and a fit makes dozens: fit a random part of at most "
+            f"{_MOST_UNASKED} samples, or pass gram='blocks' to wait for all of them"
+        )
 
 
 class _Count:

@@ -203,7 +203,8 @@ def warn_of_volume(width: FloatArray) -> None:
     KernelWeaveWarning
         Naming the volume and a ``delta`` that keeps it in bounds.
     """
-    volume = float(np.prod(width))
+    with np.errstate(over="ignore"):
+        volume = float(np.prod(width))
     if volume <= _LARGEST_VOLUME:
         return
     delta = 0.5 * (_LARGEST_VOLUME ** (1.0 / len(width)) - 1.0)

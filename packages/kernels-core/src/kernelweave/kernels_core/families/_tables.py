@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import cached_property, lru_cache
 from itertools import combinations_with_replacement
 from math import comb
@@ -9,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .. import memory
 
 IntArray = NDArray[np.int64]
 
@@ -156,4 +159,20 @@ class TessellatedTables:
 @lru_cache(maxsize=16)
 def tessellated_tables(n_features: int, degree: int, z_degree: int) -> TessellatedTables:
     """Return the tables of a family; they are shared and never written to."""
+    _require_tables(n_features, degree, z_degree)
     return TessellatedTables(n_features, degree, z_degree)
+
+
+def _require_tables(n_features: int, degree: int, z_degree: int) -> None:
+    """Refuse tables that do not fit before they are made."""
+
+    def nbytes(n: int) -> int:
+        return 8 * (2 * n * comb(2 * n + degree, degree) + n * comb(n + 2 * z_degree, 2 * z_degree))
+
+    most = bisect_right(range(n_features), memory.limit_bytes(), key=nbytes) - 1
+    memory.require(
+        nbytes(n_features),
+        f"the tables of a tessellated kernel of degree {degree} in {n_features} features",
+        alternative=f"choose {most} features or fewer, or learn weights of kernels, whose matrices "
+        "have one size for any number of features (SparseMKLClassifier, SparseMKLRegressor)",
+    )

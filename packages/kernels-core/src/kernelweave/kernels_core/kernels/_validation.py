@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# the fourth power is still a number
+LEAST = 1e-75
+
 
 def is_sparse(X: object) -> bool:
     """Tell whether ``X`` is a scipy sparse array or matrix, without importing scipy."""
@@ -23,6 +26,23 @@ def is_vector(X: Any) -> bool:
         return np.ndim(X) == 1
     except ValueError:  # rows of different lengths: check_samples says so
         return False
+
+
+def check_size(X: Any) -> None:
+    """Raise if all features are so small that products of them underflow.
+
+    Raises
+    ------
+    ValueError
+        With the largest value seen and what would be right.
+    """
+    values = X.data if is_sparse(X) else X
+    largest = float(np.abs(values).max()) if values.size else 0.0
+    if 0.0 < largest < LEAST:
+        raise ValueError(
+            f"X has values up to {largest:.3g} in size, too small: their products underflow, scale "
+            f"the features, whose largest should be {LEAST:g} or more"
+        )
 
 
 def check_samples(X: Any, what: str = "X", *, dtype: Any = None) -> Any:

@@ -14,7 +14,7 @@ from ..checks import LARGEST, one_of, real_dtype
 from ..exceptions import KernelWeaveWarning, NotPSDError
 from ._fill import add_scaled
 from ._parameters import Parameters
-from ._validation import check_pair, check_samples, check_weights
+from ._validation import check_pair, check_samples, check_size, check_weights
 from .base import Kernel
 from .compose import Combination, UnitDiagonal
 from .fitted import NORMALIZATION, Clipped, fit_normalization
@@ -254,6 +254,7 @@ class KernelDictionary(Parameters):
         POLICY.check("psd", self.psd)
         entries = self._entries()
         train = check_samples(X, dtype=real_dtype(dtype))
+        check_size(train)
         n = train.shape[0]
         require_stack(len(entries), n, n, train.dtype)
         grams = np.empty((len(entries), n, n), dtype=train.dtype)

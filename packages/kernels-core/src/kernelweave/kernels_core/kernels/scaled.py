@@ -62,10 +62,14 @@ def mean_and_spread(X: FloatArray, weight: FloatArray | None) -> tuple[FloatArra
     shift, width : ndarray of shape (n_features,)
         (X − shift) / width has mean 0 and standard deviation 1.
     """
-    mean = np.average(X, axis=0, weights=weight)
-    spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
-    tiny = 10.0 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
-    return mean, np.where(spread > tiny, spread, 1.0)
+    # in units of each column, powers of two: squares neither over- nor underflow
+    exponent = np.frexp(np.abs(X).max(axis=0))[1]
+    Z = np.ldexp(X, -exponent)
+    mean = np.average(Z, axis=0, weights=weight)
+    spread = np.sqrt(np.average((Z - mean) ** 2, axis=0, weights=weight))
+    tiny = 10.0 * np.finfo(np.float64).eps * np.abs(Z).max(axis=0)
+    width = np.where(spread > tiny, np.ldexp(spread, exponent), 1.0)
+    return np.ldexp(mean, exponent), width
 
 
 @dataclass(frozen=True, eq=False)
