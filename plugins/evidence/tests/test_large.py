@@ -66,7 +66,7 @@ def test_with_all_rows_as_landmarks_it_is_the_exact_predictor(weighted: bool) ->
         weight = np.random.RandomState(1).randint(1, 4, 120).astype(np.float64)
         rows = Rows(rows.numeric, rows.codes, rows.targets, weight)
     landmarks, targets = landmarks_of(rows, 120), Standardised.of(rows)
-    normal = Normal.of(landmarks.gram(), block_sums(landmarks, rows, targets))
+    normal = Normal.of(landmarks.gram(), block_sums(landmarks, rows, targets), jitter=1e-13)
     exact = fit_mixture(landmarks.views, rows, landmarks.scales)
     ridge = exact.noise + JITTER
     solved = normal.solve(ridge)
@@ -187,3 +187,12 @@ def test_the_progress_ends_at_no_more_than_all_parts() -> None:
 def test_more_landmarks_than_the_memory_limit_holds_are_refused() -> None:
     with config_context(memory_limit=100_000), pytest.raises(MemoryBudgetError, match="landmarks"):
         learn_large(friedman(500), PLAN, np.random.RandomState(0))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_target_without_noise_is_met_in_both_precisions(dtype: type) -> None:
+    X, y = make_friedman1(1500, n_features=5, noise=0.0, random_state=0)
+    rows = Rows(X, np.zeros((1500, 0), dtype=np.int64), y[None])
+    plan = LargePlan(Plan(precisions=(5.0,)), metric_rows=150, first=150, most=300, dtype=dtype)
+    learned = learn_large(rows.take(np.arange(1200)), plan, np.random.RandomState(0))
+    assert r2(learned, rows.take(np.arange(1200, 1500))) > 0.999

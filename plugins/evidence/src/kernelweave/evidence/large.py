@@ -302,6 +302,11 @@ class _Work:
             kept = np.delete(np.arange(len(rows)), without[first:last] - begin)
             begin += len(rows)
             yield rows.take(kept)
+        if begin != self.seen.n_rows:
+            raise ValueError(
+                f"the source must give the same blocks whenever it is read, got "
+                f"{self.seen.n_rows} rows at first and {begin} later"
+            )
 
     def _tell(self, k: int, rows: int) -> None:
         if self.tell is not None:

@@ -21,6 +21,8 @@ from .rows import FloatArray, Rows, Standardised
 # rows multiplied at once: a Ctrl-C is heard between two such pieces
 _PIECE = 512
 _HEAR = 0.05
+# of the largest eigenvalue of Kₘₘ: squaring hides in rounding what lies far below it
+_JITTER = 1e-7
 
 
 @dataclass
@@ -174,9 +176,18 @@ class Normal:
     right: FloatArray
 
     @classmethod
-    def of(cls, gram: FloatArray, sums: Sums) -> Normal:
-        """Whiten sums, whose Gram matrix is lost."""
-        root = _root(gram)
+    def of(cls, gram: FloatArray, sums: Sums, jitter: float = _JITTER) -> Normal:
+        """Whiten sums, whose Gram matrix is lost.
+
+        Parameters
+        ----------
+        gram : ndarray of shape (n_landmarks, n_landmarks)
+            Kₘₘ.
+        sums : Sums
+        jitter : float
+            Share of its largest eigenvalue, roughly, that is added to its diagonal.
+        """
+        root = _root(gram, jitter)
         inner, info = lapack.dsygst(sums.gram, root, itype=1, lower=1, overwrite_a=1)
         if info:
             raise np.linalg.LinAlgError(f"whitening the normal equations failed: info {info}")
@@ -193,13 +204,12 @@ class Normal:
         return blas.dtrsm(1.0, self.root, gamma, lower=1, trans_a=1), factor
 
 
-def _root(gram: FloatArray) -> FloatArray:
-    """Return the Cholesky factor of a Gram matrix, with as little added as it needs."""
-    size = float(np.mean(gram.diagonal()))
-    for jitter in (1e-10, 1e-9, 1e-8, 1e-7, 1e-6):
-        shifted = np.array(gram, order="F")
-        shifted.reshape(-1, order="F")[:: len(gram) + 1] += jitter * size
-        factor, info = lapack.dpotrf(shifted, lower=1, clean=1, overwrite_a=1)
-        if info == 0:
-            return np.asarray(factor)
-    raise np.linalg.LinAlgError("the kernel of the landmarks is not positive semidefinite")
+def _root(gram: FloatArray, jitter: float) -> FloatArray:
+    """Return the Cholesky factor of a Gram matrix and a little more on its diagonal."""
+    shifted = np.array(gram, order="F")
+    added = jitter * float(np.abs(gram).sum(axis=0).mean())
+    shifted.reshape(-1, order="F")[:: len(gram) + 1] += added
+    factor, info = lapack.dpotrf(shifted, lower=1, clean=1, overwrite_a=1)
+    if info:
+        raise np.linalg.LinAlgError(f"the kernel of the landmarks plus {added:.1e} has no factor")
+    return np.asarray(factor)

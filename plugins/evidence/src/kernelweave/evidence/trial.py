@@ -57,7 +57,7 @@ class Trial:
         n_rows, normal = sums.n_rows, Normal.of(landmarks.gram(), sums)
         own = landmarks.features(held_out.numeric, held_out.codes)
         judge = _Judge(normal, own, held_out, targets)
-        best = judge(ridge)
+        best = judge.least_that_solves(ridge)
         for step in (1.0 / _STEP, _STEP):
             first = best
             for _ in range(_WALK):
@@ -67,8 +67,6 @@ class Trial:
                 best = other
             if best is not first:
                 break
-        if not np.isfinite(best.loss):
-            raise np.linalg.LinAlgError("no ridge makes the normal equations positive definite")
         _, ridge, losses, dual, factor = best
         return cls(landmarks, normal, ridge, dual, factor, losses, n_rows)
 
@@ -102,6 +100,17 @@ class _Judge:
     features: FloatArray
     held_out: Rows
     targets: Standardised
+
+    def least_that_solves(self, ridge: float) -> _Solution:
+        """Raise a ridge until it is more than the rounding of the sums."""
+        for _ in range(2 * _WALK):
+            solution = self(ridge)
+            if np.isfinite(solution.loss):
+                return solution
+            ridge *= _STEP
+        raise np.linalg.LinAlgError(
+            f"a ridge of {ridge:.1e} does not make the normal equations positive definite"
+        )
 
     def __call__(self, ridge: float) -> _Solution:
         solved = self.normal.solve(ridge)
