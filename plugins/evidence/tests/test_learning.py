@@ -88,7 +88,7 @@ def test_weights_fall_with_the_held_out_error() -> None:
 
 def test_the_predictor_is_a_gaussian_process_with_the_learned_kernel(learned) -> None:
     rows, _, result = learned
-    predictor = ExactPredictor.of(result, rows)
+    predictor = ExactPredictor.of(result)
     kernel = EvidenceKernel(predictor.views, tuple(predictor.scales))
     new = friedman(140).take(np.arange(90, 140))
     X, Z = (np.hstack([r.numeric, r.codes]) for r in (rows, new))
@@ -105,7 +105,7 @@ def test_the_predictor_is_a_gaussian_process_with_the_learned_kernel(learned) ->
 
 def test_the_kernel_is_a_value(learned) -> None:
     rows, _, result = learned
-    predictor = ExactPredictor.of(result, rows)
+    predictor = ExactPredictor.of(result)
     kernel = EvidenceKernel(predictor.views, tuple(predictor.scales))
     X = np.hstack([rows.numeric, rows.codes])
     check_kernel(kernel, X)
@@ -113,9 +113,9 @@ def test_the_kernel_is_a_value(learned) -> None:
 
 
 def test_intervals_cover(learned) -> None:
-    rows, _, result = learned
+    _, _, result = learned
     new = friedman(590).take(np.arange(90, 590))
-    low, high = ExactPredictor.of(result, rows).interval(new.numeric, new.codes, 0.9)
+    low, high = ExactPredictor.of(result).interval(new.numeric, new.codes, 0.9)
     inside = np.mean((low <= new.targets.T) & (high >= new.targets.T))
     assert 0.85 < inside < 0.98
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import config_context, interrupts
-from kernelweave.kernels_core.checks import COUNT, SECONDS, integer, number, one_of
+from kernelweave.kernels_core.checks import COUNT, FLAG, SECONDS, integer, number, one_of
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.estimators.samples import merge_samples
@@ -98,6 +98,12 @@ class EvidenceModel(Estimator):
         rule=number(least=0.0),
     )
     max_iter: int = parameter("Steps a fit of the scales at most.", default=100, rule=COUNT)
+    warp: bool = parameter(
+        "Whether the targets of a regression are also tried under a power (Box and Cox; Yeo and "
+        "Johnson), as prices and counts ask for; held-out rows decide.",
+        default=True,
+        rule=FLAG,
+    )
     max_time: float | None = parameter(
         "Seconds at most; the best model so far is kept, with a warning that says what is missing.",
         default=None,
@@ -172,8 +178,9 @@ class EvidenceModel(Estimator):
             return learned.missing
         refuse_what_cannot_fit(rows)
         splits = self._splits(rows, state)
-        learned = learn(rows, splits, plan, state, n_jobs=self.n_jobs, tell=tell)
-        self._store(ExactPredictor.of(learned, rows), learned, rows)
+        warp = self.warp and not is_classifier(self)
+        learned = learn(rows, splits, plan, state, warp=warp, n_jobs=self.n_jobs, tell=tell)
+        self._store(ExactPredictor.of(learned), learned, rows)
         return learned.missing
 
     def _rows(self, X: Any, targets: FloatArray, weight: FloatArray | None) -> Rows:

@@ -40,9 +40,9 @@ class ExactPredictor:
     held_out: FloatArray
 
     @classmethod
-    def of(cls, learned: Learned, rows: Rows) -> ExactPredictor:
+    def of(cls, learned: Learned) -> ExactPredictor:
         """Keep what predicting needs of a fit."""
-        return cls(learned.mixture, learned.folds, learned.weights, rows, learned.held_out)
+        return cls(learned.mixture, learned.folds, learned.weights, learned.rows, learned.held_out)
 
     @property
     def views(self) -> Views:
@@ -65,7 +65,9 @@ class ExactPredictor:
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""
-        return _deviation(self.mixture, self.views.points(numeric, codes))
+        points = self.views.points(numeric, codes)
+        mixture = self.mixture
+        return mixture.target.moments(mixture.latent(points), _width(mixture, points))[1]
 
     def interval(
         self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float
@@ -75,31 +77,37 @@ class ExactPredictor:
         Residuals are in units of the fold's own standard deviation, so that an interval is wide
         where the rows are few.
         """
-        parts = [fold.mixture(self.weights) for fold in self.folds]
-        scores, owner = self._scores(parts)
-        ends = np.empty((2, len(numeric), scores.shape[1]))
-        for block in blocks(len(numeric), 4 * len(owner)):
-            points = [part.views.points(numeric[block], codes[block]) for part in parts]
-            centres = np.array([a.predict(b) for a, b in zip(parts, points, strict=True)])
-            widths = np.array([_deviation(a, b) for a, b in zip(parts, points, strict=True)])
-            for t in range(scores.shape[1]):
-                ends[:, block, t] = cv_plus(
-                    centres[owner, :, t].T, widths[owner, :, t].T, scores[:, t], confidence
-                )
+        parts = [(fold, fold.mixture(self.weights)) for fold in self.folds]
+        scores = [self._scores(fold, part) for fold, part in parts]
+        n_rows = sum(map(len, scores))
+        ends = np.empty((2, len(numeric), len(self.rows.targets)))
+        for block in blocks(len(numeric), 4 * n_rows * ends.shape[2]):
+            reach = [
+                _reach(part, part.views.points(numeric[block], codes[block]), each)
+                for (_, part), each in zip(parts, scores, strict=True)
+            ]
+            low, high = np.concatenate(reach, axis=1)
+            for t in range(ends.shape[2]):
+                ends[:, block, t] = cv_plus(low[:, :, t].T, high[:, :, t].T, confidence)
         return ends
 
-    def _scores(self, parts: Sequence[Mixture]) -> tuple[FloatArray, NDArray[np.intp]]:
-        """Return |residual|/deviation of every held-out row, and the fold that held it out."""
-        scores, owner = [], []
-        for k, (fold, part) in enumerate(zip(self.folds, parts, strict=True)):
-            own = self.rows.take(fold.held_out)
-            points = part.views.points(own.numeric, own.codes)
-            residual = own.targets.T - part.predict(points)
-            scores.append(np.abs(residual) / _deviation(part, points))
-            owner.append(np.full(len(own), k))
-        return np.concatenate(scores), np.concatenate(owner)
+    def _scores(self, fold: Fold, part: Mixture) -> FloatArray:
+        """Return |residual|/deviation of a fold's held-out rows, (n_held_out, n_outputs)."""
+        own = self.rows.take(fold.held_out)
+        points = part.views.points(own.numeric, own.codes)
+        residual = part.target.standardise(own.targets.T) - part.latent(points)
+        return np.asarray(np.abs(residual) / _width(part, points)[:, None])
 
 
-def _deviation(mixture: Mixture, points: Points) -> FloatArray:
-    width = np.sqrt(mixture.variance(points) + mixture.noise)
-    return np.asarray(width[:, None] * mixture.spread)
+def _width(mixture: Mixture, points: Points) -> FloatArray:
+    """Return the deviation of a new observation, standardised, shape (n,)."""
+    return np.sqrt(mixture.variance(points) + mixture.noise)
+
+
+def _reach(part: Mixture, points: Points, scores: FloatArray) -> FloatArray:
+    """Return predictions less and plus each score, shape (2, n_scores, n, n_outputs)."""
+    centre, width = part.latent(points), _width(part, points)
+    step = scores[:, None, :] * width[:, None]
+    both = np.array([centre - step, centre + step])
+    flat = both.reshape(-1, centre.shape[1])
+    return part.target.restore(flat, cut=False).reshape(both.shape)

@@ -7,20 +7,16 @@ import numpy as np
 from .rows import FloatArray
 
 
-def cv_plus(
-    centres: FloatArray, widths: FloatArray, scores: FloatArray, confidence: float
-) -> tuple[FloatArray, FloatArray]:
+def cv_plus(low: FloatArray, high: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
     """Return the interval of Barber, Candès, Ramdas and Tibshirani 2021 for every new row.
 
-    Row i of the training rows was held out by one fold, which predicts a new row by a centre and
-    a width. The interval lies between the quantiles of centre ∓ score · width over all i.
+    Row i of the training rows was held out by one fold, which predicts a new row; ``low`` and
+    ``high`` lie below and above that prediction by the residual of row i. The interval lies
+    between quantiles of both over all i.
 
     Parameters
     ----------
-    centres, widths : ndarray of shape (n_new, n_rows)
-        Column i: of the fold that did not see row i.
-    scores : ndarray of shape (n_rows,)
-        |residual| of row i in units of its own width.
+    low, high : ndarray of shape (n_new, n_rows)
     confidence : float
         Between 0 and 1; coverage is at least 2·confidence − 1, and nearly ``confidence`` where
         the folds agree.
@@ -34,16 +30,15 @@ def cv_plus(
     --------
     >>> import numpy as np
     >>> from kernelweave.evidence.intervals import cv_plus
-    >>> ones = np.ones((1, 9))
-    >>> low, high = cv_plus(0 * ones, ones, np.arange(1.0, 10.0), 0.8)
-    >>> low.tolist(), high.tolist()
+    >>> residuals = np.arange(1.0, 10.0)[None]
+    >>> below, above = cv_plus(-residuals, residuals, 0.8)
+    >>> below.tolist(), above.tolist()
     ([-8.0], [8.0])
     """
-    n = len(scores)
+    n = low.shape[1]
     rank = int(np.ceil(confidence * (n + 1) - 1e-9))
     if rank > n:
-        return np.full(len(centres), -np.inf), np.full(len(centres), np.inf)
-    reach = widths * scores
-    high = np.partition(centres + reach, rank - 1, axis=1)[:, rank - 1]
-    low = np.partition(centres - reach, n - rank, axis=1)[:, n - rank]
-    return low, high
+        return np.full(len(low), -np.inf), np.full(len(high), np.inf)
+    above = np.partition(high, rank - 1, axis=1)[:, rank - 1]
+    below = np.partition(low, n - rank, axis=1)[:, n - rank]
+    return below, above

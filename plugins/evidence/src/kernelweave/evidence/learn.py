@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -16,9 +16,12 @@ from .objective import start
 from .path import Fit, Plan, Stopped, coarse_starts, fit_path
 from .rows import FloatArray, Rows
 from .views import Views
+from .warp import Warp
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 Tell = Callable[[int, int], None]
+# a power nearer to 1 changes too little to pay for a second fit
+_BENT = 0.15
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Learned:
         Those that were finished.
     held_out : ndarray of shape (n_rows, n_outputs)
         Predictions of rows by the fold that did not see them; NaN where it was not finished.
+    rows : Rows
+        The training rows, with the word whether their targets are warped.
     missing : str
         What the time limit or a Ctrl-C left undone, empty if nothing.
     """
@@ -50,6 +55,7 @@ class Learned:
     errors: FloatArray
     folds: list[Fold]
     held_out: FloatArray
+    rows: Rows
     missing: str = ""
 
     def __str__(self) -> str:
@@ -63,6 +69,7 @@ def learn(
     plan: Plan,
     random_state: np.random.RandomState,
     *,
+    warp: bool = False,
     n_jobs: int | None = None,
     tell: Tell | None = None,
 ) -> Learned:
@@ -75,14 +82,18 @@ def learn(
     plan : Plan
     random_state : RandomState
         Draws the rows of the first, coarse pass.
+    warp : bool, default=False
+        Whether the targets are also tried under a power, where one is far from none; held-out
+        rows decide.
     n_jobs : int, optional
         Processes for the folds.
     tell : callable, optional
         Called with the parts done and all parts.
     """
     seeds = random_state.randint(2**31 - 1, size=len(splits) + 1)
-    folds = _fit_folds(rows, splits, plan, seeds, n_jobs, tell)
-    held_out, errors = _judge(rows, folds, len(plan.precisions))
+    rows, folds, held_out, errors = _choose(
+        rows, warp, lambda each: _fit_folds(each, splits, plan, seeds, n_jobs, tell), plan
+    )
     weights = path_weights(errors) if folds else _strongest(len(plan.precisions))
     views = Views.of(rows.numeric, rows.codes, rows.weight)
     fits, polished = _fit_all(views, rows, plan, folds, seeds[-1])
@@ -93,7 +104,23 @@ def learn(
         tell(len(splits) + 1, len(splits) + 1)
     missing = _missing(len(splits) - len(folds), polished)
     combined = np.einsum("k,kit->it", _padded(weights, held_out), held_out)
-    return Learned(mixture, fits, weights, errors, folds, combined, missing)
+    return Learned(mixture, fits, weights, errors, folds, combined, rows, missing)
+
+
+def _choose(
+    rows: Rows, warp: bool, fit: Callable[[Rows], list[Fold]], plan: Plan
+) -> tuple[Rows, list[Fold], FloatArray, FloatArray]:
+    """Return the rows with their targets as they are or warped, by the held-out errors."""
+    candidates = [rows]
+    if warp and any(abs(Warp.of(each).power - 1.0) > _BENT for each in rows.targets):
+        candidates.append(replace(rows, warped=True))
+    tried = []
+    for each in candidates:
+        folds = fit(each)
+        tried.append((each, folds, *_judge(each, folds, len(plan.precisions))))
+    # a warp whose folds were cut short says nothing
+    whole = [each for each in tried if len(each[1]) == len(tried[0][1])]
+    return min(whole, key=lambda each: float(np.nan_to_num(each[3], nan=np.inf).min()))
 
 
 def _padded(weights: FloatArray, held_out: FloatArray) -> FloatArray:

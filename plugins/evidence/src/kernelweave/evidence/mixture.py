@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 
 from .objective import JITTER
 from .rows import Rows, Standardised
@@ -54,10 +54,11 @@ class Mixture:
         S⁻¹ times the standardised targets.
     factor : ndarray of shape (n_points, n_points)
         Lower Cholesky factor of S = K + diag(σ²/w).
-    centre, spread : ndarray of shape (n_outputs,)
-        Of the targets.
-    low, high : ndarray of shape (n_outputs,)
-        Predictions are cut there.
+    target : Standardised
+        The way back to the units of the targets.
+    width : float
+        Deviation of a target around its prediction, by leaving one row out: of a warped target
+        it decides the mean.
     """
 
     views: Views
@@ -65,10 +66,8 @@ class Mixture:
     scales: tuple[Scales, ...]
     dual: FloatArray
     factor: FloatArray
-    centre: FloatArray
-    spread: FloatArray
-    low: FloatArray
-    high: FloatArray
+    target: Standardised
+    width: float
 
     @property
     def noise(self) -> float:
@@ -81,10 +80,14 @@ class Mixture:
 
     def predict(self, points: Points) -> FloatArray:
         """Return predictions in the units of the targets, shape (n, n_outputs)."""
+        return self.target.moments(self.latent(points), self.width)[0]
+
+    def latent(self, points: Points) -> FloatArray:
+        """Return standardised predictions, shape (n, n_outputs)."""
         out = np.empty((points.n_points, self.dual.shape[1]))
         for rows in blocks(points.n_points, self.points.n_points):
             out[rows] = self.kernel(points, rows) @ self.dual
-        return np.clip(out * self.spread + self.centre, self.low, self.high)
+        return out
 
     def variance(self, points: Points) -> FloatArray:
         """Return the posterior variance of the function, standardised, shape (n,)."""
@@ -137,7 +140,11 @@ def fit_mixture(views: Views, rows: Rows, scales: tuple[Scales, ...]) -> Mixture
     S[np.diag_indices_from(S)] += sum(each.noise for each in scales) * share + JITTER
     factor, _ = cho_factor(S, lower=True, overwrite_a=True, check_finite=False)
     dual = cho_solve((factor, True), targets.values.T, check_finite=False)
-    return Mixture(
-        views, points, scales, dual, factor,
-        targets.centre, targets.spread, targets.low, targets.high,
-    )  # fmt: skip
+    width = _left_out(factor, rows.mass) if targets.warps else 0.0
+    return Mixture(views, points, scales, dual, factor, targets, width)
+
+
+def _left_out(factor: FloatArray, mass: FloatArray) -> float:
+    """Return the root mean variance of a row given all others: 1/(S⁻¹)ᵢᵢ."""
+    inverse, _ = lapack.dpotri(factor.copy(order="F"), lower=1, overwrite_c=1)
+    return float(np.sqrt(mass @ (1.0 / inverse.diagonal()) / mass.sum()))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .warp import MASS, NODES, Warp
+
 FloatArray = NDArray[np.float64]
 
 
@@ -21,12 +23,15 @@ class Rows:
     targets : ndarray of shape (n_outputs, n)
     weight : ndarray of shape (n,) or None
         ``None`` where all are one.
+    warped : bool
+        Whether the targets are learned under a power that makes them nearly normal.
     """
 
     numeric: FloatArray
     codes: NDArray[np.int64]
     targets: FloatArray
     weight: FloatArray | None = None
+    warped: bool = False
 
     def __len__(self) -> int:
         return len(self.numeric)
@@ -39,7 +44,9 @@ class Rows:
     def take(self, rows: NDArray[np.intp]) -> Rows:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return Rows(self.numeric[rows], self.codes[rows], self.targets[:, rows], weight)
+        return Rows(
+            self.numeric[rows], self.codes[rows], self.targets[:, rows], weight, self.warped
+        )
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,10 @@ class Standardised:
     ----------
     values : ndarray of shape (n_outputs, n)
     centre, spread, low, high : ndarray of shape (n_outputs,)
-        Predictions are cut at ``low`` and ``high``: the range and 0.3 standard deviations.
+        Of the warped targets, where there is a warp; predictions are cut at ``low`` and
+        ``high``, the range of the targets themselves and 0.3 standard deviations.
+    warps : tuple of Warp
+        One an output; empty where there is none.
     """
 
     values: FloatArray
@@ -58,19 +68,60 @@ class Standardised:
     spread: FloatArray
     low: FloatArray
     high: FloatArray
+    warps: tuple[Warp, ...] = ()
 
     @classmethod
     def of(cls, rows: Rows) -> Standardised:
-        """Centre and scale the targets of training rows."""
-        targets = rows.targets
-        share = np.ones(len(rows)) if rows.weight is None else rows.weight
-        share = share / share.sum()
+        """Warp, centre and scale the targets of training rows."""
+        targets, share = rows.targets, rows.mass / rows.mass.sum()
+        margin = 0.3 * _spread(targets - (targets @ share)[:, None], share)
+        low, high = targets.min(axis=1) - margin, targets.max(axis=1) + margin
+        warps = tuple(Warp.of(each) for each in targets) if rows.warped else ()
+        if warps:
+            targets = np.array([w.forward(each) for w, each in zip(warps, targets, strict=True)])
         centre = targets @ share
         rest = targets - centre[:, None]
-        size = np.abs(rest).max(axis=1)
-        size[size == 0] = 1.0
-        spread = size * np.sqrt((rest / size[:, None]) ** 2 @ share)
-        # a fold may hold one value only
-        spread[spread == 0] = 1.0
-        low, high = targets.min(axis=1) - 0.3 * spread, targets.max(axis=1) + 0.3 * spread
-        return cls(rest / spread[:, None], centre, spread, low, high)
+        spread = _spread(rest, share)
+        return cls(rest / spread[:, None], centre, spread, low, high, warps)
+
+    def standardise(self, targets: FloatArray) -> FloatArray:
+        """Return other targets (n, n_outputs) as those of the training rows are."""
+        if self.warps:
+            columns = [w.forward(each) for w, each in zip(self.warps, targets.T, strict=True)]
+            targets = np.column_stack(columns)
+        return np.asarray((targets - self.centre) / self.spread)
+
+    def restore(self, values: FloatArray, *, cut: bool = True) -> FloatArray:
+        """Return standardised values (n, n_outputs) in the units of the targets."""
+        out = values * self.spread + self.centre
+        if self.warps:
+            out = np.column_stack([w.back(z) for w, z in zip(self.warps, out.T, strict=True)])
+        return np.clip(out, self.low, self.high) if cut else out
+
+    def moments(
+        self, values: FloatArray, width: FloatArray | float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return mean and deviation of the targets around standardised values.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, n_outputs)
+        width : ndarray of shape (n,) or float
+            Standard deviation of the standardised target.
+        """
+        reach = np.broadcast_to(np.asarray(width, dtype=np.float64), len(values))[:, None]
+        if not self.warps:
+            return self.restore(values), reach * self.spread
+        nodes = np.array([self.restore(values + reach * node) for node in NODES])
+        mean = np.einsum("k,kit->it", MASS, nodes)
+        return mean, np.sqrt(np.einsum("k,kit->it", MASS, (nodes - mean) ** 2))
+
+
+def _spread(rest: FloatArray, share: FloatArray) -> FloatArray:
+    """Return the standard deviation of centred targets, 1 where they are constant."""
+    size = np.abs(rest).max(axis=1)
+    size[size == 0] = 1.0
+    spread: FloatArray = size * np.sqrt((rest / size[:, None]) ** 2 @ share)
+    # a fold may hold one value only
+    spread[spread == 0] = 1.0
+    return spread

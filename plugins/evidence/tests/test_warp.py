@@ -1,0 +1,70 @@
+"""Targets under a power: there and back, and when it is taken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernelweave.evidence import EvidenceKernelRegressor
+from kernelweave.evidence.rows import Rows, Standardised
+from kernelweave.evidence.warp import Warp
+
+QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
+
+
+@pytest.mark.parametrize("shape", ["price", "signed", "tail to the left", "normal"])
+def test_there_and_back(shape: str) -> None:
+    state = np.random.RandomState(0)
+    y = {
+        "price": np.exp(state.randn(200)) * 1e5,
+        "signed": state.randn(200) ** 3,
+        "tail to the left": 10.0 - state.exponential(size=200),
+        "normal": state.randn(200),
+    }[shape]
+    warp = Warp.of(y)
+    np.testing.assert_allclose(warp.back(warp.forward(y)), y, rtol=1e-7, atol=1e-9)
+    grid = np.linspace(-50.0, 50.0, 999)
+    back = warp.back(grid)
+    assert np.isfinite(back).all()
+    assert (np.diff(back) >= 0).all()
+
+
+def test_a_price_is_learned_as_its_logarithm() -> None:
+    state = np.random.RandomState(0)
+    price = np.exp(12.0 + state.randn(4000))
+    assert Warp.of(price).power == pytest.approx(0.0, abs=0.05)
+    assert Warp.of(1e-9 * price).power == pytest.approx(Warp.of(price).power, abs=1e-6)
+
+
+def test_the_mean_of_a_warped_target_is_that_of_its_law() -> None:
+    """A log-normal target: the mean is exp(μ + σ²/2), not exp(μ)."""
+    state = np.random.RandomState(0)
+    rows = Rows(
+        np.zeros((500, 0)), np.zeros((500, 0), int), np.exp(state.randn(1, 500)), None, True
+    )
+    targets = Standardised.of(rows)
+    warp = Warp(0.0, 0.0, 1.0, True)
+    plain = Standardised(
+        targets.values, np.zeros(1), np.ones(1), np.zeros(1), np.full(1, 1e9), (warp,)
+    )
+    mean, deviation = plain.moments(np.array([[0.3]]), 0.5)
+    assert mean[0, 0] == pytest.approx(np.exp(0.3 + 0.125), rel=1e-6)
+    assert deviation[0, 0] == pytest.approx(mean[0, 0] * np.sqrt(np.exp(0.25) - 1), rel=1e-4)
+
+
+def prices(n: int) -> tuple[np.ndarray, np.ndarray]:
+    state = np.random.RandomState(1)
+    X = state.uniform(-1, 1, (n, 4))
+    return X, np.exp(1.5 * X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * state.randn(n)) * 1e5
+
+
+def test_held_out_rows_take_the_warp_where_it_pays_and_only_there() -> None:
+    X, y = prices(600)
+    bent = EvidenceKernelRegressor(**QUICK).fit(X[:150], y[:150])
+    plain = EvidenceKernelRegressor(warp=False, **QUICK).fit(X[:150], y[:150])
+    assert bent.score(X[150:], y[150:]) > plain.score(X[150:], y[150:])
+    low, high = bent.predict_interval(X[150:])
+    assert 0.85 < np.mean((low <= y[150:]) & (y[150:] <= high)) < 0.97
+    _, std = bent.predict(X[150:], return_std=True)
+    assert np.corrcoef(std, y[150:])[0, 1] > 0.5
+    straight = X[:150, 0] + 0.1 * X[:150, 1]
+    assert not EvidenceKernelRegressor(**QUICK).fit(X[:150], straight)._predictor.rows.warped
