@@ -37,6 +37,7 @@ MEMORY = {f"{CORE}/memory.py"}
 LIMIT = {
     f"{CORE}/memory.py",
     f"{CORE}/estimators/machine.py",
+    f"{CORE}/families/_tables.py",
     "packages/spectahedron/src/kernelweave/spectahedron/curvature.py",
     "packages/spectahedron/src/kernelweave/spectahedron/gram_memory.py",
     "packages/spectahedron/src/kernelweave/spectahedron/saddle.py",
