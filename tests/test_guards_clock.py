@@ -21,6 +21,7 @@ CLOCKS = {
     "plugins/workbench/src/kernelweave/workbench/demonstration.py": "prints how long it took",
     "plugins/workbench/src/kernelweave/workbench/tables/running.py": "times the cells of tables",
     "plugins/workbench/src/kernelweave/workbench/commands/tables.py": "prints how long it took",
+    "plugins/evidence/src/kernelweave/evidence/columns/objects.py": "knows dates, asks no clock",
 }
 # tables of papers, whose columns are seconds
 TABLES = ("/reproductions/", "/tables/", "/tables.py", "plugins/papers/")

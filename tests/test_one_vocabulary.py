@@ -20,7 +20,7 @@ from kernelweave.kernels_core import (
     TessellatedFamily,
 )
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor, sparse_mkl_path
-from kernelweave.qp_smo import SVC, SVR, solve_squared_hinge_svc, solve_svc, solve_svr
+from kernelweave.qp_smo import SVC, SVR, SquaredHingeSVC, solve_svc, solve_svr
 from kernelweave.qp_smo.saddle import solve_kernel_weights
 from kernelweave.ridge_mkl import GeneralizedMKLClassifier, RidgeMKLClassifier, RidgeMKLRegressor
 from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
@@ -64,7 +64,7 @@ def at_penalty(C: float) -> list[Callable[[], Any]]:
         *fits(C=C),
         lambda: solve_svc(K, Y, C=C),
         lambda: solve_svr(K, Y, C=C, epsilon=0.1),
-        lambda: solve_squared_hinge_svc(K, Y, C=C),
+        lambda: SquaredHingeSVC(C=C).solve(K, Y),
         lambda: SVC(C=C).solve(K, Y),
         lambda: SVR(C=C).solve(K, Y),
         lambda: solve_kernel_weights([K], Y, C=C),

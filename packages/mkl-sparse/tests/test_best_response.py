@@ -9,7 +9,7 @@ from kernelweave.mkl_sparse import BestResponseRun, Ending, SparseSimplex
 from kernelweave.mkl_sparse.algorithm import BestResponse
 from kernelweave.mkl_sparse.starts import largest_kept, random_support
 from kernelweave.qp_smo import SVC, SVR, solve_svc
-from kernelweave.qp_smo.saddle import GramStack, Ridge, SaddleOracle
+from kernelweave.qp_smo.saddle import GramStack, RidgePenalty, SaddleOracle
 
 KERNELS = KernelDictionary([Linear(), Polynomial(2, 0.1, 1.0), RBF(0.5), RBF(2.0)])
 
@@ -25,7 +25,7 @@ def run_from(grams, y, start, *, C, lam, k0, cap=None, limit=50):
     oracle = SaddleOracle(GramStack(grams, check=False), y[None], SVC(C=C))
     run = BestResponseRun(
         oracle=oracle,
-        penalty=Ridge(lam).on(len(grams)),
+        penalty=RidgePenalty(lam).on(len(grams)),
         lam=lam,
         k0=k0,
         tol=1e-2,

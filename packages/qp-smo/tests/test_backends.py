@@ -8,14 +8,13 @@ import warnings
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import NotPSDError
+from kernelweave.kernels_core import NotPSDError, SolveStatus
 from kernelweave.kernels_core.config import config_context
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning, MemoryBudgetError
 from kernelweave.qp_smo import (
     SVC,
-    SolveStatus,
+    SquaredHingeSVC,
     engine,
-    solve_squared_hinge_svc,
     solve_svc,
     solve_svr,
 )
@@ -189,31 +188,30 @@ def clarabel_squared_hinge(K, y, bound):
     return problem.value
 
 
-@pytest.mark.parametrize("backend", ["smo", "interior-point"])
 @pytest.mark.parametrize("C", [0.05, 1.0, 200.0])
-def test_squared_hinge_matches_clarabel_and_its_primal(C, backend):
+def test_squared_hinge_matches_clarabel_and_its_primal(C):
     X, y = two_classes(n=70, seed=6)
     K = rbf(X, 0.5)
     weight = np.random.default_rng(0).uniform(0.2, 2.0, size=70)
-    s = solve_squared_hinge_svc(K, y, C=C, sample_weight=weight, tol=1e-8, backend=backend)
+    s = SquaredHingeSVC(C=C).solve(K, y, sample_weight=weight)
     reference = clarabel_squared_hinge(K, y, C * weight)
-    assert s.objective == pytest.approx(reference, rel=1e-7)
-    assert s.lower_bound <= s.objective <= s.upper_bound
-    assert s.gap < 1e-9
-    margin = y * (s.function_values + s.intercept)
-    np.testing.assert_allclose(s.alpha, 2 * C * weight * np.maximum(1 - margin, 0), atol=1e-6)
-    primal = 0.5 * s.dual_coef @ K @ s.dual_coef
-    primal += (C * weight) @ np.maximum(1 - margin, 0) ** 2
-    assert s.upper_bound == pytest.approx(primal, rel=1e-12)
+    assert s.details.objective == pytest.approx(reference, rel=1e-7)
+    assert s.lower_bound <= s.details.objective <= s.upper_bound
+    assert s.gap < 1e-9 * s.upper_bound
+    u = s.dual_coef[0]
+    margin = y * (s.function_values + s.intercept[:, None])[0]
+    np.testing.assert_allclose(y * u, 2 * C * weight * np.maximum(1 - margin, 0), atol=1e-6)
+    primal = 0.5 * u @ K @ u + (C * weight) @ np.maximum(1 - margin, 0) ** 2
+    assert s.upper_bound == pytest.approx(primal, rel=1e-9)
 
 
 def test_squared_hinge_conversion_to_the_unscaled_form():
     X, y = two_classes(n=40, seed=6)
     K, lam = rbf(X, 0.5), 0.3
-    s = solve_squared_hinge_svc(K, y, C=1 / (2 * lam), tol=1e-10)
-    u = s.dual_coef
-    unscaled = 2 * s.alpha.sum() - u @ (K + lam * np.eye(40)) @ u
-    assert 2 * s.objective == pytest.approx(unscaled, rel=1e-12)
+    s = SquaredHingeSVC(C=1 / (2 * lam)).solve(K, y)
+    u = s.dual_coef[0]
+    unscaled = 2 * np.abs(u).sum() - u @ (K + lam * np.eye(40)) @ u
+    assert 2 * s.details.objective == pytest.approx(unscaled, rel=1e-12)
 
 
 def test_squared_hinge_weight_zero_equals_removal():
@@ -222,18 +220,15 @@ def test_squared_hinge_weight_zero_equals_removal():
     weight = np.ones(60)
     weight[4:20] = 0.0
     keep = weight > 0.0
-    whole = solve_squared_hinge_svc(K, y, C=2.0, sample_weight=weight, tol=1e-9)
-    part = solve_squared_hinge_svc(K[np.ix_(keep, keep)], y[keep], C=2.0, tol=1e-9)
-    np.testing.assert_allclose(whole.alpha[keep], part.alpha, atol=1e-7)
-    assert whole.upper_bound == pytest.approx(part.upper_bound, rel=1e-8)
-
-
-def test_squared_hinge_has_no_libsvm():
-    with pytest.raises(ValueError, match="no squared hinge"):
-        solve_squared_hinge_svc(np.eye(2), [1.0, -1.0], C=1.0, backend="libsvm")
+    whole = SquaredHingeSVC(C=2.0).solve(K, y, sample_weight=weight)
+    part = SquaredHingeSVC(C=2.0).solve(K[np.ix_(keep, keep)], y[keep])
+    np.testing.assert_array_equal(whole.dual_coef[:, keep], part.dual_coef)
+    np.testing.assert_allclose(whole.function_values[0], K @ whole.dual_coef[0], rtol=1e-12)
+    assert not whole.dual_coef[:, ~keep].any()
+    assert whole.upper_bound == part.upper_bound
 
 
 def test_a_learner_can_be_told_the_backend():
     X, y = two_classes(n=40)
     solution = SVC(C=2.0).solve(rbf(X, 0.5), np.stack([y, -y]), backend="interior-point")
-    assert {task.backend for task in solution.tasks} == {"interior-point"}
+    assert {task.backend for task in solution.details} == {"interior-point"}

@@ -12,8 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from kernelweave.kernels_core import SolveStatus
 from kernelweave.kernels_core.clock import time_limit
-from kernelweave.qp_smo import SVC, SolveStatus, solve_svc, solve_svr
+from kernelweave.qp_smo import SVC, solve_svc, solve_svr
 from svm_problems import rbf, real_targets, two_classes
 
 

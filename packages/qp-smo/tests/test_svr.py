@@ -3,7 +3,8 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from kernelweave.qp_smo import SolveStatus, solve_svr
+from kernelweave.kernels_core import SolveStatus
+from kernelweave.qp_smo import solve_svr
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.kernels_core import NotPSDError
-from kernelweave.qp_smo import SVC, SVR, solve_squared_hinge_svc, solve_svc, solve_svr
+from kernelweave.qp_smo import SVC, SVR, SquaredHingeSVC, solve_svc, solve_svr
 from kernelweave.qp_smo.validation import as_kernel
 from svm_problems import rbf, two_classes
 
@@ -80,7 +80,11 @@ def test_bad_arguments_are_refused(arguments, match):
         solve_svc(K, Y, **{"C": 1.0, **arguments})
 
 
-@pytest.mark.parametrize("solve", [solve_svc, solve_squared_hinge_svc])
+def squared_hinge(K, y, *, C):
+    return SquaredHingeSVC(C=C).solve(K, y)
+
+
+@pytest.mark.parametrize("solve", [solve_svc, squared_hinge])
 def test_bad_labels_are_refused(solve):
     with pytest.raises(ValueError, match="class -1 is missing"):
         solve(K, np.ones(20), C=1.0)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core.result import Status
 from kernelweave.qp_smo import SVR
-from kernelweave.qp_smo.saddle import Ridge, solve_kernel_weights
+from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
 from kernelweave.relaxations import lower_bound, solve_global
 from scipy.optimize import minimize_scalar
 from sklearn.svm import SVR as LibSVR
@@ -15,7 +15,9 @@ def by_enumeration(grams, y, k0, lam, **learner):
     """Return the least of the ridge problems over all supports, proven to 1e-8."""
     ends = []
     for support in combinations(range(len(grams)), k0):
-        s = solve_kernel_weights(grams[list(support)], y, penalty=Ridge(lam), tol=1e-8, **learner)
+        s = solve_kernel_weights(
+            grams[list(support)], y, penalty=RidgePenalty(lam), tol=1e-8, **learner
+        )
         ends.append((s.lower_bound, s.upper_bound))
     return min(low for low, _ in ends), min(high for _, high in ends)
 
@@ -101,7 +103,7 @@ def test_tiny_problems_need_no_branching(problem):
     s = solve_global(grams[:1], y, C=1.0, lam=1.0, k0=3)
     assert s.weights.tolist() == [1.0]
     everything = solve_global(grams, y, C=1.0, lam=1.0, k0=len(grams), tol=1e-6)
-    ridge = solve_kernel_weights(grams, y, C=1.0, penalty=Ridge(1.0), tol=1e-6)
+    ridge = solve_kernel_weights(grams, y, C=1.0, penalty=RidgePenalty(1.0), tol=1e-6)
     assert everything.lower_bound <= ridge.upper_bound
     assert everything.upper_bound >= ridge.lower_bound
 

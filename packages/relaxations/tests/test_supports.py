@@ -10,7 +10,7 @@ from kernelweave.qp_smo import SVR
 from kernelweave.qp_smo.saddle import (
     CutPool,
     KSupport,
-    Ridge,
+    RidgePenalty,
     solve_cut_master,
     solve_kernel_weights,
 )
@@ -159,7 +159,9 @@ def test_enumerated_optimum_equals_that_of_all_supports(at_once, k0, lam):
     grams, y = views(q=8)
     ends = []
     for support in combinations(range(8), k0):
-        s = solve_kernel_weights(grams[list(support)], y, C=2.0, penalty=Ridge(lam), tol=1e-8)
+        s = solve_kernel_weights(
+            grams[list(support)], y, C=2.0, penalty=RidgePenalty(lam), tol=1e-8
+        )
         ends.append((s.lower_bound, s.upper_bound))
     found = solve_global(grams, y, C=2.0, lam=lam, k0=k0, tol=1e-6)
     assert found.status is Status.CONVERGED

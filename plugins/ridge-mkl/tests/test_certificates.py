@@ -9,9 +9,10 @@ import mpmath
 import numpy as np
 import pytest
 from kernelweave.kernels_core import Status, solve
-from kernelweave.ridge_mkl import LqBall, Orthant, Ridge, SquaredHingeSVC
+from kernelweave.kernels_core.rounding import blocked_product, n_roundings, sums_to_zero
+from kernelweave.qp_smo import Ridge, SquaredHingeSVC
+from kernelweave.ridge_mkl import LqBall, Orthant
 from kernelweave.ridge_mkl.oracle import Oracle
-from kernelweave.ridge_mkl.rounding import blocked_product, n_roundings, sums_to_zero
 
 from .ridge_problems import large_problem, random_grams, stack_problem
 
@@ -24,7 +25,7 @@ def exact_value(K: np.ndarray, y: np.ndarray, lam: float, intercept: bool) -> An
     if intercept:
         z = mpmath.lu_solve(A, mpmath.ones(n, 1))
         value -= sum(alpha) ** 2 / sum(z)
-    return value
+    return value / 2
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -47,18 +48,19 @@ def test_hinge_equals_a_conic_solver(C: float, seed: int) -> None:
     grams, z = random_grams(20, seed=seed)
     K, y = grams.sum(axis=0), np.where(z > 0.2, 1.0, -1.0)
     weight = np.linspace(0.5, 2.0, 20)
-    solution = SquaredHingeSVC(C=C).solve(K, y, sample_weight=weight)
+    learner = SquaredHingeSVC(C=0.5 * C)
+    solution = learner.solve(K, y, sample_weight=weight)
     u = cp.Variable(20)
     root = np.linalg.cholesky(K + np.diag(1 / (C * weight)))
-    objective = cp.Maximize(2 * y @ u - cp.sum_squares(root.T @ u))
+    objective = cp.Maximize(y @ u - 0.5 * cp.sum_squares(root.T @ u))
     problem = cp.Problem(objective, [cp.multiply(y, u) >= 0, cp.sum(u) == 0])
     wanted = float(problem.solve(solver="CLARABEL", tol_gap_rel=1e-11, tol_gap_abs=1e-11))
-    assert solution.objective == pytest.approx(wanted, rel=1e-7)
+    assert solution.details.objective == pytest.approx(wanted, rel=1e-7)
     assert solution.upper_bound - solution.lower_bound <= 1e-10 * wanted
     assert float(solution.dual_coef.sum()) == 0.0
     assert (solution.dual_coef * y >= 0).all()
-    warm = SquaredHingeSVC(C=C).solve(K, y, sample_weight=weight, dual0=solution.dual_coef)
-    assert warm.objective == pytest.approx(solution.objective, rel=1e-12)
+    warm = learner.solve(K, y, sample_weight=weight, dual0=solution.dual_coef)
+    assert warm.details.objective == pytest.approx(solution.details.objective, rel=1e-12)
     assert warm.n_iter <= 2
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.kernels_core import Status, solve
+from kernelweave.qp_smo import Ridge
 from kernelweave.ridge_mkl import (
     LqBall,
     Orthant,
-    Ridge,
     margin_bound,
     rademacher_bound,
     ridge_gradient,

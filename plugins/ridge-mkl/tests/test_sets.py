@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from kernelweave.kernels_core.formula import Solution, lower_bound
 from kernelweave.ridge_mkl import LqBall, Orthant, project_lq_ball
 from kernelweave.ridge_mkl.interior_point import minimize_quadratic
+from scipy.optimize import minimize_scalar
 
 
 def solved(objective: Any, constraints: list[Any]) -> float:
@@ -40,17 +43,36 @@ def test_support_and_maximizer(q: float) -> None:
     v = np.random.default_rng(0).exponential(size=5)
     mu = cp.Variable(5, nonneg=True)
     best = solved(cp.Maximize(v @ mu), [cp.norm(mu - 0.4, q) <= 0.7])
-    assert ball.support(v) == pytest.approx(best, rel=1e-7)
+    assert ball.worst(v) == pytest.approx(best, rel=1e-7)
     assert float(v @ ball.maximizer(v)) == pytest.approx(best, rel=1e-7)
-    assert ball.support(v) >= float(v @ ball.maximizer(v))
+    assert ball.worst(v) >= float(v @ ball.maximizer(v))
 
 
-def test_penalty_dual_value() -> None:
+@pytest.mark.parametrize("longest", [math.inf, 1.0])
+@pytest.mark.parametrize("constraint", [Orthant(beta=0.6), LqBall(q=1.5, radius=0.7)])
+def test_lower_bound_is_the_best_multiple(longest: float, constraint: Any) -> None:
     v, a, b = np.array([0.5, 2.0]), 3.0, 0.7
-    value = Orthant(beta=0.6).dual_value(a, b, v)
-    s = np.linspace(0, 6, 600001)
-    brute = 2 * s * a - s**2 * b - s**4 * float(v @ v) / (4 * 0.6)
-    assert value == pytest.approx(brute.max(), rel=1e-8)
+    at = np.zeros((1, 2))
+    solution = Solution(
+        dual_coef=at,
+        intercept=np.zeros(1),
+        lower_bound=0.0,
+        upper_bound=1.0,
+        function_values=at,
+        slope=at,
+        linear=a,
+        quadratic=b,
+        longest=longest,
+    )
+
+    def minus(s: float) -> float:
+        return constraint.worst(0.5 * s * s * v) + 0.5 * s * s * b - s * a
+
+    end = min(longest, 6.0)
+    found = minimize_scalar(minus, bounds=(0.0, end), options={"xatol": 1e-12})
+    brute = -min(float(found.fun), minus(end))
+    assert lower_bound(solution, constraint, v) == pytest.approx(brute, rel=1e-9)
+    assert lower_bound(solution, constraint, v) <= brute * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("q", [None, 1.0, 1.5, 2.0, 4.0])

@@ -5,7 +5,7 @@ from kernelweave.qp_smo.saddle import (
     CutPool,
     KSupport,
     NoPenalty,
-    Ridge,
+    RidgePenalty,
     lower_bound_from,
     master,
     solve_cut_master,
@@ -72,7 +72,7 @@ def test_a_rescaled_pool_holds_for_another_box():
     assert (2 * doubled.half_forms[0] >= [8.0, 16.0]).all()
 
 
-@pytest.mark.parametrize("penalty", [NoPenalty(), Ridge(0.3), KSupport(0.3, 2)], ids=repr)
+@pytest.mark.parametrize("penalty", [NoPenalty(), RidgePenalty(0.3), KSupport(0.3, 2)], ids=repr)
 def test_many_cuts_are_taken_in_where_they_matter(penalty, monkeypatch):
     rng = np.random.default_rng(0)
     pool = CutPool(5)

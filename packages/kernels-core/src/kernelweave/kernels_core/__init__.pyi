@@ -10,6 +10,7 @@ from .exceptions import (
     UnsupportedProblemError,
 )
 from .families import CallableFamily, PolynomialFamily, TessellatedFamily
+from .formula import Learner, Problem, Solution, SolveStatus, WeightSet
 from .hookspecs import hookimpl, hookspec
 from .kernels import (
     PAPER_FIFTY,
@@ -31,7 +32,6 @@ from .kernels import (
     as_sklearn_gp_kernel,
     default_kernels,
 )
-from .problem import Problem
 from .progress import Progress, watch
 from .registry import (
     AlgorithmSpec,
@@ -73,6 +73,7 @@ __all__ = [
     "KernelLearningRegressor",
     "KernelWeaveWarning",
     "Laplacian",
+    "Learner",
     "Linear",
     "MemoryBudgetError",
     "NotPSDError",
@@ -86,12 +87,15 @@ __all__ = [
     "ScaledFeatures",
     "Settings",
     "Sigmoid",
+    "Solution",
     "SolveInterrupted",
+    "SolveStatus",
     "Status",
     "Tessellated",
     "TessellatedFamily",
     "UnknownNameError",
     "UnsupportedProblemError",
+    "WeightSet",
     "__version__",
     "algorithms",
     "as_grams",

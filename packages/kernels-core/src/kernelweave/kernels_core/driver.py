@@ -15,7 +15,7 @@ from . import interrupts
 from .checks import ON_INTERRUPT, check_limits, integer
 from .clock import Stopwatch, expired, time_limit
 from .exceptions import UnsupportedProblemError, convergence_warning
-from .problem import Problem
+from .formula.problem import Problem
 from .progress import Callback, Progress, notify
 from .registry.specs import AlgorithmSpec
 from .result import History, Result, SolveInterrupted, Status, relative_gap

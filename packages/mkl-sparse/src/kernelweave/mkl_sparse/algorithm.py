@@ -17,7 +17,7 @@ from kernelweave.kernels_core.result import Status
 from kernelweave.qp_smo.saddle import (
     GramStack,
     KSupport,
-    Ridge,
+    RidgePenalty,
     SaddleOracle,
     WeightPenalty,
     solve_cut_master,
@@ -169,7 +169,7 @@ class BestResponse:
             oracle, init, lam=lam, k0=k0, n_init=n_init, warm=warm, random_state=random_state
         )
         options = {
-            "penalty": Ridge(lam).on(q),
+            "penalty": RidgePenalty(lam).on(q),
             "lam": lam,
             "k0": k0,
             "tol": epsilon,

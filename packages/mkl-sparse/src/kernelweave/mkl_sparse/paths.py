@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.checks import COUNT, check_limits, check_sample_weight, one_of
 from kernelweave.kernels_core.clock import expired, time_limit
+from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.result import Status, relative_gap
-from kernelweave.qp_smo import SVC, LearnerSolution
+from kernelweave.qp_smo import SVC
 from kernelweave.qp_smo.saddle import (
     CutPool,
     GramStack,
     KSupport,
-    Ridge,
+    RidgePenalty,
     SaddleOracle,
     SaddleSearch,
     run_search,
@@ -46,7 +47,7 @@ class PathPoint:
     status : Status
     n_svm_solves : int
         Learner solves that this setting added.
-    solution : LearnerSolution
+    solution : Solution
         Duals and intercepts at ``weights``.
     """
 
@@ -58,7 +59,7 @@ class PathPoint:
     upper_bound: float
     status: Status
     n_svm_solves: int
-    solution: LearnerSolution
+    solution: Solution
 
     @property
     def gap(self) -> float:
@@ -288,7 +289,7 @@ class _Walk:
         """Run Algorithm 1 until it ends or its weights are proven as good as was asked."""
         run = BestResponseRun(
             oracle=self.oracle,
-            penalty=Ridge(lam).on(len(self.grams)),
+            penalty=RidgePenalty(lam).on(len(self.grams)),
             lam=lam,
             k0=k0,
             tol=1e-2,

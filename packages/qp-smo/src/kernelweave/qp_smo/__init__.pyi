@@ -1,10 +1,11 @@
-from .learners import SVC, SVR, LearnerSolution
+from .learners import SVC, SVR
+from .ridge import Ridge
 from .saddle.cuts import CutPool
 from .saddle.grams import GramStack
-from .saddle.penalties import Elastic, KSupport, NoPenalty, Ridge
+from .saddle.penalties import Elastic, KSupport, NoPenalty, RidgePenalty
 from .saddle.solver import KernelWeights, solve_kernel_weights
-from .solution import DualSolution, SolveStatus
-from .squared_hinge import solve_squared_hinge_svc
+from .solution import DualSolution
+from .squared_hinge import SquaredHingeSVC
 from .svm import solve_svc, solve_svr
 from .unstored import UnstoredKernel
 
@@ -17,13 +18,12 @@ __all__ = [
     "GramStack",
     "KSupport",
     "KernelWeights",
-    "LearnerSolution",
     "NoPenalty",
     "Ridge",
-    "SolveStatus",
+    "RidgePenalty",
+    "SquaredHingeSVC",
     "UnstoredKernel",
     "solve_kernel_weights",
-    "solve_squared_hinge_svc",
     "solve_svc",
     "solve_svr",
 ]

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from kernelweave.kernels_core import ComponentSpec, hookimpl
 
 _LEARNERS = {
-    "svc": ("SVC", "support vector classification, hinge loss"),
-    "svr": ("SVR", "support vector regression, ε-insensitive loss"),
+    "svc": ("learners:SVC", "support vector classification, hinge loss"),
+    "svr": ("learners:SVR", "support vector regression, ε-insensitive loss"),
+    "ridge": ("ridge:Ridge", "kernel ridge regression, squared loss"),
+    "squared-hinge-svc": ("squared_hinge:SquaredHingeSVC", "classification, squared hinge loss"),
 }
 
 
 @hookimpl
 def kernelweave_register_learners(register: Callable[[ComponentSpec], None]) -> None:
-    for name, (attribute, summary) in _LEARNERS.items():
-        target = f"kernelweave.qp_smo.learners:{attribute}"
+    for name, (target, summary) in _LEARNERS.items():
+        target = f"kernelweave.qp_smo.{target}"
         register(ComponentSpec(name=name, target=target, summary=summary))

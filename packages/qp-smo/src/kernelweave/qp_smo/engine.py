@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from kernelweave.kernels_core import interrupts, memory
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.formula.learner import SolveStatus
 
 from . import _njit_newton, _njit_point
 from .bounds import Landing, land
@@ -16,7 +17,7 @@ from .interior_point import interior_point, required_bytes
 from .libsvm_backend import libsvm
 from .problem import BoxProblem, Budget
 from .smo import smo
-from .solution import FloatArray, SolveStatus
+from .solution import FloatArray
 
 _MAX_ROUNDS = 8
 _MAX_INTERIOR = 4000

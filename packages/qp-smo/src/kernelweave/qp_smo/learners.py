@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from kernelweave.kernels_core.checks import NONNEGATIVE, POSITIVE, check_limits, check_vector
 from kernelweave.kernels_core.clock import time_limit
+from kernelweave.kernels_core.formula.learner import Solution, collect, sum_rounded
 from numpy.typing import ArrayLike
 
 from . import validation
@@ -17,7 +17,7 @@ from .bounds import FunctionValues, dual_value, function_values, kkt_violation, 
 from .engine import Backend, Outcome, solve_box
 from .feasible import GridPoint
 from .problem import BoxProblem, Budget, KernelArray, classification, regression
-from .solution import DualSolution, FloatArray, SolveStatus
+from .solution import DualSolution, FloatArray
 from .svm import DEFAULT_MAX_ITER, solution_from
 from .unstored import UnstoredKernel, solve_by_blocks
 
@@ -29,74 +29,25 @@ def solve_unstored(problem: BoxProblem, start: FloatArray | None, budget: Budget
     return Outcome(run.landing, run.status, run.n_iter, float(run.n_rows), "blocks", log)
 
 
-@dataclass(frozen=True)
-class LearnerSolution:
-    """The duals of t tasks that share one Gram matrix.
-
-    For any other Gram matrix K(θ) the exactly feasible ``dual_coef`` gives the cut
-    ``Σₜ OPTₜ(θ) ≥ kappa − ½ Σₜ uₜᵀK(θ)uₜ``.
-
-    Attributes
-    ----------
-    dual_coef : ndarray of shape (t, n)
-        Signed u of each task, exactly feasible.
-    intercept : ndarray of shape (t,)
-    kappa : float
-        ``Σₜ κ(uₜ)``, rounded down.
-    lower_bound, upper_bound : float
-        Sums over the tasks, rounded outwards; ``upper_bound`` is the primal value.
-    n_iter, n_kernel_rows : int
-        Sums over the tasks.
-    status : SolveStatus
-        That of the first task that did not converge, if any.
-    tasks : tuple of DualSolution
-    """
-
-    dual_coef: FloatArray
-    intercept: FloatArray
-    kappa: float
-    lower_bound: float
-    upper_bound: float
-    n_iter: int
-    n_kernel_rows: int
-    status: SolveStatus
-    tasks: tuple[DualSolution, ...] = ()
-
-    @property
-    def primal_upper_bound(self) -> float:
-        """Return ``upper_bound`` under the name that says where it comes from."""
-        return self.upper_bound
-
-    @property
-    def function_values(self) -> FloatArray:
-        """Return ``Kuₜ`` of each task, of shape (t, n), without intercepts."""
-        return np.stack([task.function_values for task in self.tasks])
-
-
-def sum_rounded(values: list[float], towards: float) -> float:
-    """Return the sum of floats, rounded towards ``-inf`` or ``inf``; one term is itself."""
-    if len(values) == 1:
-        return values[0]
-    total = math.fsum(values)
-    return float(np.nextafter(total, towards))
-
-
-def _collect(tasks: list[DualSolution]) -> LearnerSolution:
-    failed = [s.status for s in tasks if s.status is not SolveStatus.CONVERGED]
-    return LearnerSolution(
-        dual_coef=np.stack([s.dual_coef for s in tasks]),
-        intercept=np.array([s.intercept for s in tasks]),
-        kappa=sum_rounded([s.kappa for s in tasks], -np.inf),
-        lower_bound=sum_rounded([s.lower_bound for s in tasks], -np.inf),
-        upper_bound=sum_rounded([s.upper_bound for s in tasks], np.inf),
-        n_iter=sum(s.n_iter for s in tasks),
-        n_kernel_rows=sum(s.n_kernel_rows for s in tasks),
-        status=failed[0] if failed else SolveStatus.CONVERGED,
-        tasks=tuple(tasks),
+def _part(problem: BoxProblem, found: DualSolution) -> Solution:
+    """Return one task's duals as a learner's solution."""
+    return Solution(
+        dual_coef=found.dual_coef[None],
+        intercept=np.array([found.intercept]),
+        lower_bound=found.lower_bound,
+        upper_bound=found.upper_bound,
+        function_values=found.function_values[None],
+        slope=np.maximum(problem.upper, -problem.lower)[None],
+        linear=found.kappa,
+        violation=found.kkt_violation,
+        n_iter=found.n_iter,
+        n_kernel_rows=found.n_kernel_rows,
+        status=found.status,
+        stretch=found.stretch,
     )
 
 
-class _Learner(ABC):
+class BoxLearner(ABC):
     """What both learners share; the problem of one task is all they add."""
 
     name: ClassVar[str]
@@ -130,7 +81,7 @@ class _Learner(ABC):
         check: bool = True,
         max_iter: int = DEFAULT_MAX_ITER,
         gram_error: float = 0.0,
-    ) -> LearnerSolution:
+    ) -> Solution:
         """Solve ``Σₜ max κₜ(uₜ) − ½uₜᵀKuₜ``, one task after the other.
 
         Parameters
@@ -156,9 +107,9 @@ class _Learner(ABC):
 
         Returns
         -------
-        LearnerSolution
-            No warning is raised when a task stops early: the status says so, and the bounds
-            hold.
+        Solution
+            ``details`` holds the `DualSolution` of each task. No warning is raised when a task
+            stops early: the status says so, and the bounds hold.
 
         Raises
         ------
@@ -178,7 +129,7 @@ class _Learner(ABC):
         asymmetry = validation.check_kernel(kernel) if check and not unstored else 0.0
         asymmetry += 2.0 * gram_error
         budget = Budget(tol, max_iter)
-        solutions = []
+        parts, tasks = [], []
         with time_limit(max_time):
             for t, target in enumerate(rows):
                 problem = self.problem(kernel, target, sample_weight, asymmetry=asymmetry)
@@ -189,8 +140,9 @@ class _Learner(ABC):
                     else solve_box(problem, start, budget, backend)
                 )
                 signed = self.task == "regression"
-                solutions.append(solution_from(problem, outcome, signed=signed))
-        return _collect(solutions)
+                tasks.append(solution_from(problem, outcome, signed=signed))
+                parts.append(_part(problem, tasks[-1]))
+        return collect(parts, tuple(tasks))
 
     def primal_upper_bound(
         self,
@@ -272,7 +224,7 @@ class _Learner(ABC):
 
 
 @dataclass(frozen=True)
-class SVC(_Learner):
+class SVC(BoxLearner):
     """``max 1ᵀα − ½(y∘α)ᵀK(y∘α)`` over ``0 ≤ αᵢ ≤ C·wᵢ``, ``yᵀα = 0``: a value.
 
     Parameters
@@ -312,7 +264,7 @@ class SVC(_Learner):
 
 
 @dataclass(frozen=True)
-class SVR(_Learner):
+class SVR(BoxLearner):
     """``max yᵀα − ε‖α‖₁ − ½αᵀKα`` over ``|αᵢ| ≤ C·wᵢ``, ``Σα = 0``: a value.
 
     Parameters

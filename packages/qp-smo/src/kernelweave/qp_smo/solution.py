@@ -4,40 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 from kernelweave.kernels_core.exceptions import convergence_warning
+from kernelweave.kernels_core.formula.learner import SolveStatus
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
-
-
-class SolveStatus(StrEnum):
-    """Why a solve stopped; ``message`` says what happened and what to try."""
-
-    message: str
-
-    def __new__(cls, value: str, message: str) -> SolveStatus:  # noqa: D102
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.message = message
-        return member
-
-    CONVERGED = "converged", "the maximal violating pair is within tol"
-    MAX_ITER = (
-        "max_iter",
-        "the iteration limit was reached: raise max_iter, lower C, or loosen tol",
-    )
-    MAX_TIME = (
-        "max_time",
-        "the time limit was reached: raise max_time, pass the result as alpha0, or loosen tol",
-    )
-    STALLED = (
-        "stalled",
-        "rounding errors hide any further progress: loosen tol, rescale the kernel to a diagonal "
-        "near 1, or lower C",
-    )
 
 
 @dataclass(frozen=True)

@@ -1,170 +1,181 @@
-"""The squared hinge: the same dual with a ridge on the Gram matrix and no upper bound."""
+"""The squared-hinge support vector machine at one kernel, by Newton steps on its active set.
+
+Keerthi and DeCoste, "A modified finite Newton method for fast solution of large scale linear
+SVMs", JMLR 6 (2005), in its kernel form: each step is a ridge solve on the samples with a loss,
+with an exact line search on the piecewise quadratic primal, so it ends after finitely many.
+"""
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
-from kernelweave.kernels_core import memory
-from kernelweave.kernels_core.checks import check_limits, check_vector
-from kernelweave.kernels_core.clock import time_limit
-from numpy.typing import ArrayLike
+import numpy.typing as npt
+from kernelweave.kernels_core.clock import expired
+from kernelweave.kernels_core.formula.learner import Solution
+from kernelweave.kernels_core.rounding import sums_to_zero
 
 from . import validation
-from .bounds import FunctionValues, dual_value, function_values, gamma
-from .engine import Backend, Outcome, solve_box
-from .problem import BoxProblem, Budget, KernelArray
-from .solution import DualSolution, FloatArray, warn_unless_converged
-from .svm import DEFAULT_MAX_ITER
+from .solution import FloatArray
+from .squares import Factor, Kernel, SquaredLoss, certify, factorize
 
-_MAX_NEWTON = 60
+_MAX_STEPS = 100
 
 
-def _ridged(K: KernelArray, labels: FloatArray, bound: FloatArray) -> BoxProblem:
-    """Return the box problem of ``K + diag(1/(2Cᵢ))``; samples of weight 0 are held at 0."""
-    n = labels.size
-    memory.require(
-        8 * n * n,
-        f"a copy of the Gram matrix of {n} samples with the ridge of the squared hinge",
-        alternative="use solve_svc, which copies nothing",
-    )
-    matrix = K.astype(np.float64)
-    live = bound > 0.0
-    matrix[live, live] += 0.5 / bound[live]
-    matrix.flags.writeable = False
-    end = np.where(live, np.inf, 0.0)
-    lower, upper = np.where(labels > 0.0, 0.0, -end), np.where(labels > 0.0, end, 0.0)
-    return BoxProblem(matrix, labels, lower, upper, exact_kappa=True)
+@dataclass
+class _Point:
+    """A primal point: u outside a cone, f = Ku, the intercept."""
+
+    u: FloatArray
+    f: FloatArray
+    b: float
+
+    def moved(self, other: _Point, step: float) -> _Point:
+        keep = 1.0 - step
+        return _Point(
+            keep * self.u + step * other.u,
+            keep * self.f + step * other.f,
+            keep * self.b + step * other.b,
+        )
 
 
-def _intercept(f: FloatArray, labels: FloatArray, bound: FloatArray) -> float:
-    """Minimise ``Σ Cᵢ (1 − yᵢ(fᵢ + b))₊²`` over b by Newton steps; the best b that is seen."""
-
-    def loss(b: float) -> float:
-        return float(bound @ np.maximum(1.0 - labels * (f + b), 0.0) ** 2)
-
-    residual = labels - f
-    best = b = float(bound @ residual) / float(bound.sum())
-    for _ in range(_MAX_NEWTON):
-        active = np.where(labels * (f + b) < 1.0, bound, 0.0)
-        mass = float(active.sum())
-        if mass == 0.0:
-            break
-        b, old = float(active @ residual) / mass, b
-        best = b if loss(b) < loss(best) else best
-        if b == old:
-            break
-    return best
-
-
-def _primal_above(values: FunctionValues, labels: FloatArray, bound: FloatArray, b: float) -> float:
-    """Return the loss terms at b, rounded up."""
-    widen = values.error + gamma(4) * (1.0 + np.abs(values.f) + abs(b))
-    shortfall = np.maximum(1.0 - labels * (values.f + b) + widen, 0.0)
-    return float(bound @ shortfall**2) * (1.0 + gamma(labels.size + 8))
-
-
-def _certified(
-    problem: BoxProblem, ridged: BoxProblem, bound: FloatArray, outcome: Outcome
-) -> DualSolution:
-    """Bound both ends from the Gram matrix without its ridge."""
-    u = outcome.landing.point.u
-    values = function_values(problem, u)
-    dual = dual_value(ridged, u, values)
-    live = bound > 0.0
-    # not u²: its underflow, at C near 1e-160, would lift the lower bound
-    ridge = float((u[live] / (2.0 * bound[live]) * u[live]).sum())
-    ridge_up = ridge * (1.0 + gamma(u.size + 8))
-    lower = dual.kappa_down - 0.5 * (dual.quadratic_up + ridge_up)
-    lower -= gamma(6) * (abs(dual.kappa_down) + abs(dual.quadratic_up) + ridge_up)
-    b = _intercept(values.f, ridged.p, bound)
-    upper = 0.5 * dual.quadratic_up + _primal_above(values, ridged.p, bound, b)
-    return DualSolution(
-        alpha=np.abs(u),
-        intercept=b,
-        lower_bound=max(lower, 0.0),
-        upper_bound=upper * (1.0 + gamma(4)),
-        objective=dual.kappa - 0.5 * (dual.quadratic + ridge),
-        kkt_violation=outcome.violation,
-        n_iter=outcome.n_iter,
-        status=outcome.status,
-        dual_coef=u,
-        kappa=dual.kappa_down,
-        function_values=values.f,
-        n_kernel_rows=math.ceil(outcome.rows) + values.n_rows,
-        backend=outcome.backend,
-        log=outcome.log,
-    )
-
-
-def solve_squared_hinge_svc(
-    K: ArrayLike,
-    y: ArrayLike,
-    *,
-    C: float,
-    alpha0: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    tol: float = 1e-3,
-    max_iter: int = DEFAULT_MAX_ITER,
-    max_time: float | None = None,
-    backend: Backend = "auto",
-    check: bool = True,
-) -> DualSolution:
-    """Solve ``max 1ᵀα − ½(y∘α)ᵀK(y∘α) − Σ αᵢ²/(4Cᵢ)`` over ``α ≥ 0``, ``yᵀα = 0``.
-
-    It is the dual of ``min ½‖f‖² + Σ Cᵢ max(0, 1 − yᵢ(f(xᵢ) + b))²`` with ``Cᵢ = C·wᵢ``, and
-    ``αᵢ = 2Cᵢ max(0, 1 − yᵢ(f(xᵢ) + b))``. Conversions: with ``½C Σ max(…)²`` instead, pass C/2;
-    the form ``max 2·1ᵀα − αᵀY(K + λI)Yα`` is twice this one at ``C = 1/(2λ)``, with the same α.
+def solve_hinge(
+    K: FloatArray, noise: FloatArray, y: FloatArray, active: npt.NDArray[np.bool_] | None = None
+) -> tuple[FloatArray, float, Factor, int]:
+    """Minimise ½uᵀKu + ½ Σ (1/Rᵢ) max(0, 1 − yᵢ(f + b)ᵢ)², f = Ku.
 
     Parameters
     ----------
-    K : ndarray of shape (n, n), float64 or float32
-        Copied once, with the ridge ``1/(2Cᵢ)`` added to its diagonal.
+    K : ndarray of shape (n, n)
+        Positive semidefinite.
+    noise : ndarray of shape (n,)
+        R, positive.
     y : ndarray of shape (n,)
-        Labels -1 and +1, both present.
-    C : float
-    alpha0, sample_weight, tol, max_iter, max_time, check
-        As in `solve_svc`.
-    backend : {"auto", "smo", "interior-point"}
+        ±1, both present.
+    active : ndarray of bool of shape (n,), optional
+        Samples expected to have a loss, to start from.
 
     Returns
     -------
-    DualSolution
-        ``function_values`` is Ku, without the ridge.
+    u : ndarray of shape (n,)
+        Feasible dual point: Σu = 0 exactly, u∘y ≥ 0.
+    b : float
+        Intercept.
+    factor : Factor
+        Of the last active set.
+    n_iter : int
+        Linear systems solved.
+    """
+    n = len(y)
+    mask = np.ones(n, dtype=bool) if active is None or not active.any() else active
+    point = _Point(np.zeros(n), np.zeros(n), 0.0)
+    factor, target = _ridge_on(K, noise, y, mask)
+    n_iter = 1
+    if active is not None:
+        point = target
+    for _ in range(_MAX_STEPS):
+        point = point.moved(target, _line_search(point, target, noise, y))
+        new = y * (point.f + point.b) < 1.0
+        if not new.any() or np.array_equal(new, mask) or expired():
+            break
+        mask = new
+        factor, target = _ridge_on(K, noise, y, mask)
+        n_iter += 1
+    loss = np.maximum(1.0 - y * (point.f + point.b), 0.0)
+    return sums_to_zero(y * loss / noise), point.b, factor, n_iter
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, a class is missing, K is not finite and symmetric, or the
-        backend is LIBSVM, which has no squared hinge.
-    NotPSDError
-        If two rows of K show a negative eigenvalue, ``Kᵢⱼ² > KᵢᵢKⱼⱼ``.
-    MemoryBudgetError
-        If the copy of K does not fit in the memory limit.
+
+def _ridge_on(
+    K: FloatArray, noise: FloatArray, y: FloatArray, mask: npt.NDArray[np.bool_]
+) -> tuple[Factor, _Point]:
+    """Solve the ridge problem with intercept on the samples of ``mask``."""
+    rows = np.flatnonzero(mask)
+    factor = factorize(K, noise, True, rows)
+    inside, b = factor.solve(y[None, rows])
+    u = np.zeros(len(y))
+    u[rows] = inside[0]
+    return factor, _Point(u, K[:, rows] @ inside[0], float(b[0]))
+
+
+def _line_search(point: _Point, target: _Point, noise: FloatArray, y: FloatArray) -> float:
+    """Return the minimiser in [0, 1] of the primal between two points, by bisection."""
+    du, df, db = target.u - point.u, target.f - point.f, target.b - point.b
+    constant, linear = float(point.u @ df), float(du @ df)
+    margin, change = 1.0 - y * (point.f + point.b), -y * (df + db)
+
+    def slope(s: float) -> float:
+        loss = np.maximum(margin + s * change, 0.0)
+        return constant + s * linear + float(np.sum(loss * change / noise))
+
+    if slope(1.0) <= 0.0:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if slope(middle) > 0.0:
+            high = middle
+        else:
+            low = middle
+    return low if low > 0.0 else high
+
+
+@dataclass(frozen=True)
+class SquaredHingeSVC(SquaredLoss):
+    """``max 1ᵀα − ½(y∘α)ᵀK(y∘α) − Σ αᵢ²/(4Cᵢ)`` over ``α ≥ 0``, ``yᵀα = 0``: a value.
+
+    The dual of ``min ½‖f‖² + Σ Cᵢ max(0, 1 − yᵢ(f(xᵢ) + b))²`` with ``Cᵢ = C·wᵢ``: the C of
+    scikit-learn's ``LinearSVC`` (which penalises b). With ``½C Σ max(…)²`` instead, pass C/2; the
+    form ``max 2·1ᵀα − αᵀY(K + λI)Yα`` is twice this one at ``C = 1/(2λ)``, with the same α.
+
+    Parameters
+    ----------
+    C : float
+        Checked by `validate`, and so by `solve`, not here.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.qp_smo import solve_squared_hinge_svc
-    >>> s = solve_squared_hinge_svc(np.eye(2), [-1.0, 1.0], C=0.5)
-    >>> s.alpha
-    array([0.5, 0.5])
+    >>> from kernelweave.qp_smo import SquaredHingeSVC
+    >>> SquaredHingeSVC(C=0.5).solve(np.eye(2), np.array([1.0, -1.0])).dual_coef
+    array([[ 0.5, -0.5]])
     """
-    if backend == "libsvm":
-        raise ValueError('backend="libsvm" has no squared hinge: use "auto" or "smo"')
-    kernel = validation.as_kernel(K)
-    check_limits(tol, max_iter, max_time, exact=False)
-    bound = validation.check_bounds(C, sample_weight, kernel.shape[0])
-    labels = validation.check_labels(y, bound)
-    start = None if alpha0 is None else check_vector("alpha0", alpha0, labels.size)
-    asymmetry = validation.check_kernel(kernel) if check else 0.0
-    budget = Budget(tol, max_iter)
-    ridged = _ridged(kernel, labels, bound)
-    problem = BoxProblem(
-        kernel, labels, ridged.lower, ridged.upper, asymmetry=asymmetry, exact_kappa=True
-    )
-    with time_limit(max_time):
-        outcome = solve_box(ridged, None if start is None else labels * start, budget, backend)
-    solution = _certified(problem, ridged, bound, outcome)
-    warn_unless_converged(solution, tol=tol)
-    return solution
+
+    C: float = 1.0
+    name: ClassVar[str] = "squared-hinge-svc"
+    task: ClassVar[str] = "classification"
+
+    def noise(self, n_samples: int, sample_weight: Any = None) -> FloatArray:
+        """Return the diagonal of R, 1/(2 C wᵢ), shape (n_samples,)."""
+        return 0.5 * super().noise(n_samples, sample_weight)
+
+    def at(
+        self,
+        kernel: Kernel,
+        targets: FloatArray,
+        noise: FloatArray,
+        active: npt.NDArray[np.bool_] | None = None,
+    ) -> Solution:
+        """Solve at a Gram matrix with known rounding: a few factorisations.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            K and its rounding.
+        targets : ndarray of shape (T, n)
+            ±1, both present in each task.
+        noise : ndarray of shape (n,)
+            1/(2 C wᵢ).
+        active : ndarray of bool of shape (T, n), optional
+            Samples that are expected to have a loss: those of a solution nearby.
+        """
+        rows = np.stack([validation.check_labels(y, noise) for y in targets])
+        u, b = np.empty_like(rows), np.empty(len(rows))
+        factors: list[Factor] = []
+        n_iter = 0
+        for t, y in enumerate(rows):
+            guess = None if active is None else active[t]
+            u[t], b[t], factor, steps = solve_hinge(kernel.K, noise, y, guess)
+            factors.append(factor)
+            n_iter += steps
+        return certify(kernel, noise, rows, u, b, hinge=True, n_iter=n_iter, factors=tuple(factors))

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from kernelweave.kernels_core.formula.learner import SolveStatus
 from numpy.typing import NDArray
 
 from . import _njit_point
@@ -19,7 +20,7 @@ from .bounds import FunctionValues, Landing, dual_value, kkt_violation
 from .feasible import starting_point, to_grid
 from .problem import BoxProblem, Budget, KernelArray
 from .smo import smo
-from .solution import FloatArray, SolveStatus
+from .solution import FloatArray
 
 Rows = NDArray[np.intp]
 _MOST_LANDINGS = 6

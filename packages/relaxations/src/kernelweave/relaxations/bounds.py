@@ -10,10 +10,10 @@ import numpy as np
 from kernelweave.kernels_core.checks import COUNT, check_limits, integer, one_of
 from kernelweave.kernels_core.clock import Stopwatch, time_limit
 from kernelweave.qp_smo.feasible import starting_point, to_grid
+from kernelweave.qp_smo.learners import BoxLearner
 from kernelweave.qp_smo.saddle import (
     GramStack,
     KSupport,
-    Learner,
     SaddleOracle,
     SaddleSearch,
     lower_bound_from,
@@ -83,7 +83,7 @@ def lower_bound(
     k0: int,
     relaxation: str = "saddle",
     solver: str | None = None,
-    learner: Learner | None = None,
+    learner: BoxLearner | None = None,
     sample_weight: ArrayLike | None = None,
     tol: float = 1e-5,
     n_vectors: int = 100,
@@ -111,7 +111,7 @@ def lower_bound(
     solver : str, optional
         A cvxpy solver to try first; then come ``"CLARABEL"`` and ``"SCS"``, until one is content.
         ``"MOSEK"`` needs a licence.
-    learner : Learner, optional
+    learner : BoxLearner, optional
     sample_weight : ndarray of shape (n,), optional
     tol : float
         Relative gap of ``"saddle"``.

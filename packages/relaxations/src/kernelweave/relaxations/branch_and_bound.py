@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.checks import check_limits, check_sample_weight
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
+from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.result import History, Status
-from kernelweave.qp_smo import LearnerSolution
+from kernelweave.qp_smo.learners import BoxLearner
 from kernelweave.qp_smo.saddle import (
     CutPool,
     GramStack,
     KSupport,
-    Learner,
     SaddleOracle,
     SolveCounts,
     as_learner,
@@ -50,7 +50,7 @@ class GlobalOptimum:
         The proven lower bound of the convex relaxation at the root.
     relaxation_weights : ndarray of shape (q,)
         Where the relaxation is least.
-    solution : LearnerSolution
+    solution : Solution
         The learner at ``weights``.
     pool : CutPool
         All cuts.
@@ -71,7 +71,7 @@ class GlobalOptimum:
     n_screened: int
     relaxation_bound: float
     relaxation_weights: FloatArray
-    solution: LearnerSolution
+    solution: Solution
     pool: CutPool
     counts: SolveCounts
     history: History
@@ -90,7 +90,7 @@ def solve_global(
     C: float | None = None,
     lam: float,
     k0: int,
-    learner: Learner | None = None,
+    learner: BoxLearner | None = None,
     sample_weight: ArrayLike | None = None,
     tol: float = 1e-4,
     max_time: float | None = None,
@@ -116,7 +116,7 @@ def solve_global(
         λ ≥ 0.
     k0 : int
         Kernels at most.
-    learner : Learner, optional
+    learner : BoxLearner, optional
         E.g. ``SVR(C=1.0, epsilon=0.1)``.
     sample_weight : ndarray of shape (n,), optional
     tol : float

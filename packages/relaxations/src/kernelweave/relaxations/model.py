@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from kernelweave.qp_smo.saddle import Learner
+from kernelweave.qp_smo.learners import BoxLearner
 from numpy.typing import NDArray
 
 from .conic import cvxpy
@@ -156,7 +156,7 @@ def misdp(
     C: float | None = None,
     lam: float,
     k0: int,
-    learner: Learner | None = None,
+    learner: BoxLearner | None = None,
 ) -> Model:
     """State the mixed-integer semidefinite program (13) for cvxpy.
 
@@ -170,7 +170,7 @@ def misdp(
     y : ndarray of shape (n,) or (t, n)
     C, lam : float
     k0 : int
-    learner : Learner, optional
+    learner : BoxLearner, optional
         Instead of C.
 
     Returns

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.checks import check_sample_weight
-from kernelweave.qp_smo.saddle import GramStack, KSupport, Learner, as_learner
+from kernelweave.qp_smo.learners import BoxLearner
+from kernelweave.qp_smo.saddle import GramStack, KSupport, as_learner
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
@@ -21,7 +22,7 @@ class SparseProblem:
     ----------
     grams : GramStack
     targets : ndarray of shape (t, n)
-    learner : Learner
+    learner : BoxLearner
     lam : float
     k0 : int
     sample_weight : ndarray of shape (n,) or None
@@ -29,7 +30,7 @@ class SparseProblem:
 
     grams: GramStack
     targets: FloatArray
-    learner: Learner
+    learner: BoxLearner
     lam: float
     k0: int
     sample_weight: FloatArray | None = None
@@ -47,7 +48,7 @@ def as_problem(
     C: float | None,
     lam: float,
     k0: int,
-    learner: Learner | None = None,
+    learner: BoxLearner | None = None,
     sample_weight: ArrayLike | None = None,
     check: bool = True,
 ) -> SparseProblem:

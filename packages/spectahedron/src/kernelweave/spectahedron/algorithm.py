@@ -41,7 +41,8 @@ class SaddleAlgorithm:
         return replace(
             inner,
             dual_coef=inner.dual_coef / scale,
-            kappa=inner.kappa / scale,
+            linear=inner.linear / scale,
+            slope=inner.slope / scale,
             lower_bound=inner.lower_bound / scale,
             upper_bound=inner.upper_bound / scale,
         )

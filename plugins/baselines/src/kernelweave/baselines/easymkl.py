@@ -9,7 +9,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core.checks import SHARE, check_sample_weight, check_targets
 from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
-from kernelweave.qp_smo import solve_squared_hinge_svc
+from kernelweave.qp_smo import SquaredHingeSVC
 from kernelweave.qp_smo.saddle import GramStack
 
 FloatArray = npt.NDArray[np.float64]
@@ -83,9 +83,10 @@ def margin_distribution(
         matrix = np.asarray(K)
         ridge = lam / (1.0 - lam)
         ridge = max(ridge, _NO_RIDGE * float(np.diagonal(matrix).max()))
-        gamma = solve_squared_hinge_svc(
-            matrix, labels, C=0.5 / ridge, sample_weight=weight, tol=_TOL, check=False
-        ).alpha
+        machine = SquaredHingeSVC(C=0.5 / ridge)
+        gamma = np.abs(machine.solve(matrix, labels, sample_weight=weight, check=False).dual_coef)[
+            0
+        ]
     for sign in (-1.0, 1.0):
         at = labels == sign
         gamma[at] /= gamma[at].sum()

@@ -29,7 +29,7 @@ class RuleState:
         K(β).
     tol : float
         Tolerance of the last solve.
-    solution : LearnerSolution or None
+    solution : Solution or None
         The learner's duals; ``None`` before the first solve.
     lower, upper : float
         Its dual and primal value; before, 0 and the primal value of the constant function.

@@ -1,7 +1,6 @@
 from .bounds import margin_bound, rademacher_bound
 from .estimators import GeneralizedMKLClassifier, RidgeMKLClassifier, RidgeMKLRegressor
 from .families import HadamardPower, PowerDictionary
-from .learners import LearnerSolution, Ridge, SquaredHingeSVC
 from .objective import ridge_gradient, ridge_hessian, ridge_objective
 from .projection import project_lq_ball
 from .sets import LqBall, Orthant
@@ -9,14 +8,11 @@ from .sets import LqBall, Orthant
 __all__ = [
     "GeneralizedMKLClassifier",
     "HadamardPower",
-    "LearnerSolution",
     "LqBall",
     "Orthant",
     "PowerDictionary",
-    "Ridge",
     "RidgeMKLClassifier",
     "RidgeMKLRegressor",
-    "SquaredHingeSVC",
     "__version__",
     "margin_bound",
     "project_lq_ball",

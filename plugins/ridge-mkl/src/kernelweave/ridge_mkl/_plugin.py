@@ -123,17 +123,6 @@ def kernelweave_register_families(register: Callable[[ComponentSpec], None]) -> 
 
 
 @hookimpl
-def kernelweave_register_learners(register: Callable[[ComponentSpec], None]) -> None:
-    _components(
-        register,
-        {
-            "ridge": ("learners:Ridge", "kernel ridge regression, squared loss"),
-            "squared-hinge-svc": ("learners:SquaredHingeSVC", "classification, squared hinge loss"),
-        },
-    )
-
-
-@hookimpl
 def kernelweave_register_constraints(register: Callable[[ComponentSpec], None]) -> None:
     _components(
         register,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.formula import Solution
 
 from .descent import Descent, State
-from .inner import LearnerSolution
+from .objective import FloatArray
 from .projected_newton import ProjectedNewton
-from .rounding import FloatArray
 from .spectral_gradient import SpectralProjectedGradient
 from .trust_region import TrustRegion
 
@@ -87,7 +87,7 @@ class Automatic:
         """Return the weights of ``state``."""
         return self.chosen.best(state)
 
-    def solution(self, state: State) -> LearnerSolution:
+    def solution(self, state: State) -> Solution:
         """Return the learner's solution at ``state``."""
         return self.chosen.solution(state)
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.formula import Solution
 
-from .inner import LearnerSolution
+from .objective import FloatArray
 from .oracle import Evaluation, Oracle
-from .rounding import FloatArray
 
 _MAX_TRIALS = 60
 
@@ -73,7 +73,7 @@ class Descent:
         stationary_tol : float, default=1e-6
             Where the bounds cannot meet: relative size of the projected gradient to stop at.
         step : float, optional
-            The first step length (the paper's η) of methods that have one.
+            The first step length of methods that have one: twice the paper's η.
 
         Returns
         -------
@@ -159,11 +159,9 @@ class Descent:
         """Return μ of ``state``, shape (p,)."""
         return state.at.mu.copy()
 
-    def solution(self, state: State) -> LearnerSolution:
+    def solution(self, state: State) -> Solution:
         """Return the learner's solution at ``state``, without its factors and images."""
-        solution = state.at.solution
-        products = replace(solution.products, images=None)
-        return replace(solution, factors=[], products=products)
+        return replace(state.at.solution, details=None)
 
     def counts(self, state: State) -> dict[str, int]:
         """Return the cumulative counts; ``state`` is not read."""

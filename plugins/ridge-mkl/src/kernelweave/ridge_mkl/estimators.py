@@ -5,8 +5,8 @@ from __future__ import annotations
 from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
 from kernelweave.kernels_core.parameters import parameter
+from kernelweave.qp_smo import Ridge, SquaredHingeSVC
 
-from .learners import Ridge, SquaredHingeSVC
 from .machine import WeightLearner
 
 
@@ -93,4 +93,4 @@ class GeneralizedMKLClassifier(WeightLearner, KernelMachineClassifier):
     tol: float = 1e-4
 
     def _learner(self) -> SquaredHingeSVC:
-        return SquaredHingeSVC(C=float(self.C))
+        return SquaredHingeSVC(C=0.5 * float(self.C))

@@ -1,8 +1,9 @@
 """Generalized MKL: projected gradient for any learner, set and degree (Algorithms 1 and 7).
 
 As printed, Algorithm 7 takes the gradient at α where it is (Yα)ᵀHₖ(Yα): u = Yα here. The paper's
-step 1, multiplied by 0.8 when the objective rises, is `step=1.0, grow=1.0`; by default the first
-step has the size of the weights, and each iteration first tries the Barzilai-Borwein length.
+step 1, multiplied by 0.8 when the objective rises, is `step=2.0, grow=1.0`: its objective is twice
+that of a problem. By default the first step has the size of the weights, and each iteration first
+tries the Barzilai-Borwein length.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from .descent import Descent, State
+from .objective import FloatArray
 from .oracle import Evaluation
-from .rounding import FloatArray
 from .spectral_gradient import spectral_step
 
 
@@ -61,7 +62,7 @@ class GeneralizedMKL(Descent):
             Factor of the step after a success, at least 1, instead of the Barzilai-Borwein
             length; 1 is the paper's.
         **params
-            As in `Descent.init`; ``step`` is the paper's η.
+            As in `Descent.init`; ``step`` is twice the paper's η.
         """
         if grow is not None and not grow >= 1.0:
             raise ValueError(f"grow must be None or at least 1, got {grow!r}")

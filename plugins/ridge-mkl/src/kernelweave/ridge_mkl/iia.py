@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .descent import Descent, State
+from .objective import FloatArray
 from .oracle import Evaluation
-from .rounding import FloatArray
 
 _MAX_DAMPING = 1.0 - 1e-6
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from .objective import FloatArray
 from .projection import lq_norm
-from .rounding import FloatArray
 
 _MAX_STEPS = 100
 _SHRINK = 0.1

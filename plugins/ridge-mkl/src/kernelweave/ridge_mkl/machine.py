@@ -73,7 +73,8 @@ class WeightLearner(DictionaryMachine):
 
     def _constraint(self) -> LqBall | Orthant:
         if self.beta is not None:
-            return Orthant(beta=float(self.beta))
+            # the paper's objective is twice that of the problem
+            return Orthant(beta=0.5 * float(self.beta))
         return LqBall(q=float(self.q), radius=float(self.radius), center=self.center)
 
     def _family(self, fitted: Any) -> FittedFamily:

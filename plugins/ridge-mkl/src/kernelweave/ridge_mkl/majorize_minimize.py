@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .descent import Descent, State
+from .objective import FloatArray
 from .projection import lq_norm
-from .rounding import FloatArray
 
 
 def ball_update(t: FloatArray, v: FloatArray, q: float) -> FloatArray:

@@ -15,7 +15,7 @@ from kernelweave.kernels_core.exceptions import NotPSDError
 from kernelweave.kernels_core.kernels import as_grams
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from .rounding import FloatArray
+FloatArray = npt.NDArray[np.float64]
 
 
 def _system(grams: npt.NDArray[Any], y: FloatArray, mu: FloatArray, lam: float, degree: int) -> Any:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.formula import Solution, lower_bound
 from kernelweave.kernels_core.memory import require
-
-from .inner import Kernel, LearnerSolution, Products, noise_diagonal
-from .objective import gradient_at, products, second_products
-from .rounding import (
+from kernelweave.kernels_core.rounding import (
     UNIT,
-    FloatArray,
     blocked_product,
     entry_bound,
     gamma,
     n_roundings,
     row_sums,
 )
+from kernelweave.qp_smo.squares import Kernel, Products
+
+from .objective import FloatArray, gradient_at, products, second_products
+
+_TOL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,13 @@ class Evaluation:
     loss : float
         F(μ) alone.
     v : ndarray of shape (p,)
-        −∂F, at degree 1 vₖ = Σₜ uₜᵀKₖuₜ ≥ 0.
+        −∂F, at degree 1 vₖ = ½ Σₜ uₜᵀKₖuₜ ≥ 0.
     lower, upper : float
         The optimum over the set lies between them.
-    solution : LearnerSolution
+    solution : Solution
         The learner's.
+    products : Products or None
+        The kernels applied to u, at degree 1.
     """
 
     mu: FloatArray
@@ -53,21 +57,24 @@ class Evaluation:
     v: FloatArray
     lower: float
     upper: float
-    solution: LearnerSolution
+    solution: Solution
+    products: Products | None = field(default=None, repr=False)
 
     @property
     def noise(self) -> float:
-        """What rounding can do to ``value``: the margin of the upper bound."""
+        """What rounding and the learner's own gap can do to ``value``."""
         return self.upper - self.value
 
 
 class Oracle:
-    """F(μ) = max over u of Σₜ 2uₜᵀyₜ − uₜᵀ(K_μ^{∘d} + R)uₜ over a problem's set.
+    """F(μ) = max over u of Σₜ κ(uₜ) − ½uₜᵀK_μ^{∘d}uₜ over a problem's set.
+
+    The objectives of the Ridge-MKL paper are twice these.
 
     Parameters
     ----------
     problem : Problem
-        A dictionary or a power of one, a learner and a set of this package.
+        A dictionary or a power of one, a learner and a set of weights with a projection.
 
     Attributes
     ----------
@@ -90,11 +97,14 @@ class Oracle:
         )
         self.constraint = problem.constraint
         self.learner = problem.learner
-        self.noise = noise_diagonal(problem.learner.C, n, problem.sample_weight)
+        self.sample_weight = problem.sample_weight
+        self.is_exact = hasattr(problem.learner, "at")
+        self._noise = problem.learner.noise(n, self.sample_weight) if self.is_exact else np.zeros(n)
+        self._tol = _TOL * max(1.0, float(np.abs(self.targets).max()))
         bounds = [entry_bound(K) for K in self.grams]
         self._reach = np.array([s for s, _ in bounds])
         self._kappa = np.array([kappa for _, kappa in bounds])
-        self._warm: LearnerSolution | None = None
+        self._warm: FloatArray | None = None
         self.n_evaluations = self.n_hessians = self.n_systems = 0
 
     @property
@@ -123,15 +133,44 @@ class Oracle:
 
     def _kernel(self, mu: FloatArray, L: FloatArray) -> Kernel:
         """Return L^{∘d} with its rounding: (Σ μₖ κₖ s s)^d bounds an entry (Cauchy-Schwarz)."""
-        if self.degree == 1:
-            return _Sum(L, np.zeros(0), 1.0, 0, oracle=self, mu=mu)
         roundings = self.degree * (self.n_kernels + 4)
-        return Kernel(L**self.degree, self._size(mu) ** self.degree, 1.0, roundings)
+        K = L if self.degree == 1 else L**self.degree
+        return Kernel(K, self._size(mu) ** self.degree, 1.0, roundings)
 
     def _size(self, mu: FloatArray) -> FloatArray:
         """Return S, shape (n,), with |Σ μₖKₖ|ᵢⱼ ≤ Sᵢ Sⱼ."""
         square = mu @ (self._kappa[:, None] * self._reach**2)
         return np.asarray(np.sqrt(square) * (1.0 + gamma(self.n_kernels + 64)))
+
+    def _solve(self, mu: FloatArray, L: FloatArray) -> tuple[Solution, float]:
+        """Return the learner's solution, and its value in plain floating point.
+
+        A learner that takes a kernel with its rounding gets that; the upper bound of another
+        grows by what the rounding of K can add.
+        """
+        if self.is_exact:
+            kernel = _Sum(L, oracle=self, mu=mu) if self.degree == 1 else self._kernel(mu, L)
+            active = None if self._warm is None else self._warm != 0.0
+            found: Solution = self.learner.at(kernel, self.targets, self._noise, active)
+            return found, float(found.details.objective)
+        kernel = self._kernel(mu, L)
+        found = self.learner.solve(
+            kernel.K,
+            self.targets,
+            sample_weight=self.sample_weight,
+            dual0=self._warm,
+            tol=self._tol,
+            check=False,
+        )
+        margin = found.margin(kernel.s * np.sqrt(gamma(kernel.n_roundings + 2)))
+        value = 0.5 * (found.lower_bound + found.upper_bound)
+        return replace(found, upper_bound=found.upper_bound + margin), value
+
+    def _apply(self, solution: Solution, mu: FloatArray) -> Products:
+        if self.is_exact:
+            known: Products = solution.details.products
+            return known
+        return self.apply(solution.dual_coef, mu)
 
     def evaluate(self, mu: FloatArray) -> Evaluation:
         """Return value, gradient and bounds at one μ, by one solve of the learner.
@@ -147,34 +186,37 @@ class Oracle:
             Cost: n³/3 + 4pn² flops for ridge.
         """
         L = self.combination(mu)
-        solution = self.learner.at(self._kernel(mu, L), self.targets, self.noise, self._warm)
-        self._warm = solution
+        solution, value = self._solve(mu, L)
+        self._warm = solution.dual_coef
         self.n_evaluations += 1
         self.n_systems += solution.n_iter
-        v, lower = self._slopes(solution, L)
+        applied = self._apply(solution, mu) if self.degree == 1 else None
+        v, lower = self._slopes(solution, applied, L)
         penalty = self.constraint.penalty(mu)
         return Evaluation(
             mu=mu,
-            value=solution.objective + penalty,
+            value=value + penalty,
             gradient=self.constraint.penalty_gradient(mu) - v,
-            loss=solution.objective,
+            loss=value,
             v=v,
             lower=lower,
             upper=(solution.upper_bound + penalty) * (1.0 + gamma(self.n_kernels + 8)),
             solution=solution,
+            products=applied,
         )
 
-    def _slopes(self, solution: LearnerSolution, L: FloatArray) -> tuple[FloatArray, float]:
+    def _slopes(
+        self, solution: Solution, applied: Products | None, L: FloatArray
+    ) -> tuple[FloatArray, float]:
         """Return −∂F, shape (p,), and the lower bound of the set from the learner's dual point."""
-        ends = solution.linear, solution.noise
-        if self.degree == 1:
-            applied: Any = solution.products
-            return applied.v, float(self.constraint.dual_value(*ends, applied.v_top))
+        if applied is not None:
+            lower = lower_bound(solution, self.constraint, np.asarray(applied.v_top))
+            return 0.5 * np.asarray(applied.v), lower
         u = solution.dual_coef
         v = -gradient_at(self.grams, u, L, self.degree)
         t = self.constraint.tangent_point(np.maximum(v, 0.0), self.degree)
         w = self.steepness(u, self.constraint.weights(t))
-        return v, float(self.constraint.product_dual_value(*ends, w, t, self.degree))
+        return 0.5 * v, float(self.constraint.product_bound(solution, w, t, self.degree))
 
     def steepness(self, u: FloatArray, mu: FloatArray) -> FloatArray:
         """Return d Σₜ uₜᵀ(L^{∘(d−1)} ∘ Kₖ)uₜ rounded up, L = Σ μₖKₖ: the slopes of uᵀL^{∘d}u.
@@ -246,8 +288,8 @@ class Oracle:
         return np.array(parts)
 
     def forms(self, u: FloatArray) -> FloatArray:
-        """Return vₖ = Σₜ uₜᵀKₖuₜ, shape (p,), for u of shape (T, n)."""
-        return np.asarray((self._images(u) * u).sum(axis=(1, 2)))
+        """Return vₖ = ½ Σₜ uₜᵀKₖuₜ, shape (p,), for u of shape (T, n)."""
+        return 0.5 * np.asarray((self._images(u) * u).sum(axis=(1, 2)))
 
     def hessian(self, at: Evaluation) -> FloatArray:
         """Return the Hessian of F + r, shape (p, p).
@@ -260,19 +302,20 @@ class Oracle:
         Returns
         -------
         ndarray of shape (p, p)
-            2d² Σₜ (Uₖuₜ)ᵀ M (Uⱼuₜ) less the curvature of the power, plus that of r. Cost: pn² for
+            d² Σₜ (Uₖuₜ)ᵀ M (Uⱼuₜ) less the curvature of the power, plus that of r. Cost: pn² for
             ridge at degree 1, 2p²n² more above.
         """
         self.n_hessians += 1
-        u, d = at.solution.dual_coef, self.degree
-        if d == 1:
-            H = 2.0 * at.solution.curvature(np.asarray(at.solution.products.images))
+        u, d, details = at.solution.dual_coef, self.degree, at.solution.details
+        if at.products is not None:
+            H = details.curvature(np.asarray(at.products.images))
         else:
             L = self.combination(at.mu)
-            H = 2.0 * d * d * at.solution.curvature(products(self.grams, u, L, d))
-            H -= second_products(self.grams, u, L, d)
+            H = d * d * details.curvature(products(self.grams, u, L, d))
+            H -= 0.5 * second_products(self.grams, u, L, d)
         H[np.diag_indices_from(H)] += self.constraint.curvature
-        return 0.5 * (H + H.T)
+        symmetric: FloatArray = 0.5 * (H + H.T)
+        return symmetric
 
     def scaled(self, at: Evaluation) -> tuple[float, FloatArray, float]:
         """Return the function that descent methods minimise, and how to turn Hessians into its.
@@ -314,6 +357,8 @@ class Oracle:
 class _Sum(Kernel):
     """Σ μₖKₖ: factorised as computed, applied kernel by kernel."""
 
+    s: FloatArray = field(default_factory=lambda: np.zeros(0))
+    kappa: float = 1.0
     oracle: Oracle = field(kw_only=True, repr=False)
     mu: FloatArray = field(kw_only=True)
 

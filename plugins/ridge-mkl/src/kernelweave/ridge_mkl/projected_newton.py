@@ -12,8 +12,8 @@ import numpy as np
 
 from .descent import Descent, State
 from .interior_point import feasible, minimize_quadratic
+from .objective import FloatArray
 from .oracle import Evaluation
-from .rounding import FloatArray
 
 _ARMIJO = 1e-4
 _MAX_HALVINGS = 30

@@ -3,7 +3,7 @@
 Corrected: α solves with the Hadamard power; Algorithm 6 descends (printed, it climbs); weights are
 projected rather than rescaled; a zero start, a stationary maximum, is refused. The paper's
 Proposition 2.3 (convex for small λ) is false; the problem is convex in powers of μ where d ≤ q, see
-`LqBall.product_dual_value`, and there one start ends with a proved gap.
+`LqBall.product_bound`, and there one start ends with a proved gap.
 """
 
 from __future__ import annotations

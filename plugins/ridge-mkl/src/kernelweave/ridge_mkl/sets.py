@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.checks import POSITIVE, Rule
+from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.parameters import Value, parameter
+from kernelweave.kernels_core.rounding import UNIT, gamma
 
+from .objective import FloatArray
 from .projection import EXPONENT, lq_norm, project_lq_ball
-from .rounding import UNIT, FloatArray, gamma
 
 # slopes of products with a kernel that adds nothing are rounding: a tangent there must stay finite
 _LEAST = 1e-10
@@ -132,10 +134,11 @@ class LqBall(Value):
             t /= lq_norm(t, self.q)
         return self.centers(len(v)) + self.radius * t
 
-    def support(self, v: FloatArray) -> float:
-        """Return max μᵀv = μ₀ᵀv + Λ‖v‖_{q′} rounded up, for v ≥ 0 of shape (p,)."""
-        value = float(self.centers(len(v)) @ v) + self.radius * lq_norm(v, self.dual_exponent)
-        return value * (1.0 + gamma(2 * len(v) + 64))
+    def worst(self, forms: FloatArray) -> float:
+        """Return max formsᵀμ = μ₀ᵀforms + Λ‖forms‖_{q′}, rounded up; forms ≥ 0 of shape (p,)."""
+        value = float(self.centers(len(forms)) @ forms)
+        value += self.radius * lq_norm(forms, self.dual_exponent)
+        return value * (1.0 + gamma(2 * len(forms) + 64))
 
     def penalty(self, mu: FloatArray) -> float:
         """Return r(μ) = 0; μ has shape (p,)."""
@@ -149,25 +152,6 @@ class LqBall(Value):
     def curvature(self) -> float:
         """The Hessian of r is this number times the identity: 0."""
         return 0.0
-
-    def dual_value(self, a: float, b: float, v: FloatArray) -> float:
-        """Return max over s of 2sa − s²b − max over μ of s²μᵀv = a²/(b + max μᵀv), rounded down.
-
-        With a = αᵀy, b = λαᵀα and vₖ = αᵀKₖα it is a lower bound on min over μ of F, whatever α.
-
-        Parameters
-        ----------
-        a, b : float
-            Lower and upper ends of their values.
-        v : ndarray of shape (p,)
-            Upper ends, nonnegative.
-
-        Returns
-        -------
-        float
-            The bound, at least 0.
-        """
-        return _best_multiple(a, b + self.support(v))
 
     def proves(self, degree: int) -> bool:
         """Return whether products of d = ``degree`` kernels are convex in t^q: where d ≤ q."""
@@ -199,10 +183,8 @@ class LqBall(Value):
         """Return μ₀ + Λt, shape (p,), for t of shape (p,)."""
         return np.asarray(self.centers(len(t)) + self.radius * t)
 
-    def product_dual_value(
-        self, a: float, b: float, w: FloatArray, t: FloatArray, degree: int
-    ) -> float:
-        """Return a²/(b + T) rounded down, T above max over the ball of uᵀK_μ^{∘d}u.
+    def product_bound(self, solution: Solution, w: FloatArray, t: FloatArray, degree: int) -> float:
+        """Return a proved lower bound of products: u stretched, uᵀK_μ^{∘d}u ≤ T over the ball.
 
         In s = t^r, r = max(q, d), uᵀK^{∘d}u is concave, so it lies below its tangent at any t > 0,
         whose largest value over {s ≥ 0, Σs ≤ 1} is
@@ -210,8 +192,8 @@ class LqBall(Value):
 
         Parameters
         ----------
-        a, b : float
-            As in `dual_value`.
+        solution : Solution
+            With u.
         w : ndarray of shape (p,)
             Upper ends of ∂(uᵀK^{∘d}u)/∂μ at the weights of t.
         t : ndarray of shape (p,)
@@ -228,11 +210,13 @@ class LqBall(Value):
         share = self.weights(t) * (1.0 / degree - 1.0 / r) + self.centers(len(t)) / r
         steepest = 0.0 if math.isinf(r) else self.radius / r * float(np.max(w * t ** (1.0 - r)))
         top = (float(w @ share) + steepest) * (1.0 + gamma(len(t) + 64))
-        return _best_multiple(a, b + top)
+        return solution.scaled(top)
 
 
 class Orthant(Value):
-    """{μ ≥ 0} with the penalty r(μ) = β‖μ‖² (Ridge-MKL paper, equation 7).
+    """{μ ≥ 0} with the penalty r(μ) = β‖μ‖².
+
+    In equation 7 of the Ridge-MKL paper, whose objective is twice ours, β is twice this one.
 
     Examples
     --------
@@ -274,30 +258,10 @@ class Orthant(Value):
         """The Hessian of r is this number times the identity: 2β."""
         return 2.0 * self.beta
 
-    def dual_value(self, a: float, b: float, v: FloatArray) -> float:
-        """Return max over s of 2sa − s²b − s⁴‖v‖²/(4β), rounded down.
-
-        As in `LqBall.dual_value`; the last term is max over μ ≥ 0 of s²μᵀv − β‖μ‖².
-
-        Parameters
-        ----------
-        a, b : float
-            Lower and upper ends of their values.
-        v : ndarray of shape (p,)
-            Upper ends, nonnegative.
-
-        Returns
-        -------
-        float
-            The bound, at least 0.
-        """
-        if a <= 0.0:
-            return 0.0
-        c = float(v @ v) / (4.0 * self.beta)
-        s = _positive_root(a, b, c)
-        terms = np.array([2.0 * s * a, s * s * b, s**4 * c])
-        value = float(terms[0] - terms[1] - terms[2] - gamma(len(v) + 16) * terms.sum())
-        return max(value, 0.0)
+    def worst(self, forms: FloatArray) -> float:
+        """Return max formsᵀμ − β‖μ‖² = ‖forms₊‖²/(4β), rounded up; forms has shape (p,)."""
+        kept = np.maximum(forms, 0.0)
+        return float(kept @ kept) / (4.0 * self.beta) * (1.0 + gamma(len(kept) + 16))
 
     def proves(self, degree: int) -> bool:
         """Return whether products of d = ``degree`` kernels are convex in μ²: where d ≤ 2."""
@@ -311,18 +275,16 @@ class Orthant(Value):
         """Return t, shape (p,): weights up to a factor, which no tangent sees."""
         return t
 
-    def product_dual_value(
-        self, a: float, b: float, w: FloatArray, t: FloatArray, degree: int
-    ) -> float:
-        """Return max of 2sa − s²b over s² max wₖ/(2tₖ) ≤ β, rounded down; 0 above degree 2.
+    def product_bound(self, solution: Solution, w: FloatArray, t: FloatArray, degree: int) -> float:
+        """Return a proved lower bound of products of two kernels; 0 above degree 2.
 
         In μ² the products of two kernels are concave and of degree 1, so uᵀK_μ^{∘2}u is at most
-        Σ μₖ² max wₖ/(2tₖ), which the penalty covers while s is as small as that.
+        Σ μₖ² max wₖ/(2tₖ), which the penalty covers for su with ½s² max wₖ/(2tₖ) ≤ β.
 
         Parameters
         ----------
-        a, b : float
-            As in `dual_value`.
+        solution : Solution
+            With u.
         w : ndarray of shape (p,)
             Upper ends of ∂(uᵀK^{∘2}u)/∂μ at the weights t.
         t : ndarray of shape (p,)
@@ -335,37 +297,13 @@ class Orthant(Value):
         float
             The bound, at least 0.
         """
-        if a <= 0.0 or degree > 2:
+        if degree > 2:
             return 0.0
         steepest = 0.5 * float(np.max(w / t)) * (1.0 + 8.0 * UNIT)
-        most = math.sqrt(self.beta / steepest) * (1.0 - 8.0 * UNIT) if steepest > 0.0 else math.inf
-        s = min(most, a / b)
-        value = 2.0 * s * a - s * s * b - gamma(8) * (2.0 * s * a + s * s * b)
-        return max(value, 0.0)
-
-
-def _positive_root(a: float, b: float, c: float) -> float:
-    """Return s > 0 with a = s b + 2 s³ c, by Newton from the right of the root."""
-    if b <= 0.0 and c <= 0.0:
-        return 1.0
-    candidates = [
-        a / b if b > 0 else math.inf,
-        (a / (2.0 * c)) ** (1.0 / 3.0) if c > 0 else math.inf,
-    ]
-    s = min(candidates)
-    for _ in range(60):
-        new = s - (s * b + 2.0 * s**3 * c - a) / (b + 6.0 * s * s * c)
-        if not new < s or new <= 0.0:
-            break
-        s = new
-    return s
-
-
-def _best_multiple(a: float, bottom: float) -> float:
-    """Return max over s of 2sa − s² bottom = a²/bottom, rounded down, at least 0."""
-    if a <= 0.0 or bottom <= 0.0:
-        return 0.0
-    return a * a / bottom * (1.0 - 8.0 * UNIT)
+        if steepest <= 0.0:
+            return solution.scaled(0.0)
+        most = math.sqrt(2.0 * self.beta / steepest) * (1.0 - 8.0 * UNIT)
+        return solution.scaled(0.0, longest=most)
 
 
 def _positive_root_of(w: npt.ArrayLike, power: float, r: float) -> FloatArray:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .descent import Descent, State
+from .objective import FloatArray
 from .oracle import Evaluation
-from .rounding import FloatArray
 
 _MEMORY = 10
 _ARMIJO = 1e-4

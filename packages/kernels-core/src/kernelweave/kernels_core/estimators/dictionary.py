@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import Rule
+from ..formula.problem import Problem
 from ..kernels import FittedDictionary, KernelDictionary, as_grams, default_kernels
 from ..parameters import fitted, parameter
-from ..problem import Problem
 from ..result import Result
 from .machine import KernelMachine
 from .samples import Samples

@@ -6,8 +6,8 @@ import inspect
 from typing import Any, ClassVar
 
 from ..checks import NONNEGATIVE, POSITIVE
+from ..formula.problem import Problem
 from ..parameters import parameter
-from ..problem import Problem
 from ..registry import AlgorithmSpec, get_component
 from ..settings import Settings, spec_of
 from .machine import KernelMachine, KernelMachineClassifier, KernelMachineRegressor

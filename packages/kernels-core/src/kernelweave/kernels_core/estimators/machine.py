@@ -32,12 +32,12 @@ from ..checks import (
 from ..clock import time_limit
 from ..config import config_context
 from ..driver import solve
+from ..formula.problem import Problem
 from ..kernels import PrecomputedGrams, as_grams
 from ..kernels.psd import refuse_indefinite
 from ..kernels.scaled import Scaling
 from ..memory import limit_bytes
 from ..parameters import fitted, parameter
-from ..problem import Problem
 from ..result import Certificate, Result, SolveInterrupted, Status
 from ..settings import Settings
 from .base import Estimator

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..config import config_context
 from ..driver import solve
-from ..problem import Problem
+from ..formula.problem import Problem
 from ..progress import Progress
 from ..registry import AlgorithmSpec, get_algorithm
 from ..result import Result, SolveInterrupted, Status

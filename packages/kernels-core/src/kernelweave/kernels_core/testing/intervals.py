@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..driver import solve
-from ..problem import Problem
+from ..formula.problem import Problem
 from ..registry import AlgorithmSpec, algorithms, get_algorithm
 
 _SLACK = 1e-9

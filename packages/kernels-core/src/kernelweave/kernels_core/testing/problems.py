@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Problem
+from ..formula.problem import Problem
 from ..registry import AlgorithmSpec, components, get_component
 
 FloatArray = npt.NDArray[np.float64]

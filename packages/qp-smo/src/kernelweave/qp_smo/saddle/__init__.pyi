@@ -1,8 +1,8 @@
 from .cuts import CutPool
 from .grams import GramStack
 from .master import MasterSolution, lower_bound_from, solve_cut_master
-from .oracle import Evaluation, Learner, SaddleOracle, SolveCounts, objective_upper
-from .penalties import Elastic, KSupport, NoPenalty, Ridge, WeightPenalty
+from .oracle import Evaluation, SaddleOracle, SolveCounts, objective_upper
+from .penalties import Elastic, KSupport, NoPenalty, RidgePenalty, WeightPenalty
 from .solver import (
     KernelWeights,
     SaddleSearch,
@@ -19,10 +19,9 @@ __all__ = [
     "GramStack",
     "KSupport",
     "KernelWeights",
-    "Learner",
     "MasterSolution",
     "NoPenalty",
-    "Ridge",
+    "RidgePenalty",
     "SaddleOracle",
     "SaddleSearch",
     "SolveCounts",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import numpy as np
 from kernelweave.kernels_core.clock import Stopwatch
-from numpy.typing import ArrayLike
+from kernelweave.kernels_core.formula import Learner, Solution
 
-from ..learners import LearnerSolution
 from ..solution import FloatArray
 from .cuts import CutPool
 from .grams import GramStack
@@ -17,26 +15,6 @@ from .penalties import WeightPenalty
 
 _UNIT = 2.0**-53
 _LOOSEST, _TIGHTEST = 0.1, 1e-9
-
-
-class Learner(Protocol):
-    """What the saddle solver asks of a learner: `kernelweave.qp_smo.SVC`, `SVR` or the like."""
-
-    def solve(
-        self,
-        K: ArrayLike,
-        targets: ArrayLike,
-        *,
-        sample_weight: ArrayLike | None = None,
-        dual0: ArrayLike | None = None,
-        tol: float = 1e-3,
-        max_time: float | None = None,
-        check: bool = True,
-    ) -> LearnerSolution:
-        """Solve the duals of all tasks on one Gram matrix."""
-
-    def problem(self, K: Any, target: FloatArray, sample_weight: ArrayLike | None = None) -> Any:
-        """Return the box problem of one task."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +28,7 @@ class Evaluation:
         Proven upper bound of ``G(β)``, without the penalty.
     lower_bound : float
         The dual value, of which the solve made a cut.
-    solution : LearnerSolution
+    solution : Solution
     forms : ndarray of shape (q,)
         ``Σₜ uₜᵀKⱼuₜ``, rounded up.
     is_new : bool
@@ -60,7 +38,7 @@ class Evaluation:
     weights: FloatArray
     upper_bound: float
     lower_bound: float
-    solution: LearnerSolution
+    solution: Solution
     forms: FloatArray
     is_new: bool = True
 
@@ -115,8 +93,6 @@ class SaddleOracle:
         self.counts = SolveCounts()
         self._tol = 1e-2
         self._gap_per_tol: float | None = None
-        boxes = [learner.problem(grams.matrices[0], y, sample_weight) for y in targets]
-        self._reach = [np.maximum(b.upper, -b.lower) for b in boxes]
 
     def evaluate(self, weights: FloatArray, want: float) -> Evaluation:
         """Solve the learner at β until its own gap is about ``want``; add the cut to the pool.
@@ -140,7 +116,7 @@ class SaddleOracle:
         upper = self._upper_bound(weights, solution)
         return Evaluation(weights, upper, solution.lower_bound, solution, forms, is_new)
 
-    def _solve(self, K: FloatArray, dual0: FloatArray | None, want: float) -> LearnerSolution:
+    def _solve(self, K: FloatArray, dual0: FloatArray | None, want: float) -> Solution:
         """Solve with ever smaller tolerances until the learner's gap is about ``want``."""
         tol = self._tolerance(want)
         while True:
@@ -157,7 +133,7 @@ class SaddleOracle:
             self.counts.n_kernel_rows += solution.n_kernel_rows
             self.counts.add_time("svm", watch)
             gap = solution.upper_bound - solution.lower_bound
-            violation = max((task.kkt_violation for task in solution.tasks), default=tol)
+            violation = solution.violation
             # a solve that ended far below its tolerance says nothing about the next one
             if violation > 0.05 * tol:
                 self._gap_per_tol = gap / violation
@@ -169,7 +145,7 @@ class SaddleOracle:
             tol = max(_TIGHTEST, min(0.1 * tol, 0.3 * violation, self._tolerance(want)))
             dual0 = solution.dual_coef
 
-    def _forms(self, solution: LearnerSolution) -> FloatArray:
+    def _forms(self, solution: Solution) -> FloatArray:
         watch = Stopwatch()
         forms = np.zeros(len(self.grams))
         for u in solution.dual_coef:
@@ -185,19 +161,16 @@ class SaddleOracle:
         self._tol = float(np.clip(guess, max(_TIGHTEST, 0.01 * self._tol), _LOOSEST))
         return self._tol
 
-    def _upper_bound(self, weights: FloatArray, solution: LearnerSolution) -> float:
+    def _upper_bound(self, weights: FloatArray, solution: Solution) -> float:
         """Return the primal value, with margins for the rounding of ``Σ βK`` and of ``Σ β``.
 
         In a positive semidefinite matrix ``|Kᵢₖ| ≤ √(KᵢᵢKₖₖ)``, so that an entry of the sum is off
         by ``γ√(DᵢDₖ)``, D its diagonal, and ``Ku`` by ``γ√Dᵢ Σ √Dₖ|uₖ|``. Scaling β by s changes G
         by at most ``max(1, 1/s)``.
         """
-        root = np.sqrt(np.abs(self.grams.diagonals.T @ weights))
         gamma = 1.01 * (len(self.grams) + 4) * _UNIT
-        upper = solution.upper_bound
-        for u, reach in zip(solution.dual_coef, self._reach, strict=True):
-            size = float(root @ np.abs(u))
-            upper += gamma * size * (0.51 * size + 1.01 * float(reach @ root))
+        spread = np.sqrt(gamma * np.abs(self.grams.diagonals.T @ weights))
+        upper = solution.upper_bound + solution.margin(spread)
         off = abs(float(weights.sum()) - 1.0) + 2.0 * weights.size * _UNIT
         return upper + (abs(upper) + 1e-300) * (2.0 * off + 4.0 * _UNIT)
 

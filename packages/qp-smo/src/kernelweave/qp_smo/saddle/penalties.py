@@ -152,7 +152,7 @@ class NoPenalty:
 
 
 @dataclass(frozen=True)
-class Ridge:
+class RidgePenalty:
     """``λ‖β‖²``.
 
     Parameters

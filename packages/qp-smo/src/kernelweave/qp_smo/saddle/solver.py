@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from kernelweave.kernels_core.checks import POSITIVE, check_limits, check_sample_weight
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
+from kernelweave.kernels_core.formula import Learner, Solution
 from kernelweave.kernels_core.result import History, Status, relative_gap
 from numpy.typing import ArrayLike
 
-from ..learners import SVC, LearnerSolution
+from ..learners import SVC
 from ..solution import FloatArray
 from .cuts import CutPool
 from .grams import GramStack
 from .master import solve_cut_master
-from .oracle import Evaluation, Learner, SaddleOracle, SolveCounts, objective_upper
+from .oracle import Evaluation, SaddleOracle, SolveCounts, objective_upper
 from .penalties import NoPenalty, WeightPenalty
 
+_L = TypeVar("_L", bound=Learner)
 # How far to go from the best point towards the minimiser of the cuts.
 _STEP_OUT = 0.5
 # The cuts are trusted where they are wrong by at most this share of the gap.
@@ -29,7 +31,7 @@ _FADED = 0.08
 
 
 class Penalty(Protocol):
-    """A penalty on the weights: `NoPenalty`, `Ridge`, `Elastic`, `KSupport`."""
+    """A penalty on the weights: `NoPenalty`, `RidgePenalty`, `Elastic`, `KSupport`."""
 
     def on(self, n_kernels: int) -> WeightPenalty:
         """Return the penalty of q weights."""
@@ -48,7 +50,7 @@ class KernelWeights:
     gap : float
         ``(upper − lower)/max(|upper|, |lower|)``.
     status : Status
-    solution : LearnerSolution
+    solution : Solution
         The learner's duals and intercepts at ``weights``.
     pool : CutPool
         All cuts, for another penalty or the next point of a path.
@@ -63,7 +65,7 @@ class KernelWeights:
     upper_bound: float
     gap: float
     status: Status
-    solution: LearnerSolution
+    solution: Solution
     pool: CutPool
     counts: SolveCounts
     history: History
@@ -207,7 +209,7 @@ def run_search(search: SaddleSearch, *, max_iter: int) -> Status:
     return Status.MAX_ITER
 
 
-def as_learner(C: float | None, learner: Learner | None) -> Learner:
+def as_learner(C: float | None, learner: _L | None) -> _L | SVC:
     """Return the learner: ``SVC(C)`` unless one is given.
 
     Raises
@@ -220,7 +222,10 @@ def as_learner(C: float | None, learner: Learner | None) -> Learner:
             f"give either C, for SVC(C), or learner, e.g. SVR(C=1.0), got C={C!r} and "
             f"learner={learner!r}"
         )
-    return SVC(C=float(POSITIVE.check("C", C))) if learner is None else learner  # type: ignore[arg-type]
+    if learner is not None:
+        return learner
+    assert C is not None
+    return SVC(C=float(POSITIVE.check("C", C)))
 
 
 def solve_kernel_weights(
@@ -254,7 +259,7 @@ def solve_kernel_weights(
         Of ``SVC(C)``; give either this or ``learner``.
     learner : Learner, optional
         E.g. ``SVR(C=1.0, epsilon=0.1)``.
-    penalty : NoPenalty, Ridge, Elastic or KSupport, optional
+    penalty : NoPenalty, RidgePenalty, Elastic or KSupport, optional
         None is no penalty.
     sample_weight : ndarray of shape (n,), optional
         Multiplies C per sample.
@@ -292,10 +297,10 @@ def solve_kernel_weights(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.qp_smo.saddle import Ridge, solve_kernel_weights
+    >>> from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
     >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
     >>> grams = np.stack([np.outer(x, x), np.eye(4)])
-    >>> s = solve_kernel_weights(grams, np.sign(x), C=10.0, penalty=Ridge(0.1))
+    >>> s = solve_kernel_weights(grams, np.sign(x), C=10.0, penalty=RidgePenalty(0.1))
     >>> s.weights.round(2), bool(s.gap <= 1e-4)
     (array([1., 0.]), True)
     """

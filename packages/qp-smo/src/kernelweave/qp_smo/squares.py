@@ -1,29 +1,35 @@
-"""The learner at one fixed kernel: its dual point, both bounds, and what the Hessian needs.
+"""Learners with a squared loss at one kernel: their dual point, both bounds, their curvature.
 
-Both learners maximise 2uᵀy − uᵀ(K + R)u, R = diag(λ/wᵢ), over a cone of u: everything for ridge
-without intercept, Σu = 0 for ridge with one, Σu = 0 and uᵢyᵢ ≥ 0 for the squared hinge. In the
-signs of the labels u is α∘y.
+They maximise uᵀy − ½uᵀ(K + R)u, R diagonal, over a cone of u: everything for ridge without
+intercept, Σu = 0 for ridge with one, Σu = 0 and uᵢyᵢ ≥ 0 for the squared hinge. In the signs of the
+labels u is α∘y.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.checks import STRENGTH
+from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.interrupts import aside
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
-
-from .rounding import (
+from kernelweave.kernels_core.rounding import (
     UNIT,
-    FloatArray,
     blocked_product,
     entry_bound,
     gamma,
     n_roundings,
     row_sums,
 )
+
+from . import validation
+from .problem import KernelArray
+from .solution import FloatArray
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,8 @@ class Factor:
         targets : ndarray of shape (T, k)
             y.
         """
+        from scipy.linalg import cho_solve
+
         u: FloatArray = np.asarray(cho_solve(self.cholesky, targets.T)).T
         if self.ones is None:
             return u, np.zeros(len(u))
@@ -71,6 +79,8 @@ class Factor:
         ndarray of shape (p, p)
             Symmetric, positive semidefinite. Cost: pTk² flops.
         """
+        from scipy.linalg import solve_triangular
+
         p, n_tasks, size = G.shape
         factor, lower = self.cholesky
         Z = solve_triangular(factor, G.reshape(p * n_tasks, size).T, lower=lower)
@@ -103,6 +113,8 @@ def factorize(
     Factor
         Bounds taken from its solutions hold with and without jitter.
     """
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
     A = K.copy() if rows is None else K[np.ix_(rows, rows)]
     diagonal = np.arange(len(A))
     added = noise if rows is None else noise[rows]
@@ -147,42 +159,22 @@ class Products:
 
 
 @dataclass(frozen=True)
-class LearnerSolution:
-    """max over u of 2uᵀy − uᵀ(K + R)u, summed over tasks, with proved ends.
+class Squares:
+    """The details of a solution with a squared loss: what its Hessian needs.
 
     Attributes
     ----------
-    dual_coef : ndarray of shape (T, n)
-        u, exactly feasible: the predictor is K(x, ·)u + b.
-    intercept : ndarray of shape (T,)
-        b.
-    function_values : ndarray of shape (T, n)
-        Ku.
-    lower_bound, upper_bound : float
-        The maximum lies between them, rounding included.
     objective : float
-        Its estimate in plain floating point.
-    linear, noise : float
-        Σ uᵀy rounded down and Σ uᵀRu rounded up.
-    n_iter : int
-        Linear systems solved.
-    factors : list of Factor
-        One per task, or one for all.
+        The optimum in plain floating point.
     products : Products
         The kernel applied to u.
+    factors : tuple of Factor
+        One per task, or one for all; none where they were not kept.
     """
 
-    dual_coef: FloatArray
-    intercept: FloatArray
-    function_values: FloatArray
-    lower_bound: float
-    upper_bound: float
     objective: float
-    linear: float
-    noise: float
-    n_iter: int
-    factors: list[Factor] = field(repr=False)
-    products: Products = field(repr=False)
+    products: Products
+    factors: tuple[Factor, ...] = ()
 
     def curvature(self, G: FloatArray) -> FloatArray:
         """Return Σₜ Gₜ Mₜ Gₜᵀ, shape (p, p), for G of shape (p, T, n)."""
@@ -248,14 +240,14 @@ def certify(
     *,
     hinge: bool,
     n_iter: int,
-    factors: list[Factor],
-) -> LearnerSolution:
+    factors: tuple[Factor, ...],
+) -> Solution:
     """Return the solution at a feasible u with both ends proved.
 
-    With f = Ku, e = y − b, ρ = e − f − Ru and D(u) the dual value: for ridge the maximum is at
-    most D(u) + ρᵀR⁻¹ρ, since K + R ⪰ R. For the hinge, with ξ = (1 − y(f + b))₊, primal minus
-    dual is Σ (ξ − R|u|)²/R + 2 Σ |u| (y(f + b) − 1)₊. Below, the best multiple of u gives
-    (uᵀy)² / uᵀ(K + R)u.
+    With f = Ku, e = y − b, ρ = e − f − Ru and D(u) the dual value: for ridge the primal value at
+    u is D(u) + ½ρᵀR⁻¹ρ. For the hinge, with ξ = (1 − y(f + b))₊, primal minus dual is
+    ½ Σ (ξ − R|u|)²/R + Σ |u| (y(f + b) − 1)₊. Below, the best multiple of u gives
+    ½ (uᵀy)² / uᵀ(K + R)u.
 
     Parameters
     ----------
@@ -271,7 +263,7 @@ def certify(
         Which learner.
     n_iter : int
         Linear systems solved.
-    factors : list of Factor
+    factors : tuple of Factor
         To store.
     """
     applied = kernel.products(u)
@@ -290,9 +282,11 @@ def certify(
     if hinge:
         excess = targets * (f + intercept[:, None]) - 1.0
         error = error + 4.0 * UNIT * (1.0 + np.abs(intercept[:, None]))
-        residual = np.maximum(-excess, 0.0) - np.abs(Ru)
+        lost = np.maximum(-excess, 0.0)
+        residual = lost - np.abs(Ru)
         crossing = 2.0 * np.abs(u) * np.maximum(excess + error, 0.0)
     else:
+        lost = np.abs(e - f)
         residual = e - f - Ru
         crossing = np.zeros(1)
     slack = float(np.sum(residual**2 / noise))
@@ -300,18 +294,21 @@ def certify(
     top = max(dual, 0.0) + dual_error + slack_top * (1.0 + size)
     bottom = (b + q) * (1.0 + size) + q_error
     low = max(a - a_error, 0.0)
-    return LearnerSolution(
+    # half of each: a power of two, so nothing is rounded
+    return Solution(
         dual_coef=u,
         intercept=intercept,
+        lower_bound=0.5 * (low * low / bottom * (1.0 - 8.0 * UNIT)) if bottom > 0.0 else 0.0,
+        upper_bound=0.5 * top * (1.0 + 4.0 * UNIT),
         function_values=f,
-        lower_bound=low * low / bottom * (1.0 - 8.0 * UNIT) if bottom > 0.0 else 0.0,
-        upper_bound=top * (1.0 + 4.0 * UNIT),
-        objective=dual + slack,
-        linear=low,
-        noise=b * (1.0 + gamma(len(u) + 8)),
+        slope=(lost + error) / noise * (1.0 + 4.0 * UNIT),
+        bend=0.5 / noise * (1.0 + 4.0 * UNIT),
+        linear=a - a_error,
+        quadratic=b * (1.0 + gamma(len(u) + 8)),
+        longest=math.inf,
         n_iter=n_iter,
-        factors=factors,
-        products=applied,
+        n_kernel_rows=n_iter * len(noise),
+        details=Squares(0.5 * (dual + slack), applied, factors),
     )
 
 
@@ -332,3 +329,113 @@ def noise_diagonal(C: float, n_samples: int, sample_weight: Any) -> FloatArray:
             f"0), got shape {weight.shape}, smallest {weight.min(initial=np.inf)!r}"
         )
     return 1.0 / (C * weight)
+
+
+class SquaredLoss(ABC):
+    """What ridge and the squared hinge share; `at` is all they add.
+
+    Its presence tells an algorithm that the learner takes a `Kernel` and that the details of its
+    solutions are `Squares`, with a curvature.
+    """
+
+    name: ClassVar[str]
+    task: ClassVar[str]
+    C: float
+
+    @abstractmethod
+    def at(
+        self,
+        kernel: Kernel,
+        targets: FloatArray,
+        noise: FloatArray,
+        active: npt.NDArray[np.bool_] | None = None,
+    ) -> Solution:
+        """Solve at a Gram matrix with known rounding."""
+
+    def validate(self) -> None:
+        """Raise ValueError unless C is positive."""
+        STRENGTH.check("C", self.C)
+
+    def noise(self, n_samples: int, sample_weight: Any = None) -> FloatArray:
+        """Return the diagonal of R, 1/(C wᵢ), shape (n_samples,)."""
+        return noise_diagonal(self.C, n_samples, sample_weight)
+
+    def solve(
+        self,
+        K: npt.ArrayLike,
+        targets: npt.ArrayLike,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        dual0: npt.ArrayLike | None = None,
+        tol: float = 0.0,
+        check: bool = True,
+    ) -> Solution:
+        """Solve at one Gram matrix.
+
+        Parameters
+        ----------
+        K : array-like of shape (n, n)
+            Symmetric, positive semidefinite.
+        targets : array-like of shape (n,) or (T, n)
+        sample_weight : array-like of shape (n,), optional
+            Positive; multiplies C per sample.
+        dual0 : array-like of shape (T, n), optional
+            Its nonzeros are the first guess of the samples with a loss.
+        tol : float
+            Not used: the solution is exact to rounding.
+        check : bool
+            Whether to check that K is finite and symmetric.
+
+        Returns
+        -------
+        Solution
+            ``details`` is a `Squares`.
+
+        Raises
+        ------
+        ValueError
+            If a parameter, a shape or a value is out of range.
+        MemoryBudgetError
+            If a copy of K does not fit in the memory limit.
+        """
+        self.validate()
+        kernel = validation.as_kernel(K)
+        if check:
+            validation.check_kernel(kernel)
+        n = kernel.shape[0]
+        memory.require(
+            16 * n * n,
+            f"two copies of the Gram matrix of {n} samples with the ridge of a squared loss",
+            alternative="use fewer samples, or a loss that needs no copy",
+        )
+        rows = np.atleast_2d(np.asarray(targets, dtype=np.float64))
+        if rows.shape[1:] != (n,):
+            raise ValueError(f"y must have shape ({n},) or (t, {n}), got {np.shape(targets)}")
+        active = None if dual0 is None else np.atleast_2d(dual0) != 0.0
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weight is None or weight.shape != (n,) or weight.min() != 0.0 or not weight.any():
+            return self.at(Kernel.exact(kernel), rows, self.noise(n, weight), active)
+        return self._without_zeros(kernel, rows, weight, active)
+
+    def _without_zeros(
+        self,
+        K: KernelArray,
+        rows: FloatArray,
+        weight: FloatArray,
+        active: npt.NDArray[np.bool_] | None,
+    ) -> Solution:
+        """Solve for the samples of positive weight; the others have u = 0 and no loss."""
+        live = np.flatnonzero(weight)
+        found = self.at(
+            Kernel.exact(K[np.ix_(live, live)]),
+            rows[:, live],
+            self.noise(len(live), weight[live]),
+            None if active is None else active[:, live],
+        )
+        u, slope, bend = np.zeros(rows.shape), np.zeros(rows.shape), np.zeros(len(weight))
+        u[:, live], slope[:, live], bend[live] = found.dual_coef, found.slope, found.bend
+        values = found.dual_coef @ K[live]
+        values[:, live] = found.function_values
+        return replace(
+            found, dual_coef=u, slope=slope, bend=bend, function_values=values, details=None
+        )

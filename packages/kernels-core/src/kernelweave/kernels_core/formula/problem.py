@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from .checks import SMALLEST, check_magnitude
+from ..checks import SMALLEST, check_magnitude
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
