@@ -129,7 +129,8 @@ def known_settings(algorithm: str | Settings | AlgorithmSpec) -> set[str] | None
     if isinstance(own, Settings):
         return {field.name for field in dataclasses.fields(own)}
     known: set[str] = set()
-    for base in target.__mro__:
+    # a function that makes the search says nothing of what it takes
+    for base in getattr(target, "__mro__", ()):
         if "init" not in vars(base):
             continue
         given = inspect.signature(base.init).parameters.values()
