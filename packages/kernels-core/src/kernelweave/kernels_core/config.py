@@ -6,12 +6,15 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .checks import COUNT, number
+
+# Samples from which several BLAS threads pay for a factorisation, measured on two cores.
+ONE_THREAD_BELOW = 2000
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,23 @@ def effective_threads() -> int:
     if limit is None and _is_inside_a_loop():
         limit = _threads_left_by_the_loop()
     return cores if limit is None else min(limit, cores)
+
+
+def blas_threads(n_samples: int) -> AbstractContextManager[object]:
+    """Return a context with one BLAS thread for problems that threads would only slow down.
+
+    On a busy machine the spinning waits of two threads cost thirty times a factorisation; and one
+    thread sums in one order, whatever the machine has. In another thread than the main one nothing
+    is changed: the setting is the whole process's.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return nullcontext()
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return nullcontext()
+    threads = None if n_samples > ONE_THREAD_BELOW else 1
+    return threadpool_limits(threads, user_api="blas")  # type: ignore[no-any-return]
 
 
 def _is_inside_a_loop() -> bool:

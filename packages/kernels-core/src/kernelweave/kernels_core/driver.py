@@ -14,6 +14,7 @@ import numpy as np
 from . import interrupts
 from .checks import ON_INTERRUPT, check_limits, integer
 from .clock import Stopwatch, expired, time_limit
+from .config import blas_threads
 from .exceptions import UnsupportedProblemError, convergence_warning
 from .formula.problem import Problem
 from .progress import Callback, Progress, notify
@@ -213,7 +214,7 @@ def solve(
 
     with time_limit(max_time):
         try:
-            with interrupts.kept():
+            with interrupts.kept(), blas_threads(problem.n_samples):
                 status = _loop(run, problem, _random(random_state), params, max_iter, tell)
         except KeyboardInterrupt as stop:
             if run.parameters is None:

@@ -6,12 +6,11 @@ interior point method*, SIAM J. Optim. 1992; one Cholesky factor of n samples an
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 from kernelweave.kernels_core import memory
-from kernelweave.kernels_core.config import effective_threads
+from kernelweave.kernels_core.config import blas_threads
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, lapack
 
@@ -23,7 +22,6 @@ from .solution import FloatArray
 _MAX_ITERATIONS = 100
 _FRACTION = 0.995
 _FINEST_GAP = 1e-14
-_ONE_THREAD_BELOW = 2000
 
 
 @dataclass
@@ -257,22 +255,9 @@ def interior_point(problem: BoxProblem, budget: Budget) -> InteriorRun:
     return InteriorRun(u, run.violation, run.n_iter)
 
 
-def _blas_threads(n_samples: int) -> AbstractContextManager[object]:
-    """Return a context with one BLAS thread for matrices that threads would only slow down.
-
-    On a busy machine the spinning waits of two threads cost thirty times the factorisation.
-    """
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return nullcontext()
-    threads = effective_threads() if n_samples > _ONE_THREAD_BELOW else 1
-    return threadpool_limits(threads, user_api="blas")  # type: ignore[no-any-return]
-
-
 def _guarded(problem: BoxProblem, budget: Budget) -> InteriorRun:
     try:
-        with np.errstate(all="ignore"), _blas_threads(problem.n_samples):
+        with np.errstate(all="ignore"), blas_threads(problem.n_samples):
             return _iterate(problem, budget)
     except np.linalg.LinAlgError:
         return InteriorRun(np.zeros_like(problem.p), np.inf, 0)
