@@ -22,8 +22,12 @@ WARNINGS = (
     "UndefinedMetricWarning",
 )
 # how scikit-learn's own warnings of a general kind begin: of folds that are too many for a class,
-# and before 1.7, which refuses them, of labels as bytes
-SCIKIT_LEARN_SAYS = ("The least populated class", "Support for labels represented as bytes")
+# before 1.7, which refuses them, of labels as bytes, and of an array where training had names
+SCIKIT_LEARN_SAYS = (
+    "The least populated class",
+    "Support for labels represented as bytes",
+    "X does not have valid feature names",
+)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,39 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from expectations import Case, Fault, either
+from expectations import WORKS, Case, Fault, either, error
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import get_tags
 from workspace import members
 
 # a few steps on few samples: a cell asks whether the answer is sound, not whether it is the best
 QUICK = {"tol": 1e-2, "max_iter": 10, "random_state": 0, "C": 1.0}
+
+# what must happen where an estimator takes tables as they are
+OF_TABLES = {
+    **dict.fromkeys(
+        (
+            "objects in X, one of them a word",
+            "a category of words in X",
+            "a category of numbers in X",
+            "a missing value in a nullable column of pandas",
+            "a sparse X",
+            "a sparse array to predict",
+            "a NaN in X",
+            "None in X",
+            "a NaN to predict",
+        ),
+        WORKS,
+    ),
+    "a column of dates in X": error("held dates in training"),
+    "one sample, classified": error("1 sample"),
+    "words in X": error("no column of X can be used"),
+    "all columns constant": error("no column of X can be used"),
+    "words to predict": error("held numbers in training"),
+    "words as targets": error("must hold numbers"),
+    "words as weights": error("must hold numbers"),
+    "constant targets": error("nothing to learn"),
+}
 
 
 @dataclass(frozen=True)
@@ -58,7 +85,16 @@ class Subject:
             "more features than samples",
             "one sample of the second class",
         )
-        return replace(fault, expected=either("class|fold")) if folds else fault
+        if folds:
+            return replace(fault, expected=either("class|fold"))
+        if self.takes_tables:
+            return replace(fault, expected=OF_TABLES.get(fault.name, fault.expected))
+        return fault
+
+    @functools.cached_property
+    def takes_tables(self) -> bool:
+        """Whether words, dates, gaps and sparse matrices are no faults to it."""
+        return bool(get_tags(self.kind()).input_tags.string)
 
     def make(self, params: dict[str, Any]) -> Any:
         """Return the estimator, quick unless the parameters say otherwise."""

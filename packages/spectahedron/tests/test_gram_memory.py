@@ -159,7 +159,7 @@ def test_not_even_blocks_fit() -> None:
 def test_other_algorithms_cannot() -> None:
     X, y = make_classification(40)
     model = TessellatedKernelClassifier(algorithm="tkl-frank-wolfe", gram="blocks")
-    with pytest.raises(ValueError, match="needs tkl-low-rank"):
+    with pytest.raises(ValueError, match="such as tkl-low-rank, got 'tkl-frank-wolfe'"):
         model.fit(X, y)
     with pytest.raises(ValueError, match="gram must be one of"):
         TessellatedKernelClassifier(gram="rows").fit(X, y)

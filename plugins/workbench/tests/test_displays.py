@@ -379,14 +379,14 @@ def test_features_go_by_name_and_names_reach_the_estimator(frame: Any, points: A
 def test_regions_of_several_classes_and_a_regression(points: Any) -> None:
     X, _ = points
     names = np.array(["low", "mid", "top"])[np.digitize(X[:, 0], [0.3, 0.6])]
-    model = TessellatedKernelClassifier(tol=0.1, max_iter=20).fit(X, names)
+    model = TessellatedKernelClassifier(C=0.1, tol=0.1, max_iter=20).fit(X, names)
     display = SurfaceDisplay.from_estimator(model, X, grid_resolution=6, y=names)
     grid = np.stack(np.meshgrid(*display.grid), axis=-1).reshape(-1, 2)
     rows = np.column_stack([grid, np.full(36, np.median(X[:, 2]))])
     assert (model.classes_[display.values.ravel()] == model.predict(rows)).all()
     with pytest.raises(ValueError, match="two classes"):
         SurfaceDisplay.from_estimator(model, X, response="decision")
-    line = TessellatedKernelRegressor(tol=0.1).fit(X, X[:, 0])
+    line = TessellatedKernelRegressor(C=0.1, tol=0.1).fit(X, X[:, 0])
     drawn = SurfaceDisplay.from_estimator(line, X, y=X[:, 0])
     assert drawn.points_.get_offsets().shape == (60, 2)
 

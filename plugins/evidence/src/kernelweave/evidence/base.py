@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core import config_context, interrupts
+from kernelweave.kernels_core import (
+    History,
+    Result,
+    SolveInterrupted,
+    Status,
+    config_context,
+    interrupts,
+)
 from kernelweave.kernels_core.checks import COUNT, FLAG, SECONDS, integer, number, one_of
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators.base import Estimator
@@ -123,7 +130,9 @@ class EvidenceModel(Estimator):
         default=0,
         kind="int, RandomState or None",
     )
-    verbose: int = parameter("Positive: a line for each part of the work.", default=0)
+    verbose: int = parameter(
+        "Positive: a line for each part of the work.", default=0, rule=integer()
+    )
 
     kernel_: EvidenceKernel = fitted("EvidenceKernel", "The learned kernel, a value.")
     noise_: float = fitted("float", "Variance of the noise, in units of the target's variance.")
@@ -140,22 +149,27 @@ class EvidenceModel(Estimator):
     certificate_: EvidenceCertificate = fitted(
         "EvidenceCertificate", "What is proved, and what is not."
     )
+    result_: Result = fitted("Result", "How the fit ended; no lower bound is claimed.")
     n_iter_: int = fitted("int", "Evaluations of the evidence on all rows.")
 
     def _learn(self, X: Any, targets: FloatArray, weight: FloatArray | None) -> None:
         """Fit the path; keep what it leaves, also where it was cut short."""
         state = check_random_state(self.random_state)
-        missing, cut = "", False
+        missing: str | None = None
+        cut = False
         with config_context(memory_limit=self.memory_limit), time_limit(self.max_time):
             rows = self._rows(X, targets, weight)
             try:
                 # one thread: the same bits whatever the machine's number of cores
                 with interrupts.kept(), threadpool_limits(1):
                     missing = self._fit_rows(rows, state)
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as stop:
                 cut = True
-                if self.on_interrupt == "raise" or not hasattr(self, "_predictor"):
+                if missing is None:
                     raise
+                self.result_ = replace(self.result_, status=Status.INTERRUPTED)
+                if self.on_interrupt == "raise":
+                    raise SolveInterrupted(self.result_) from stop
         if missing and not cut:
             warnings.warn(
                 f"max_time of {self.max_time} s ended the fit before {missing}: the best "
@@ -222,6 +236,19 @@ class EvidenceModel(Estimator):
         self.path_weights_ = learned.weights
         self.n_iter_ = max(1, sum(fit.n_evaluations for fit in learned.fits))
         self.held_out_score_, self.held_out_error_ = self._judge(rows, predictor.held_out)
+        # no lower bound of a problem that is not convex is known
+        value = float(learned.weights @ np.nan_to_num([fit.value for fit in learned.fits]))
+        self.result_ = Result(
+            value=value,
+            lower_bound=-np.inf,
+            upper_bound=value,
+            gap=np.inf,
+            status=Status.MAX_TIME if learned.missing else Status.STATIONARY,
+            n_iter=self.n_iter_,
+            history=History(),
+            parameters=tuple(predictor.scales),
+            algorithm="evidence",
+        )
         self.certificate_ = EvidenceCertificate(
             tuple(fit.precision for fit in learned.fits),
             tuple(-fit.value for fit in learned.fits),

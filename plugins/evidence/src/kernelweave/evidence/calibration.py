@@ -12,6 +12,7 @@ from scipy.special import log_softmax, softmax
 from .rows import FloatArray
 
 _SLOPES = (1e-2, 1e2)
+_PLAIN = 2.0
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ class Calibration:
         codes : ndarray of int, shape (n,)
         weight : ndarray of shape (n,)
         """
+        if not len(values):
+            # nothing was held out: ±1 become 0.98 and 0.02
+            return cls(_PLAIN, np.zeros(values.shape[1]))
         share = weight / weight.sum()
         rows = np.arange(len(values))
         n_classes = values.shape[1]

@@ -14,7 +14,7 @@ from .folds import Fold, fit_fold
 from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .objective import start
 from .path import Fit, Plan, Stopped, coarse_starts, fit_path
-from .rows import FloatArray, Rows
+from .rows import FloatArray, Rows, spread_of
 from .views import Views
 from .warp import Warp
 
@@ -185,8 +185,7 @@ def _judge(rows: Rows, folds: Sequence[Fold], n_fits: int) -> tuple[FloatArray, 
         held_out[:, fold.held_out] = fold.predictions
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     share = weight[seen] / weight[seen].sum()
-    spread = rows.targets.std(axis=1)
-    spread[spread == 0] = 1.0
+    spread = spread_of(rows.targets - rows.targets.mean(axis=1, keepdims=True), rows.mass)
     residual = (held_out[:, seen] - rows.targets.T[seen]) / spread
     errors: FloatArray = np.einsum("i,kit->k", share, residual**2) / len(spread)
     return held_out, errors

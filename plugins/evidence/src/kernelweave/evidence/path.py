@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core import clock
+from kernelweave.kernels_core import Progress, clock
+from kernelweave.kernels_core.progress import notify
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
@@ -109,6 +110,7 @@ class _Descent:
     low: FloatArray
     high: FloatArray
     best: tuple[float, FloatArray, float] = field(default=(np.inf, np.empty(0), np.inf))
+    watch: clock.Stopwatch = field(default_factory=clock.Stopwatch)
 
     def __call__(self, z: FloatArray) -> tuple[float, FloatArray]:
         if clock.expired():
@@ -116,6 +118,7 @@ class _Descent:
         raw = self.change.to_theta(z)
         theta = np.clip(raw, self.low, self.high)
         value, slope = self.evidence(theta)
+        self._tell(value)
         inside = raw == theta
         if value < self.best[0]:
             free = np.abs(slope[inside])
@@ -124,6 +127,14 @@ class _Descent:
         outside = raw - theta
         value += 0.5 * _CURVATURE * float(outside @ outside)
         return value, self.change.to_theta(np.where(inside, slope, _CURVATURE * outside))
+
+    def _tell(self, value: float) -> None:
+        """Let whoever watches see the value, and stop if they ask for it."""
+        now = Progress(
+            "evidence", self.evidence.n_evaluations, -np.inf, value, np.inf, 0.0, self.watch.seconds
+        )
+        if notify(now, None, 0):
+            raise Stopped
 
 
 def fit_scales(evidence: Evidence, theta: FloatArray, *, max_iter: int, tol: float) -> Fit:

@@ -74,14 +74,14 @@ class Standardised:
     def of(cls, rows: Rows) -> Standardised:
         """Warp, centre and scale the targets of training rows."""
         targets, share = rows.targets, rows.mass / rows.mass.sum()
-        margin = 0.3 * _spread(targets - (targets @ share)[:, None], share)
+        margin = 0.3 * spread_of(targets - (targets @ share)[:, None], share)
         low, high = targets.min(axis=1) - margin, targets.max(axis=1) + margin
         warps = tuple(Warp.of(each) for each in targets) if rows.warped else ()
         if warps:
             targets = np.array([w.forward(each) for w, each in zip(warps, targets, strict=True)])
         centre = targets @ share
         rest = targets - centre[:, None]
-        spread = _spread(rest, share)
+        spread = spread_of(rest, share)
         return cls(rest / spread[:, None], centre, spread, low, high, warps)
 
     def standardise(self, targets: FloatArray) -> FloatArray:
@@ -117,8 +117,9 @@ class Standardised:
         return mean, np.sqrt(np.einsum("k,kit->it", MASS, (nodes - mean) ** 2))
 
 
-def _spread(rest: FloatArray, share: FloatArray) -> FloatArray:
+def spread_of(rest: FloatArray, mass: FloatArray) -> FloatArray:
     """Return the standard deviation of centred targets, 1 where they are constant."""
+    share = mass / mass.sum()
     size = np.abs(rest).max(axis=1)
     size[size == 0] = 1.0
     spread: FloatArray = size * np.sqrt((rest / size[:, None]) ** 2 @ share)

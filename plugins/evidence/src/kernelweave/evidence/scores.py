@@ -19,6 +19,9 @@ def r2_with_error(y: FloatArray, predicted: FloatArray, weight: FloatArray) -> t
     weight : ndarray of shape (n,)
     """
     share = (weight / weight.sum())[:, None]
+    # squares of small targets would underflow
+    size = np.abs(y).max(axis=0)
+    y, predicted = y / size, predicted / size
     squares = (y - predicted) ** 2
     spreads = (y - (share * y).sum(axis=0)) ** 2
     total = (share * spreads).sum(axis=0)

@@ -169,7 +169,7 @@ def check_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
         weight = np.full(n_rows, weight[()])
     if weight.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight must have one weight a row, shape ({n_rows},), got {weight.shape}"
+            f"sample_weight must be 1D, one weight a row, shape ({n_rows},), got {weight.shape}"
         )
     weight = _as_numbers(weight, "sample_weight")
     if weight.min() < 0.0:
@@ -185,6 +185,8 @@ def _array(values: Any, name: str = "y") -> NDArray[Any]:
     if values is None:
         # the words that scikit-learn's checks look for
         raise ValueError("fit requires y to be passed, but the target y is None")
+    if hasattr(values, "toarray"):
+        raise TypeError(f"{name} is sparse: give a dense array, {name}.toarray()")
     array = np.asarray(values)
     if array.dtype.kind == "c":
         raise ValueError(f"{name} must hold real numbers: Complex data not supported")

@@ -45,7 +45,10 @@ class Warp:
         if y.min() > 0.0:
             unit = float(np.median(y))
             return cls(_power(partial(boxcox_normmax, method="mle"), y / unit), 0.0, unit, True)
-        origin, unit = float(np.median(y)), float(np.std(y))
+        origin = float(np.median(y))
+        # squares of small targets would underflow
+        size = float(np.abs(y - origin).max())
+        unit = size * float(np.std((y - origin) / size))
         return cls(_power(yeojohnson_normmax, (y - origin) / unit), origin, unit, False)
 
     def forward(self, y: FloatArray) -> FloatArray:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from kernelweave.kernels_core import components
 
 _CORE = "kernelweave.kernels_core"
-_COLUMNS = "kernelweave.evidence.columns"
+_EVIDENCE = "kernelweave.evidence"
+_COLUMNS = f"{_EVIDENCE}.columns"
 _OWN = {
     f"{_CORE}.estimators.generic": ("KernelLearningClassifier", "KernelLearningRegressor"),
     f"{_CORE}.result": ("Certificate", "History", "Result", "Status"),
@@ -66,6 +67,20 @@ _OWN = {
         "RidgeMKLRegressor",
     ),
     "kernelweave.ridge_mkl.families": ("HadamardPower",),
+    f"{_EVIDENCE}.base": ("EvidenceCertificate",),
+    f"{_EVIDENCE}.calibration": ("Calibration",),
+    f"{_EVIDENCE}.estimators": ("EvidenceKernelClassifier", "EvidenceKernelRegressor"),
+    f"{_EVIDENCE}.exact": ("ExactPredictor",),
+    f"{_EVIDENCE}.features": ("Landmarks",),
+    f"{_EVIDENCE}.folds": ("Fold",),
+    f"{_EVIDENCE}.kernel": ("EvidenceKernel",),
+    f"{_EVIDENCE}.landmarks": ("LandmarkPredictor",),
+    f"{_EVIDENCE}.mixture": ("Mixture",),
+    f"{_EVIDENCE}.path": ("Fit",),
+    f"{_EVIDENCE}.rows": ("Rows", "Standardised"),
+    f"{_EVIDENCE}.terms": ("Scales",),
+    f"{_EVIDENCE}.views": ("Points", "Views"),
+    f"{_EVIDENCE}.warp": ("Warp",),
     f"{_COLUMNS}.dates": ("DateParts",),
     f"{_COLUMNS}.encoded": ("Dimension",),
     f"{_COLUMNS}.encoder": ("ColumnEncoder",),
