@@ -148,8 +148,8 @@ class TestWeights:
         [
             ([0.0] * N, "sample_weight is zero in every row"),
             (changed(7, -3.0), "sample_weight must not be negative"),
-            (np.ones(N - 1), "sample_weight must have one weight a row"),
-            (np.ones((N, 2)), "sample_weight must have one weight a row"),
+            (np.ones(N - 1), "sample_weight must be 1D, one weight a row"),
+            (np.ones((N, 2)), "sample_weight must be 1D, one weight a row"),
             (np.full(N, np.nan), "sample_weight has gaps"),
             (np.full(N, np.inf), "sample_weight is infinite"),
             (["heavy"] * N, "sample_weight must hold numbers, got 'heavy' in row 0"),
