@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -118,12 +119,22 @@ def blas_threads(n_samples: int) -> AbstractContextManager[object]:
     """
     if threading.current_thread() is not threading.main_thread():
         return nullcontext()
+    if n_samples > ONE_THREAD_BELOW:
+        return nullcontext()
     try:
-        from threadpoolctl import threadpool_limits
+        return _pools().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
     except ImportError:
         return nullcontext()
-    threads = None if n_samples > ONE_THREAD_BELOW else 1
-    return threadpool_limits(threads, user_api="blas")  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _pools() -> Any:
+    """Return the thread pools of this process; to look for them costs more than a small solve."""
+    # its linear algebra is another library than NumPy's
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _is_inside_a_loop() -> bool:

@@ -91,6 +91,9 @@ def learn(
         Called with the parts done and all parts.
     """
     seeds = random_state.randint(2**31 - 1, size=len(splits) + 1)
+    if warp and len(rows) > 2 * plan.coarse:
+        rows = replace(rows, warped=_warp_pays(rows, plan, random_state))
+        warp = False
     rows, folds, held_out, errors = _choose(
         rows, warp, lambda each: _fit_folds(each, splits, plan, seeds, n_jobs, tell), plan
     )
@@ -105,6 +108,17 @@ def learn(
     missing = _missing(len(splits) - len(folds), polished)
     combined = np.einsum("k,kit->it", _padded(weights, held_out), held_out)
     return Learned(mixture, fits, weights, errors, folds, combined, rows, missing)
+
+
+def _warp_pays(rows: Rows, plan: Plan, random_state: np.random.RandomState) -> bool:
+    """Return what held-out rows of a part prefer: two fits of all would cost twice."""
+    part = rows.take(np.sort(random_state.permutation(len(rows))[: 3 * plan.coarse // 2]))
+    index = random_state.permutation(len(part))
+    splits = [(np.setdiff1d(index, held_out), held_out) for held_out in np.array_split(index, 3)]
+    seeds = random_state.randint(2**31 - 1, size=3)
+    return _choose(part, True, lambda each: _fit_folds(each, splits, plan, seeds, 1, None), plan)[
+        0
+    ].warped
 
 
 def _choose(

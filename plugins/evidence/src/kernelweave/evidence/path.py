@@ -69,6 +69,10 @@ class Plan:
         A fit ends where a step lowers L by less than this share of it.
     max_iter : int
         Steps a fit at most.
+    coarse : int
+        Rows of a first pass over the path, where there are half as many more.
+    polish_tol, polish_iter : float, int
+        The same for a fit that starts at one of fewer rows or of the folds.
     """
 
     precisions: tuple[float, ...] = PRECISIONS
@@ -76,6 +80,7 @@ class Plan:
     max_iter: int = 100
     coarse: int = COARSE
     polish_tol: float = 1e-5
+    polish_iter: int = 20
 
 
 class _Rescaled:
@@ -209,8 +214,9 @@ def fit_path(
             known = [theta, *others] if fits else others
             theta = min(known, key=lambda each: evidence(each)[0]) if len(known) > 1 else known[0]
         tol = plan.polish_tol if others else plan.tol
+        steps = min(plan.polish_iter, plan.max_iter) if others else plan.max_iter
         try:
-            fits.append(fit_scales(evidence, theta, max_iter=plan.max_iter, tol=tol))
+            fits.append(fit_scales(evidence, theta, max_iter=steps, tol=tol))
         except Stopped as stop:
             fits.extend(stop.args)
             raise

@@ -1,4 +1,4 @@
-"""What the workbench registers: commands and data sets of scikit-learn."""
+"""What the workbench registers: commands and data sets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from .commands import BUILTIN
 _LOADERS = "sklearn.datasets"
 _OWN = "kernelweave.workbench.data.bundled"
 _DATASETS = {
+    "airfoil": (
+        f"{_OWN}:airfoil",
+        "regression",
+        "1503 airfoils in a wind tunnel, 5 measures, noise in dB; NASA, CC BY 4.0",
+    ),
     "iris": (f"{_LOADERS}:load_iris", "classification", "150 flowers, 4 measures, 3 species"),
     "wine": (f"{_LOADERS}:load_wine", "classification", "178 wines, 13 analyses, 3 cultivars"),
     "breast-cancer": (
@@ -30,7 +35,6 @@ _DATASETS = {
         "442 patients, 10 measures, progression",
     ),
 }
-_BUNDLED = "scikit-learn's"
 
 
 @hookimpl
@@ -44,5 +48,4 @@ def kernelweave_register_commands(register: Callable[[CommandSpec], None]) -> No
 def kernelweave_register_datasets(register: Callable[[DatasetSpec], None]) -> None:
     """Register the data sets."""
     for name, (target, task, summary) in _DATASETS.items():
-        about = f"{summary}; {_BUNDLED}"
-        register(DatasetSpec(name=name, target=target, task=task, summary=about))
+        register(DatasetSpec(name=name, target=target, task=task, summary=summary))

@@ -123,7 +123,7 @@ class Solution:
         Returns
         -------
         float
-            ½ (s·|u|)² and the growth of the loss, as Ku is off by sᵢ (s·|u|).
+            ½ (Σ sᵢ abs(uᵢ))² and the growth of the loss, as Ku is off by sᵢ Σ sⱼ abs(uⱼ).
         """
         longer = 1.0 + max(self.stretch, 0.0)
         total = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kernelweave.kernels_core import CommandSpec
 
 _SUMMARIES = {
-    "demo": "Learn a kernel on a real data set, prove how good it is, and draw both.",
+    "demo": "Learn a kernel on a real data set, beside a tuned RBF machine and boosted trees.",
     "fit": "Learn a kernel and its predictor from a table, and save the model.",
     "predict": "Predict a table with a saved model.",
     "certify": "Prove anew how far a saved model is from the best kernel for its data.",

@@ -1,7 +1,13 @@
-"""Data sets cut from those that ship with scikit-learn."""
+"""Data sets that ship with this package or are cut from those of scikit-learn.
+
+``airfoil.csv`` is "Airfoil Self-Noise" by Brooks, Pope and Marcolini (NASA, 1989), donated to the
+UCI Machine Learning Repository, doi 10.24432/C5VW2C, under the Creative Commons Attribution 4.0
+licence (CC BY 4.0); the columns got names, the values are unchanged.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 
@@ -16,4 +22,16 @@ def breast_cancer_mean() -> dict[str, Any]:
         "target": bunch["target"],
         "feature_names": [str(bunch["feature_names"][j]) for j in kept],
         "target_names": bunch["target_names"],
+    }
+
+
+def airfoil() -> dict[str, Any]:
+    """Return the noise of airfoils in a wind tunnel, 1503 measurements, as a mapping."""
+    import pandas as pd
+
+    table = pd.read_csv(Path(__file__).with_name("airfoil.csv"))
+    return {
+        "data": table.drop(columns="target").to_numpy(),
+        "target": table["target"].to_numpy(),
+        "feature_names": [str(name) for name in table.columns if name != "target"],
     }

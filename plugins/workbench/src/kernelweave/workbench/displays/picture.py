@@ -1,45 +1,33 @@
-"""The picture of the demo: convergence on the left, the learned kernel on the right."""
+"""The picture of the demo: scores, what the strongest columns do, predictions and the truth."""
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
-from kernelweave.kernels_core import Result
+import numpy as np
+import pandas as pd
 
-from .convergence import ConvergenceDisplay
-from .gram import GramDisplay
+from .axes import open_frame
+from .colours import FAINT, LOWER, SERIES
+
+if TYPE_CHECKING:
+    from ..demonstration import Demonstration
 
 SIGNATURE = "kernelweave demo"
+_STRONGEST = 3
+_GRID = 40
+_MAX_DRAWN = 60
 
 
-def demo_picture(
-    result: Result,
-    K: npt.NDArray[Any],
-    y: npt.NDArray[Any],
-    *,
-    tol: float,
-    title: str,
-    classes: bool = True,
-) -> bytes:
-    """Return a PNG of both.
+def demo_picture(demo: Demonstration) -> bytes:
+    """Return a PNG of three panels.
 
     Parameters
     ----------
-    result : Result
-        Of the fit.
-    K : ndarray of shape (n, n)
-        Learned Gram matrix of some samples.
-    y : ndarray of shape (n,)
-        Their labels or targets.
-    tol : float
-        The gap asked for.
-    title : str
-        What was learned from what.
-    classes : bool, default=True
-        Whether ``y`` holds labels.
+    demo : Demonstration
+        What was learned, and what it is compared with.
 
     Returns
     -------
@@ -49,28 +37,103 @@ def demo_picture(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11.0, 5.0), layout="constrained")
+    figure = Figure(figsize=(13.0, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
-    halves: Any = figure.subfigures(1, 2, width_ratios=[1.0, 1.05])
-    left, right = halves
-    bounds, gap = left.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    course = ConvergenceDisplay(result.history, tol=tol)
-    course.plot(kind="bounds", ax=bounds)
-    course.plot(kind="gap", ax=gap)
-    bounds.set_xlabel("")
-    bounds.set_title(
-        f"The optimum is proved to lie in the strip\nrelative gap {result.gap:.1e} after "
-        f"{result.n_iter} iterations",
-        fontsize=11,
+    axes: Any = figure.subplots(1, 3, width_ratios=[0.9, 1.0, 1.2])
+    _scores(axes[0], demo)
+    _effects(axes[1], demo)
+    (_labels if demo.classes else _intervals)(axes[2], demo)
+    figure.suptitle(
+        f"{demo.name}: a kernel chosen by the evidence, from {demo.found['n_train']} rows",
+        fontsize=13,
     )
-    heat = right.subplots()
-    order = "class" if classes else "target"
-    heat.set_title(f"The learned kernel between {len(y)} samples\nordered by {order}", fontsize=11)
-    GramDisplay(K, y, classes=classes).plot(ax=heat)
-    figure.suptitle(title, fontsize=13)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130, metadata={"Software": SIGNATURE})
     return buffer.getvalue()
+
+
+def _scores(ax: Any, demo: Demonstration) -> None:
+    """Draw a bar for each model, ours in colour."""
+    scores = {label: each["score"] for label, each in demo.found["scores"].items()}
+    colours = [LOWER, *[FAINT] * (len(scores) - 1)]
+    bars = ax.bar(range(len(scores)), list(scores.values()), color=colours, width=0.6)
+    ax.bar_label(bars, fmt="%.3f", padding=2)
+    ax.set_xticks(range(len(scores)), [label.replace(" ", "\n") for label in scores])
+    low = min(scores.values())
+    ax.set_ylim(max(0.0, low - 0.5 * (1.0 - low)) if low > 0 else None, 1.0)
+    measure = "accuracy" if demo.classes else "R²"
+    ax.set_title(f"Held-out {measure} on {demo.found['n_test']} rows", fontsize=11)
+    open_frame(ax, "y")
+
+
+def _effects(ax: Any, demo: Demonstration) -> None:
+    """Draw the mean prediction along each of the strongest columns of numbers."""
+    numbers = [
+        name
+        for name, drop in demo.found["importance"].items()
+        if drop > 0 and pd.api.types.is_numeric_dtype(demo.X[name])
+    ]
+    for name, style in zip(numbers[:_STRONGEST], SERIES, strict=False):
+        values = np.quantile(demo.X[name].dropna(), np.linspace(0.0, 1.0, _GRID))
+        look = style | {"marker": ""}
+        ax.plot(np.linspace(0, 100, _GRID), _along(demo, name, values), label=name, **look)
+    ax.set_xlabel("percentile of the column")
+    label = f"mean probability of {demo.model.classes_[-1]}" if demo.classes else "mean prediction"
+    ax.set_ylabel(label)
+    ax.set_title("What the strongest columns do", fontsize=11)
+    if numbers:
+        ax.legend(frameon=False, fontsize=9)
+    open_frame(ax)
+
+
+def _along(demo: Demonstration, name: str, values: Any) -> list[float]:
+    """Return the mean prediction where every row has the same value of a column."""
+    rows = demo.X.iloc[:: max(1, len(demo.X) // 100)]
+    means = []
+    for value in values:
+        changed = rows.assign(**{name: value})
+        model = demo.model
+        given = model.predict_proba(changed)[:, -1] if demo.classes else model.predict(changed)
+        means.append(float(np.mean(given)))
+    return means
+
+
+def _intervals(ax: Any, demo: Demonstration) -> None:
+    """Draw held-out rows against their predictions, with intervals."""
+    from ..demonstration import CONFIDENCE
+
+    X, y = demo.X_test[:_MAX_DRAWN], demo.y_test[:_MAX_DRAWN]
+    mean = demo.model.predict(X)
+    low, high = demo.model.predict_interval(X, CONFIDENCE)
+    reach = np.maximum([mean - low, high - mean], 0.0)
+    ax.errorbar(y, mean, yerr=reach, fmt="o", markersize=3, color=LOWER, ecolor="#9DC9E6")
+    ends = [min(y.min(), mean.min()), max(y.max(), mean.max())]
+    ax.plot(ends, ends, color=FAINT, linewidth=1)
+    ax.set_xlabel("true value")
+    ax.set_ylabel("prediction")
+    ax.set_title(
+        f"Intervals for {CONFIDENCE:.0%}: {demo.found['coverage']:.1%} of "
+        f"{demo.found['n_test']} held-out rows inside",
+        fontsize=11,
+    )
+    open_frame(ax)
+
+
+def _labels(ax: Any, demo: Demonstration) -> None:
+    """Draw how often the predicted class is right, against its probability."""
+    proba = demo.model.predict_proba(demo.X_test)
+    sure = proba.max(axis=1)
+    right = demo.model.classes_[proba.argmax(axis=1)] == demo.y_test
+    groups = np.array_split(np.argsort(sure), min(6, len(sure)))
+    points = np.array([(sure[rows].mean(), right[rows].mean()) for rows in groups])
+    ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
+    ax.plot(*points.T, marker="o", color=LOWER)
+    ax.set_xlim(min(0.5, points.min()) - 0.03, 1.03)
+    ax.set_ylim(min(0.5, points.min()) - 0.03, 1.03)
+    ax.set_xlabel("probability of the predicted class")
+    ax.set_ylabel("share of held-out rows where it is right")
+    ax.set_title("Probabilities mean what they say", fontsize=11)
+    open_frame(ax)
 
 
 def is_demo_picture(path: Path) -> bool:
