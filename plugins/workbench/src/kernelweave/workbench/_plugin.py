@@ -10,29 +10,42 @@ from .commands import BUILTIN
 
 _LOADERS = "sklearn.datasets"
 _OWN = "kernelweave.workbench.data.bundled"
+_BUNDLED = "scikit-learn's"
 _DATASETS = {
     "airfoil": (
         f"{_OWN}:airfoil",
         "regression",
         "1503 airfoils in a wind tunnel, 5 measures, noise in dB; NASA, CC BY 4.0",
     ),
-    "iris": (f"{_LOADERS}:load_iris", "classification", "150 flowers, 4 measures, 3 species"),
-    "wine": (f"{_LOADERS}:load_wine", "classification", "178 wines, 13 analyses, 3 cultivars"),
+    "iris": (
+        f"{_LOADERS}:load_iris",
+        "classification",
+        f"150 flowers, 4 measures, 3 species; {_BUNDLED}",
+    ),
+    "wine": (
+        f"{_LOADERS}:load_wine",
+        "classification",
+        f"178 wines, 13 analyses, 3 cultivars; {_BUNDLED}",
+    ),
     "breast-cancer": (
         f"{_LOADERS}:load_breast_cancer",
         "classification",
-        "569 biopsies, 30 features",
+        f"569 biopsies, 30 features; {_BUNDLED}",
     ),
     "breast-cancer-mean": (
         f"{_OWN}:breast_cancer_mean",
         "classification",
-        "569 biopsies, the 10 mean features",
+        f"569 biopsies, the 10 mean features; {_BUNDLED}",
     ),
-    "digits": (f"{_LOADERS}:load_digits", "classification", "1797 handwritten digits, 64 pixels"),
+    "digits": (
+        f"{_LOADERS}:load_digits",
+        "classification",
+        f"1797 handwritten digits, 64 pixels; {_BUNDLED}",
+    ),
     "diabetes": (
         f"{_LOADERS}:load_diabetes",
         "regression",
-        "442 patients, 10 measures, progression",
+        f"442 patients, 10 measures, progression; {_BUNDLED}",
     ),
 }
 
