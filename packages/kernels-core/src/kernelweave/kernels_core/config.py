@@ -121,10 +121,7 @@ def blas_threads(n_samples: int) -> AbstractContextManager[object]:
         return nullcontext()
     if n_samples > ONE_THREAD_BELOW:
         return nullcontext()
-    try:
-        return _pools().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
-    except ImportError:
-        return nullcontext()
+    return _pools().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
 
 
 @functools.cache

@@ -80,7 +80,7 @@ class Plan:
     max_iter: int = 100
     coarse: int = COARSE
     polish_tol: float = 1e-5
-    polish_iter: int = 20
+    polish_iter: int = 100
 
 
 class _Rescaled:
