@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.evidence.batches import Batch, drawn_table, encoded_blocks, file_batches
 from kernelweave.evidence.columns import ColumnEncoder
-from kernelweave.evidence.large import LargePlan, learn_large
+from kernelweave.evidence.large.batches import Batch, drawn_table, encoded_blocks, file_batches
+from kernelweave.evidence.large.learning import learn_large
+from kernelweave.evidence.large.plan import LargePlan
 from kernelweave.evidence.path import Plan
 from kernelweave.evidence.rows import Rows
 

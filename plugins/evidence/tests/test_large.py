@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernelweave.evidence.features import Landmarks
-from kernelweave.evidence.landmarks import latent_variance
-from kernelweave.evidence.large import LargePlan, learn_large
+from kernelweave.evidence.large.features import Landmarks
+from kernelweave.evidence.large.landmarks import latent_variance
+from kernelweave.evidence.large.learning import learn_large
+from kernelweave.evidence.large.plan import LargePlan
+from kernelweave.evidence.large.sums import Normal, block_sums, total_sums
+from kernelweave.evidence.large.survey import survey
 from kernelweave.evidence.mixture import fit_mixture, mixed_kernel
 from kernelweave.evidence.objective import JITTER
 from kernelweave.evidence.path import Plan
 from kernelweave.evidence.rows import Rows, Standardised
-from kernelweave.evidence.sums import Normal, block_sums, total_sums
-from kernelweave.evidence.survey import survey
 from kernelweave.evidence.terms import Scales
 from kernelweave.evidence.views import Views
 from kernelweave.kernels_core import config_context

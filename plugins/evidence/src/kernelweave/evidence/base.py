@@ -30,8 +30,9 @@ from threadpoolctl import threadpool_limits
 from .columns import ColumnEncoder, Encoded
 from .exact import ExactPredictor
 from .kernel import EvidenceKernel
-from .landmarks import LandmarkPredictor
-from .large import LargePlan, LearnedLarge, learn_large
+from .large.landmarks import LandmarkPredictor
+from .large.learning import LearnedLarge, learn_large
+from .large.plan import LargePlan
 from .learn import Learned, Split, learn
 from .path import PRECISIONS, Plan
 from .rows import FloatArray, Rows

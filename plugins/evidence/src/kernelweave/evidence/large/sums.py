@@ -14,9 +14,9 @@ from joblib import effective_n_jobs
 from kernelweave.kernels_core import clock
 from scipy.linalg import blas, lapack
 
+from ..path import Stopped
+from ..rows import FloatArray, Rows, Standardised
 from .features import Landmarks
-from .path import Stopped
-from .rows import FloatArray, Rows, Standardised
 
 # rows multiplied at once: a Ctrl-C is heard between two such pieces
 _PIECE = 512

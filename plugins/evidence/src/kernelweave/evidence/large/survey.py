@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .rows import FloatArray, Rows, Standardised
-from .views import Views
+from ..rows import FloatArray, Rows, Standardised
+from ..views import Views
 
 IndexArray = NDArray[np.intp]
 

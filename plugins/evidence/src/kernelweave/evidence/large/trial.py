@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..rows import FloatArray, Rows, Standardised
 from .features import Landmarks
 from .landmarks import LandmarkPredictor, cut, latent_variance
-from .rows import FloatArray, Rows, Standardised
 from .sums import Normal, Sums
 
 _STEP = float(np.sqrt(10.0))

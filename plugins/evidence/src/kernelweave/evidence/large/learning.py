@@ -2,71 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.memory import require
-from numpy.typing import DTypeLike
 
+from ..learn import Tell
+from ..objective import start
+from ..path import Fit, Plan, Stopped, coarse_starts, fit_path
+from ..rows import FloatArray, Rows
+from ..views import Views
 from .features import Landmarks
 from .landmarks import LandmarkPredictor
-from .learn import Tell
-from .objective import start
-from .path import Fit, Plan, Stopped, coarse_starts, fit_path
-from .rows import FloatArray, Rows
+from .plan import BLOCK, Blocks, LargePlan
 from .sums import Sums, block_sums, total_sums
 from .survey import IndexArray, Survey, survey
 from .trial import Trial
-from .views import Views
 
-Blocks = Callable[[], Iterator[Rows]]
-BLOCK = 16_384
 # rows of a class that the metric is learned on, at least, where there are so many
 _FEW = 10
-
-
-@dataclass(frozen=True)
-class LargePlan:
-    """How a table of any length is fitted.
-
-    Attributes
-    ----------
-    path : Plan
-        Of the scales.
-    metric_rows : int
-        Rows that the scales are learned on.
-    sample_rows : int
-        Rows drawn at random: the metric's, the landmarks and those held out are among them.
-    held_out : int
-        Rows held out at most; they are a tenth where that is less.
-    first, most : int
-        Landmarks to begin with and at most; in between their number doubles.
-    work : float
-        Landmarks are also no more than ``(work / n_rows)`` to the power ½, which sums over
-        a million rows pass with 2000, and no more than a quarter of the rows.
-    dtype : dtype
-        Of the features.
-    """
-
-    path: Plan = field(default_factory=Plan)
-    metric_rows: int = 1000
-    sample_rows: int = 20_000
-    held_out: int = 4000
-    first: int = 500
-    most: int = 4000
-    work: float = 5e12
-    dtype: DTypeLike = np.float32
-
-    def sizes(self, n_rows: int, n_candidates: int) -> list[int]:
-        """Return the numbers of landmarks to try."""
-        limit = min(self.most, n_candidates, n_rows // 4, int(np.sqrt(self.work / n_rows)))
-        sizes = [min(self.first, n_candidates)]
-        while 2 * sizes[-1] <= limit:
-            sizes.append(2 * sizes[-1])
-        return sizes
 
 
 class Doubling(NamedTuple):

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from kernelweave.kernels_core.checks import LARGEST
 
-from .columns import ColumnEncoder
-from .large import BLOCK, Blocks
-from .rows import FloatArray, Rows
+from ..columns import ColumnEncoder
+from ..rows import FloatArray, Rows
+from .plan import BLOCK, Blocks
 
 
 class Batch(NamedTuple):
@@ -55,7 +55,7 @@ def file_batches(path: str | Path, target: str, *, size: int = BLOCK) -> Batches
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from kernelweave.evidence.batches import file_batches
+    >>> from kernelweave.evidence.large.batches import file_batches
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "table.csv"
     ...     _ = path.write_text("size,price\n1,10\n2,20\n3,30\n")

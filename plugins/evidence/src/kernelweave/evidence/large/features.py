@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..mixture import mixed_kernel
+from ..terms import Scales
+from ..views import FloatArray, Points, Views
 from ._njit_features import scaled_pairs
-from .mixture import mixed_kernel
-from .terms import Scales
-from .views import FloatArray, Points, Views
 
 _FLAT = 200.0
 # of the kernel at one row: an exponential of less weight is not worked out

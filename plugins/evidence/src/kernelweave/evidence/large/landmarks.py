@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from ..mixture import blocks
+from ..rows import FloatArray, Rows, Standardised
+from ..terms import Scales, own_kernel
+from ..views import Views
 from .features import Landmarks
-from .mixture import blocks
-from .rows import FloatArray, Rows, Standardised
-from .terms import Scales, own_kernel
-from .views import Views
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Tables of any length: the metric from some rows, the predictor from landmarks and sums."""
