@@ -27,6 +27,7 @@ extensions = [
     "program_help",
     "flow_chart",
     "promises",
+    "combinations",
 ]
 exclude_patterns = ["_build", "gallery", "auto_examples/**/*.ipynb", "**/README.md"]
 templates_path = ["_templates"]

@@ -58,7 +58,8 @@ def spec(monkeypatch: pytest.MonkeyPatch) -> AlgorithmSpec:
         name="slowed",
         target=f"{__name__}:Slowed",
         summary="a planted regression",
-        accepts=original.accepts[:1],
+        needs=original.needs,
+        prefers=original.prefers,
         tasks=original.tasks,
         scaling=original.scaling,
     )

@@ -14,6 +14,7 @@ from kernelweave.kernels_core import (
     CommandSpec,
     ComponentSpec,
     DatasetSpec,
+    Needs,
     hookspecs,
 )
 from kernelweave.kernels_core.registry.store import Registry
@@ -93,9 +94,7 @@ def test_hook_has_a_real_user_that_the_page_names(name: str) -> None:
 
 
 SPECS = {
-    "algorithms": AlgorithmSpec(
-        name="x", target="m:a", accepts=(("f", "l", "c"),), tasks=("regression",)
-    ),
+    "algorithms": AlgorithmSpec(name="x", target="m:a", needs=Needs(), tasks=("regression",)),
     "datasets": DatasetSpec(name="x", target="m:a", task="regression"),
     "commands": CommandSpec(name="x", target="m:a"),
 }

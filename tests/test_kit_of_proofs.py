@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kernelweave.kernels_core import AlgorithmSpec, Problem, algorithms, get_algorithm
+from kernelweave.kernels_core import AlgorithmSpec, Needs, Problem, algorithms, get_algorithm
+from kernelweave.kernels_core.formula.needs import ROLES
 from kernelweave.kernels_core.testing import (
     check_algorithm,
     check_intervals_overlap,
@@ -40,7 +41,8 @@ def planted(honest: str, triple: tuple[str, str, str], methods: dict[str, Any]) 
     """Return the record of an algorithm that replaces methods of an honest one."""
     spec = get_algorithm(honest)
     globals()["Planted"] = type("Planted", (spec.load(),), methods)
-    return replace(spec, name="planted", target=f"{__name__}:Planted", accepts=(triple,))
+    exact = {role: (f"name={name}",) for role, name in zip(ROLES, triple, strict=True)}
+    return replace(spec, name="planted", target=f"{__name__}:Planted", needs=Needs(**exact))
 
 
 def telling(honest: str, lie: Callable[[float, float], Bounds]) -> dict[str, Any]:

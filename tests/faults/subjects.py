@@ -177,7 +177,8 @@ def algorithm_subjects() -> list[Subject]:
 def _has_learner(spec: Any, task: str) -> bool:
     """Whether a learner that the algorithm accepts serves the task by itself."""
     from kernelweave.kernels_core import get_component
+    from kernelweave.kernels_core.registry import parts_for
 
     return any(
-        get_component("learners", learner).load().task == task for _, learner, _ in spec.accepts
+        get_component("learners", name).load().task == task for name in parts_for(spec, "learners")
     )

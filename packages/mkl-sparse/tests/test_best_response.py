@@ -5,6 +5,7 @@ import pytest
 from kernelweave.kernels_core import Problem, solve
 from kernelweave.kernels_core.kernels import RBF, KernelDictionary, Linear, Polynomial, Sigmoid
 from kernelweave.kernels_core.result import Status
+from kernelweave.kernels_core.testing import check_algorithm
 from kernelweave.mkl_sparse import BestResponseRun, Ending, SparseSimplex
 from kernelweave.mkl_sparse.algorithm import BestResponse
 from kernelweave.mkl_sparse.starts import largest_kept, random_support
@@ -139,3 +140,7 @@ def test_reproduction_of_the_published_objectives(shared, name):
     found = run.upper if run.ending is Ending.CYCLE else run.saved_value
     published = setting["published"]["algorithm1_objective"]
     assert found == pytest.approx(published, rel=1e-6)
+
+
+def test_it_keeps_the_promises_of_the_registry() -> None:
+    check_algorithm("smkl-best-response")

@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import AlgorithmSpec, algorithms, hookimpl, register_plugin, solve
+from kernelweave.kernels_core import (
+    AlgorithmSpec,
+    algorithms,
+    get_algorithm,
+    hookimpl,
+    register_plugin,
+    solve,
+)
 from kernelweave.kernels_core.settings import Settings, known_settings, prepared
 from kernelweave.spectahedron import (
     AcceleratedPrimalDual,
@@ -46,12 +53,11 @@ class Plugin:
 
     @hookimpl
     def kernelweave_register_algorithms(self, register: Any) -> None:
-        accepts = tuple(("tessellated", learner, "spectahedron") for learner in ("svc", "svr"))
         register(
             AlgorithmSpec(
                 name="plain",
                 target=f"{__name__}:Plain",
-                accepts=accepts,
+                needs=get_algorithm("tkl-low-rank").needs,
                 tasks=("classification", "regression"),
             )
         )

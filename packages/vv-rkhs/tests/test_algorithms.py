@@ -130,7 +130,8 @@ def test_joint_learning_is_stationary_within_200_steps(
 @pytest.mark.parametrize("rho", [0.01, 1.0])
 @pytest.mark.parametrize("lam", [1e-1, 1e-3])
 def test_dinuzzo_against_cvxpy(make_problem: Any, lam: float, rho: float) -> None:
-    problem = make_problem(25, 3, 3, lam=lam, constraint=FrobeniusOutputKernels(rho))
+    charged = FrobeniusOutputKernels(0.5 * rho / lam)
+    problem = make_problem(25, 3, 3, lam=lam, constraint=charged)
     result = solve(problem, "vv-dinuzzo", tol=1e-8, max_iter=3000)
     K, Y = problem.family.grams.mean(axis=0), problem.y.T
     values, T = np.linalg.eigh(K)
@@ -140,9 +141,10 @@ def test_dinuzzo_against_cvxpy(make_problem: Any, lam: float, rho: float) -> Non
     fit = cp.sum_squares(root @ U - Y) / 25
     convex = cp.Problem(cp.Minimize(fit + lam * norm + rho * cp.sum_squares(L)))
     convex.solve(solver=cp.CLARABEL, tol_gap_rel=1e-11, tol_gap_abs=1e-11)
-    np.testing.assert_allclose(result.value, convex.value, rtol=1e-6)
+    wanted = 0.5 * convex.value / lam
+    np.testing.assert_allclose(result.value, wanted, rtol=1e-6)
     assert result.gap <= 1e-8
-    assert result.lower_bound <= convex.value * (1 + 1e-7)
+    assert result.lower_bound <= wanted * (1 + 1e-7)
 
 
 def test_penalty_without_prox_is_refused_by_name(make_problem: Any) -> None:

@@ -167,8 +167,9 @@ def test_bounds_hold_at_any_inexact_point(make_problem: Any, constraint: Any) ->
     setting = setting_of(problem, method="cg")
     rough = setting.objective.evaluate(setting.weights, setting.L, tol=0.1)
     assert rough.residual > 1e-4
-    assert setting.bounds.lower(rough) <= best.upper_bound
-    assert setting.bounds.upper(rough) >= best.lower_bound
+    units = 2.0 * problem.learner.lam
+    assert setting.bounds.lower(rough) <= units * best.upper_bound
+    assert setting.bounds.upper(rough) >= units * best.lower_bound
     assert setting.bounds.stationarity(rough) >= 0.0
 
 
@@ -186,7 +187,7 @@ def test_bounds_hold_to_the_last_bit(learn_input: bool) -> None:
         problem = Problem(family, VectorLeastSquares(lam), fixed, positions, Y)
         found = solve(problem, "vv-spg", tol=1e-10)
         squares = sum(Fraction(float(y)) ** 2 for y in Y.ravel())
-        exact = Fraction(lam) * squares / (Fraction(largest) + Fraction(lam) * l)
+        exact = squares / (2 * (Fraction(largest) + Fraction(lam) * l))
         assert Fraction(found.lower_bound) <= exact <= Fraction(found.upper_bound)
 
 
@@ -225,8 +226,9 @@ def test_the_upper_bound_pays_for_a_trace_above_its_limit(make_problem: Any) -> 
     setting = setting_of(problem)
     above = 1.5 * best.parameters.output_kernel
     at = setting.objective.evaluate(setting.weights, above)
-    assert at.value < 0.99 * best.lower_bound
-    assert setting.bounds.upper(at) >= best.lower_bound
+    least = 2.0 * problem.learner.lam * best.lower_bound
+    assert at.value < 0.99 * least
+    assert setting.bounds.upper(at) >= least
 
 
 def test_relaxation_is_below_every_feasible_value(make_problem: Any) -> None:
@@ -237,7 +239,7 @@ def test_relaxation_is_below_every_feasible_value(make_problem: Any) -> None:
     for seed in range(20):
         eta, L = point(setting, seed)
         eta, L = eta / eta.sum(), L * setting.bounds.tau / np.trace(L)
-        value = setting.objective.evaluate(eta, L).value
+        value = setting.objective.evaluate(eta, L).value / (2.0 * setting.objective.lam)
         assert result.lower_bound < value
         assert result.upper_bound <= value
 
@@ -257,7 +259,7 @@ def test_given_weights_and_output_kernel_are_the_kronecker_system(make_problem: 
     A = np.kron(K, L) + problem.learner.lam * 12 * np.eye(36)
     C = np.linalg.solve(A, Y.reshape(-1)).reshape(12, 3)
     np.testing.assert_allclose(found.solution.C, C, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(found.value, problem.learner.lam * np.vdot(C, Y), rtol=1e-9)
+    np.testing.assert_allclose(found.value, 0.5 * np.vdot(C, Y), rtol=1e-9)
 
 
 @pytest.mark.parametrize("nan", ["value", "residual", "w"])
@@ -291,12 +293,13 @@ def test_only_lam_over_tau_matters(make_problem: Any) -> None:
         "vv-spg",
         tol=1e-7,
     )
-    np.testing.assert_allclose(a.value, b.value, rtol=1e-6)
+    np.testing.assert_allclose(1e-2 * a.value, 2e-2 * b.value, rtol=1e-6)
 
 
 def test_lam_matters_beside_lam_over_tau_to_the_elastic_net(make_problem: Any) -> None:
     values = [
-        solve(
+        scale
+        * solve(
             make_problem(
                 lam=scale * 1e-2, constraint=SeparableKernels(penalty, scale, True, False)
             ),

@@ -259,7 +259,7 @@ def test_rival_learns_the_output_kernel_alone(data: Any) -> None:
     problem = Problem(
         PrecomputedFamily(K[None]),
         VectorLeastSquares(0.01),
-        FrobeniusOutputKernels(0.01),
+        FrobeniusOutputKernels(0.5),
         np.arange(30.0)[:, None],
         Y.T,
     )

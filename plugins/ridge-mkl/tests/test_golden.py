@@ -41,7 +41,7 @@ def make(record: dict[str, Any], case: dict[str, Any]) -> tuple[Any, float]:
 
 def accepted(name: str, problem: Any) -> bool:
     ball = problem.constraint
-    if not get_algorithm(name).accepts_triple(problem.triple):
+    if not get_algorithm(name).accepts(problem):
         return False
     if name == "krr-iia":
         return bool(ball.q > 1)

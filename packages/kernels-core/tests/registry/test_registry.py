@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from kernelweave.kernels_core import (
     AlgorithmSpec,
@@ -12,6 +13,8 @@ from kernelweave.kernels_core import (
     ComponentSpec,
     DatasetSpec,
     DuplicateNameError,
+    Needs,
+    Problem,
     UnknownNameError,
     hookimpl,
     hookspecs,
@@ -20,9 +23,7 @@ from kernelweave.kernels_core.registry import Registry
 from kernelweave.kernels_core.registry.store import HooklessPluginError
 
 SPECS: dict[str, ComponentSpec] = {
-    "algorithms": AlgorithmSpec(
-        name="a", target="math:sin", accepts=(("f", "l", "c"),), tasks=("regression",)
-    ),
+    "algorithms": AlgorithmSpec(name="a", target="math:sin", needs=Needs(), tasks=("regression",)),
     "kernels": ComponentSpec(name="k", target="math:sin"),
     "families": ComponentSpec(name="f", target="math:sin"),
     "learners": ComponentSpec(name="l", target="math:sin"),
@@ -111,8 +112,8 @@ def test_a_plugin_that_would_do_nothing_is_refused(members: dict[str, Any], mess
     [
         ({"name": "Bad Name"}, "name must be"),
         ({"target": "no_colon"}, "target must read"),
-        ({"accepts": ()}, "accepts must hold"),
-        ({"accepts": (("f", "l"),)}, "accepts must hold"),
+        ({"needs": ()}, "needs must say"),
+        ({"needs": {"family": ("fit_grams",)}}, "needs must say"),
         ({"tasks": ("clustering",)}, "tasks must be taken"),
         ({"tasks": ()}, "tasks must be taken"),
     ],
@@ -121,7 +122,7 @@ def test_a_malformed_spec_is_refused(changes: dict[str, Any], message: str) -> N
     fields: dict[str, Any] = {
         "name": "a",
         "target": "math:sin",
-        "accepts": (("f", "l", "c"),),
+        "needs": Needs(),
         "tasks": ("regression",),
     }
     with pytest.raises(ValueError, match=message):
@@ -135,10 +136,35 @@ def test_targets_are_loaded_on_use_and_errors_name_the_item() -> None:
         ComponentSpec(name="x", target="math:no_such_thing").load()
 
 
-def test_triples_match_by_name_and_wildcard() -> None:
-    spec = AlgorithmSpec(
-        name="a", target="math:sin", accepts=(("f", "*", "c"),), tasks=("regression",)
-    )
-    assert spec.accepts_triple(("f", "anything", "c"))
-    assert not spec.accepts_triple(("g", "anything", "c"))
-    assert spec.family == "f"
+class _Part:
+    """Of a problem."""
+
+    def __init__(self, name: str, **attributes: object) -> None:
+        self.name = name
+        self.__dict__.update(attributes)
+
+
+def test_an_algorithm_accepts_what_has_what_it_needs() -> None:
+    needs = Needs(family=("grams", "degree=1"), learner=("solve",), constraint=("project|cone",))
+    spec = AlgorithmSpec(name="a", target="math:sin", needs=needs, tasks=("regression",))
+    good = {
+        "family": _Part("f", grams=[], degree=1),
+        "learner": _Part("l", solve=len),
+        "constraint": _Part("c", cone=True),
+    }
+    data = {"X": np.ones((2, 1)), "y": np.ones(2)}
+    assert spec.accepts(Problem(**good, **data))
+    for role, part, said in (
+        ("family", _Part("f", grams=[], degree=2), "needs a family with degree=1"),
+        ("learner", _Part("l", solve=None), "needs a learner with solve"),
+        ("constraint", _Part("c", cone=False), "needs a set with project|cone, which 'c' has not"),
+    ):
+        problem = Problem(**{**good, role: part}, **data)
+        assert not spec.accepts(problem)
+        assert said in str(needs.refusal(problem))
+
+
+@pytest.mark.parametrize("wrong", [("two words",), "fit_grams", (1,), ("=1",)])
+def test_a_need_is_an_attribute(wrong: object) -> None:
+    with pytest.raises(ValueError, match="family must be a tuple of 'attribute'"):
+        Needs(family=wrong)  # type: ignore[arg-type]

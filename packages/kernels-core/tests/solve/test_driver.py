@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import (
     AlgorithmSpec,
+    Needs,
     Problem,
     SolveInterrupted,
     Status,
@@ -26,6 +27,10 @@ from kernelweave.kernels_core.exceptions import convergence_warning
 @dataclass(frozen=True)
 class Part:
     name: str
+
+    @property
+    def halves(self) -> bool:
+        return self.name != "other"
 
 
 class Halving:
@@ -66,7 +71,7 @@ def spec(cls: str = "Halving", max_samples: int | None = None) -> AlgorithmSpec:
     new = AlgorithmSpec(
         name="halving",
         target="builtins:object",
-        accepts=(("f", "l", "c"),),
+        needs=Needs(family=("halves",), learner=()),
         tasks=("regression",),
         summary="halves",
         max_samples=max_samples,
@@ -154,7 +159,9 @@ def test_verbose_prints_a_line_per_iteration(
 
 def test_a_problem_it_does_not_solve_is_refused_before_work(problem: Problem) -> None:
     other = Problem(Part("other"), Part("l"), Part("c"), problem.X, problem.y)
-    with pytest.raises(UnsupportedProblemError, match=r"\(f, l, c\), got \(other, l, c\)"):
+    with pytest.raises(
+        UnsupportedProblemError, match="halving needs a family with halves, which 'other' has not"
+    ):
         solve(other, spec())
 
 

@@ -1,7 +1,8 @@
 """A whole plugin in one file: exponentiated gradient over a dictionary of kernels.
 
 min over β in the simplex, max over the learner's dual variables u, of
-κ(u) − ½ Σⱼ βⱼ Σₜ uₜᵀ Kⱼ uₜ  (Kivinen and Warmuth 1997 give the update).
+κ(u) − ½ Σⱼ βⱼ Σₜ uₜᵀ Kⱼ uₜ  (Kivinen and Warmuth 1997 give the update). It asks nothing of the
+learner but its solution, so it serves every learner, yours too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,16 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, Problem, hookimpl
+from kernelweave.kernels_core import (
+    AlgorithmSpec,
+    ComponentSpec,
+    Needs,
+    Problem,
+    Solution,
+    hookimpl,
+)
+from kernelweave.kernels_core.formula import lower_bound
+from kernelweave.kernels_core.rounding import gamma
 
 NAME = "template-exponentiated-gradient"
 
@@ -22,13 +32,29 @@ class TemplateSimplex:
     """{β : β ≥ 0, Σβ = 1}, one weight per kernel."""
 
     name: ClassVar[str] = "template-simplex"
+    total: ClassVar[float] = 1.0
+
+    def validate(self, n_kernels: int | None = None) -> None:
+        """Do nothing: there is nothing to choose."""
+
+    def start(self, n_kernels: int) -> npt.NDArray[np.float64]:
+        """Return equal weights, shape (n_kernels,)."""
+        return np.full(n_kernels, 1.0 / n_kernels)
+
+    def penalty(self, weights: npt.ArrayLike) -> float:
+        """Return 0: the set charges nothing."""
+        return 0.0
+
+    def worst(self, forms: npt.NDArray[np.float64]) -> float:
+        """Return the largest formsᵀβ: all weight on the largest entry."""
+        return float(forms.max())
 
 
 class State(NamedTuple):
-    """Weights, the learner's solution at them, and qⱼ = ½ Σₜ uₜᵀ Kⱼ uₜ."""
+    """Weights, the learner's solution at them, and qⱼ = Σₜ uₜᵀ Kⱼ uₜ."""
 
     beta: npt.NDArray[np.float64]
-    solution: Any
+    solution: Solution
     q: npt.NDArray[np.float64]
     rate: float
 
@@ -40,7 +66,7 @@ class ExponentiatedGradient:
         """Start at equal weights; nothing is random."""
         self.problem = problem
         self.fitted = problem.family.fit_grams(problem.X)
-        beta = np.full(len(self.fitted), 1.0 / len(self.fitted))
+        beta = problem.constraint.start(len(self.fitted))
         return self._solve(beta, rate=1.0, warm=None)
 
     def _solve(self, beta: npt.NDArray[np.float64], rate: float, warm: Any) -> State:
@@ -50,7 +76,7 @@ class ExponentiatedGradient:
             K, problem.targets, sample_weight=weight, dual0=warm, tol=1e-6
         )
         u = solution.dual_coef
-        q = 0.5 * np.einsum("ti,jik,tk->j", u, self.fitted.grams, u, optimize=True)
+        q = np.einsum("ti,jik,tk->j", u, self.fitted.grams, u, optimize=True)
         return State(beta, solution, q, rate)
 
     def step(self, state: State) -> State:
@@ -63,19 +89,16 @@ class ExponentiatedGradient:
         return state._replace(rate=0.5 * state.rate)
 
     def gap(self, state: State) -> tuple[float, float]:
-        """Return κ(u) − max q, no larger than the optimum for any u, and the primal value."""
-        slack = self._rounding(state.solution.dual_coef)
-        lower = state.solution.kappa - state.q.max() - slack
-        return float(lower), float(state.solution.upper_bound + slack)
+        """Return max over s of κ(su) − ½s² max q, proved for any feasible u, and the primal value.
 
-    def _rounding(self, u: npt.NDArray[np.float64]) -> float:
-        """Bound what rounding in K(β) and q can change, so that both bounds are proofs."""
-        problem, mass = self.problem, np.abs(u).sum(axis=1)
-        weight = problem.sample_weight
-        caps = problem.learner.C * (problem.n_samples if weight is None else np.sum(weight))
-        terms = 2 * problem.n_samples + len(self.fitted)
-        unit = terms * np.finfo(np.float64).eps * np.abs(self.fitted.grams).max()
-        return float(unit * np.sum(mass * (mass + caps)))
+        What rounding can change in q and in K(β) is added, so that both bounds are proofs.
+        """
+        diagonals = np.abs(np.einsum("jii->ji", self.fitted.grams))
+        mass = (np.sqrt(diagonals) @ np.abs(state.solution.dual_coef).T) ** 2
+        above = np.maximum(state.q, 0.0) + gamma(2 * self.problem.n_samples + 8) * mass.sum(axis=1)
+        lower = lower_bound(state.solution, self.problem.constraint, above)
+        spread = np.sqrt(gamma(len(state.beta) + 4) * (state.beta @ diagonals))
+        return lower, state.solution.upper_bound + state.solution.margin(spread)
 
     def best(self, state: State) -> npt.NDArray[np.float64]:
         """Return β."""
@@ -93,7 +116,12 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name=NAME,
             target="kernelweave_template:ExponentiatedGradient",
-            accepts=tuple(("dictionary", each, TemplateSimplex.name) for each in ("svc", "svr")),
+            needs=Needs(
+                family=("fit_grams", "degree=1"),
+                learner=("solve",),
+                constraint=("worst", "total=1.0"),
+            ),
+            prefers=("svc", "svr", TemplateSimplex.name),
             tasks=("classification", "regression"),
             paper="Kivinen and Warmuth 1997",
             summary="multiplicative updates of the kernel weights",

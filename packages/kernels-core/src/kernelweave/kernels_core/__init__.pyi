@@ -10,7 +10,7 @@ from .exceptions import (
     UnsupportedProblemError,
 )
 from .families import CallableFamily, PolynomialFamily, TessellatedFamily
-from .formula import Learner, Problem, Solution, SolveStatus, WeightSet
+from .formula import Learner, Needs, Problem, Solution, SolveStatus, WeightSet
 from .hookspecs import hookimpl, hookspec
 from .kernels import (
     PAPER_FIFTY,
@@ -39,6 +39,7 @@ from .registry import (
     ComponentSpec,
     DatasetSpec,
     PluginRecord,
+    accepted_triples,
     algorithms,
     commands,
     components,
@@ -76,6 +77,7 @@ __all__ = [
     "Learner",
     "Linear",
     "MemoryBudgetError",
+    "Needs",
     "NotPSDError",
     "PluginRecord",
     "Polynomial",
@@ -97,6 +99,7 @@ __all__ = [
     "UnsupportedProblemError",
     "WeightSet",
     "__version__",
+    "accepted_triples",
     "algorithms",
     "as_grams",
     "as_sklearn_gp_kernel",

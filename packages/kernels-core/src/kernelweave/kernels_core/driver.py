@@ -61,14 +61,11 @@ def check_accepts(spec: AlgorithmSpec, problem: Problem) -> None:
             f"{spec.name} takes at most {spec.max_samples} samples, got {problem.n_samples}: "
             "choose another algorithm or fit fewer"
         )
-    if spec.accepts_triple(problem.triple):
-        return
-    have = dict(zip(("family", "learner", "constraint"), problem.triple, strict=True))
-    wanted = " or ".join("(" + ", ".join(triple) + ")" for triple in spec.accepts)
-    raise UnsupportedProblemError(
-        f"{spec.name} solves (family, learner, constraint) = {wanted}, got "
-        f"({', '.join(have.values())}): choose another algorithm or change the problem"
-    )
+    refusal = spec.needs.refusal(problem)
+    if refusal is not None:
+        raise UnsupportedProblemError(
+            f"{spec.name} {refusal}: choose another algorithm or change the problem"
+        )
 
 
 @dataclass

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, Needs, hookimpl
 
-_TRIPLES = tuple(("dictionary", learner, "sparse-simplex") for learner in ("svc", "svr"))
+_NEEDS = Needs(family=("fit_grams", "degree=1"), constraint=("k0", "lam"))
 
 
 @hookimpl
@@ -15,7 +15,8 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name="smkl-best-response",
             target="kernelweave.mkl_sparse.algorithm:BestResponse",
-            accepts=_TRIPLES,
+            needs=_NEEDS,
+            prefers=("svc", "svr"),
             tasks=("classification", "regression"),
             paper="Bertsimas, Iglesias and Johnson 2025, Algorithm 1",
             summary="alternating best response from several starts, with a proven lower bound",

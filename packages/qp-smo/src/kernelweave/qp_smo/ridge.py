@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.checks import check_vector
+from kernelweave.kernels_core.checks import STRENGTH, check_vector
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.rounding import sums_to_zero
 
 from .solution import FloatArray
-from .squares import Kernel, SquaredLoss, certify, factorize
+from .squares import Kernel, SquaredLoss, certify, factorize, noise_diagonal
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,14 @@ class Ridge(SquaredLoss):
     fit_intercept: bool = False
     name: ClassVar[str] = "ridge"
     task: ClassVar[str] = "regression"
+
+    def validate(self) -> None:
+        """Raise ValueError unless C is positive."""
+        STRENGTH.check("C", self.C)
+
+    def noise(self, n_samples: int, sample_weight: Any = None) -> FloatArray:
+        """Return the diagonal of R, 1/(C wᵢ), shape (n_samples,)."""
+        return noise_diagonal(self.C, n_samples, sample_weight)
 
     def at(
         self,

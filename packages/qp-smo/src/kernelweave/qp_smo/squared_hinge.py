@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.rounding import sums_to_zero
 
 from . import validation
 from .solution import FloatArray
-from .squares import Factor, Kernel, SquaredLoss, certify, factorize
+from .squares import Factor, Kernel, SquaredLoss, certify, factorize, noise_diagonal
 
 _MAX_STEPS = 100
 
@@ -145,9 +146,13 @@ class SquaredHingeSVC(SquaredLoss):
     name: ClassVar[str] = "squared-hinge-svc"
     task: ClassVar[str] = "classification"
 
+    def validate(self) -> None:
+        """Raise ValueError unless C is positive."""
+        STRENGTH.check("C", self.C)
+
     def noise(self, n_samples: int, sample_weight: Any = None) -> FloatArray:
         """Return the diagonal of R, 1/(2 C wᵢ), shape (n_samples,)."""
-        return 0.5 * super().noise(n_samples, sample_weight)
+        return noise_diagonal(2.0 * self.C, n_samples, sample_weight)
 
     def at(
         self,

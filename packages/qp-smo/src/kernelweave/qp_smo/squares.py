@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
-from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.interrupts import aside
 from kernelweave.kernels_core.rounding import (
@@ -340,7 +339,6 @@ class SquaredLoss(ABC):
 
     name: ClassVar[str]
     task: ClassVar[str]
-    C: float
 
     @abstractmethod
     def at(
@@ -352,13 +350,13 @@ class SquaredLoss(ABC):
     ) -> Solution:
         """Solve at a Gram matrix with known rounding."""
 
+    @abstractmethod
     def validate(self) -> None:
-        """Raise ValueError unless C is positive."""
-        STRENGTH.check("C", self.C)
+        """Raise ValueError if a parameter is out of range."""
 
+    @abstractmethod
     def noise(self, n_samples: int, sample_weight: Any = None) -> FloatArray:
-        """Return the diagonal of R, 1/(C wᵢ), shape (n_samples,)."""
-        return noise_diagonal(self.C, n_samples, sample_weight)
+        """Return the diagonal of R, shape (n_samples,)."""
 
     def solve(
         self,

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import AlgorithmSpec, hookimpl
+from kernelweave.kernels_core import AlgorithmSpec, Needs, hookimpl
 
-_TRIPLES = tuple(("dictionary", learner, "sparse-simplex") for learner in ("svc", "svr"))
-
-_MATRICES = tuple(
-    (family, learner, "spectahedron")
-    for family in ("tessellated", "polynomial")
-    for learner in ("svc", "svr")
+_SPARSE = Needs(family=("fit_grams", "degree=1"), constraint=("k0", "lam"))
+_MATRICES = Needs(
+    family=("prepare",), learner=("solve", "name=svc|name=svr"), constraint=("min_eig",)
 )
 
 
@@ -21,7 +18,8 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name="smkl-global",
             target="kernelweave.relaxations.algorithm:GlobalSearch",
-            accepts=_TRIPLES,
+            needs=_SPARSE,
+            prefers=("svc", "svr"),
             tasks=("classification", "regression"),
             paper="Bertsimas, Iglesias and Johnson 2025, problem (4)",
             summary="certified global optimum: cutting planes, then branch and bound on supports",
@@ -32,7 +30,8 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name="tkl-sdp",
             target="kernelweave.relaxations.semidefinite:SemidefiniteProgram",
-            accepts=_MATRICES,
+            needs=_MATRICES,
+            prefers=("tessellated", "svc", "svr"),
             tasks=("classification", "regression"),
             paper="Lanckriet, Cristianini, Bartlett, El Ghaoui and Jordan 2004, generalised",
             summary="one semidefinite program, at most 100 samples: a reproduction, slow",

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, Needs, hookimpl
 
-_TRIPLES = tuple(
-    (family, learner, "spectahedron")
-    for family in ("tessellated", "polynomial")
-    for learner in ("svc", "svr")
-)
+_NEEDS = Needs(family=("prepare",), learner=("solve", "name=svc|name=svr"), constraint=("min_eig",))
+_PREFERS = ("tessellated", "svc", "svr")
 
 
 @hookimpl
@@ -19,7 +16,8 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name="tkl-low-rank",
             target="kernelweave.spectahedron.low_rank:LowRankSearch",
-            accepts=_TRIPLES,
+            needs=_NEEDS,
+            prefers=_PREFERS,
             tasks=("classification", "regression"),
             summary="low-rank factors, saddle-free Newton steps, columns added on demand",
             scaling={"m": 1.8, "n_P": 2.0},
@@ -29,7 +27,8 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name="tkl-interior-point",
             target="kernelweave.spectahedron.interior:InteriorPointSearch",
-            accepts=_TRIPLES,
+            needs=_NEEDS,
+            prefers=_PREFERS,
             tasks=("classification", "regression"),
             summary="one interior point over dual variables and P: for hard problems, m ≤ 3000",
             scaling={"m": 2.0, "n_P": 2.2},
@@ -39,7 +38,8 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name="tkl-frank-wolfe",
             target="kernelweave.spectahedron.frank_wolfe:FrankWolfeSearch",
-            accepts=_TRIPLES,
+            needs=_NEEDS,
+            prefers=_PREFERS,
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 2, corrected",
             summary="rank-one atoms with an exact line search",
@@ -50,7 +50,8 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name="tkl-apd",
             target="kernelweave.spectahedron.apd:PrimalDualSearch",
-            accepts=_TRIPLES,
+            needs=_NEEDS,
+            prefers=_PREFERS,
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 4, corrected",
             summary="accelerated primal-dual steps: a reproduction, slow",
@@ -61,7 +62,8 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name="tkl-hybrid",
             target="kernelweave.spectahedron.hybrid:HybridSearch",
-            accepts=_TRIPLES,
+            needs=_NEEDS,
+            prefers=_PREFERS,
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 6",
             summary="Frank-Wolfe, then accelerated primal-dual steps: a reproduction",

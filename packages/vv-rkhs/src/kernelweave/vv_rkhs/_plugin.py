@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, Needs, hookimpl
 
-_JOINT = (("dictionary", "vector-least-squares", "separable-kernels"),)
-_FROBENIUS = (("dictionary", "vector-least-squares", "frobenius-output-kernels"),)
+_FAMILY, _LEARNER = ("fit_grams", "degree=1"), ("solve", "lam")
+_JOINT = Needs(family=_FAMILY, learner=_LEARNER, constraint=("regulariser",))
+_FROBENIUS = Needs(family=_FAMILY, learner=_LEARNER, constraint=("rho",))
 _TASKS = ("regression",)
 _SCALING = {"m": 2.2, "q": 1.0, "n_outputs": 1.0}
 
@@ -18,7 +19,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name="vv-spg",
             target="kernelweave.vv_rkhs.spg:SpectralProjectedGradient",
-            accepts=_JOINT,
+            needs=_JOINT,
             tasks=_TASKS,
             paper="Sindhwani, Minh and Lozano 2013, problem (9); Birgin, Martínez and Raydan 2000",
             summary="spectral projected gradient over kernel weights and output kernel",
@@ -29,7 +30,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name="vv-block-descent",
             target="kernelweave.vv_rkhs.block_descent:BlockDescent",
-            accepts=_JOINT,
+            needs=_JOINT,
             tasks=_TASKS,
             paper="Sindhwani, Minh and Lozano 2013, section 3.1, corrected",
             summary="conjugate gradients for C, closed form for the weights, Hazan's steps for L",
@@ -40,7 +41,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name="vv-dinuzzo",
             target="kernelweave.vv_rkhs.dinuzzo:OutputKernelLearning",
-            accepts=_FROBENIUS,
+            needs=_FROBENIUS,
             tasks=_TASKS,
             paper="Dinuzzo, Ong, Gehler and Pillonetto 2011",
             summary="output kernel learning with a squared Frobenius norm, exact solves",

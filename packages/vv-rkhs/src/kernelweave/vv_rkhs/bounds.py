@@ -3,6 +3,8 @@
 For any C, exact or not, and all (η, L): J(η, L) ≥ λ(2⟨C, Y⟩ − λl‖C‖² − ⟨C, K_η C L⟩). The last
 term is linear in η and in L, so that its worst case over their sets is a conjugate or an
 eigenvalue, and the bound needs no convergence of anything.
+
+Inside the package all values are those of J; what leaves it is over 2λ, the value of a `Problem`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from kernelweave.spectahedron.eigen import largest_eigenvalue_bound
 
 from .objective import Evaluation, Objective
 from .penalties import Penalty
+from .rounding import in_problem_units
 
 
 @dataclass(frozen=True)
@@ -107,12 +110,13 @@ class Bounds:
         return max(0.0, bound)
 
     def interval(self, point: Evaluation, stationarity_tol: float) -> tuple[float, float]:
-        """Return proved bounds; of the relaxation once joint learning has become stationary."""
-        upper = self.upper(point)
+        """Return proved bounds over 2λ; of the relaxation once joint learning is stationary."""
         if not (self.learn_input and self.learn_output):
-            return self.lower(point), upper
-        settled = self.stationarity(point) <= stationarity_tol
-        return (self.relaxation(point) if settled else 0.0), upper
+            lower = self.lower(point)
+        else:
+            settled = self.stationarity(point) <= stationarity_tol
+            lower = self.relaxation(point) if settled else 0.0
+        return in_problem_units(lower, self.upper(point), self.objective.lam)
 
     def _worst(self, point: Evaluation, factor: float) -> float:
         """Return a proved bound on factor · ⟨C, K_η C L⟩ − ω(η) over what is learned."""

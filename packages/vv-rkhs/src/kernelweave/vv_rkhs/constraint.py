@@ -64,7 +64,7 @@ class SeparableKernels:
     Parameters
     ----------
     regulariser : Penalty, default=SquaredLpNorm(1.0)
-        What ω is; the objective holds λω(η).
+        What ω is; J holds λω(η), and so the objective of a problem, J/(2λ), holds ½ω(η).
     tau : float, optional
         Bound on the trace of L; the number of outputs by default. Only λ/τ
         matters, except to the elastic net, whose λω(η) knows no τ.
@@ -116,6 +116,8 @@ class SeparableKernels:
 
 class FrobeniusOutputKernels(Value):
     """{k L : L ⪰ 0} with ρ‖L‖_F² in the objective, k a fixed combination (V, section 2).
+
+    The objective of a problem is J/(2λ); beside J itself stands 2λρ‖L‖_F².
 
     Examples
     --------

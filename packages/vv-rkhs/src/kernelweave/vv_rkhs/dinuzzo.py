@@ -18,6 +18,7 @@ from scipy.linalg import eigh
 from .constraint import given_weights
 from .objective import Evaluation
 from .parameters import SeparableKernel, VectorSolution
+from .rounding import in_problem_units
 from .setting import objective_of
 
 Matrix = npt.NDArray[np.float64]
@@ -73,8 +74,9 @@ class OutputKernelLearning:
             The start.
         """
         problem.constraint.validate()
-        self.rho = float(problem.constraint.rho)
         self.objective = objective_of(problem, dtype=dtype, method="eigen", fixed_input=True)
+        # a problem's objective is J/(2λ) plus what the set charges
+        self.rho = 2.0 * self.objective.lam * float(problem.constraint.rho)
         self.weights = given_weights(problem.constraint.weights, self.objective.grams.n_kernels)
         return self._state(np.eye(self.objective.n_outputs))
 
@@ -103,7 +105,7 @@ class OutputKernelLearning:
         norm = float(np.linalg.norm(point.B)) + point.sizes.gram_error
         a, b = self.objective.dual_parts(point)
         lower = lam * (2.0 * a - b) - (lam * norm) ** 2 / (4.0 * self.rho) * (1 + 1e-12)
-        return lower, (point.upper + frobenius) * (1.0 + 1e-12)
+        return in_problem_units(lower, (point.upper + frobenius) * (1.0 + 1e-12), lam)
 
     def best(self, state: OutputState) -> SeparableKernel:
         """Return weights and output kernel."""

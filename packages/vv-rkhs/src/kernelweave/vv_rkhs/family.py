@@ -48,6 +48,7 @@ class PrecomputedFamily:
     """
 
     name: ClassVar[str] = "dictionary"
+    degree: ClassVar[int] = 1
     grams: npt.NDArray[Any] | None = None
     factors: Sequence[npt.NDArray[Any]] | None = None
     check: bool = True

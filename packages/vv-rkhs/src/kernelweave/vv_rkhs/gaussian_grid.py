@@ -45,6 +45,7 @@ class GaussianGrid:
     """
 
     name: ClassVar[str] = "dictionary"
+    degree: ClassVar[int] = 1
     gamma: float = 2.0**-6
     n_widths: int = 13
 
@@ -91,6 +92,7 @@ class FittedGrid:
     """
 
     name: ClassVar[str] = "dictionary"
+    degree: ClassVar[int] = 1
     grid: GaussianGrid
     X: Matrix
 

@@ -7,17 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core import Solution
 from kernelweave.kernels_core.checks import STRENGTH
-
-from .parameters import VectorSolution
+from kernelweave.qp_smo import Ridge
+from kernelweave.qp_smo.squares import Kernel, SquaredLoss, noise_diagonal
 
 
 @dataclass(frozen=True)
-class VectorLeastSquares:
+class VectorLeastSquares(SquaredLoss):
     """min over f of (1/Σsᵢ) Σ sᵢ ‖f(xᵢ) − yᵢ‖² + λ‖f‖², sᵢ the sample weights (V, (1)).
 
-    One output and one kernel make it scikit-learn's ``KernelRidge(alpha=λ Σsᵢ)``; R's objective
-    is this one over λ, with R's λ equal to ours times the number of samples.
+    As a learner its value is that over 2λ: ``max uᵀy − ½uᵀ(K + λΣs S⁻¹)u`` for each output, so
+    that it goes with every algorithm over kernel weights. One output makes it scikit-learn's
+    ``KernelRidge(alpha=λ Σsᵢ)``; R's objective is the one above over λ, with R's λ equal to ours
+    times the number of samples.
 
     Parameters
     ----------
@@ -32,9 +35,9 @@ class VectorLeastSquares:
     array([[1., 2.]])
     """
 
+    lam: float = 1e-3
     name: ClassVar[str] = "vector-least-squares"
     task: ClassVar[str] = "regression"
-    lam: float = 1e-3
 
     def validate(self) -> None:
         """Raise unless λ is positive.
@@ -46,42 +49,28 @@ class VectorLeastSquares:
         """
         STRENGTH.check("lam", self.lam)
 
-    def solve(
+    def noise(self, n_samples: int, sample_weight: Any = None) -> npt.NDArray[np.float64]:
+        """Return λ Σs/sᵢ, shape (n_samples,)."""
+        total = float(n_samples) if sample_weight is None else float(np.sum(sample_weight))
+        return noise_diagonal(1.0 / (self.lam * total), n_samples, sample_weight)
+
+    def at(
         self,
-        K: npt.ArrayLike,
-        targets: npt.ArrayLike,
-        *,
-        sample_weight: npt.ArrayLike | None = None,
-        output_kernel: npt.ArrayLike | None = None,
-        tol: float = 1e-8,
-    ) -> VectorSolution:
-        """Solve K C L + λ (Σs) S⁻¹ C = Y for one Gram matrix.
+        kernel: Kernel,
+        targets: npt.NDArray[np.float64],
+        noise: npt.NDArray[np.float64],
+        active: npt.NDArray[np.bool_] | None = None,
+    ) -> Solution:
+        """Solve at a Gram matrix with known rounding: one factorisation for all outputs.
 
         Parameters
         ----------
-        K : array-like of shape (n_samples, n_samples)
-            Symmetric positive semidefinite.
-        targets : array-like of shape (n_outputs, n_samples)
-            Yᵀ.
-        sample_weight : array-like of shape (n_samples,), optional
-            s, all positive.
-        output_kernel : array-like of shape (n_outputs, n_outputs), optional
-            L; the identity by default.
-        tol : float, default=1e-8
-            Relative residual to reach.
-
-        Returns
-        -------
-        VectorSolution
-            C, and bounds that differ by its residual.
+        kernel : Kernel
+            K and its rounding.
+        targets : ndarray of shape (n_outputs, n_samples)
+        noise : ndarray of shape (n_samples,)
+            λ Σs/sᵢ.
+        active : ndarray of bool, optional
+            Not used.
         """
-        from .grams import GramStack
-        from .objective import Objective
-
-        Y = np.atleast_2d(np.asarray(targets, dtype=np.float64)).T
-        objective = Objective.of_arrays(
-            lambda root: GramStack(np.asarray(K)[None], root), Y, self.lam, sample_weight
-        )
-        L = np.eye(Y.shape[1]) if output_kernel is None else np.asarray(output_kernel, float)
-        point: Any = objective.evaluate(np.ones(1), L, tol=tol)
-        return objective.solution(point)
+        return Ridge().at(kernel, targets, noise, active)

@@ -174,7 +174,8 @@ class MatrixValuedKernelMachine(Estimator):
                     "learn_output must be True for algorithm='vv-dinuzzo', which learns nothing "
                     f"else, got {self.learn_output!r}"
                 )
-            return FrobeniusOutputKernels(self.rho)
+            # J plus ρ‖L‖² over 2λ is what a problem minimises
+            return FrobeniusOutputKernels(0.5 * self.rho / self.lam)
         penalty = as_penalty(self.penalty, p=self.p, mu=self.mu, groups=self.groups)
         return SeparableKernels(penalty, self.tau, self.learn_input, self.learn_output)
 

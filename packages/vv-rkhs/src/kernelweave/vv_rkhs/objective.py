@@ -20,7 +20,7 @@ from kernelweave.kernels_core import memory
 
 from .grams import Grams
 from .parameters import SeparableKernel, VectorSolution
-from .rounding import Sizes
+from .rounding import Sizes, in_problem_units
 from .sylvester import (
     EigenFactors,
     FactoredGram,
@@ -305,7 +305,7 @@ class Objective:
         zeros = np.zeros(self.n_outputs)
         scale = point.kernel.scale
         coef = (C @ point.L).T / scale if scale > 0 else np.zeros_like(C.T)
-        return VectorSolution(C, coef, zeros, lower, point.upper)
+        return VectorSolution(C, coef, zeros, *in_problem_units(lower, point.upper, self.lam))
 
     def counts(self) -> dict[str, int]:
         """Return C solves, their inner iterations and products with one column so far."""

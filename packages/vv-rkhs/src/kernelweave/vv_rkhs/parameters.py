@@ -52,7 +52,7 @@ class VectorSolution:
     intercept : ndarray of shape (n_outputs,)
         Zeros: the model has none.
     lower_bound, upper_bound : float
-        The optimum over C at this kernel lies between them.
+        The optimum over C at this kernel, J/(2λ), lies between them.
     """
 
     C: Matrix

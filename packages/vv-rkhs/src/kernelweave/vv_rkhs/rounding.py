@@ -18,6 +18,13 @@ def gamma(count: float) -> float:
     return count * _EPS / (1.0 - count * _EPS)
 
 
+def in_problem_units(lower: float, upper: float, lam: float) -> tuple[float, float]:
+    """Return bounds on J as bounds on J/(2λ), the value of a `Problem`, rounded outwards."""
+    low, high = lower * (0.5 / lam), upper * (0.5 / lam)
+    slack = gamma(2)
+    return low - slack * abs(low), high + slack * abs(high)
+
+
 @dataclass(frozen=True)
 class Sizes:
     """Norms of one evaluation: everything the error bounds need.

@@ -10,7 +10,7 @@ from .estimators import (
     SimpleMKLRegressor,
 )
 from .proportional import ProportionalWeights, proportional_weights, single_kernel_accuracies
-from .simplemkl import Simplex
+from .simplex import Simplex
 
 __all__ = [
     "AlignmentWeights",

@@ -15,7 +15,7 @@ from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.qp_smo import SVC
 
-from .simplemkl import Simplex
+from .simplex import Simplex
 
 _LOWER = "a feasible dual point at the weights of the rule, which this objective did not choose"
 _UPPER = "the primal value at the weights of the rule"

@@ -31,10 +31,6 @@ class RuleState:
         Tolerance of the last solve.
     solution : Solution or None
         The learner's duals; ``None`` before the first solve.
-    lower, upper : float
-        Its dual and primal value; before, 0 and the primal value of the constant function.
-    margin : float
-        What the rounding of K(β) may change in either bound.
     n_solves : int
         Learner solves after the rule.
     """
@@ -43,9 +39,6 @@ class RuleState:
     K: FloatArray
     tol: float
     solution: Any
-    lower: float
-    upper: float
-    margin: float = 0.0
     n_solves: int = 0
 
 
@@ -69,7 +62,7 @@ class RuleWeights:
         Returns
         -------
         RuleState
-            Before the first solve.
+            After the first solve.
 
         Raises
         ------
@@ -89,11 +82,10 @@ class RuleWeights:
         K = stack.combine(beta)
         if (beta < 0.0).any():
             require_psd(K, f"the combination with the weights {beta.round(4).tolist()}")
-        self.root = np.sqrt(np.abs(stack.diagonals.T) @ np.abs(beta))
-        upper = learner.primal_upper_bound(
-            K, self.targets, np.zeros(self.targets.shape), sample_weight=self.sample_weight
-        )
-        return RuleState(beta, K, 10.0 * _FIRST_TOL, None, 0.0, upper)
+        # |Kᵢₖ| ≤ √(KᵢᵢKₖₖ) in each matrix, so q + 1 roundings leave √DᵢDₖ, D = Σ |βⱼ| diag Kⱼ
+        diagonal = np.abs(stack.diagonals.T) @ np.abs(beta)
+        self.spread = np.sqrt(1.01 * (len(beta) + 4) * _UNIT * diagonal)
+        return self.step(RuleState(beta, K, 10.0 * _FIRST_TOL, None))
 
     def step(self, state: RuleState) -> RuleState:
         """Return the state after a solve with a tenth of the tolerance of ``state``."""
@@ -106,33 +98,13 @@ class RuleWeights:
             tol=tol,
             check=False,
         )
-        margin = self._rounding(state, solution.dual_coef)
-        return replace(
-            state,
-            tol=tol,
-            solution=solution,
-            lower=solution.lower_bound,
-            upper=solution.upper_bound,
-            margin=margin,
-            n_solves=state.n_solves + 1,
-        )
-
-    def _rounding(self, state: RuleState, duals: FloatArray) -> float:
-        """Return what the q + 1 roundings of an entry of Σ βⱼKⱼ change in the primal and the dual.
-
-        ``|Kᵢₖ| ≤ √(KᵢᵢKₖₖ)`` in each matrix, so the entry is off by γ√DᵢDₖ with D = Σ |βⱼ| diag Kⱼ.
-        """
-        total = 0.0
-        for y, u in zip(self.targets, duals, strict=True):
-            box = self.problem.learner.problem(state.K, y, self.sample_weight)
-            reach = float(np.maximum(box.upper, -box.lower) @ self.root)
-            size = float(self.root @ np.abs(u))
-            total += size * (0.51 * size + 1.01 * reach)
-        return 1.01 * (len(state.weights) + 4) * _UNIT * total
+        return replace(state, tol=tol, solution=solution, n_solves=state.n_solves + 1)
 
     def gap(self, state: RuleState) -> tuple[float, float]:
         """Return the dual and the primal value of ``state``, rounded outwards."""
-        return max(state.lower - state.margin, 0.0), state.upper + state.margin
+        margin = state.solution.margin(self.spread)
+        lower = float(state.solution.lower_bound) - margin
+        return max(lower, 0.0), float(state.solution.upper_bound) + margin
 
     def best(self, state: RuleState) -> FloatArray:
         """Return the weights of ``state``, shape (q,)."""
@@ -148,5 +120,5 @@ class RuleWeights:
 
     def outcome(self, state: RuleState) -> Status | None:
         """Return why to stop at ``state``, or ``None``."""
-        ended = state.solution is not None and state.solution.status.value != "converged"
+        ended = state.solution.status.value != "converged"
         return Status.STALLED if ended or state.tol <= _LAST_TOL else None

@@ -7,12 +7,11 @@ Grandvalet, "SimpleMKL", JMLR 2008, problem (10). The authors descend along a re
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
-from kernelweave.kernels_core.parameters import Value
 from kernelweave.qp_smo.saddle import GramStack, NoPenalty, SaddleOracle, SaddleSearch
 
 FloatArray = npt.NDArray[np.float64]
@@ -21,41 +20,13 @@ _TIGHTEST = 1e-9
 _IDLE = 5
 
 
-class Simplex(Value):
-    """{β ≥ 0, Σβ = 1}.
-
-    Examples
-    --------
-    >>> from kernelweave.baselines import Simplex
-    >>> Simplex().start(4)
-    array([0.25, 0.25, 0.25, 0.25])
-    """
-
-    name: ClassVar[str] = "simplex"
-
-    def start(self, n_kernels: int) -> FloatArray:
-        """Return equal weights.
-
-        Parameters
-        ----------
-        n_kernels : int
-            q.
-
-        Returns
-        -------
-        ndarray of shape (q,)
-            1/q each.
-        """
-        return np.full(n_kernels, 1.0 / n_kernels)
-
-
 def oracle_of(problem: Problem) -> SaddleOracle:
     """Return the saddle function of a problem: learner solves at given weights, and their cuts.
 
     Parameters
     ----------
     problem : Problem
-        A dictionary, a learner and a `Simplex`.
+        A dictionary, a learner and a set of all weights that sum to one.
 
     Raises
     ------
@@ -81,7 +52,7 @@ class SimpleMKL:
         Parameters
         ----------
         problem : Problem
-            A dictionary, a learner and a `Simplex`.
+            A dictionary, a learner and a set of all weights that sum to one.
         random_state : RandomState
             Not used.
 

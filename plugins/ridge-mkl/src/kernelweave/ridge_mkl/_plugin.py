@@ -4,31 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, Needs, hookimpl
 
 _HOME = "kernelweave.ridge_mkl"
 _PAPER = "Li, Venturi and Xu, Learning the Kernel for Classification and Regression"
 _BOTH = ("regression", "classification")
 _REGRESSION = ("regression",)
+_CLASSIFICATION = ("classification",)
+_SUM, _PRODUCT = "degree=1", "name=dictionary-power"
 
 
-def _triples(families: str, learners: str, sets: str) -> tuple[tuple[str, str, str], ...]:
-    """Return the triples of parts named by letters: d/p families, r/h learners, b/o sets."""
-    names = {
-        "d": "dictionary",
-        "p": "dictionary-power",
-        "r": "ridge",
-        "h": "squared-hinge-svc",
-        "b": "lq-ball",
-        "o": "orthant",
-    }
-    return tuple(
-        (names[family], names[learner], names[part])
-        for family in families
-        for learner in learners
-        for part in sets
-    )
+def _needs(
+    *constraint: str, learner: str = "solve", degree: str | None = None, task: str | None = None
+) -> Needs:
+    """Return what a descent over kernel weights needs; where no degree is given, any will do."""
+    family = ("fit_grams",) if degree is None else ("fit_grams", degree)
+    wanted = ("solve",) if learner == "solve" else ("solve", learner, "noise")
+    learners = wanted if task is None else (*wanted, f"task={task}")
+    sets = ("project", "penalty_gradient", "curvature")
+    return Needs(family=family, learner=learners, constraint=(*sets, *constraint))
 
+
+_SUM_ON_BALL = _needs("centers", degree=_SUM, task="regression")
+_SUM_CHARGED = _needs("beta", degree=_SUM, task="regression")
+_EXACT_ON_BALL = _needs("centers", learner="at", degree=_SUM, task="regression")
+_EXACT_CHARGED = _needs("beta", learner="at", degree=_SUM, task="regression")
+_PRODUCT_ON_BALL = _needs("centers", degree=_PRODUCT, task="regression")
+_PRODUCT_CHARGED = _needs("beta", degree=_PRODUCT, task="regression")
+_NUMBERS = _needs(task="regression")
+_LABELS = _needs(task="classification")
+_ANYTHING = _needs()
+_CURVED_ON_BALL = _needs("centers", learner="at")
+_SUM_ON_EITHER = _needs("centers|beta", degree=_SUM)
+_CURVED_SUM = _needs("centers|beta", learner="at", degree=_SUM)
+_CURVED = _needs("centers|beta", learner="at")
 
 # measured at 200 to 1600 samples, where Gram matrices in m² weigh beside solves in m³
 _LINEAR = {"m": 2.3, "p": 1.0}
@@ -36,58 +45,58 @@ _SECOND = {"m": 2.2, "p": 2.0}
 _QUADRATIC = {"m": 2.4, "p": 1.0}
 _ALGORITHMS = {
     "krr-pgd": (
-        "linear_pgd:LinearPGD", _triples("d", "r", "b"), _REGRESSION, _LINEAR,
+        "linear_pgd:LinearPGD", _SUM_ON_BALL, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 2, corrected", "projected gradient on an ℓq ball",
     ),
     "krr-rpgd": (
-        "linear_pgd:RegularizedLinearPGD", _triples("d", "r", "o"), _REGRESSION, _LINEAR,
+        "linear_pgd:RegularizedLinearPGD", _SUM_CHARGED, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 1 on (7), corrected", "projected gradient with β‖μ‖²",
     ),
     "krr-iia": (
-        "iia:IIA", _triples("d", "r", "b"), _REGRESSION, _LINEAR,
+        "iia:IIA", _EXACT_ON_BALL, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 3, corrected", "interpolated fixed point on an ℓq ball, q > 1",
     ),
     "krr-riia": (
-        "iia:RegularizedIIA", _triples("d", "r", "o"), _REGRESSION, _LINEAR,
+        "iia:RegularizedIIA", _EXACT_CHARGED, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 4, corrected", "interpolated fixed point with β‖μ‖²",
     ),
     "krr-pgd2": (
-        "quadratic_pgd:QuadraticPGD", _triples("p", "r", "b"), _REGRESSION, _QUADRATIC,
+        "quadratic_pgd:QuadraticPGD", _PRODUCT_ON_BALL, _REGRESSION, _QUADRATIC,
         f"{_PAPER}, Algorithm 5, corrected", "projected gradient for products of kernels",
     ),
     "krr-rpgd2": (
-        "quadratic_pgd:RegularizedQuadraticPGD", _triples("p", "r", "o"), _REGRESSION, _QUADRATIC,
+        "quadratic_pgd:RegularizedQuadraticPGD", _PRODUCT_CHARGED, _REGRESSION, _QUADRATIC,
         f"{_PAPER}, Algorithm 6, corrected", "the same with β‖μ‖²",
     ),
     "krr-gmkl": (
-        "generalized_mkl:GeneralizedMKL", _triples("dp", "r", "bo"), _REGRESSION, _LINEAR,
+        "generalized_mkl:GeneralizedMKL", _NUMBERS, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 1, corrected", "projected gradient, any set and degree",
     ),
     "svm-gmkl": (
-        "generalized_mkl:GeneralizedMKL", _triples("dp", "h", "bo"), ("classification",), _LINEAR,
+        "generalized_mkl:GeneralizedMKL", _LABELS, _CLASSIFICATION, _LINEAR,
         f"{_PAPER}, Algorithm 7, corrected", "the same for the squared-hinge classifier",
     ),
     "krr-trust-region": (
-        "trust_region:TrustRegion", _triples("dp", "rh", "b"), _BOTH, _SECOND,
+        "trust_region:TrustRegion", _CURVED_ON_BALL, _BOTH, _SECOND,
         f"{_PAPER}, Algorithm 8, corrected", "Riemannian trust region on the sphere, q = 2",
     ),
     "krr-mm": (
-        "majorize_minimize:MajorizeMinimize", _triples("d", "rh", "bo"), _BOTH, _LINEAR,
+        "majorize_minimize:MajorizeMinimize", _SUM_ON_EITHER, _BOTH, _LINEAR,
         "Kloft et al., lp-norm multiple kernel learning, JMLR 2011",
         "monotone multiplicative updates",
     ),
     "krr-newton": (
-        "projected_newton:ProjectedNewton", _triples("d", "rh", "bo"), _BOTH, _SECOND,
+        "projected_newton:ProjectedNewton", _CURVED_SUM, _BOTH, _SECOND,
         "Bertsekas, Projected Newton methods, SIAM J. Control Optim. 1982",
         "quadratic models of −1/F minimised over the set",
     ),
     "krr-spg": (
-        "spectral_gradient:SpectralProjectedGradient", _triples("dp", "rh", "bo"), _BOTH, _LINEAR,
+        "spectral_gradient:SpectralProjectedGradient", _ANYTHING, _BOTH, _LINEAR,
         "Birgin, Martinez and Raydan, SIAM J. Optim. 2000",
         "Barzilai-Borwein steps, any set and degree",
     ),
     "krr-auto": (
-        "auto:Automatic", _triples("dp", "rh", "bo"), _BOTH, _SECOND,
+        "auto:Automatic", _CURVED, _BOTH, _SECOND,
         "a measured choice among the others", "Newton, trust region or spectral gradient",
     ),
 }  # fmt: skip
@@ -95,12 +104,13 @@ _ALGORITHMS = {
 
 @hookimpl
 def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -> None:
-    for name, (target, accepts, tasks, scaling, paper, summary) in _ALGORITHMS.items():
+    for name, (target, needs, tasks, scaling, paper, summary) in _ALGORITHMS.items():
         register(
             AlgorithmSpec(
                 name=name,
                 target=f"{_HOME}.{target}",
-                accepts=accepts,
+                needs=needs,
+                prefers=("ridge", "squared-hinge-svc", "lq-ball"),
                 tasks=tasks,
                 paper=paper,
                 summary=summary,

@@ -110,7 +110,8 @@ class Oracle:
     @property
     def convex(self) -> bool:
         """Whether the objective is convex, in μ or in powers of it, so that bounds can meet."""
-        return bool(self.constraint.proves(self.degree))
+        proves = getattr(self.constraint, "proves", None)
+        return self.degree == 1 if proves is None else bool(proves(self.degree))
 
     def counts(self) -> dict[str, int]:
         """Return the cumulative counts, which no machine changes."""
@@ -214,6 +215,9 @@ class Oracle:
             return 0.5 * np.asarray(applied.v), lower
         u = solution.dual_coef
         v = -gradient_at(self.grams, u, L, self.degree)
+        if not hasattr(self.constraint, "product_bound"):
+            # all that is known of products over this set: no penalty is below the least
+            return 0.5 * v, -self.constraint.worst(np.zeros(self.n_kernels))
         t = self.constraint.tangent_point(np.maximum(v, 0.0), self.degree)
         w = self.steepness(u, self.constraint.weights(t))
         return 0.5 * v, float(self.constraint.product_bound(solution, w, t, self.degree))

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy.typing as npt
-from kernelweave.kernels_core import algorithms, get_algorithm, relative_gap
+from kernelweave.kernels_core import (
+    accepted_triples,
+    algorithms,
+    get_algorithm,
+    relative_gap,
+)
 
 from .errors import CommandError
 from .models import Model
@@ -31,7 +36,7 @@ def certifier(name: str) -> str:
         It or another that is installed.
     """
     known = algorithms()
-    for _, _, constraint in get_algorithm(name).accepts:
+    for _, _, constraint in accepted_triples(get_algorithm(name)):
         best = _BEST.get(constraint)
         if best in known:
             return str(best)

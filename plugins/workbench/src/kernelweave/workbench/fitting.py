@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kernelweave.kernels_core import AlgorithmSpec, get_algorithm
+from kernelweave.kernels_core import AlgorithmSpec, get_algorithm, get_component
 
 from .data import Table, TableMatrix, Target
 from .errors import CommandError, did_you_mean
@@ -110,9 +110,11 @@ def make_estimator(task: str, choices: Choices) -> Any:
 
 def _over_matrices(spec: AlgorithmSpec) -> bool:
     """Whether an algorithm solves the problems of the tessellated estimators."""
-    return any(
-        family in {*_MATRIX_FAMILIES, "*"} and constraint in ("spectahedron", "*")
-        for family, _, constraint in spec.accepts
+    from kernelweave.spectahedron import Spectahedron
+
+    return not spec.needs.missing("constraint", Spectahedron) and any(
+        not spec.needs.missing("family", get_component("families", name).load())
+        for name in _MATRIX_FAMILIES
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kernelweave.kernels_core.registry import components, get_algorithm
+from kernelweave.kernels_core.registry import components, get_algorithm, parts_for
 
 from .models import Model
 
@@ -55,8 +55,8 @@ def summary(model: Model) -> dict[str, Any]:
 def _is_rule(algorithm: str) -> bool:
     """Whether the weights of an algorithm follow from a rule: its sets are single points."""
     sets = components("constraints")
-    names = {constraint for _, _, constraint in get_algorithm(algorithm).accepts}
-    return all(name in sets and getattr(sets[name].load(), "is_point", False) for name in names)
+    names = parts_for(get_algorithm(algorithm), "constraints")
+    return bool(names) and all(getattr(sets[name].load(), "is_point", False) for name in names)
 
 
 def told_columns(found: Mapping[str, Any]) -> dict[str, str]:

@@ -86,6 +86,7 @@ class PrecomputedStack:
 
     grams: npt.NDArray[Any]
     name: ClassVar[str] = "dictionary"
+    degree: ClassVar[int] = 1
 
     def __len__(self) -> int:
         return len(self.grams)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ..checks import NONNEGATIVE, POSITIVE
 from ..formula.problem import Problem
 from ..parameters import parameter
-from ..registry import AlgorithmSpec, get_component
+from ..registry import AlgorithmSpec, get_component, parts_for
 from ..settings import Settings, spec_of
 from .machine import KernelMachine, KernelMachineClassifier, KernelMachineRegressor
 from .samples import Samples
@@ -75,29 +75,30 @@ class _ByName(KernelMachine):
         return Problem(family, learner, constraint, samples.X, samples.targets, samples.weight)
 
     def _triple(self) -> tuple[str, str, str]:
-        """Return the first accepted triple that fits the task and the parts given."""
-        given = tuple(
-            getattr(getattr(self, role), "name", None)
-            for role in ("family", "learner", "constraint")
-        )
+        """Return the names of the parts given, and for the others the first that fits the task."""
         spec = self._spec()
-        for triple in spec.accepts:
-            fits = all(
-                have in (None, want) or want == "*"
-                for have, want in zip(given, triple, strict=True)
+        family, learner, constraint = (
+            self._name(spec, role, kind)
+            for role, kind in (
+                ("family", "families"),
+                ("learner", "learners"),
+                ("constraint", "constraints"),
             )
-            learner = triple[1]
-            if not fits or (learner == "*" and given[1] is None):
-                continue
-            if given[1] is not None or self._serves(learner):
-                return triple
-        raise ValueError(
-            f"algorithm={spec.name!r} accepts {spec.accepts}, none of which fits a {self.task} "
-            f"problem with family, learner, constraint = {given}"
         )
+        return family, learner, constraint
 
-    def _serves(self, learner: str) -> bool:
-        return bool(get_component("learners", learner).load().task == self.task)
+    def _name(self, spec: AlgorithmSpec, role: str, kind: str) -> str:
+        given = getattr(self, role)
+        if given is not None:
+            return str(getattr(given, "name", given))
+        for name in parts_for(spec, kind):
+            if role != "learner" or get_component(kind, name).load().task == self.task:
+                return name
+        needs = ", ".join(getattr(spec.needs, role))
+        raise ValueError(
+            f"algorithm={spec.name!r} needs a {role} with {needs}, and none that is installed "
+            f"serves {self.task}: give one as {role}="
+        )
 
 
 class KernelLearningClassifier(_ByName, KernelMachineClassifier):

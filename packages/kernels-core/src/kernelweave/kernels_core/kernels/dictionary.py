@@ -81,6 +81,7 @@ class KernelDictionary(Parameters):
     """
 
     name: ClassVar[str] = "dictionary"
+    degree: ClassVar[int] = 1
 
     def __init__(
         self,

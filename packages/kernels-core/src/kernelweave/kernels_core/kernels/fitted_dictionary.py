@@ -161,6 +161,7 @@ class FittedFamily:
     """
 
     name: ClassVar[str] = "dictionary"
+    degree: ClassVar[int] = 1
     fitted: FittedDictionary
 
     def __len__(self) -> int:

@@ -3,12 +3,14 @@
 from .specs import AlgorithmSpec, CommandSpec, ComponentSpec, DatasetSpec
 from .store import PluginRecord, Registry
 from .views import (
+    accepted_triples,
     algorithms,
     commands,
     components,
     datasets,
     get_algorithm,
     get_component,
+    parts_for,
     plugins,
     register_plugin,
 )
@@ -20,12 +22,14 @@ __all__ = [
     "DatasetSpec",
     "PluginRecord",
     "Registry",
+    "accepted_triples",
     "algorithms",
     "commands",
     "components",
     "datasets",
     "get_algorithm",
     "get_component",
+    "parts_for",
     "plugins",
     "register_plugin",
 ]

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..formula.needs import Needs
+from ..formula.problem import Problem
+
 _NAME = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
 _TARGET = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 TASKS = ("classification", "regression")
@@ -69,8 +72,12 @@ class AlgorithmSpec(ComponentSpec):
 
     Parameters
     ----------
-    accepts : tuple of (family, learner, constraint)
-        The triples of names that it solves; ``"*"`` stands for any name.
+    needs : Needs
+        Attributes that it needs of family, learner and set; it solves every problem whose parts
+        have them.
+    prefers : tuple of str
+        Names of parts for who gives none, e.g. the generic estimators: those that come first here
+        are tried first.
     tasks : tuple of str
         ``"classification"``, ``"regression"`` or both.
     paper : str
@@ -82,34 +89,28 @@ class AlgorithmSpec(ComponentSpec):
         The most samples it takes; `solve` refuses more before any work.
     """
 
-    accepts: tuple[tuple[str, str, str], ...]
+    needs: Needs
     tasks: tuple[str, ...]
+    prefers: tuple[str, ...] = ()
     paper: str = ""
     scaling: Mapping[str, float] = field(default_factory=dict)
     max_samples: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.accepts or any(len(triple) != 3 for triple in self.accepts):
+        if not isinstance(self.needs, Needs):
             raise ValueError(
-                f"accepts must hold (family, learner, constraint) triples, got {self.accepts!r}"
+                "needs must say what the algorithm needs, e.g. Needs(family=('fit_grams',), "
+                f"constraint=('project',)), got {self.needs!r}"
             )
         if not self.tasks or any(task not in TASKS for task in self.tasks):
             raise ValueError(f"tasks must be taken from {TASKS}, got {self.tasks!r}")
         if self.max_samples is not None and self.max_samples < 1:
             raise ValueError(f"max_samples must be None or positive, got {self.max_samples!r}")
 
-    @property
-    def family(self) -> str:
-        """Name of the family of the first accepted triple."""
-        return self.accepts[0][0]
-
-    def accepts_triple(self, triple: tuple[str, str, str]) -> bool:
-        """Tell whether the algorithm solves problems of these three names."""
-        return any(
-            all(want in ("*", have) for want, have in zip(pattern, triple, strict=True))
-            for pattern in self.accepts
-        )
+    def accepts(self, problem: Problem) -> bool:
+        """Tell whether the parts of a problem have what the algorithm needs."""
+        return self.needs.refusal(problem) is None
 
 
 @dataclass(frozen=True, kw_only=True)

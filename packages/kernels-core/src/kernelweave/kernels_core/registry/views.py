@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import Any, cast
 
@@ -102,6 +103,53 @@ def get_component(kind: str, name: str) -> ComponentSpec:
         If it is not registered.
     """
     return cast(ComponentSpec, registry().get(kind, name))
+
+
+def parts_for(spec: AlgorithmSpec, kind: str) -> list[str]:
+    """Return the installed parts of one kind that have what an algorithm needs.
+
+    Parameters
+    ----------
+    spec : AlgorithmSpec
+        Whose needs.
+    kind : {"families", "learners", "constraints"}
+        Which registry; the classes registered there are imported.
+
+    Returns
+    -------
+    list of str
+        Those that it prefers first, then by name.
+    """
+    role = {"families": "family", "learners": "learner", "constraints": "constraint"}[kind]
+    names = [
+        name for name, part in components(kind).items() if not spec.needs.missing(role, part.load())
+    ]
+    order = {name: i for i, name in enumerate(spec.prefers)}
+    return sorted(names, key=lambda name: (order.get(name, len(order)), name))
+
+
+def accepted_triples(spec: AlgorithmSpec) -> list[tuple[str, str, str]]:
+    """Return the names (family, learner, constraint) of installed parts that go together.
+
+    Parameters
+    ----------
+    spec : AlgorithmSpec
+        Which algorithm.
+
+    Returns
+    -------
+    list of tuple of str
+        Every combination of installed parts that it solves, those it prefers first.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core import accepted_triples, algorithms
+    >>> [triple for spec in algorithms().values() for triple in accepted_triples(spec)] != []
+    True
+    """
+    kinds = ("families", "learners", "constraints")
+    families, learners, constraints = (parts_for(spec, kind) for kind in kinds)
+    return list(itertools.product(families, learners, constraints))
 
 
 def datasets() -> dict[str, DatasetSpec]:

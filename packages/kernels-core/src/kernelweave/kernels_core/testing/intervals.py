@@ -53,7 +53,7 @@ def interval_of(spec: AlgorithmSpec, problem: Problem, **params: Any) -> Interva
     spec : AlgorithmSpec
         Whose.
     problem : Problem
-        Of which it accepts the triple.
+        That it accepts.
     **params
         Passed to the algorithm.
 
@@ -85,7 +85,7 @@ def other_intervals(spec: AlgorithmSpec, problem: Problem) -> Iterator[Interval]
     """
     for name in sorted(set(algorithms()) - {spec.name}):
         other = get_algorithm(name)
-        if other.accepts_triple(problem.triple):
+        if other.accepts(problem):
             key = (name, problem.triple, problem.n_samples)
             if key not in _known:
                 _known[key] = interval_of(other, problem)
@@ -133,7 +133,7 @@ def check_intervals_overlap(problem: Problem) -> list[Interval]:
     AssertionError
         Naming two algorithms that contradict each other.
     """
-    accepting = [spec for spec in algorithms().values() if spec.accepts_triple(problem.triple)]
+    accepting = [spec for spec in algorithms().values() if spec.accepts(problem)]
     intervals = [interval_of(spec, problem) for spec in accepting]
     for i, a in enumerate(intervals):
         for b in intervals[:i]:

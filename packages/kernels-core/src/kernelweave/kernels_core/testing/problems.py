@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..formula.problem import Problem
-from ..registry import AlgorithmSpec, components, get_component
+from ..registry import AlgorithmSpec, accepted_triples, get_component
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -80,7 +80,7 @@ def small_problems(spec: AlgorithmSpec, n_samples: int = 40) -> Iterator[Problem
     Parameters
     ----------
     spec : AlgorithmSpec
-        Whose triples; ``"*"`` becomes every installed part of that kind.
+        Whose needs the parts have.
     n_samples : int, default=40
         Samples per problem.
 
@@ -89,15 +89,8 @@ def small_problems(spec: AlgorithmSpec, n_samples: int = 40) -> Iterator[Problem
     Problem
         With default parts.
     """
-    for triple in spec.accepts:
-        for family in _names("families", triple[0]):
-            for learner in _names("learners", triple[1]):
-                for constraint in _names("constraints", triple[2]):
-                    yield _problem((family, learner, constraint), n_samples)
-
-
-def _names(kind: str, name: str) -> list[str]:
-    return sorted(components(kind)) if name == "*" else [name]
+    for triple in accepted_triples(spec):
+        yield _problem(triple, n_samples)
 
 
 def _problem(triple: tuple[str, str, str], n_samples: int) -> Problem:

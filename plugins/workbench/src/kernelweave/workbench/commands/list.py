@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, DatasetSpec
+from kernelweave.kernels_core import (
+    AlgorithmSpec,
+    ComponentSpec,
+    DatasetSpec,
+    accepted_triples,
+)
 from kernelweave.kernels_core.registry.views import registry
 
 from .. import console
@@ -120,7 +126,8 @@ def _describe(kind: str, spec: ComponentSpec) -> dict[str, Any]:
     }
     if isinstance(spec, AlgorithmSpec):
         described["tasks"] = list(spec.tasks)
-        described["accepts"] = [list(triple) for triple in spec.accepts]
+        described["accepts"] = [list(triple) for triple in accepted_triples(spec)]
+        described["needs"] = asdict(spec.needs)
         described["scaling"] = dict(spec.scaling)
     if isinstance(spec, AlgorithmSpec):
         described["paper"] = spec.paper
@@ -152,11 +159,11 @@ def problem_matrix(specs: list[AlgorithmSpec]) -> dict[tuple[str, str, str], lis
     Returns
     -------
     dict of tuple to list of str
-        Sorted; ``"*"`` stands for any.
+        Sorted.
     """
     cells: dict[tuple[str, str, str], list[str]] = {}
     for spec in specs:
-        for family, learner, constraint in spec.accepts:
+        for family, learner, constraint in accepted_triples(spec):
             cells.setdefault((family, constraint, learner), []).append(spec.name)
     return dict(sorted(cells.items()))
 
