@@ -1,6 +1,8 @@
 from .columns import CellError, ColumnEncoder, ColumnReport, Dimension, Encoded
 from .estimators import EvidenceKernelClassifier, EvidenceKernelRegressor
 from .kernel import EvidenceKernel
+from .mkl.estimators import EvidenceMKLClassifier, EvidenceMKLRegressor
+from .mkl.prices import PricedOrthant
 
 __all__ = [
     "CellError",
@@ -11,6 +13,9 @@ __all__ = [
     "EvidenceKernel",
     "EvidenceKernelClassifier",
     "EvidenceKernelRegressor",
+    "EvidenceMKLClassifier",
+    "EvidenceMKLRegressor",
+    "PricedOrthant",
     "__version__",
 ]
 __version__: str

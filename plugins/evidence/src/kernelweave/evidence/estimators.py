@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -12,14 +11,14 @@ from kernelweave.kernels_core.estimators.labels import class_weights
 from kernelweave.kernels_core.parameters import fitted, parameter
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold
 from sklearn.utils.validation import _num_samples
 
 from .base import EvidenceModel
-from .calibration import Calibration
+from .classes import class_codes, class_folds, judge_classes, per_class
 from .learn import Split
 from .rows import FloatArray, Rows
-from .scores import accuracy_with_error, r2_with_error
+from .scores import r2_with_error
 from .targets import check_classes, check_numbers, check_weight
 
 _OPEN_SHARE = number(above=0.0, below=1.0)
@@ -186,33 +185,20 @@ class EvidenceKernelClassifier(ClassifierMixin, EvidenceModel):  # type: ignore[
             factors = class_weights(self, targets.labels, targets.codes, mass)
             weight = mass * factors[targets.codes]
         self._learn(X, targets.values, weight)
-        logits = self._calibration.logits(_per_class(self._spread(self._predictor.held_out)))
+        logits = self._calibration.logits(per_class(self._spread(self._predictor.held_out)))
         self.held_out_prediction_ = softmax(logits, axis=1)
         return self
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
-        codes = _codes(rows)
-        n_folds = max(2, min(self.n_folds, len(rows)))
-        if np.bincount(codes).max() < n_folds:
-            return list(KFold(n_folds, shuffle=True, random_state=state).split(codes))
-        with warnings.catch_warnings():
-            # a class of one or two rows is absent from a fold, which then gives it least
-            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            folds = StratifiedKFold(n_folds, shuffle=True, random_state=state)
-            return list(folds.split(codes, codes))
+        return class_folds(class_codes(rows.targets), self.n_folds, state)
 
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
-        seen, mass, codes = ~np.isnan(held_out[:, 0]), rows.mass, _codes(rows)
-        values = _per_class(held_out[seen])
-        self._calibration = Calibration.of(values, codes[seen], mass[seen])
-        if not seen.any():
-            return np.nan, np.nan
-        winner = self._calibration.logits(values).argmax(axis=1)
-        return accuracy_with_error(winner == codes[seen], mass[seen])
+        self._calibration, score, error = judge_classes(held_out, rows.targets, rows.mass)
+        return score, error
 
     def _logits(self, X: Any) -> FloatArray:
         encoded = self._encoded(X)
-        return self._calibration.logits(_per_class(self._predictor.mean(*encoded)))
+        return self._calibration.logits(per_class(self._predictor.mean(*encoded)))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the logits of the classes, calibrated on held-out rows.
@@ -271,13 +257,3 @@ class EvidenceKernelClassifier(ClassifierMixin, EvidenceModel):  # type: ignore[
         best = self._logits(X).argmax(axis=1)
         labels: npt.NDArray[Any] = self.classes_[best]
         return labels
-
-
-def _codes(rows: Rows) -> npt.NDArray[np.intp]:
-    """Return the class of each row, from its ±1 targets."""
-    return np.asarray(_per_class(rows.targets.T).argmax(axis=1))
-
-
-def _per_class(values: FloatArray) -> FloatArray:
-    """Return a column for each class: of two, one output tells both."""
-    return np.hstack([-values, values]) if values.shape[1] == 1 else values

@@ -34,5 +34,6 @@ def r2_with_error(y: FloatArray, predicted: FloatArray, weight: FloatArray) -> t
 def accuracy_with_error(right: NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:
     """Return the share of right answers and its standard error."""
     share = weight / weight.sum()
-    rate = float(share @ right)
+    # shares sum to one but for rounding
+    rate = min(float(share @ right), 1.0)
     return rate, float(np.sqrt(rate * (1.0 - rate) * np.sum(share**2)))

@@ -1,0 +1,33 @@
+"""What this plugin registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
+
+
+@hookimpl
+def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -> None:
+    register(
+        AlgorithmSpec(
+            name="evidence-step",
+            target="kernelweave.evidence.mkl.step:EvidenceStep",
+            accepts=(("dictionary", "ridge", "priced-orthant"),),
+            tasks=("regression",),
+            paper="majorised marginal likelihood; Wipf and Nagarajan, NIPS 2007",
+            summary="ridge kernel learning under a weighted trace, by projected Newton steps",
+            scaling={"m": 2.3, "q": 1.0},
+        )
+    )
+
+
+@hookimpl
+def kernelweave_register_constraints(register: Callable[[ComponentSpec], None]) -> None:
+    register(
+        ComponentSpec(
+            name="priced-orthant",
+            target="kernelweave.evidence.mkl.prices:PricedOrthant",
+            summary="{w ≥ 0} with the penalty ½ Σ pⱼwⱼ",
+        )
+    )

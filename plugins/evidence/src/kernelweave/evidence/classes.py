@@ -1,0 +1,61 @@
+"""Classes as ±1 targets: their codes, folds that keep their shares, a column for each."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from .calibration import Calibration
+from .learn import Split
+from .rows import FloatArray
+from .scores import accuracy_with_error
+
+
+def per_class(values: FloatArray) -> FloatArray:
+    """Return a column for each class: of two, one output tells both."""
+    return np.hstack([-values, values]) if values.shape[1] == 1 else values
+
+
+def class_codes(targets: FloatArray) -> NDArray[np.intp]:
+    """Return the class of each row, shape (n,), from ±1 targets of shape (n_outputs, n)."""
+    return np.asarray(per_class(targets.T).argmax(axis=1))
+
+
+def class_folds(
+    codes: NDArray[np.intp], n_folds: int, random_state: np.random.RandomState
+) -> list[Split]:
+    """Return folds that keep the shares of the classes where their rows suffice."""
+    n_folds = max(2, min(n_folds, len(codes)))
+    if np.bincount(codes).max() < n_folds:
+        return list(KFold(n_folds, shuffle=True, random_state=random_state).split(codes))
+    with warnings.catch_warnings():
+        # a class of one or two rows is absent from a fold, which then gives it least
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+        return list(folds.split(codes, codes))
+
+
+def judge_classes(
+    held_out: FloatArray, targets: FloatArray, mass: FloatArray
+) -> tuple[Calibration, float, float]:
+    """Return what held-out rows say: the calibration, the accuracy and its standard error.
+
+    Parameters
+    ----------
+    held_out : ndarray of shape (n, n_outputs)
+        Decision values; NaN where a row was not held out.
+    targets : ndarray of shape (n_outputs, n)
+        −1 and +1.
+    mass : ndarray of shape (n,)
+        Weights.
+    """
+    seen, codes = ~np.isnan(held_out[:, 0]), class_codes(targets)
+    values = per_class(held_out[seen])
+    calibration = Calibration.of(values, codes[seen], mass[seen])
+    if not seen.any():
+        return calibration, np.nan, np.nan
+    winner = calibration.logits(values).argmax(axis=1)
+    return calibration, *accuracy_with_error(winner == codes[seen], mass[seen])

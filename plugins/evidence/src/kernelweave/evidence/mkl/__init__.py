@@ -1,0 +1,1 @@
+"""The weights of given kernels by the evidence."""

@@ -1,0 +1,73 @@
+"""Kernels and the noise beside them: σ² is the weight of one more matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyGrams:
+    """K₁ … K_q and D = diag(1/weight), which is made when it is read.
+
+    Attributes
+    ----------
+    stack : ndarray of shape (q, n, n)
+    share : ndarray of shape (n,)
+        Diagonal of D.
+    """
+
+    stack: npt.NDArray[Any]
+    share: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.stack) + 1
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        yield from self.stack
+        yield np.diag(self.share)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyFamily:
+    """K(w) + (w₀ + floor) D, the family whose last weight is what the noise has above its floor.
+
+    Attributes
+    ----------
+    stored : FittedDictionary or PrecomputedStack
+        The kernels on the training points.
+    share : ndarray of shape (n,)
+        Diagonal of D.
+    """
+
+    name: ClassVar[str] = "dictionary"
+    stored: Any
+    share: FloatArray
+
+    @property
+    def grams(self) -> NoisyGrams:
+        """The matrices, that of the noise last."""
+        return NoisyGrams(self.stored.grams, self.share)
+
+    def __len__(self) -> int:
+        return len(self.stored) + 1
+
+    def fit_grams(self, X: Any) -> NoisyFamily:
+        """Return itself: ``X`` are the training points."""
+        return self
+
+    def gram(self, X: Any, weights: Any) -> FloatArray:
+        """Return K(w) + w₀D of the training points, shape (n, n), for w of shape (q + 1,)."""
+        K: FloatArray = np.asarray(self.stored.as_family().gram(X, weights[:-1]), dtype=np.float64)
+        K[np.diag_indices_from(K)] += weights[-1] * self.share
+        return K
+
+    def kernel(self, weights: Any) -> Any:
+        """Return the learned kernel, without the noise."""
+        return self.stored.kernel(weights[:-1])

@@ -1,0 +1,104 @@
+"""From Gram matrices and targets to a problem over kernel weights, on all rows and in a fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.estimators.dictionary import PrecomputedStack
+from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.qp_smo import Ridge
+
+from ..rows import spread_of
+from .learn import Learned
+from .noisy import NoisyFamily
+from .objective import FLOOR
+from .prices import PricedOrthant
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Standard:
+    """Targets in units of their own spread, and the way back.
+
+    Attributes
+    ----------
+    values : ndarray of shape (T, n)
+    centre, spread : ndarray of shape (T,)
+    """
+
+    values: FloatArray
+    centre: FloatArray
+    spread: FloatArray
+
+    @classmethod
+    def of(cls, targets: FloatArray, mass: FloatArray) -> Standard:
+        """Centre and scale targets of shape (T, n)."""
+        first = targets[:, :1]
+        # the mean of equal numbers is that number
+        centre = first[:, 0] + (targets - first) @ (mass / mass.sum())
+        rest = targets - centre[:, None]
+        spread = spread_of(rest, mass)
+        return cls(rest / spread[:, None], centre, spread)
+
+
+def weight_problem(
+    stored: Any, X: FloatArray, targets: FloatArray, weight: FloatArray | None
+) -> Problem:
+    """Return the problem whose weights the evidence chooses.
+
+    Parameters
+    ----------
+    stored : FittedDictionary or PrecomputedStack
+    X : ndarray of shape (n, n_features)
+    targets : ndarray of shape (T, n)
+        Standardised.
+    weight : ndarray of shape (n,), optional
+        Divides the noise of a row.
+    """
+    share = np.ones(len(X)) if weight is None else 1.0 / weight
+    ridge = Ridge(C=1.0 / FLOOR)
+    return Problem(NoisyFamily(stored, share), ridge, PricedOrthant(), X, targets, weight)
+
+
+def predict_held_out(
+    grams: npt.NDArray[Any],
+    samples: Samples,
+    rows: IntArray,
+    others: IntArray,
+    search: Callable[[Problem], Learned],
+) -> FloatArray:
+    """Learn the weights on some rows and predict the others.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (q, n, n)
+        Of all rows.
+    samples : Samples
+    rows, others : ndarray of int
+        To learn from, to predict.
+    search : callable
+        From a problem to its weights.
+
+    Returns
+    -------
+    ndarray of shape (n_others, T)
+        In the units of the targets.
+    """
+    weight = None if samples.weight is None else samples.weight[rows]
+    mass = np.ones(len(rows)) if weight is None else weight
+    standard = Standard.of(samples.targets[:, rows], mass)
+    inner = PrecomputedStack(np.stack([K[np.ix_(rows, rows)] for K in grams]))
+    places = np.arange(len(rows), dtype=np.float64)[:, None]
+    learned = search(weight_problem(inner, places, standard.values, weight))
+    K = np.zeros((len(others), len(rows)))
+    for w, each in zip(learned.weights, grams, strict=True):
+        if w > 0.0:
+            K += w * each[np.ix_(others, rows)]
+    return np.asarray(K @ learned.result.solution.dual_coef.T * standard.spread + standard.centre)

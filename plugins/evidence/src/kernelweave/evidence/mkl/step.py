@@ -1,0 +1,217 @@
+"""``evidence-step``: the convex step of a majorised evidence, by projected Newton steps.
+
+min over w ≥ 0 of F(w) + ½ Σ pⱼwⱼ with F(w) = max over u of Σₜ yₜᵀuₜ − ½uₜᵀ(K(w) + R)uₜ. Its dual,
+the largest Σₜ yₜᵀuₜ − ½uₜᵀRuₜ with Σₜ uₜᵀKⱼuₜ ≤ pⱼ for every kernel, gives the lower bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.formula import Solution
+from kernelweave.kernels_core.rounding import (
+    UNIT,
+    blocked_product,
+    entry_bound,
+    gamma,
+    n_roundings,
+    row_sums,
+)
+from kernelweave.qp_smo.squares import Kernel
+from scipy.optimize import nnls
+
+FloatArray = npt.NDArray[np.float64]
+
+_ARMIJO = 1e-4
+_HALVINGS = 12
+_RIDGE = 1e-12
+
+
+@dataclass(frozen=True)
+class Point:
+    """The objective at some weights.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (q,)
+        w.
+    value, lower, upper : float
+        The objective in plain floating point; proved bounds of its minimum.
+    forms : ndarray of shape (q,)
+        Σₜ uₜᵀKⱼuₜ.
+    images : ndarray of shape (q, T, n)
+        Kⱼuₜ.
+    solution : Solution
+        Of the learner.
+    stalled : bool
+        Whether nothing near is better.
+    """
+
+    weights: FloatArray
+    value: float
+    lower: float
+    upper: float
+    forms: FloatArray
+    images: FloatArray
+    solution: Solution
+    stalled: bool = False
+
+
+class EvidenceStep:
+    """``evidence-step``: one factorisation and qn² products per point, a Hessian per step.
+
+    A step that Newton's model gets wrong is made by wⱼ ← wⱼ √(uᵀKⱼu / pⱼ), which never raises the
+    objective.
+    """
+
+    def init(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        *,
+        start: npt.ArrayLike | None = None,
+    ) -> Point:
+        """Evaluate the first weights.
+
+        Parameters
+        ----------
+        problem : Problem
+            A dictionary, ridge regression and a `PricedOrthant`.
+        random_state : RandomState
+            Not used.
+        start : array-like of shape (q,), optional
+            Weights; by default those of equal cost.
+
+        Returns
+        -------
+        Point
+            There.
+
+        Raises
+        ------
+        ValueError
+            If a part has a parameter out of range, or the start is not a set of weights.
+        """
+        problem.learner.validate()
+        problem.constraint.validate()
+        self.learner, self.constraint = problem.learner, problem.constraint
+        self.grams = problem.family.fit_grams(problem.X).grams
+        self.targets = np.asarray(problem.targets, dtype=np.float64)
+        self.prices = self.constraint.of(len(self.grams))
+        weight = problem.sample_weight
+        self.noise = self.learner.noise(problem.n_samples, weight)
+        bounds = [entry_bound(K) for K in self.grams]
+        self.reach = np.array([s for s, _ in bounds])
+        self.kappa = np.array([kappa for _, kappa in bounds])
+        self.n_evaluations = 0
+        return self.evaluate(self._first(start))
+
+    def _first(self, start: npt.ArrayLike | None) -> FloatArray:
+        q = len(self.grams)
+        if start is None:
+            return np.asarray(self.constraint.start(q))
+        w = np.asarray(start, dtype=np.float64)
+        if w.shape != (q,) or not np.isfinite(w).all() or (w < 0.0).any():
+            raise ValueError(f"start must be {q} finite numbers >= 0, got {start!r}")
+        return w
+
+    def evaluate(self, weights: FloatArray) -> Point:
+        """Return the objective at weights of shape (q,), with both bounds."""
+        self.n_evaluations += 1
+        found = self.learner.at(self._kernel(weights), self.targets, self.noise)
+        u = found.dual_coef
+        images = self._images(u)
+        forms, top = self._forms(images, u)
+        cost = self.constraint.penalty(weights)
+        return Point(
+            weights=weights,
+            value=float(found.details.objective) + cost,
+            lower=found.scaled(0.0, longest=self.constraint.longest(top)),
+            upper=(found.upper_bound + cost) * (1.0 + gamma(len(weights) + 8)),
+            forms=forms,
+            images=images,
+            solution=found,
+        )
+
+    def _kernel(self, weights: FloatArray) -> Kernel:
+        """Return Σ wⱼKⱼ with the rounding behind its entries."""
+        n = self.targets.shape[1]
+        K = np.zeros((n, n))
+        for w, each in zip(weights, self.grams, strict=True):
+            if w != 0.0:
+                K += w * each
+        square = weights @ (self.kappa[:, None] * self.reach**2)
+        size = np.sqrt(square) * (1.0 + gamma(len(weights) + 64))
+        return Kernel(K, size, 1.0, len(weights) + 4)
+
+    def _images(self, u: FloatArray) -> FloatArray:
+        columns = np.ascontiguousarray(u.T)
+        return np.array([blocked_product(K, columns).T for K in self.grams])
+
+    def _forms(self, images: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return Σₜ uₜᵀKⱼuₜ, and the same rounded up, shapes (q,)."""
+        terms = (images * u).reshape(len(images), -1)
+        forms = row_sums(terms)
+        rate = gamma(n_roundings(u.shape[1]) + 2) * self.kappa
+        error = rate * np.sum((np.abs(u) @ self.reach.T) ** 2, axis=0)
+        error = (error + 4.0 * UNIT * np.abs(terms).sum(axis=1)) * (1.0 + 1e-12)
+        return forms, np.maximum(forms + error, 0.0) * (1.0 + 4.0 * UNIT)
+
+    def step(self, state: Point) -> Point:
+        """Return a better point than ``state``, or ``state`` with the word that there is none."""
+        direction = self._newton(state)
+        slope = 0.5 * float((self.prices - state.forms) @ direction)
+        length = 1.0
+        for _ in range(_HALVINGS if slope < 0.0 else 0):
+            new = self.evaluate(np.maximum(state.weights + length * direction, 0.0))
+            if new.value <= state.value + _ARMIJO * length * slope:
+                return new
+            length *= 0.5
+        new = self.evaluate(self._scaled(state))
+        # below the rounding of the objective only the bounds still tell which point is better
+        closer = new.upper - new.lower < state.upper - state.lower
+        return new if new.value < state.value or closer else replace(state, stalled=True)
+
+    def _newton(self, state: Point) -> FloatArray:
+        """Return the step to the minimiser over w ≥ 0 of the quadratic model, shape (q,)."""
+        H = state.solution.details.curvature(state.images)
+        size = np.sqrt(np.maximum(H.diagonal(), np.finfo(np.float64).tiny))
+        scaled = H / size / size[:, None]
+        scaled[np.diag_indices_from(scaled)] += _RIDGE
+        slope = 0.5 * (self.prices - state.forms)
+        try:
+            root = np.linalg.cholesky(scaled)
+            right = root.T @ (size * state.weights) - np.linalg.solve(root, slope / size)
+            best, _ = nnls(root.T, right)
+        except (np.linalg.LinAlgError, RuntimeError, ValueError):
+            return np.zeros(len(H))
+        return np.asarray(best / size - state.weights)
+
+    def _scaled(self, state: Point) -> FloatArray:
+        """Return wⱼ √(uᵀKⱼu / pⱼ), the minimiser of a bound that touches the objective at w."""
+        some = (self.prices > 0.0) & (state.forms > 0.0)
+        ratio = np.where(some, state.forms, 0.0) / np.where(some, self.prices, 1.0)
+        return np.asarray(state.weights * np.sqrt(ratio))
+
+    def gap(self, state: Point) -> tuple[float, float]:
+        """Return proved bounds on the optimum at ``state``."""
+        return min(state.lower, state.upper), state.upper
+
+    def best(self, state: Point) -> FloatArray:
+        """Return the weights of ``state``, shape (q,)."""
+        return state.weights.copy()
+
+    def solution(self, state: Point) -> Solution:
+        """Return the learner's solution at ``state``, without its factor."""
+        return replace(state.solution, details=None)
+
+    def counts(self, state: Point) -> dict[str, int]:
+        """Return the cumulative counts; ``state`` is not read."""
+        return {"n_evaluations": self.n_evaluations}
+
+    def outcome(self, state: Point) -> Status | None:
+        """Return why to stop at ``state``, or ``None``."""
+        return Status.STALLED if state.stalled else None

@@ -1,0 +1,175 @@
+"""Kernel weights by the evidence, as a user meets them."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.evidence import EvidenceMKLClassifier, EvidenceMKLRegressor
+from kernelweave.kernels_core import RBF, Linear, Polynomial, SolveInterrupted
+from kernelweave.kernels_core.exceptions import MemoryBudgetError, NotPSDError
+from kernelweave.kernels_core.testing import check_algorithm, check_estimator
+from sklearn.datasets import load_iris, make_friedman1
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+THREE = [Linear(), RBF(0.5), Polynomial(2)]
+ESTIMATORS = [EvidenceMKLRegressor(), EvidenceMKLClassifier()]
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=None)
+def test_sklearn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_conformance() -> None:
+    check_algorithm("evidence-step")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda est: type(est).__name__)
+def test_conformance_kit(estimator: Any) -> None:
+    check_estimator(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_friedman1(220, n_features=6, noise=0.5, random_state=0)
+    return X[:100], y[:100], X[100:], y[100:]
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return EvidenceMKLRegressor().fit(*data[:2])
+
+
+def test_held_out_score_foretells_the_score(data, model) -> None:
+    _, _, X, y = data
+    assert model.score(X, y) > 0.85
+    assert abs(model.score(X, y) - model.held_out_score_) < 3.5 * model.held_out_error_
+    assert 0 < model.held_out_error_ < 0.1
+    assert model.held_out_prediction_.shape == (100,)
+
+
+def test_weights_kernel_and_duals_say_the_same(data, model) -> None:
+    X, _, X_new, _ = data
+    assert len(model.weights_) == len(model.kernel_names_)
+    by_hand = model.kernel_(X_new, X[model.support_]) @ model.dual_coef_[model.support_]
+    np.testing.assert_allclose(by_hand + model.intercept_, model.predict(X_new), rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e9, 1e-9])
+def test_targets_of_any_unit(data, model, unit: float) -> None:
+    X, y, X_new, _ = data
+    other = EvidenceMKLRegressor().fit(X, unit * y)
+    np.testing.assert_allclose(other.predict(X_new), unit * model.predict(X_new), rtol=1e-6)
+
+
+def test_matrices_of_ones_own_give_the_same(data) -> None:
+    X, y, X_new, _ = data
+    kernels = EvidenceMKLRegressor(kernels=THREE, normalize=None).fit(X, y)
+    grams = np.stack([k(X) for k in THREE])
+    model = EvidenceMKLRegressor(kernels="precomputed").fit(grams, y)
+    cross = np.stack([k(X_new, X) for k in THREE])
+    np.testing.assert_allclose(model.predict(cross), kernels.predict(X_new), rtol=1e-5)
+    with pytest.raises(NotPSDError):
+        EvidenceMKLRegressor(kernels="precomputed").fit(grams - 3.0 * np.eye(100), y)
+
+
+def test_several_outputs_share_the_weights(data) -> None:
+    X, y, X_new, _ = data
+    both = EvidenceMKLRegressor(kernels=THREE).fit(X, np.column_stack([y, -3 * y + 1]))
+    one = EvidenceMKLRegressor(kernels=THREE).fit(X, y)
+    assert both.weights_.shape == (3,)
+    # an output and its multiple have the evidence of one, twice
+    np.testing.assert_allclose(both.predict(X_new)[:, 0], one.predict(X_new), rtol=1e-3)
+    assert both.log_evidence_ == pytest.approx(2 * one.log_evidence_, rel=1e-4)
+    assert both.held_out_prediction_.shape == (100, 2)
+
+
+def test_a_repeated_row_is_a_weight_of_two(data) -> None:
+    X, y, X_new, _ = data
+    X, y = X[:60], y[:60]
+    weight = np.ones(60)
+    weight[:20] = 2.0
+    once = EvidenceMKLRegressor().fit(X, y, sample_weight=weight)
+    twice = EvidenceMKLRegressor().fit(np.vstack([X, X[:20]]), np.append(y, y[:20]))
+    np.testing.assert_allclose(once.predict(X_new), twice.predict(X_new), rtol=1e-9)
+    assert once.log_evidence_ == pytest.approx(twice.log_evidence_)
+
+
+def test_folds_do_not_see_the_targets_they_are_judged_on(data) -> None:
+    X, y = data[0][:60], data[1][:60]
+    first = EvidenceMKLRegressor(kernels=THREE).fit(X, y)
+    state = np.random.RandomState(0)
+    from sklearn.model_selection import KFold
+
+    order = np.lexsort(np.hstack([X, y[:, None]])[:, ::-1].T)
+    _, others = next(iter(KFold(3, shuffle=True, random_state=state).split(X)))
+    other = y.copy()
+    other[order[others]] = other[order[others]][::-1]
+    second = EvidenceMKLRegressor(kernels=THREE).fit(X, other)
+    np.testing.assert_array_equal(
+        first.held_out_prediction_[order[others]], second.held_out_prediction_[order[others]]
+    )
+
+
+def test_three_classes_named_by_words() -> None:
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = EvidenceMKLClassifier(kernels=THREE).fit(X[::2], names[::2])
+    assert model.score(X[1::2], names[1::2]) > 0.9
+    assert model.decision_function(X).shape == (150, 3)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), proba)
+    assert model.held_out_prediction_.shape == (75, 3)
+
+
+def test_random_labels_have_no_held_out_score() -> None:
+    state = np.random.RandomState(0)
+    X, y = state.randn(120, 4), state.randint(0, 2, 120)
+    model = EvidenceMKLClassifier().fit(X, y)
+    assert abs(model.held_out_score_ - 0.5) < 3.5 * model.held_out_error_
+
+
+def test_a_time_limit_keeps_a_model_and_says_what_is_missing(data) -> None:
+    X, y, X_new, _ = data
+    with pytest.warns(ConvergenceWarning, match="3 of the folds"):
+        model = EvidenceMKLRegressor(max_time=1e-9).fit(X, y)
+    assert np.isfinite(model.predict(X_new)).all()
+    assert np.isnan(model.held_out_score_)
+    assert model.certificate_.lower_bound <= model.certificate_.upper_bound
+
+
+def test_a_limit_of_steps_is_said(data) -> None:
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model = EvidenceMKLRegressor(algorithm="majorize", max_iter=1).fit(*data[:2])
+    assert model.certificate_.gap > model.tol
+    assert model.n_iter_ == 1
+
+
+def test_an_interrupt_keeps_the_model(data, monkeypatch) -> None:
+    from kernelweave.evidence.mkl import machine
+
+    def interrupted(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(machine, "predict_held_out", interrupted)
+    model = EvidenceMKLRegressor(kernels=THREE)
+    with pytest.raises(SolveInterrupted):
+        model.fit(*data[:2])
+    assert np.isfinite(model.predict(data[2])).all()
+    assert np.isnan(model.held_out_score_)
+
+
+def test_pickles(data, model) -> None:
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(data[2]), model.predict(data[2]))
+
+
+def test_more_rows_than_memory_are_refused(data) -> None:
+    with pytest.raises(MemoryBudgetError, match="100"):
+        EvidenceMKLRegressor(memory_limit=10_000).fit(*data[:2])
