@@ -1,5 +1,6 @@
 from .columns import CellError, ColumnEncoder, ColumnReport, Dimension, Encoded
 from .estimators import EvidenceKernelClassifier, EvidenceKernelRegressor
+from .explaining.importance import ColumnImportance
 from .kernel import EvidenceKernel
 from .mkl.estimators import EvidenceMKLClassifier, EvidenceMKLRegressor
 from .mkl.prices import PricedOrthant
@@ -7,6 +8,7 @@ from .mkl.prices import PricedOrthant
 __all__ = [
     "CellError",
     "ColumnEncoder",
+    "ColumnImportance",
     "ColumnReport",
     "Dimension",
     "Encoded",

@@ -18,7 +18,7 @@ from .base import EvidenceModel
 from .classes import class_codes, class_folds, judge_classes, per_class
 from .learn import Split
 from .rows import FloatArray, Rows
-from .scores import r2_with_error
+from .scores import r2_with_error, squared_losses
 from .targets import check_classes, check_numbers, check_weight
 
 _OPEN_SHARE = number(above=0.0, below=1.0)
@@ -84,6 +84,9 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
             return np.nan, np.nan
         return r2_with_error(rows.targets.T[seen], held_out[seen], mass[seen])
 
+    def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return squared_losses(rows.targets.T, values, rows.mass)
+
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return predictions.
 
@@ -114,7 +117,10 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return values[:, 0] if self._flat else values
 
     def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of prediction intervals, by CV+ on the folds of the fit.
+        """Return the ends of prediction intervals.
+
+        By the jackknife+: each row is left out in turn, under a kernel that its own fold learned
+        without it. Above 2000 rows, by split conformal prediction on the rows held out.
 
         Parameters
         ----------
@@ -195,6 +201,11 @@ class EvidenceKernelClassifier(ClassifierMixin, EvidenceModel):  # type: ignore[
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
         self._calibration, score, error = judge_classes(held_out, rows.targets, rows.mass)
         return score, error
+
+    def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        winner = self._calibration.logits(per_class(values)).argmax(axis=1)
+        wrong = (winner != class_codes(rows.targets))[:, None].astype(np.float64)
+        return wrong, np.ones_like(wrong)
 
     def _logits(self, X: Any) -> FloatArray:
         encoded = self._encoded(X)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .explaining.importance import Judge
 from .folds import Fold
-from .intervals import cv_plus
+from .intervals import LeftOut, jackknife_plus
 from .learn import Learned
 from .mixture import Mixture, blocks
 from .rows import FloatArray, Rows
@@ -61,7 +63,7 @@ class ExactPredictor:
 
     def mean(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the posterior mean, shape (n, n_outputs)."""
-        return self.mixture.predict(self.views.points(numeric, codes))
+        return _mean(self.mixture, numeric, codes)
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""
@@ -69,45 +71,35 @@ class ExactPredictor:
         mixture = self.mixture
         return mixture.target.moments(mixture.latent(points), _width(mixture, points))[1]
 
+    def judges(self) -> list[Judge]:
+        """Return the rows that each fold left out, and its predictions of any row."""
+        parts = [(fold.held_out, fold.mixture(self.weights)) for fold in self.folds]
+        return [(held_out, partial(_mean, part)) for held_out, part in parts]
+
     def interval(
         self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float
     ) -> FloatArray:
-        """Return both ends of CV+ intervals, shape (2, n, n_outputs).
+        """Return both ends of jackknife+ intervals, shape (2, n, n_outputs).
 
-        Residuals are in units of the fold's own standard deviation, so that an interval is wide
-        where the rows are few.
+        A row is left out of the coefficients in closed form, under the metric of the fold that
+        did not see it. Residuals are in units of their own standard deviation, so that an interval
+        is wide where the rows are few.
         """
-        parts = [(fold, fold.mixture(self.weights)) for fold in self.folds]
-        scores = [self._scores(fold, part) for fold, part in parts]
-        n_rows = sum(map(len, scores))
+        parts = [LeftOut(fold.among(self.rows, self.weights), fold.held_out) for fold in self.folds]
         ends = np.empty((2, len(numeric), len(self.rows.targets)))
-        for block in blocks(len(numeric), 4 * n_rows * ends.shape[2]):
-            reach = [
-                _reach(part, part.views.points(numeric[block], codes[block]), each)
-                for (_, part), each in zip(parts, scores, strict=True)
-            ]
+        for block in blocks(len(numeric), 4 * len(self.rows) * ends.shape[2]):
+            reach = [part.reach(numeric[block], codes[block]) for part in parts]
             low, high = np.concatenate(reach, axis=1)
             for t in range(ends.shape[2]):
-                ends[:, block, t] = cv_plus(low[:, :, t].T, high[:, :, t].T, confidence)
+                ends[:, block, t] = jackknife_plus(low[:, :, t].T, high[:, :, t].T, confidence)
         return ends
 
-    def _scores(self, fold: Fold, part: Mixture) -> FloatArray:
-        """Return |residual|/deviation of a fold's held-out rows, (n_held_out, n_outputs)."""
-        own = self.rows.take(fold.held_out)
-        points = part.views.points(own.numeric, own.codes)
-        residual = part.target.standardise(own.targets.T) - part.latent(points)
-        return np.asarray(np.abs(residual) / _width(part, points)[:, None])
+
+def _mean(mixture: Mixture, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+    """Return predictions in the units of the targets."""
+    return mixture.predict(mixture.views.points(numeric, codes))
 
 
 def _width(mixture: Mixture, points: Points) -> FloatArray:
     """Return the deviation of a new observation, standardised, shape (n,)."""
     return np.sqrt(mixture.variance(points) + mixture.noise)
-
-
-def _reach(part: Mixture, points: Points, scores: FloatArray) -> FloatArray:
-    """Return predictions less and plus each score, shape (2, n_scores, n, n_outputs)."""
-    centre, width = part.latent(points), _width(part, points)
-    step = scores[:, None, :] * width[:, None]
-    both = np.array([centre - step, centre + step])
-    flat = both.reshape(-1, centre.shape[1])
-    return part.target.restore(flat, cut=False).reshape(both.shape)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from .mixture import Mixture, fit_mixture, weighted
 from .path import Fit, Plan, coarse_starts, fit_path
-from .rows import FloatArray, Rows
+from .rows import FloatArray, Rows, Standardised
+from .terms import Scales
 from .views import Views
 
 
@@ -36,8 +37,18 @@ class Fold:
 
     def mixture(self, weights: FloatArray) -> Mixture:
         """Return this fold's predictor, the path combined."""
-        scales = weighted([fit.scales for fit in self.fits[: len(weights)]], weights)
-        return fit_mixture(self.views, self.training, scales)
+        return fit_mixture(self.views, self.training, self._scales(weights))
+
+    def among(self, rows: Rows, weights: FloatArray) -> Mixture:
+        """Return the predictor from other rows, their targets in the units of this fold's.
+
+        The metric, the views, the warp and the units have seen the fold's training rows alone.
+        """
+        units = Standardised.of(self.training)
+        return fit_mixture(self.views, rows, self._scales(weights), units)
+
+    def _scales(self, weights: FloatArray) -> tuple[Scales, ...]:
+        return weighted([fit.scales for fit in self.fits[: len(weights)]], weights)
 
 
 def fit_fold(

@@ -1,25 +1,97 @@
-"""Prediction intervals by CV+: residuals of held-out rows around the folds' own predictions."""
+"""Prediction intervals by the jackknife+: each row's residual where it was left out."""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+
+from .mixture import Mixture
 from .rows import FloatArray
 
 
-def cv_plus(low: FloatArray, high: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
+@dataclass(frozen=True)
+class LeftOut:
+    """Some rows, each left out in turn of the rows that a predictor was fitted to.
+
+    Where S is the matrix of all rows and a = S⁻¹y, row i is predicted from the others with the
+    residual aᵢ/(S⁻¹)ᵢᵢ and the variance 1/(S⁻¹)ᵢᵢ, its noise included.
+
+    Attributes
+    ----------
+    mixture : Mixture
+        From all rows.
+    rows : ndarray of int, shape (n_left_out,)
+        Those to leave out, one at a time.
+    """
+
+    mixture: Mixture
+    rows: NDArray[np.intp]
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        """Rows of S⁻¹, shape (n_left_out, n_rows)."""
+        unit = np.zeros((len(self.mixture.factor), len(self.rows)))
+        unit[self.rows, np.arange(len(self.rows))] = 1.0
+        return np.asarray(cho_solve((self.mixture.factor, True), unit, check_finite=False).T)
+
+    @property
+    def _precision(self) -> FloatArray:
+        return self._inverse[np.arange(len(self.rows)), self.rows]
+
+    @property
+    def residuals(self) -> FloatArray:
+        """Standardised, shape (n_left_out, n_outputs)."""
+        return np.asarray(self.mixture.dual[self.rows] / self._precision[:, None])
+
+    @property
+    def scores(self) -> FloatArray:
+        """|residual| in units of its standard deviation, shape (n_left_out, n_outputs)."""
+        return np.asarray(np.abs(self.residuals) * np.sqrt(self._precision)[:, None])
+
+    def predict(
+        self, numeric: FloatArray, codes: NDArray[np.int64]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what each predictor without one row says of new rows, standardised.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_left_out, n, n_outputs)
+        width : ndarray of shape (n_left_out, n)
+            Standard deviation of a new observation.
+        """
+        points = self.mixture.views.points(numeric, codes)
+        pull = self._inverse @ self.mixture.kernel(points).T
+        mean = self.mixture.latent(points) - pull[:, :, None] * self.residuals[:, None, :]
+        variance = self.mixture.variance(points) + self.mixture.noise
+        return mean, np.sqrt(variance + pull**2 / self._precision[:, None])
+
+    def reach(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return predictions less and plus each score, shape (2, n_left_out, n, n_outputs)."""
+        centre, width = self.predict(numeric, codes)
+        step = self.scores[:, None, :] * width[:, :, None]
+        both = np.array([centre - step, centre + step])
+        flat = both.reshape(-1, both.shape[-1])
+        return self.mixture.target.restore(flat, cut=False).reshape(both.shape)
+
+
+def jackknife_plus(
+    low: FloatArray, high: FloatArray, confidence: float
+) -> tuple[FloatArray, FloatArray]:
     """Return the interval of Barber, Candès, Ramdas and Tibshirani 2021 for every new row.
 
-    Row i of the training rows was held out by one fold, which predicts a new row; ``low`` and
-    ``high`` lie below and above that prediction by the residual of row i. The interval lies
-    between quantiles of both over all i.
+    ``low`` and ``high`` lie below and above what a predictor without row i says of a new row, by
+    the residual of row i there. The interval lies between quantiles of both over all i.
 
     Parameters
     ----------
     low, high : ndarray of shape (n_new, n_rows)
     confidence : float
-        Between 0 and 1; coverage is at least 2·confidence − 1, and nearly ``confidence`` where
-        the folds agree.
+        Between 0 and 1; the paper proves coverage of at least 2·confidence − 1, and it is nearly
+        ``confidence`` where the predictors agree.
 
     Returns
     -------
@@ -29,9 +101,9 @@ def cv_plus(low: FloatArray, high: FloatArray, confidence: float) -> tuple[Float
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.evidence.intervals import cv_plus
+    >>> from kernelweave.evidence.intervals import jackknife_plus
     >>> residuals = np.arange(1.0, 10.0)[None]
-    >>> below, above = cv_plus(-residuals, residuals, 0.8)
+    >>> below, above = jackknife_plus(-residuals, residuals, 0.8)
     >>> below.tolist(), above.tolist()
     ([-8.0], [8.0])
     """

@@ -132,9 +132,12 @@ def weighted(scales: Sequence[Scales], weights: FloatArray) -> tuple[Scales, ...
     )
 
 
-def fit_mixture(views: Views, rows: Rows, scales: tuple[Scales, ...]) -> Mixture:
-    """Factor S once and solve for all outputs."""
-    points, targets = views.points(rows.numeric, rows.codes), Standardised.of(rows)
+def fit_mixture(
+    views: Views, rows: Rows, scales: tuple[Scales, ...], targets: Standardised | None = None
+) -> Mixture:
+    """Factor S once and solve for all outputs, standardised by the rows or as other rows are."""
+    points = views.points(rows.numeric, rows.codes)
+    targets = Standardised.of(rows) if targets is None else targets.of_rows(rows)
     S = mixed_kernel(points, points, scales, views.jump)
     share = 1.0 if rows.weight is None else 1.0 / rows.weight
     S[np.diag_indices_from(S)] += sum(each.noise for each in scales) * share + JITTER

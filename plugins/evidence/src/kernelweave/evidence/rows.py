@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +83,19 @@ class Standardised:
         rest = targets - centre[:, None]
         spread = spread_of(rest, share)
         return cls(rest / spread[:, None], centre, spread, low, high, warps)
+
+    def of_rows(self, rows: Rows) -> Standardised:
+        """Return other rows' targets in the same units.
+
+        A target that the warp of these rows sends far away, or nowhere, stops at the length of
+        their range beyond it.
+        """
+        values = np.ascontiguousarray(self.standardise(rows.targets.T).T)
+        if self.warps:
+            low, high = self.values.min(axis=1)[:, None], self.values.max(axis=1)[:, None]
+            values = np.where(np.isnan(values), -np.inf, values)
+            values = np.clip(values, 2.0 * low - high, 2.0 * high - low)
+        return replace(self, values=values)
 
     def standardise(self, targets: FloatArray) -> FloatArray:
         """Return other targets (n, n_outputs) as those of the training rows are."""

@@ -18,17 +18,30 @@ def r2_with_error(y: FloatArray, predicted: FloatArray, weight: FloatArray) -> t
     y, predicted : ndarray of shape (n, n_outputs)
     weight : ndarray of shape (n,)
     """
+    lost, error = ratio_with_error(*squared_losses(y, predicted, weight), weight)
+    return 1.0 - lost, error
+
+
+def squared_losses(
+    y: FloatArray, predicted: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return squared residuals and squared deviations from the mean, in one unit."""
     share = (weight / weight.sum())[:, None]
     # squares of small targets would underflow
     size = np.abs(y).max(axis=0)
     y, predicted = y / size, predicted / size
-    squares = (y - predicted) ** 2
-    spreads = (y - (share * y).sum(axis=0)) ** 2
-    total = (share * spreads).sum(axis=0)
-    lost = (share * squares).sum(axis=0) / total
-    influence = ((squares - lost * spreads) / total).mean(axis=1)
-    error = np.sqrt(np.sum((share[:, 0] * influence) ** 2))
-    return float(1.0 - lost.mean()), float(error)
+    return (y - predicted) ** 2, (y - (share * y).sum(axis=0)) ** 2
+
+
+def ratio_with_error(
+    losses: FloatArray, units: FloatArray, weight: FloatArray
+) -> tuple[float, float]:
+    """Return the ratio of two means, averaged over outputs, and its standard error."""
+    share = (weight / weight.sum())[:, None]
+    total = (share * units).sum(axis=0)
+    ratio = (share * losses).sum(axis=0) / total
+    influence = ((losses - ratio * units) / total).mean(axis=1)
+    return float(ratio.mean()), float(np.sqrt(np.sum((share[:, 0] * influence) ** 2)))
 
 
 def accuracy_with_error(right: NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:

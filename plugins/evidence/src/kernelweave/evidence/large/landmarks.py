@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from ..explaining.importance import Judge
 from ..mixture import blocks
 from ..rows import FloatArray, Rows, Standardised
 from ..terms import Scales, own_kernel
@@ -81,6 +82,10 @@ class LandmarkPredictor:
         latent = latent_variance(self.landmarks, self.root, self.factor, self.ridge, numeric, codes)
         width = np.sqrt(latent + self.ridge)[:, None]
         return np.asarray(width * np.sqrt(self.inflation) * self.targets.spread)
+
+    def judges(self) -> list[Judge]:
+        """Return the rows that no sum has seen, and the predictions of any row."""
+        return [(np.flatnonzero(~np.isnan(self.held_out[:, 0])), self.mean)]
 
     def interval(
         self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float

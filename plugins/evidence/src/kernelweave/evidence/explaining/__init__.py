@@ -1,0 +1,1 @@
+"""What a fit has learned of each column, for people."""
