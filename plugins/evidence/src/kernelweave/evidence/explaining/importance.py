@@ -112,6 +112,6 @@ def _shuffled(
     numbers = [j for j in dimensions if j < n_numbers]
     levels = [j - n_numbers for j in dimensions if j >= n_numbers]
     numeric, codes = rows.numeric.copy(), rows.codes.copy()
-    numeric[:, numbers] = rows.numeric[np.ix_(order, numbers)]
-    codes[:, levels] = rows.codes[np.ix_(order, levels)]
+    numeric[:, numbers] = rows.numeric[order][:, numbers]
+    codes[:, levels] = rows.codes[order][:, levels]
     return numeric, codes
