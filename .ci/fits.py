@@ -40,14 +40,14 @@ def spectahedron() -> float:
 def mkl_sparse() -> float:
     from kernelweave.mkl_sparse import SparseMKLClassifier
 
-    return float(SparseMKLClassifier(k0=2, init="saddle").fit(*samples()).score(*samples()))
+    return float(SparseMKLClassifier(k0=2).fit(*samples()).score(*samples()))
 
 
 def relaxations() -> float:
     from kernelweave.mkl_sparse import SparseMKLClassifier
     from kernelweave.relaxations import certify
 
-    return float(certify(SparseMKLClassifier(k0=2, init="saddle").fit(*samples())).gap)
+    return float(certify(SparseMKLClassifier(k0=2).fit(*samples())).gap)
 
 
 def vv_rkhs() -> float:

@@ -54,7 +54,9 @@ class Fit:
         from kernelweave.mkl_sparse import SparseMKLClassifier
 
         self.X, self.y = checkered(400, 5)
-        self.model = SparseMKLClassifier(C=10.0, k0=3, init=start, random_state=0)
+        self.model = SparseMKLClassifier(
+            C=10.0, k0=3, algorithm="smkl-best-response", init=start, random_state=0
+        )
 
     def time_fit(self, start: str) -> None:
         self.model.fit(self.X, self.y)

@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer
 
 X, y = load_breast_cancer(return_X_y=True)
 X, y = X[:250], y[:250]
-model = SparseMKLClassifier(C=5.0, lam=0.01, k0=3, init="saddle").fit(X, y)
+model = SparseMKLClassifier(C=5.0, lam=0.01, k0=3).fit(X, y)
 grams = model.problem_.family.fit_grams(model.problem_.X).grams
 
 path = sparse_mkl_path(

@@ -6,10 +6,13 @@ Six signals over the same inputs: three are noisy copies of one wave, two of its
 its own. A matrix-valued kernel learns which go together from the data, and lends strength across.
 """
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from kernelweave.kernels_core import RBF
 from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
+from sklearn.exceptions import ConvergenceWarning
 
 rng = np.random.default_rng(0)
 x = np.sort(rng.random(50))[:, None]
@@ -19,6 +22,7 @@ Y = clean + 0.4 * rng.standard_normal(clean.shape)
 
 kernels = [RBF(gamma=gamma) for gamma in (1.0, 10.0, 100.0)]
 apart = MatrixValuedKernelRegressor(kernels, lam=0.02, learn_output=False).fit(x, Y)
+warnings.simplefilter("ignore", ConvergenceWarning)  # weights and L together: no optimum is proved
 together = MatrixValuedKernelRegressor(kernels, lam=0.02).fit(x, Y)
 
 # %%

@@ -19,8 +19,8 @@ X, y = load_wine(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, y == 1, random_state=0, stratify=y)
 
 free = make_pipeline(StandardScaler(), SimpleMKLClassifier(C=10.0)).fit(X, y)
-two = SparseMKLClassifier(C=10.0, lam=10.0, k0=2, init="saddle").fit(X, y)
-four = SparseMKLClassifier(C=10.0, lam=10.0, k0=4, init="saddle").fit(X, y)
+two = SparseMKLClassifier(C=10.0, lam=10.0, k0=2).fit(X, y)
+four = SparseMKLClassifier(C=10.0, lam=10.0, k0=4).fit(X, y)
 
 # %%
 # The weights; the percentages are accuracies on samples that were held out.

@@ -18,7 +18,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+# where kernelweave-relaxations is absent the default is Algorithm 1, whose gap may stay open
+pytestmark = pytest.mark.filterwarnings("ignore:.*no step of the search")
 KERNELS = [Linear(), RBF(0.1), RBF(1.0)]
+ALGORITHM_1 = "smkl-best-response"
 
 
 def data(n=40, seed=0):
@@ -37,7 +40,10 @@ def test_scikit_learn_and_our_checks(kind):
     [
         SparseMKLClassifier(),
         SparseMKLClassifier(KERNELS, k0=1, multiclass="ovr"),
-        SparseMKLClassifier(KERNELS, init="random", n_init=2, multiclass="ovo"),
+        SparseMKLClassifier(
+            KERNELS, algorithm=ALGORITHM_1, init="random", n_init=2, multiclass="ovo"
+        ),
+        SparseMKLRegressor(algorithm=ALGORITHM_1),
         SparseMKLRegressor(),
     ]
 )
@@ -199,9 +205,9 @@ def test_indefinite_kernels_are_named_dropped_clipped_or_kept_without_a_bound():
         clipped = SparseMKLClassifier(KernelDictionary(kernels, psd="clip"), k0=1).fit(X, y)
     assert np.isfinite(clipped.certificate_.lower_bound)
     with pytest.warns(KernelWeaveWarning, match=r"Bent.*no bound is claimed"):
-        kept = SparseMKLClassifier(KernelDictionary(kernels, psd="keep"), k0=1, init="random").fit(
-            X, y
-        )
+        kept = SparseMKLClassifier(
+            KernelDictionary(kernels, psd="keep"), k0=1, algorithm=ALGORITHM_1, init="random"
+        ).fit(X, y)
     assert kept.certificate_.lower_bound == -np.inf
     assert "none" in kept.certificate_.lower_proof
 
@@ -220,6 +226,20 @@ def test_unknown_algorithms_and_absent_packages_are_named(monkeypatch):
     monkeypatch.setattr(machine, "get_algorithm", absent)
     with pytest.raises(ImportError, match="kernelweave-relaxations"):
         SparseMKLClassifier(algorithm="smkl-global").fit(X, y)
+    model = SparseMKLClassifier().fit(X, y)
+    assert model.result_.algorithm == ALGORITHM_1
+    assert "kernelweave-relaxations, which is not installed" in model.certificate_.lower_proof
+
+
+@pytest.mark.parametrize(
+    "setting", [{"init": "random"}, {"init": [1.0, 0.0, 0.0]}, {"n_init": 3}, {"cap": 1e6}]
+)
+def test_settings_of_one_algorithm_need_its_name(setting):
+    X, y = data()
+    (name,) = setting
+    with pytest.raises(ValueError, match=f"{name} is a setting of Algorithm 1: set algorithm="):
+        SparseMKLClassifier(KERNELS, k0=1, **setting).fit(X, y)
+    SparseMKLClassifier(KERNELS, k0=1, algorithm=ALGORITHM_1, **setting).fit(X, y)
 
 
 def test_a_start_of_an_absent_package_names_it(monkeypatch):
@@ -228,4 +248,4 @@ def test_a_start_of_an_absent_package_names_it(monkeypatch):
     X, y = data()
     monkeypatch.setitem(sys.modules, "kernelweave.relaxations", None)
     with pytest.raises(ImportError, match="kernelweave-relaxations"):
-        SparseMKLClassifier(init="sdp-3x3").fit(X, y)
+        SparseMKLClassifier(algorithm=ALGORITHM_1, init="sdp-3x3").fit(X, y)

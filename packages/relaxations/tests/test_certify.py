@@ -10,6 +10,7 @@ from kernelweave.kernels_core.kernels import Linear, Sigmoid
 from kernelweave.kernels_core.testing import check_algorithm, check_estimator
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
 from kernelweave.relaxations import certify
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 
@@ -21,10 +22,13 @@ def data(seed=0):
 
 def test_certify_brackets_the_fitted_objective():
     X, y = data()
-    model = SparseMKLClassifier(k0=1, init="random", random_state=0).fit(X, y)
+    model = SparseMKLClassifier(k0=1, algorithm="smkl-best-response", init="random", random_state=0)
+    with pytest.warns(ConvergenceWarning, match="is not proved"):
+        model.fit(X, y)
     proof = certify(model)
     assert proof.lower_bound <= proof.upper_bound == model.result_.upper_bound
-    best = SparseMKLClassifier(k0=1, algorithm="smkl-global").fit(X, y)
+    best = SparseMKLClassifier(k0=1).fit(X, y)
+    assert best.result_.algorithm == "smkl-global"
     assert certify(best).gap <= 2e-4
     assert best.result_.upper_bound <= model.result_.upper_bound * (1 + 1e-4)
 
@@ -51,7 +55,9 @@ def test_nothing_is_certified_with_an_indefinite_kernel():
     X, y = data()
     kernels = KernelDictionary([Sigmoid(0.7, 1.0), Linear()], psd="keep")
     with pytest.warns(KernelWeaveWarning, match="no bound is claimed"):
-        model = SparseMKLClassifier(kernels, k0=1, init="random").fit(X, y)
+        model = SparseMKLClassifier(
+            kernels, k0=1, algorithm="smkl-best-response", init="random"
+        ).fit(X, y)
     with pytest.raises(NotPSDError, match="Sigmoid"):
         certify(model)
     with pytest.raises(NotPSDError, match="Sigmoid"):
@@ -68,8 +74,9 @@ def test_global_estimators_are_scikit_learn_citizens(kind):
     check_estimator(kind(algorithm="smkl-global"))
 
 
+@pytest.mark.filterwarnings("ignore:.*no step of the search")
 @pytest.mark.parametrize("init", ["sdp-3x3", "soc-random"])
 def test_relaxed_starts(init):
     X, y = data()
-    model = SparseMKLClassifier(k0=2, init=init).fit(X[:16], y[:16])
+    model = SparseMKLClassifier(k0=2, algorithm="smkl-best-response", init=init).fit(X[:16], y[:16])
     assert len(model.kernel_support_) <= 2

@@ -22,6 +22,9 @@ from kernelweave.vv_rkhs import (
 from kernelweave.vv_rkhs.grams import FactoredGrams, GramStack
 from kernelweave.vv_rkhs.setting import setting_of
 
+# at rest on a problem that is not convex the gap stays open, and every fit says so
+pytestmark = pytest.mark.filterwarnings("ignore:.*no step of the search")
+
 
 def point(setting: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)

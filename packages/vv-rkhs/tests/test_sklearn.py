@@ -39,6 +39,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+# at rest on a problem that is not convex the gap stays open, and every fit says so
+pytestmark = pytest.mark.filterwarnings("ignore:.*no step of the search")
 KERNELS = [Linear(), RBF(gamma=0.1), RBF(gamma=1.0)]
 
 
@@ -77,7 +79,8 @@ def test_weighted_samples_are_those_of_kernel_ridge(data: Any) -> None:
 
 def test_kernel_and_coefficients_predict(data: Any) -> None:
     X, Y = data
-    model = MatrixValuedKernelRegressor(KERNELS).fit(X, Y)
+    with pytest.warns(ConvergenceWarning, match="no step of the search.*is not proved"):
+        model = MatrixValuedKernelRegressor(KERNELS).fit(X, Y)
     np.testing.assert_allclose(model.predict(X), model.kernel_(X, X) @ model.dual_coef_)
     assert model.score(X, Y) > 0.9
     assert 0.0 < model.certificate_.lower_bound < model.certificate_.upper_bound

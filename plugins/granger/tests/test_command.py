@@ -168,6 +168,7 @@ def test_a_time_that_was_not_dropped_is_noticed(table: Path) -> None:
     assert read_series(str(table), "run", ["time"]).names == ["a", "b", "c"]
 
 
+@pytest.mark.filterwarnings("ignore:the fits of p came to rest")
 def test_displays_draw_what_was_found() -> None:
     X = np.random.default_rng(0).standard_normal((50, 3))
     X[1:, 0] += 3 * X[:-1, 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import types
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +63,20 @@ class Small(Halving):
         return 1e12
 
 
+class Resting(Halving):
+    """It finds nothing better from step 2 on."""
+
+    def outcome(self, state: dict[str, Any]) -> Status | None:
+        return Status.STATIONARY if state["k"] == 2 else None
+
+
+class Boundless(Resting):
+    """The same where no lower bound is known."""
+
+    def gap(self, state: dict[str, Any]) -> tuple[float, float]:
+        return -math.inf, super().gap(state)[1]
+
+
 class Stuck(Halving):
     def outcome(self, state: dict[str, Any]) -> Status | None:
         return Status.STALLED if state["k"] == 2 else None
@@ -76,8 +91,9 @@ def spec(cls: str = "Halving", max_samples: int | None = None) -> AlgorithmSpec:
         summary="halves",
         max_samples=max_samples,
     )
-    loaded = {"Halving": Halving, "Small": Small, "Stuck": Stuck}[cls]
-    object.__setattr__(new, "load", lambda: loaded)
+    loaded = {"Halving": Halving, "Small": Small, "Stuck": Stuck}
+    loaded |= {"Resting": Resting, "Boundless": Boundless}
+    object.__setattr__(new, "load", lambda: loaded[cls])
     return new
 
 
@@ -104,6 +120,24 @@ def test_history_is_monotone_and_the_best_iterate_is_kept(problem: Problem) -> N
     assert (np.diff(result.history.upper) <= 0).all()
     assert result.history.value[-1] == 5.0
     assert set(result.history.as_dict()) >= {"lower", "upper", "gap", "seconds", "n_halvings"}
+
+
+def test_rest_with_an_open_gap_is_no_success(problem: Problem) -> None:
+    with pytest.warns(convergence_warning(), match="is not proved.*relative gap 4.00e-01"):
+        result = solve(problem, spec("Resting"), tol=1e-3)
+    assert result.status is Status.STATIONARY
+    assert not result.status.success
+    assert result.falls_short
+    closed = solve(problem, spec("Resting"), tol=0.5)
+    assert closed.status is Status.CONVERGED
+
+
+def test_rest_claims_nothing_where_no_lower_bound_is_known(problem: Problem) -> None:
+    result = solve(problem, spec("Boundless"), tol=1e-3)  # warnings are errors
+    assert result.status is Status.STATIONARY
+    assert not result.status.success
+    with pytest.warns(convergence_warning(), match="max_iter was reached"):
+        solve(problem, spec("Boundless"), tol=1e-3, max_iter=1)
 
 
 def test_max_time_is_kept(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:

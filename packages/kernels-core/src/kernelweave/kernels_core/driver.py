@@ -196,7 +196,8 @@ def solve(
     Warns
     -----
     ConvergenceWarning
-        If it stopped before the relative gap closed, whatever the reason.
+        If it ended before the relative gap closed, whatever the reason: at rest too, unless the
+        problem has no lower bound at all.
     """
     check_limits(tol, max_iter, max_time)
     ON_INTERRUPT.check("on_interrupt", on_interrupt)
@@ -221,7 +222,7 @@ def solve(
                 raise SolveInterrupted(result) from stop
             return result
     result = run.result(status)
-    if not status.success and status is not Status.STOPPED:
+    if result.falls_short:
         warnings.warn(result.message, convergence_warning(), stacklevel=2)
     return result
 

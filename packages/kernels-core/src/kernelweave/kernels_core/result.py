@@ -22,12 +22,9 @@ class Status(enum.Enum):
         "with it which kernel is best, is not proved: regularise more (lower C, higher lam)"
     )
     STATIONARY = (
-        "a stationary point was reached; the problem is not jointly convex, so the lower bound, "
-        "where one is given, holds but is not tight: try other starts"
-    )
-    CYCLED = (
-        "the iterates repeat with a period above one, so they settle nowhere: the best of them is "
-        "kept; try other starts, or an algorithm with a certificate"
+        "no step of the search leads to anything better: the bounds hold, the parameters are the "
+        "best seen; the problem is not convex, so that they are within tol of the optimum is not "
+        "proved: try other starts, or an algorithm or a setting with a proof"
     )
     MAX_ITER = (
         "max_iter was reached before the gap closed: the bounds hold, the parameters are the "
@@ -51,12 +48,8 @@ class Status(enum.Enum):
 
     @property
     def success(self) -> bool:
-        """Whether the solve reached what it promised."""
-        return self in (
-            Status.CONVERGED,
-            Status.STATIONARY,
-            Status.CYCLED,
-        )
+        """Whether the gap that was asked for is proved."""
+        return self is Status.CONVERGED
 
     @classmethod
     def _missing_(cls, value: object) -> Status | None:
@@ -228,6 +221,17 @@ class Result:
     def dual_gap(self) -> float:
         """Absolute gap, ``upper_bound − lower_bound``."""
         return self.upper_bound - self.lower_bound
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether a user must be told that less was proved than was asked for.
+
+        Not after a callback stopped it; nor at rest on a problem without a lower bound, where no
+        gap is claimed and the certificate says so.
+        """
+        if self.status is Status.STATIONARY:
+            return math.isfinite(self.lower_bound)
+        return not (self.status.success or self.status is Status.STOPPED)
 
     @property
     def message(self) -> str:

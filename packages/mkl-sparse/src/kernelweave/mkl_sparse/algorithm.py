@@ -224,7 +224,5 @@ class BestResponse:
         """Return a status once the last run has ended."""
         if state.run.ending is Ending.RUNNING or state.starts:
             return None
-        ending = state.champion.ending
-        if ending is Ending.MAX_ITER:
-            return Status.MAX_ITER
-        return Status.CYCLED if ending is Ending.CYCLE else Status.STATIONARY
+        at_limit = state.champion.ending is Ending.MAX_ITER
+        return Status.MAX_ITER if at_limit else Status.STATIONARY

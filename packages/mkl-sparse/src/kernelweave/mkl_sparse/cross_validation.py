@@ -173,7 +173,7 @@ class _Task:
             self._targets(train),
             **grid,
             learner=self.estimator._learner(),
-            algorithm=self.estimator.algorithm,
+            algorithm=self.estimator._method,
             sample_weight=self._weights(train),
             tol=1e-4 if self.estimator.tol is None else self.estimator.tol,
         )

@@ -21,8 +21,8 @@ class SparseMKLClassifier(SparseMachine, KernelMachineClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from kernelweave.mkl_sparse import SparseMKLClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = SparseMKLClassifier(k0=2).fit(X, y)
-    >>> bool(len(model.kernel_support_) <= 2)
+    >>> model = SparseMKLClassifier(k0=3).fit(X, y)
+    >>> bool(len(model.kernel_support_) <= 3)
     True
     """
 

@@ -20,13 +20,15 @@ from .constraint import SparseSimplex
 
 GLOBAL = "smkl-global"
 BEST_RESPONSE = "smkl-best-response"
-# The gap at which Algorithm 1 need not go on: its weights are proven optimal.
-_PROVEN = 1e-6
+_OF_ALGORITHM_1 = ("init", "n_init", "warm", "patience", "cap")
+# The relative gap of a proof: the global search stops there by default, Algorithm 1 need not go on.
+_PROVEN = 1e-4
 _LOWER = {
     BEST_RESPONSE: "the k-support relaxation over the cuts of all learner solves",
     GLOBAL: "branch and bound on supports, every bound from feasible dual points",
 }
 _UPPER = "the primal value of the learner at the sparse weights"
+_ABSENT = "(kernelweave-relaxations, which is not installed, finds and proves the optimum)"
 _NO_PROOF = "none: an indefinite kernel is among the candidates (psd='keep')"
 _SCALE = Rule("None, True or False", lambda value: value is None or value is True or value is False)
 
@@ -37,11 +39,11 @@ class SparseMachine(DictionaryMachine):
     C: float = parameter("Penalty of the loss.", default=1.0, rule=POSITIVE)
     lam: float = parameter_of(SparseSimplex, "lam")
     k0: int = parameter_of(SparseSimplex, "k0")
-    algorithm: str = parameter(
+    algorithm: str | None = parameter(
         "Algorithm 1 of the paper, or the certified global optimum, which needs "
-        "kernelweave-relaxations.",
+        "kernelweave-relaxations. None: the optimum where that is installed, else Algorithm 1.",
         kind='{"smkl-best-response", "smkl-global"}',
-        default=BEST_RESPONSE,
+        default=None,
     )
     init: Any = parameter(
         "Where Algorithm 1 starts.",
@@ -89,6 +91,9 @@ class SparseMachine(DictionaryMachine):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._learner().validate()
+        if self.algorithm is None:
+            self._refuse_settings_of_algorithm_1()
+            return
         try:
             get_algorithm(self.algorithm)
         except UnknownNameError as error:
@@ -98,6 +103,22 @@ class SparseMachine(DictionaryMachine):
                 f"algorithm={GLOBAL!r} is registered by kernelweave-relaxations, which is not "
                 "installed: pip install kernelweave-relaxations"
             ) from error
+
+    def _refuse_settings_of_algorithm_1(self) -> None:
+        for name in _OF_ALGORITHM_1:
+            value, default = getattr(self, name), type(self).__dataclass_fields__[name].default
+            if value is not default and not np.array_equal(value, default):
+                raise ValueError(
+                    f"{name} is a setting of Algorithm 1: set algorithm={BEST_RESPONSE!r} as "
+                    f"well, got algorithm=None and {name}={value!r}"
+                )
+
+    @property
+    def _method(self) -> str:
+        """Return the algorithm that runs."""
+        if self.algorithm is not None:
+            return self.algorithm
+        return GLOBAL if _has_global() else BEST_RESPONSE
 
     def _constraint(self) -> SparseSimplex:
         return SparseSimplex(k0=self.k0, lam=self.lam)
@@ -122,11 +143,12 @@ class SparseMachine(DictionaryMachine):
         return problem.family.kernel(np.asarray(parameters))
 
     def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
-        if self.algorithm == GLOBAL:
+        method = self._method
+        if method == GLOBAL:
             return GLOBAL, {"accuracy": self._limits()[0]}
-        if self.algorithm != BEST_RESPONSE:
-            return self.algorithm, {}
-        return self.algorithm, {
+        if method != BEST_RESPONSE:
+            return method, {}
+        return method, {
             "init": self.init,
             "n_init": self.n_init,
             "epsilon": 1e-2 if self.tol is None else self.tol,
@@ -137,18 +159,23 @@ class SparseMachine(DictionaryMachine):
         }
 
     def _limits(self) -> tuple[float, int]:
-        if self.algorithm == BEST_RESPONSE:
+        if self._method == BEST_RESPONSE:
             return _PROVEN, 2 * self.n_init * (self.max_iter + 3)
-        return (1e-4 if self.tol is None else self.tol), max(self.max_iter, 1_000_000)
+        return (_PROVEN if self.tol is None else self.tol), max(self.max_iter, 1_000_000)
 
     def _certify(self, problem: Problem, result: Result) -> Certificate:
         proven = bool(np.isfinite(result.lower_bound))
         return Certificate(
             result.lower_bound,
             result.upper_bound,
-            _LOWER.get(self.algorithm, self.algorithm) if proven else _NO_PROOF,
+            self._lower_proof() if proven else _NO_PROOF,
             _UPPER if proven else _NO_PROOF,
         )
+
+    def _lower_proof(self) -> str:
+        method = self._method
+        proof = _LOWER.get(method, method)
+        return proof if method != BEST_RESPONSE or _has_global() else f"{proof} {_ABSENT}"
 
     def _keep(self, problem: Problem, result: Result) -> None:
         super()._keep(problem, result)
@@ -156,3 +183,11 @@ class SparseMachine(DictionaryMachine):
         keeps = self._is_precomputed
         self.problem_ = problem if keeps else replace(problem, family=deepcopy(self._dictionary()))
         self.kernel_support_ = np.flatnonzero(self.weights_)
+
+
+def _has_global() -> bool:
+    try:
+        get_algorithm(GLOBAL)
+    except UnknownNameError:
+        return False
+    return True

@@ -309,8 +309,6 @@ class _Walk:
 def _status_of(run: BestResponseRun, is_proven: bool) -> Status:
     if is_proven:
         return Status.CONVERGED
-    if run.ending is Ending.CYCLE:
-        return Status.CYCLED
-    if run.ending in (Ending.FIXED_POINT, Ending.PATIENCE):
+    if run.ending in (Ending.FIXED_POINT, Ending.CYCLE, Ending.PATIENCE):
         return Status.STATIONARY
     return Status.MAX_TIME if run.ending is Ending.RUNNING else Status.MAX_ITER

@@ -111,7 +111,8 @@ class MatrixValuedKernelMachine(Estimator):
         rule=DTYPE,
     )
     tol: float = parameter(
-        "Relative certified gap; for joint learning, relative stationarity.",
+        "Relative certified gap; for joint learning, relative stationarity, with a warning that no "
+        "optimum is proved.",
         default=1e-4,
         rule=NONNEGATIVE,
     )

@@ -75,8 +75,8 @@ class EvidenceCertificate:
         return (
             f"held-out score {self.held_out_score:.4f} ± {self.held_out_error:.4f} ({self.work}); "
             f"the scales are stationary points of the evidence to {max(self.slopes):.1e} in its "
-            "gradient, not proved to be its global maximum; at these scales the predictor is the "
-            "exact minimiser over its features"
+            "gradient, not proved to be its global maximum, which nothing bounds; at these scales "
+            "the predictor is the exact minimiser over its features"
         )
 
 

@@ -32,7 +32,7 @@ from .significance import (
     stability_p_values,
     warn_if_short,
 )
-from .target import Task, fit_target
+from .target import Task, fit_target, warn_of_rest
 
 Matrix = npt.NDArray[np.float64]
 
@@ -312,6 +312,7 @@ class GrangerGraph(Estimator):
         self.output_kernels_ = [each.output_kernel for each in self._targets]
         self.results_ = [each.result for each in self._targets]
         self.graph_ = np.array([incoming(w, self.owner_, n_groups) for w in self.weights_])
+        warn_of_rest(dict(zip(self.group_names_, self.results_, strict=True)), self.tol)
 
     def _find_p_values(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
         """Set ``p_values_`` and ``n_draws_``."""

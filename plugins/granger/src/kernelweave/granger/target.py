@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import Problem, Result, solve
+from kernelweave.kernels_core import Problem, Result, Status, solve
+from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeastSquares
 
 Matrix = npt.NDArray[np.float64]
@@ -99,8 +102,38 @@ def fit_target(grams: npt.NDArray[Any], Y: Matrix, lam: float, task: Task) -> Ta
         np.arange(float(len(Y)))[:, None],
         (Y - mean).T,
     )
-    result = solve(
-        problem, "vv-spg", tol=task.tol, max_iter=task.max_iter, stationarity_tol=task.tol
-    )
+    with warnings.catch_warnings():
+        # one sentence of the graph says it of all targets
+        warnings.filterwarnings("ignore", f".*{re.escape(Status.STATIONARY.value)}")
+        result = solve(
+            problem, "vv-spg", tol=task.tol, max_iter=task.max_iter, stationarity_tol=task.tol
+        )
     L = result.parameters.output_kernel
     return TargetFit(result.parameters.weights, L, result.solution.C @ L, mean, result)
+
+
+def warn_of_rest(results: dict[str, Result], tol: float) -> None:
+    """Warn once of all targets that came to rest with an open gap.
+
+    Parameters
+    ----------
+    results : dict of Result
+        By the name of the target.
+    tol : float
+        The gap that was asked for.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Naming the targets and the largest gap.
+    """
+    open_ = {name: r.gap for name, r in results.items() if r.status is Status.STATIONARY}
+    if open_:
+        warnings.warn(
+            f"the fits of {', '.join(open_)} came to rest with relative gaps of up to "
+            f"{max(open_.values()):.2e} (tol={tol:g}): their bounds in results_ hold, that nothing "
+            "better exists is not proved where weights and output kernel are learned together; "
+            "learn_output=False gives a proof",
+            convergence_warning(),
+            stacklevel=4,
+        )

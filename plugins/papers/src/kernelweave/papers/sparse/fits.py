@@ -49,7 +49,8 @@ def measure(
     parts = read(path, columns, limit)
     model = SparseMKLClassifier(scale=False, random_state=0, C=C, lam=lam, k0=k0)
     if variant in ("random", "relaxation"):
-        model.set_params(init="random" if variant == "random" else "saddle")
+        init = "random" if variant == "random" else "saddle"
+        model.set_params(algorithm="smkl-best-response", init=init)
     else:
         model.set_params(algorithm="smkl-global")
     if variant == "cross-validated":
