@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, hookimpl
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, Needs, hookimpl
 
 
 @hookimpl
@@ -13,8 +13,13 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
         AlgorithmSpec(
             name="evidence-step",
             target="kernelweave.evidence.mkl.step:EvidenceStep",
-            accepts=(("dictionary", "ridge", "priced-orthant"),),
-            tasks=("regression",),
+            needs=Needs(
+                family=("fit_grams", "degree=1"),
+                learner=("solve", "at", "noise"),
+                constraint=("prices", "longest"),
+            ),
+            prefers=("dictionary", "ridge", "priced-orthant"),
+            tasks=("regression", "classification"),
             paper="majorised marginal likelihood; Wipf and Nagarajan, NIPS 2007",
             summary="ridge kernel learning under a weighted trace, by projected Newton steps",
             scaling={"m": 2.3, "q": 1.0},

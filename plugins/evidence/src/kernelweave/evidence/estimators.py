@@ -9,7 +9,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core.checks import number
 from kernelweave.kernels_core.estimators.labels import class_weights
 from kernelweave.kernels_core.parameters import fitted, parameter
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import _num_samples
@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples
 from .base import EvidenceModel
 from .classes import class_codes, class_folds, judge_classes, per_class
 from .learn import Split
+from .probabilities import CalibratedClasses
 from .rows import FloatArray, Rows
 from .scores import r2_with_error, squared_losses
 from .targets import check_classes, check_numbers, check_weight
@@ -138,7 +139,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return self._shaped(low), self._shaped(high)
 
 
-class EvidenceKernelClassifier(ClassifierMixin, EvidenceModel):  # type: ignore[misc]
+class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel):  # type: ignore[misc]
     """Classification with a kernel chosen by the evidence: nothing to tune, nothing to scale.
 
     It learns one scale a column and the weights of five kernels by the marginal likelihood of ±1
@@ -207,64 +208,5 @@ class EvidenceKernelClassifier(ClassifierMixin, EvidenceModel):  # type: ignore[
         wrong = (winner != class_codes(rows.targets))[:, None].astype(np.float64)
         return wrong, np.ones_like(wrong)
 
-    def _logits(self, X: Any) -> FloatArray:
-        encoded = self._encoded(X)
-        return self._calibration.logits(per_class(self._predictor.mean(*encoded)))
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the logits of the classes, calibrated on held-out rows.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive means ``classes_[1]`` where there are two classes.
-        """
-        logits = self._logits(X)
-        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class, calibrated on held-out rows.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        return np.asarray(softmax(self._logits(X), axis=1))
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return np.asarray(log_softmax(self._logits(X), axis=1))
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the most probable labels.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        best = self._logits(X).argmax(axis=1)
-        labels: npt.NDArray[Any] = self.classes_[best]
-        return labels
+    def _values(self, X: Any) -> FloatArray:
+        return self._predictor.mean(*self._encoded(X))

@@ -71,8 +71,8 @@ class Plan:
         Steps a fit at most.
     coarse : int
         Rows of a first pass over the path, where there are half as many more.
-    polish_tol, polish_iter : float, int
-        The same for a fit that starts at one of fewer rows or of the folds.
+    polish_tol : float
+        The share for a fit that starts at one of fewer rows or of the folds.
     """
 
     precisions: tuple[float, ...] = PRECISIONS
@@ -80,7 +80,6 @@ class Plan:
     max_iter: int = 100
     coarse: int = COARSE
     polish_tol: float = 1e-5
-    polish_iter: int = 100
 
 
 class _Rescaled:
@@ -214,9 +213,8 @@ def fit_path(
             known = [theta, *others] if fits else others
             theta = min(known, key=lambda each: evidence(each)[0]) if len(known) > 1 else known[0]
         tol = plan.polish_tol if others else plan.tol
-        steps = min(plan.polish_iter, plan.max_iter) if others else plan.max_iter
         try:
-            fits.append(fit_scales(evidence, theta, max_iter=steps, tol=tol))
+            fits.append(fit_scales(evidence, theta, max_iter=plan.max_iter, tol=tol))
         except Stopped as stop:
             fits.extend(stop.args)
             raise

@@ -43,6 +43,8 @@ MEANING: dict[str, dict[str, str]] = {
         "beta": "a penalty β‖μ‖²",
         "k0": "weights that sum to one, at most k₀ of them positive",
         "lam": "a penalty λ‖β‖² on the weights",
+        "prices": "a price for each weight",
+        "longest": "how long a multiple of a dual point the prices allow",
         "min_eig": "positive matrices of fixed trace",
         "regulariser": "weights with a regulariser and an output kernel of bounded trace",
         "rho": "an output kernel with a squared Frobenius norm",

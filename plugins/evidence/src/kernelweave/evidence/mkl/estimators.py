@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import _check_sample_weight
 
 from ..classes import class_codes, class_folds, judge_classes, per_class
 from ..learn import Split
+from ..probabilities import CalibratedClasses
 from ..scores import r2_with_error
 from .machine import EvidenceMachine
 
@@ -128,7 +129,7 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
         return tags
 
 
-class EvidenceMKLClassifier(EvidenceMachine, KernelMachineClassifier):
+class EvidenceMKLClassifier(CalibratedClasses, EvidenceMachine, KernelMachineClassifier):
     """Classification with kernels weighted by the evidence: no C, no budget, nothing to tune.
 
     The weights of `EvidenceMKLRegressor` on ±1 targets; classes share them, one output a class.
@@ -161,52 +162,5 @@ class EvidenceMKLClassifier(EvidenceMachine, KernelMachineClassifier):
         logits = self._calibration.logits(per_class(self._spread(samples)))
         self.held_out_prediction_ = softmax(logits, axis=1)
 
-    def _logits(self, X: Any) -> FloatArray:
-        values = per_class(self._decision(X))
-        return self._calibration.logits(values)
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the logits of the classes, calibrated on held-out rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points to judge.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive means ``classes_[1]`` where there are two classes.
-        """
-        logits = self._logits(X)
-        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class, calibrated on held-out rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points to judge.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        return np.asarray(softmax(self._logits(X), axis=1))
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points to judge.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        return np.asarray(log_softmax(self._logits(X), axis=1))
+    def _values(self, X: Any) -> FloatArray:
+        return self._decision(X)

@@ -47,6 +47,7 @@ class NoisyFamily:
     """
 
     name: ClassVar[str] = "dictionary"
+    degree: ClassVar[int] = 1
     stored: Any
     share: FloatArray
 

@@ -1,0 +1,87 @@
+"""What a calibrated classifier answers: logits, probabilities, labels."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+
+from .calibration import Calibration
+from .classes import per_class
+from .rows import FloatArray
+
+
+class CalibratedClasses(ABC):
+    """Mixed into classifiers whose decision values held-out rows calibrate."""
+
+    classes_: NDArray[Any]
+    _calibration: Calibration
+
+    @abstractmethod
+    def _values(self, X: Any) -> FloatArray:
+        """Return decision values, shape (n_samples, n_outputs); one output for two classes."""
+
+    def _logits(self, X: Any) -> FloatArray:
+        values = per_class(self._values(X))
+        return self._calibration.logits(values)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the logits of the classes, calibrated on held-out rows.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_samples, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Positive means ``classes_[1]`` where there are two classes.
+        """
+        logits = self._logits(X)
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, calibrated on held-out rows.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_samples, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return np.asarray(softmax(self._logits(X), axis=1))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_samples, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.asarray(log_softmax(self._logits(X), axis=1))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable labels.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_samples, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        best = self._logits(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
