@@ -30,12 +30,19 @@ ALLOWED = {
     # the papers stand on top of everything
     "papers": {
         *("kernels-core", "qp-smo", "spectahedron", "mkl-sparse", "vv-rkhs", "relaxations"),
-        *("baselines", "ridge-mkl", "granger", "workbench"),
+        *("baselines", "ridge-mkl", "granger", "evidence", "workbench"),
     },
 }
 HEAVY = ("numba", "sklearn", "cvxpy", "matplotlib", "scipy", "pandas", "libsvm", "skops")
 # import name -> distribution, where no installed distribution says so
-UNINSTALLED = {"mosek": "mosek", "pyarrow": "pyarrow", "polars": "polars"}
+UNINSTALLED = {
+    "mosek": "mosek",
+    "pyarrow": "pyarrow",
+    "polars": "polars",
+    "catboost": "catboost",
+    "interpret": "interpret-core",
+    "xrfm": "xrfm",
+}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from kernelweave.papers import Cell, Drawing, Plan, Request, Sheet, Table
+from kernelweave.papers.engine.chosen import Chosen, narrowed
 from kernelweave.papers.engine.kept import KeptCells, Outcome
 from kernelweave.papers.engine.running import compute_all
 from kernelweave.papers.engine.sections import grid, shown
@@ -268,6 +269,24 @@ def test_one_data_set_alone(run: Callable, tmp_path: Path) -> None:
     assert "rising line" not in text
     assert "2 kept" not in run("tables", "good", "--dataset", "n3", "--out", tmp_path).said
     assert "2 kept" in run("tables", "good", "--out", tmp_path).said
+
+
+def test_data_sets_and_methods_together(run: Callable, tmp_path: Path) -> None:
+    """The second part of a key is the method; a table without methods has none to ask for."""
+
+    def of(*names: str) -> Plan:
+        return Plan(
+            [Cell(key=name, compute=square, arguments={"number": 1}) for name in names], present
+        )
+
+    known = of("a/SVM/0", "a/trees/0", "b/SVM/0", "c/SVM/0")
+    chosen = [Chosen(Table(name="t", target="m:f", summary="", paper=""), known)]
+    (kept,) = narrowed(chosen, ["A", "c"], ["svm"])
+    assert [cell.key for cell in kept.plan.cells] == ["a/SVM/0", "c/SVM/0"]
+    (kept,) = narrowed(chosen, (), ["trees"])
+    assert [cell.key for cell in kept.plan.cells] == ["a/trees/0"]
+    done = run("tables", "good", "--method", "SVM", "--out", tmp_path)
+    assert "no table that was asked for has the method 'SVM'" in done.error
 
 
 def test_a_data_set_that_no_table_has(run: Callable, tmp_path: Path) -> None:

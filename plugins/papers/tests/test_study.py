@@ -1,15 +1,20 @@
-"""The study of learned kernels: its intervals, its plan, and what it says of planted results."""
+"""The study of evidence kernels: sets, intervals, plan, and what it says of planted results."""
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
-from kernelweave.papers import MissingDataError, Plan, Request, tables
+from kernelweave.papers import Drawing, MissingDataError, Plan, Request, Sheet, tables
+from kernelweave.papers.study import generators, rivals
+from kernelweave.papers.study.generators import PROBLEMS, make
 from kernelweave.papers.study.intervals import corrected_resampled, of_independent
-from kernelweave.papers.study.learned_or_tuned import present
-from kernelweave.papers.study.protocol import METHODS, RIVAL, SETS, measure
+from kernelweave.papers.study.protocol import measure, rows_trained
+from kernelweave.papers.study.rivals import METHODS, OURS, RIVALS, reason_not_run
+from kernelweave.papers.study.sets import SETS, address, samples
+from kernelweave.papers.study.showing import Findings, drawing, scores, shares, verdict
 from kernelweave.workbench.pages import figure_svg
 
 
@@ -44,58 +49,148 @@ def test_too_few_differences_are_refused(bad: list) -> None:
         corrected_resampled([1.0, 2.0], 0.0)
 
 
-def planted() -> dict[str, float]:
-    """TKL is 2 ± .1 points better everywhere, boosted trees 3 worse, SimpleMKL the same."""
-    by = {RIVAL: 0.0, "TKL": 2.0, "SimpleMKL": 0.0, "boosted trees": -3.0}
-    return {
-        f"{name}/{method}/{fold}": 80.0 + 5.0 * fold + by[method] + 0.1 * (-1) ** fold * (i % 2)
-        for name in SETS
-        for i, method in enumerate(METHODS)
-        for fold in range(4)
+def test_the_sets_are_what_the_table_says(shared: Path) -> None:
+    request = Request(folder=shared / "data")
+    for name, source in SETS.items():
+        X, y = samples(address(source, request))
+        assert X.shape == (source.n_rows, source.n_columns), name
+        assert not source.n_classes or len(np.unique(y)) == source.n_classes, name
+        assert np.isfinite(X).all(), name
+
+
+def test_every_set_of_the_folder_is_there_but_a_finer_picture_of_one(shared: Path) -> None:
+    with (shared / "data" / "MANIFEST.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    found = {
+        row["file"]
+        for row in rows
+        if row["task"] in {"classification", "regression"} and int(row["n_samples"]) >= 150
     }
+    assert found - {source.where for source in SETS.values()} == {"grand_canyon_native.csv.gz"}
+
+
+def test_the_formulas_have_values_known_otherwise() -> None:
+    """A light aircraft's wing as the literature prints it, and limits that can be done by hand."""
+    wing = (174.0, 252.0, 7.52, 0.0, 34.0, 0.672, 0.12, 3.8, 2000.0, 0.064)
+    assert generators._wing(*wing) == pytest.approx(233.9 + 174.0 * 0.064, abs=0.1)
+    short = (1.0, np.e, 5.0, 3.0, 5.0, 1.0, 0.0, 1.0)
+    assert generators._borehole(*short) == pytest.approx(np.pi * 5.0 * 2.0)
+    great_gain = (50.0, 50.0, 2.0, 4.0, 1.0, 1e12)
+    assert generators._circuit(*great_gain) == pytest.approx(6.0 + 0.74 + 0.74 * 2.0 / 4.0)
+    assert generators._arm(*[0.0] * 4, *[1.0] * 4) == pytest.approx(4.0)
+    assert generators._welch(*[0.0] * 20) == 0.0
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_formula_gives_the_same_rows_again(name: str) -> None:
+    first, again = make(name), make(name)
+    np.testing.assert_array_equal(first[0], again[0])
+    np.testing.assert_array_equal(first[1], again[1])
+    assert not np.array_equal(first[0], make(name, 1)[0])
+
+
+def planted(lead: float = 2.0) -> dict[str, dict[str, float]]:
+    """Evidence is ``lead`` ± .1 points ahead of every rival, 3 behind CatBoost on one set."""
+    found = {}
+    for name in SETS:
+        for method in METHODS:
+            for fold in range(4):
+                ours = (lead + 0.1 * (-1) ** fold) if method == OURS else 0.0
+                ours += 5.0 * (method == "CatBoost" and name == "pima")
+                found[f"{name}/{method}/300/{fold}"] = {"score": 80.0 + fold + ours, "seconds": 1.0}
+    return found
 
 
 def test_what_is_planted_is_found() -> None:
-    verdict, drawing, scores, differences = present(planted())
-    by_method = {row[0]: row[1:] for row in verdict.rows}
+    found = Findings(planted(), 300, list(SETS), list(METHODS))
+    sheet = verdict(found)
+    by_rival = {str(row[0]): dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows}
     n = len(SETS)
-    assert by_method["TKL"][:3] == [n, 0, 0]
-    assert by_method["SimpleMKL"][:3] == [0, n, 0]
-    assert by_method["boosted trees"][:3] == [0, 0, n]
-    assert by_method["TKL"][3] == pytest.approx(2.0)
-    assert len(scores.rows) == n
-    assert differences.rows[0][1].startswith("+2.0 (+1.")
-    assert figure_svg(drawing.draw).startswith(b"<?xml")
-    assert not any(sheet.empty() for sheet in (verdict, scores, differences))
+    assert by_rival["RBF-SVM"]["ahead on"] == n
+    assert by_rival["RBF-SVM"]["surely ahead"] == n
+    assert by_rival["CatBoost"]["surely behind"] == 1
+    assert by_rival["GP"]["median"] == "+2.0"
+    assert next(row[2:4] for row in shares(found).rows) == [f"{100 * (n - 1) / n:.0f} %"] * 2
+    first, second = scores(found)
+    assert first.rows[0][0] == "pima"
+    assert first.rows[0][4] == "-3.0"
+    assert len(first.rows) + len(second.rows) == n
+    assert figure_svg(drawing(found).draw).startswith(b"<?xml")
+    assert not any(each.empty() for each in (sheet, shares(found), first, second))
 
 
 def test_what_was_not_computed_is_missing_and_not_zero() -> None:
-    results = {key: value for key, value in planted().items() if not key.startswith("wine/TKL")}
-    verdict, _, scores, differences = present(results)
-    assert differences.empty() == ["wine, TKL"]
-    assert scores.empty() == ["wine, TKL"]
-    assert sum(verdict.rows[0][1:4]) == len(SETS) - 1
-    assert all(sheet.empty() for sheet in present({}) if hasattr(sheet, "empty"))
+    results = {key: each for key, each in planted().items() if not key.startswith("pima/GP")}
+    found = Findings(results, 300, list(SETS), list(METHODS))
+    assert scores(found)[0].empty() == ["pima, GP"]
+    assert len(found.differences("GP")) == len(SETS) - 1
+    nothing = Findings({}, 300, list(SETS), list(METHODS))
+    assert verdict(nothing).empty()
+    assert figure_svg(drawing(nothing).draw).startswith(b"<?xml")
+
+
+def test_a_peer_that_is_not_installed_is_named(
+    monkeypatch: pytest.MonkeyPatch, shared: Path
+) -> None:
+    lost = {"catboost", "xrfm", "interpret"}
+    monkeypatch.setattr(rivals, "find_spec", lambda name: None if name in lost else name)
+    plan = tables()["study"].plan(Request(folder=shared / "data"))
+    methods = {cell.key.split("/")[1] for cell in plan.cells}
+    assert methods == set(METHODS) - {"CatBoost", "xRFM", "EBM"}
+    results = {key: each for key, each in planted().items() if key.split("/")[1] in methods}
+    sheet: Sheet = next(item for item in plan.present(results) if isinstance(item, Sheet))
+    assert ["CatBoost", "not installed"] in [list(row[:2]) for row in sheet.rows]
+    assert "kernelweave-papers[rivals]" in " ".join(sheet.notes)
+    assert not sheet.empty() or "1000" in sheet.title
+
+
+def test_what_a_method_is_not_for_is_said() -> None:
+    assert reason_not_run("TKL", SETS["digits"]) == "many columns"
+    assert reason_not_run("SimpleMKL", SETS["iris"]) == "two classes only"
+    assert reason_not_run("RBF-SVM", SETS["digits"]) == ""
 
 
 def test_every_method_sees_the_same_samples(shared: Path) -> None:
     plan: Plan = tables()["study"].plan(Request(folder=shared / "data"))
-    by_fold: dict[tuple, list] = {}
+    by_fold: dict[tuple, set] = {}
     for cell in plan.cells:
         arguments = dict(cell.arguments)
         method = arguments.pop("method")
-        by_fold.setdefault(tuple(arguments.values()), []).append(method)
-    assert len(by_fold) == 5 * len(SETS)
-    assert all(methods == list(METHODS) for methods in by_fold.values())
+        by_fold.setdefault(tuple(arguments.values()), set()).add(method)
+    large = [name for name in SETS if rows_trained(SETS[name], 1000) > 300]
+    assert len(by_fold) == 5 * (len(SETS) + len(large))
+    assert all({OURS, "RBF-SVM", "HistGB", "GP"} <= methods for methods in by_fold.values())
     assert not any(cell.is_reduced for cell in plan.cells)
 
 
 def test_missing_data_are_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingDataError, match=r"haberman\.csv"):
+    with pytest.raises(MissingDataError, match=r"iris\.csv"):
         tables()["study"].plan(Request(folder=tmp_path))
 
 
+def test_a_quick_run_computes_and_shows(tmp_path: Path) -> None:
+    """Without a data folder: its sets are scikit-learn's and a formula."""
+    plan = tables()["study"].plan(Request(quick=True))
+    cells = [cell for cell in plan.cells if "/HistGB/" in cell.key or "Wahba" in cell.key]
+    results = {cell.key: cell.compute(**cell.arguments) for cell in cells}
+    assert all(each["seconds"] > 0.0 for each in results.values())
+    shown = plan.present(results)
+    assert any(isinstance(item, Drawing) for item in shown)
+    table = next(item for item in shown if isinstance(item, Sheet))
+    assert table.rows[0][0] == "RBF-SVM"
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", ["RBF-SVM", "TKL"])
-def test_a_cell_computes(method: str) -> None:
-    assert 80.0 <= measure("load_wine", "classification", method, 0, 60, True) <= 100.0
+@pytest.mark.parametrize("method", RIVALS)
+def test_a_rival_computes(method: str) -> None:
+    pytest.importorskip(METHODS[method].needs)
+    found = measure("load_iris", "classification", method, 0, 90, True)
+    assert 85.0 <= found["score"] <= 100.0
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", RIVALS)
+def test_a_rival_computes_numbers(method: str) -> None:
+    pytest.importorskip(METHODS[method].needs)
+    found = measure("make Gu and Wahba", "regression", method, 0, 80, True)
+    assert 25.0 <= found["score"] <= 90.0

@@ -22,7 +22,8 @@ _Flag = Parameter(negative=())
 def tables_command(
     *names: str,
     quick: Annotated[bool, _Flag] = False,
-    dataset: str | None = None,
+    dataset: list[str] | None = None,
+    method: list[str] | None = None,
     subsample: int | None = None,
     repeats: int | None = None,
     data: Path | None = None,
@@ -44,12 +45,14 @@ def tables_command(
         Tables by name, or all.
     quick : bool
         One split and at most 500 samples: does it run, and roughly what comes out?
-    dataset : str
-        One data set of the tables, by the name that they print.
+    dataset : list of str
+        Data sets of the tables, by the names that they print; give it again for another.
+    method : list of str
+        Methods of the tables, likewise.
     subsample : int
         Samples of a data set at most; a cell that has more says that it is reduced.
     repeats : int
-        Random splits of a data set. Default: as many as the paper's.
+        Random splits or outer folds of a data set. Default: as many as the paper's.
     data : Path
         The folder with the papers' data sets; KERNELWEAVE_DATA without it.
     out : Path
@@ -81,8 +84,8 @@ def tables_command(
         raise CommandError(f"the data folder {folder} does not exist")
     request = Request(quick=quick, folder=folder, subsample=subsample, repeats=repeats)
     chosen = choose(names or (ALL,), request, catalogue.tables())
-    if dataset is not None:
-        chosen = narrowed(chosen, dataset)
+    if dataset or method:
+        chosen = narrowed(chosen, dataset or (), method or ())
     work = Run(chosen, KeptCells(out / "cells"), fresh=fresh)
     if jobs is None:
         jobs = (os.cpu_count() or 1) if quick else 1

@@ -52,38 +52,61 @@ def _planned(spec: Table, request: Request, *, forgiving: bool) -> Chosen:
         return Chosen(spec, _NO_PLAN, what)
 
 
-def narrowed(chosen: Sequence[Chosen], dataset: str) -> list[Chosen]:
-    """Return the tables that have a data set, with its cells and rows alone.
+def narrowed(
+    chosen: Sequence[Chosen], datasets: Sequence[str], methods: Sequence[str] = ()
+) -> list[Chosen]:
+    """Return the tables that have these data sets and methods, with their cells and rows alone.
 
-    The first part of a cell's key and the first column of a sheet name the data set; upper and
-    lower case are the same. A set that no table has is refused with those that they have.
+    The first part of a cell's key and the first column of a sheet name the data set, the second
+    part of the key the method; upper and lower case are the same, and none asks for all. A name
+    that no table has is refused with those that they have.
     """
+    found = list(chosen)
+    for part, (what, names) in enumerate({"data set": datasets, "method": methods}.items()):
+        if names:
+            found = _with_part(found, part, what, names)
+    if not datasets:
+        return found
+    return [
+        replace(each, plan=Plan(each.plan.cells, _rows_of(each.plan, datasets))) for each in found
+    ]
+
+
+def _with_part(
+    chosen: Sequence[Chosen], part: int, what: str, names: Sequence[str]
+) -> list[Chosen]:
+    """Return the tables with the cells whose key has one of these names at that place."""
+    wanted = {name.casefold() for name in names}
     known: dict[str, None] = {}
     found = []
     for each in chosen:
-        sets = [cell.key.split("/")[0] for cell in each.plan.cells]
-        known |= dict.fromkeys(sets)
-        pairs = zip(each.plan.cells, sets, strict=True)
-        cells = [cell for cell, name in pairs if name.casefold() == dataset.casefold()]
+        parts = [[*cell.key.split("/"), ""][part] for cell in each.plan.cells]
+        known |= dict.fromkeys(parts)
+        pairs = zip(each.plan.cells, parts, strict=True)
+        cells = [cell for cell, name in pairs if name.casefold() in wanted]
         if cells:
-            found.append(replace(each, plan=Plan(cells, _rows_of(each.plan, dataset))))
-    if not found:
+            found.append(replace(each, plan=replace(each.plan, cells=cells)))
+    lost = [name for name in names if name.casefold() not in {each.casefold() for each in known}]
+    if lost or not found:
         raise CommandError(
-            f"no table that was asked for has the data set {dataset!r}; "
-            f"{did_you_mean(dataset, known, what='data sets')}"
+            f"no table that was asked for has the {what} {(lost or names)[0]!r}; "
+            f"{did_you_mean((lost or names)[0], known, what=f'{what}s')}"
         )
     return found
 
 
-def _rows_of(plan: Plan, dataset: str) -> Callable[[Mapping[str, Any]], Sequence[Sheet | Drawing]]:
-    """Return the plan's presentation, its sheets cut to the rows of one data set."""
+def _rows_of(
+    plan: Plan, datasets: Sequence[str]
+) -> Callable[[Mapping[str, Any]], Sequence[Sheet | Drawing]]:
+    """Return the plan's presentation, its sheets cut to the rows of some data sets."""
+    wanted = {name.casefold() for name in datasets}
 
     def present(results: Mapping[str, Any]) -> list[Sheet | Drawing]:
         shown: list[Sheet | Drawing] = []
         for item in plan.present(results):
             if isinstance(item, Drawing):
                 continue
-            rows = [row for row in item.rows if str(row[0]).casefold() == dataset.casefold()]
+            rows = [row for row in item.rows if str(row[0]).casefold() in wanted]
             if rows:
                 shown.append(replace(item, rows=rows))
         return shown

@@ -38,8 +38,9 @@ def fit_tuned(
     *,
     quick: bool,
     per_feature: bool = True,
+    n_folds: int = 2,
 ) -> tuple[Any, dict[str, Any]]:
-    """Tune a method by two folds, on 8000 samples at most, and fit it to all.
+    """Tune a method by folds, on 8000 samples at most, and fit it to all.
 
     A quick run has a coarser grid; ``per_feature`` says whether a dictionary of kernels has them on
     every feature too, as the paper's has. Returns the fitted estimator and what was chosen.
@@ -47,7 +48,7 @@ def fit_tuned(
     from sklearn.model_selection import GridSearchCV
 
     classes = task == CLASSES
-    cv = folds(2, seed, classes=classes)
+    cv = folds(n_folds, seed, classes=classes)
     some = drawn(X, y, MOST_TUNED, seed)
     scoring = "accuracy" if classes else "neg_mean_squared_error"
     if name == "TKL":

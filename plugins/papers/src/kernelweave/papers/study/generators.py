@@ -1,0 +1,171 @@
+"""Problems that others published as formulas: nobody chose a model on them.
+
+Friedman, *Multivariate adaptive regression splines*, 1991; Breiman, *Bias, variance, and arcing
+classifiers*, 1996; Breiman et al., *Classification and regression trees*, 1984; Gu and Wahba,
+*Minimizing GCV/GML scores with multiple smoothing parameters*, 1991; Welch et al., *Screening,
+predicting, and computer experiments*, 1992; Morris, Mitchell and Ylvisaker 1993 (borehole);
+Ben-Ari and Steinberg 2007 (circuit); Kenett and Zacks 1998 (piston); Forrester, Sobester and
+Keane 2008 (wing weight); An and Owen 2001 (robot arm).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..data import FloatArray, Samples
+
+N_ROWS = 3000
+# standard deviation of the noise, in those of the function, where its authors add none
+_NOISE = 0.2
+_Bounds = tuple[tuple[float, float], ...]
+_Make = Callable[[np.random.RandomState], Samples]
+
+
+def make(name: str, seed: int = 0) -> Samples:
+    """Return the features and targets of a problem, always the same rows.
+
+    Examples
+    --------
+    >>> X, y = make("borehole")
+    >>> X.shape, y.shape
+    ((3000, 8), (3000,))
+    """
+    return PROBLEMS[name](np.random.RandomState(seed))
+
+
+def _friedman(number: int, noise: float) -> _Make:
+    def draw(state: np.random.RandomState) -> Samples:
+        from sklearn import datasets
+
+        maker = getattr(datasets, f"make_friedman{number}")
+        X, y = maker(N_ROWS, noise=noise, random_state=state)
+        return X, y
+
+    return draw
+
+
+def _function(bounds: _Bounds, of: Callable[..., Any], noise: float | None = None) -> _Make:
+    """Return a function's values at uniform points of a box, with noise."""
+
+    def draw(state: np.random.RandomState) -> Samples:
+        low, high = np.array(bounds).T
+        X = low + (high - low) * state.uniform(size=(N_ROWS, len(bounds)))
+        y = np.asarray(of(*X.T))
+        spread = _NOISE * y.std() if noise is None else noise
+        return X, y + spread * state.standard_normal(N_ROWS)
+
+    return draw
+
+
+def _normals(of: Callable[[FloatArray, Any, Any], FloatArray]) -> _Make:
+    """Return two classes of twenty columns, made of standard normal ones."""
+
+    def draw(state: np.random.RandomState) -> Samples:
+        first = state.uniform(size=N_ROWS) < 0.5
+        side = np.where(state.uniform(size=N_ROWS) < 0.5, 1.0, -1.0)
+        X = of(state.standard_normal((N_ROWS, 20)), first[:, None], side[:, None])
+        return X, np.where(first, 1.0, -1.0)
+
+    return draw
+
+
+def _two(X: FloatArray, first: Any, side: Any) -> FloatArray:
+    return np.asarray(X + np.where(first, 1.0, -1.0) * 2.0 / np.sqrt(20.0))
+
+
+def _three(X: FloatArray, first: Any, side: Any) -> FloatArray:
+    alternating = np.where(np.arange(20) % 2 == 0, 1.0, -1.0)
+    return np.asarray(X + np.where(first, side, alternating) * 2.0 / np.sqrt(20.0))
+
+
+def _ring(X: FloatArray, first: Any, side: Any) -> FloatArray:
+    return np.where(first, 2.0 * X, X + 1.0 / np.sqrt(20.0))
+
+
+def _waveform(state: np.random.RandomState) -> Samples:
+    i = np.arange(1.0, 22.0)
+    waves = np.array([np.maximum(6.0 - np.abs(i - centre), 0.0) for centre in (11, 15, 7)])
+    pairs = np.array([(0, 1), (0, 2), (1, 2)])
+    kind, share = state.randint(3, size=N_ROWS), state.uniform(size=(N_ROWS, 1))
+    one, other = waves[pairs[kind, 0]], waves[pairs[kind, 1]]
+    X = share * one + (1.0 - share) * other + state.standard_normal((N_ROWS, 21))
+    return X, kind.astype(np.float64)
+
+
+def _gu_wahba(a: Any, b: Any, c: Any, d: Any) -> Any:
+    bump = 0.2 * c**11 * (10.0 * (1.0 - c)) ** 6 + 10.0 * (10.0 * c) ** 3 * (1.0 - c) ** 10
+    return 2.0 * np.sin(np.pi * a) + np.exp(2.0 * b) + bump
+
+
+def _welch(*x: Any) -> Any:
+    slopes = {2: 0.05, 3: 0.08, 5: 1.0, 6: -0.03, 7: 0.03, 9: -0.09, 10: -0.01, 11: -0.07}
+    slopes |= {14: -0.04, 15: 0.06, 17: -0.01, 18: -0.03, 19: -5.0}
+    linear = sum(slope * x[i - 1] for i, slope in slopes.items())
+    curved = 5.0 * (x[3] - x[19]) ** 2 + 40.0 * x[18] ** 3 + 0.25 * x[12] ** 2
+    return linear + curved + 5.0 * x[11] / (1.0 + x[0])
+
+
+def _borehole(rw: Any, r: Any, Tu: Any, Hu: Any, Tl: Any, Hl: Any, L: Any, Kw: Any) -> Any:
+    width = np.log(r / rw)
+    return 2 * np.pi * Tu * (Hu - Hl) / (width * (1 + Tu / Tl) + 2 * L * Tu / (rw**2 * Kw))
+
+
+def _circuit(Rb1: Any, Rb2: Any, Rf: Any, Rc1: Any, Rc2: Any, beta: Any) -> Any:
+    gain, Vb1 = beta * (Rc2 + 9.0), 12.0 * Rb2 / (Rb1 + Rb2)
+    return ((Vb1 + 0.74) * gain + 11.35 * Rf + 0.74 * Rf * gain / Rc1) / (gain + Rf)
+
+
+def _piston(M: Any, S: Any, V0: Any, k: Any, P0: Any, Ta: Any, T0: Any) -> Any:
+    A, gas = P0 * S + 19.62 * M - k * V0 / S, P0 * V0 * Ta / T0
+    V = S / (2.0 * k) * (np.sqrt(A**2 + 4.0 * k * gas) - A)
+    return 2.0 * np.pi * np.sqrt(M / (k + S**2 * gas / V**2))
+
+
+def _wing(
+    Sw: Any, Wfw: Any, A: Any, sweep: Any, q: Any, taper: Any, tc: Any, Nz: Any, Wdg: Any, Wp: Any
+) -> Any:
+    cosine = np.cos(np.radians(sweep))
+    frame = 0.036 * Sw**0.758 * Wfw**0.0035 * (A / cosine**2) ** 0.6 * q**0.006 * taper**0.04
+    return frame * (100.0 * tc / cosine) ** -0.3 * (Nz * Wdg) ** 0.49 + Sw * Wp
+
+
+def _arm(*x: Any) -> Any:
+    angles, lengths = np.cumsum(x[:4], axis=0), np.array(x[4:])
+    return np.hypot((lengths * np.cos(angles)).sum(axis=0), (lengths * np.sin(angles)).sum(axis=0))
+
+
+_RANGES: dict[str, _Bounds] = {
+    "borehole": (
+        *((0.05, 0.15), (100.0, 50000.0), (63070.0, 115600.0), (990.0, 1110.0)),
+        *((63.1, 116.0), (700.0, 820.0), (1120.0, 1680.0), (9855.0, 12045.0)),
+    ),
+    "circuit": (*((50.0, 150.0), (25.0, 70.0), (0.5, 3.0), (1.2, 2.5)), (0.25, 1.2), (50.0, 300.0)),
+    "piston": (
+        *((30.0, 60.0), (0.005, 0.020), (0.002, 0.010), (1000.0, 5000.0)),
+        *((90000.0, 110000.0), (290.0, 296.0), (340.0, 360.0)),
+    ),
+    "wing weight": (
+        *((150.0, 200.0), (220.0, 300.0), (6.0, 10.0), (-10.0, 10.0), (16.0, 45.0)),
+        *((0.5, 1.0), (0.08, 0.18), (2.5, 6.0), (1700.0, 2500.0), (0.025, 0.08)),
+    ),
+    "robot arm": (*((0.0, 2.0 * np.pi),) * 4, *((0.0, 1.0),) * 4),
+}
+PROBLEMS: dict[str, _Make] = {
+    "Friedman 1": _friedman(1, 1.0),
+    "Friedman 2": _friedman(2, 125.0),
+    "Friedman 3": _friedman(3, 0.1),
+    "Gu and Wahba": _function(((0.0, 1.0),) * 4, _gu_wahba, 2.0),
+    "Welch": _function(((-0.5, 0.5),) * 20, _welch),
+    "borehole": _function(_RANGES["borehole"], _borehole),
+    "circuit": _function(_RANGES["circuit"], _circuit),
+    "piston": _function(_RANGES["piston"], _piston),
+    "wing weight": _function(_RANGES["wing weight"], _wing),
+    "robot arm": _function(_RANGES["robot arm"], _arm),
+    "twonorm": _normals(_two),
+    "threenorm": _normals(_three),
+    "ringnorm": _normals(_ring),
+    "waveform": _waveform,
+}

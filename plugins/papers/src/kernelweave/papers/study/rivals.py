@@ -1,0 +1,183 @@
+"""The methods that are compared, each with the settings that a careful user would give it."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data import FloatArray, folds
+from ..measuring import CLASSES
+from ..tessellated.methods import fit_tuned
+from .sets import Source
+
+OURS = "evidence"
+EXTRA = "kernelweave-papers[rivals]"
+
+
+class Method(NamedTuple):
+    """A method: the module that it needs, its CPU seconds at 300 rows, what it is run on."""
+
+    needs: str
+    seconds: float
+    most_columns: int = 1000
+    several_classes: bool = True
+
+
+METHODS: dict[str, Method] = {
+    OURS: Method("kernelweave.evidence", 4.0),
+    "RBF-SVM": Method("sklearn", 1.0),
+    "HistGB": Method("sklearn", 2.0),
+    "CatBoost": Method("catboost", 2.0),
+    "GP": Method("sklearn", 6.0),
+    "xRFM": Method("xrfm", 6.0),
+    "SimpleMKL": Method("kernelweave.baselines", 8.0, 24, several_classes=False),
+    "TKL": Method("kernelweave.spectahedron", 5.0, 24, several_classes=False),
+    "EBM": Method("interpret", 25.0),
+}
+RIVALS = tuple(name for name in METHODS if name != OURS)
+_TUNED = ("RBF-SVM", "TKL", "SimpleMKL")
+_N_FOLDS = 3
+
+
+def reason_not_run(name: str, source: Source) -> str:
+    """Return in words why a method is not run on a set, empty where it is."""
+    method = METHODS[name]
+    if find_spec(method.needs) is None:
+        return "not installed"
+    if source.n_columns > method.most_columns:
+        return "many columns"
+    if source.n_classes > 2 and not method.several_classes:
+        return "two classes only"
+    return ""
+
+
+def predictions(
+    name: str, task: str, X: FloatArray, y: Any, X_test: FloatArray, *, quick: bool
+) -> Any:
+    """Tune and fit a method to the training rows and return what it predicts for others."""
+    classes = task == CLASSES
+    if name in _TUNED:
+        model, _ = fit_tuned(
+            *(name, task, X, y, 0), quick=quick, per_feature=False, n_folds=_N_FOLDS
+        )
+        return model.predict(X_test)
+    if name == "xRFM":
+        return _recursive(X, y, X_test, classes=classes, quick=quick)
+    makers = {
+        OURS: _evidence,
+        "HistGB": _boosted,
+        "CatBoost": _catboost,
+        "GP": _process,
+        "EBM": _additive,
+    }
+    model = makers[name](X.shape[1], classes=classes, quick=quick)
+    return np.ravel(model.fit(X, y).predict(X_test))
+
+
+@cache
+def warm(name: str) -> None:
+    """Let a method of ours compile or load its code before it is timed."""
+    if name not in {OURS, "TKL", "SimpleMKL"}:
+        return
+    X = np.random.RandomState(0).standard_normal((60, 3))
+    for task, y in ((CLASSES, np.sign(X[:, 0])), ("regression", X[:, 0])):
+        predictions(name, task, X, y, X, quick=True)
+
+
+def _evidence(n_columns: int, *, classes: bool, quick: bool) -> Any:
+    from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
+
+    return EvidenceKernelClassifier() if classes else EvidenceKernelRegressor()
+
+
+def _boosted(n_columns: int, *, classes: bool, quick: bool) -> Any:
+    from sklearn import ensemble
+    from sklearn.model_selection import GridSearchCV
+
+    kind = "Classifier" if classes else "Regressor"
+    trees = getattr(ensemble, f"HistGradientBoosting{kind}")(random_state=0, early_stopping=False)
+    numbers = [30] if quick else [30, 100, 300]
+    return GridSearchCV(trees, {"max_iter": numbers}, cv=folds(_N_FOLDS, 0, classes=classes))
+
+
+def _catboost(n_columns: int, *, classes: bool, quick: bool) -> Any:
+    import catboost
+
+    kind = catboost.CatBoostClassifier if classes else catboost.CatBoostRegressor
+    limits = {"iterations": 100} if quick else {}
+    return kind(verbose=False, allow_writing_files=False, thread_count=1, random_seed=0, **limits)
+
+
+def _process(n_columns: int, *, classes: bool, quick: bool) -> Any:
+    from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    kernel = ConstantKernel() * RBF(np.full(n_columns, np.sqrt(n_columns)))
+    if classes:
+        process = GaussianProcessClassifier(kernel, random_state=0)
+    else:
+        kernel += WhiteKernel(0.1, (1e-6, 1e2))
+        process = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
+    return make_pipeline(StandardScaler(), process)
+
+
+def _additive(n_columns: int, *, classes: bool, quick: bool) -> Any:
+    from interpret import glassbox
+
+    kind = "Classifier" if classes else "Regressor"
+    bags = 1 if quick else 4
+    return getattr(glassbox, f"ExplainableBoosting{kind}")(
+        n_jobs=1, random_state=0, outer_bags=bags
+    )
+
+
+def _recursive(X: FloatArray, y: Any, X_test: FloatArray, *, classes: bool, quick: bool) -> Any:
+    """Fit recursive feature machines, one a setting; a held-out fifth chooses and stops them."""
+    from sklearn.model_selection import ParameterGrid, train_test_split
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler().fit(X)
+    labels, codes = np.unique(y, return_inverse=True) if classes else (np.empty(0), y)
+    offset, unit = (0, 1) if classes else (float(np.mean(y)), float(np.std(y)) or 1.0)
+    targets = codes.astype(np.int64) if classes else ((codes - offset) / unit).astype(np.float32)
+    parts = train_test_split(
+        *(scaler.transform(X).astype(np.float32), targets), test_size=0.2, random_state=0,
+        stratify=codes if classes else None,
+    )  # fmt: skip
+    grid = {
+        "bandwidth": [10.0] if quick else [2.5, 5.0, 10.0],
+        "reg": [1e-2] if quick else [1e-3, 1e-2, 1e-1],
+        "diag": [True] if quick else [False, True],
+    }
+    found = [_machine(parts, classes=classes, **one) for one in ParameterGrid(grid)]
+    best = max(found, key=lambda each: each[0])[1]
+    predicted = best.predict(scaler.transform(X_test).astype(np.float32))
+    return labels[np.ravel(predicted)] if classes else np.ravel(predicted) * unit + offset
+
+
+def _machine(
+    parts: Any, *, classes: bool, bandwidth: float, reg: float, diag: bool
+) -> tuple[float, Any]:
+    """Return the score on the held-out fifth, and the machine."""
+    from sklearn.metrics import accuracy_score, r2_score
+    from xrfm import xRFM
+
+    X, X_out, y, y_out = parts
+    kernel = {"kernel": "l2", "exponent": 1.0, "bandwidth": bandwidth, "diag": diag}
+    fit = {"reg": reg, "iters": 5, "verbose": False, "early_stop_rfm": True}
+    machine = xRFM(
+        rfm_params={"model": kernel | {"bandwidth_mode": "constant"}, "fit": fit},
+        tuning_metric="accuracy" if classes else "mse",
+        device="cpu",
+        random_state=0,
+        n_threads=1,
+        verbose=False,
+    )
+    machine.fit(X, y, X_out, y_out)
+    score = accuracy_score if classes else r2_score
+    return float(score(y_out, np.ravel(machine.predict(X_out)))), machine
