@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernelweave.evidence import path
 from kernelweave.evidence.exact import ExactPredictor
 from kernelweave.evidence.folds import fit_fold
 from kernelweave.evidence.kernel import EvidenceKernel
@@ -15,6 +16,7 @@ from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.views import Views
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.kernels import as_sklearn_gp_kernel, check_kernel
+from scipy.optimize import minimize
 from sklearn.datasets import make_friedman1
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.model_selection import KFold
@@ -53,6 +55,27 @@ def test_the_best_point_of_a_fit_is_no_worse_than_its_start(learned) -> None:
         evidence = Evidence(points, views.jump, targets, fit.precision)
         assert evidence(fit.theta)[0] <= evidence(theta)[0] + 1e-9
         assert evidence(fit.theta)[0] == pytest.approx(fit.value, abs=1e-9)
+
+
+def test_a_short_step_on_a_slope_is_not_taken_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = friedman(60)
+    views = Views.of(rows.numeric, rows.codes, rows.weight)
+    points = views.points(rows.numeric, rows.codes)
+    targets = Standardised.of(rows).values
+    runs: list[int] = []
+
+    def two_steps(*args: object, options: dict[str, int], **others: object) -> object:
+        runs.append(1)
+        return minimize(
+            *args, options=options | {"maxiter": min(2, int(options["maxiter"]))}, **others
+        )
+
+    monkeypatch.setattr(path, "minimize", two_steps)
+    evidence = Evidence(points, views.jump, targets, 0.5)
+    begin = path.start(views.n_dimensions)
+    cut = path.fit_scales(evidence, begin, max_iter=40, tol=1e-6)
+    assert len(runs) > 1
+    assert cut.slope < np.abs(evidence(begin)[1]).max()
 
 
 def test_no_target_of_a_held_out_row_reaches_its_prediction() -> None:

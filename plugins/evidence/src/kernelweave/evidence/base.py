@@ -106,7 +106,7 @@ class EvidenceModel(Estimator):
         default=1e-6,
         rule=number(least=0.0),
     )
-    max_iter: int = parameter("Steps a fit of the scales at most.", default=100, rule=COUNT)
+    max_iter: int = parameter("Steps a fit of the scales at most.", default=200, rule=COUNT)
     warp: bool = parameter(
         "Whether the targets of a regression are also tried under a power (Box and Cox; Yeo and "
         "Johnson), as prices and counts ask for; held-out rows decide.",

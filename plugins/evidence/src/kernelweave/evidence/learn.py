@@ -22,6 +22,8 @@ Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 Tell = Callable[[int, int], None]
 # a power nearer to 1 changes too little to pay for a second fit
 _BENT = 0.15
+# and whether it pays is seen before the scales have converged
+_ROUGH = 1e-4
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ def _warp_pays(rows: Rows, plan: Plan, random_state: np.random.RandomState) -> b
     index = random_state.permutation(len(part))
     splits = [(np.setdiff1d(index, held_out), held_out) for held_out in np.array_split(index, 3)]
     seeds = random_state.randint(2**31 - 1, size=3)
+    plan = replace(plan, tol=_ROUGH)
     return _choose(part, True, lambda each: _fit_folds(each, splits, plan, seeds, 1, None), plan)[
         0
     ].warped

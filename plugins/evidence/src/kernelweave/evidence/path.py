@@ -22,6 +22,8 @@ PRECISIONS = (500.0, 50.0, 5.0, 0.5)
 COARSE = 300
 # curvature of the evidence in a logarithm, roughly: it only scales the steps
 _CURVATURE = 10.0
+# a short step says nothing where the evidence is steeper than this in a logarithm
+_STEEP = 1.0
 
 
 class Stopped(Exception):  # noqa: N818
@@ -77,7 +79,7 @@ class Plan:
 
     precisions: tuple[float, ...] = PRECISIONS
     tol: float = 1e-6
-    max_iter: int = 100
+    max_iter: int = 200
     coarse: int = COARSE
     polish_tol: float = 1e-5
 
@@ -149,19 +151,11 @@ def fit_scales(evidence: Evidence, theta: FloatArray, *, max_iter: int, tol: flo
     Stopped
         Where time is up; its argument is the best fit so far, if there is one.
     """
-    n = len(evidence.jump)
-    low, high = np.array(bounds(n)).T
-    descent = _Descent(evidence, _Rescaled(n, evidence.precision), low, high)
-    options: Any = {
-        "maxiter": max_iter,
-        "maxfun": 2 * max_iter,
-        "ftol": tol,
-        "gtol": 1e-4,
-        "maxcor": 20,
-    }
+    low, high = np.array(bounds(len(evidence.jump))).T
+    descent = _Descent(evidence, _Rescaled(len(evidence.jump), evidence.precision), low, high)
     stopped = False
     try:
-        minimize(descent, descent.change.to_z(theta), jac=True, method="L-BFGS-B", options=options)
+        _descend(descent, theta, max_iter, tol)
     except Stopped:
         stopped = True
     value, best, slope = descent.best
@@ -171,6 +165,25 @@ def fit_scales(evidence: Evidence, theta: FloatArray, *, max_iter: int, tol: flo
     if stopped:
         raise Stopped(fit)
     return fit
+
+
+def _descend(descent: _Descent, theta: FloatArray, max_iter: int, tol: float) -> None:
+    """Take steps from θ, anew from the best point where they have grown short on a slope."""
+    options: Any = {
+        "maxiter": max_iter,
+        "maxfun": 2 * max_iter,
+        "ftol": tol,
+        "gtol": 1e-4,
+        "maxcor": 20,
+    }
+    steep = _STEEP * len(descent.evidence.targets)
+    while options["maxiter"] > 0:
+        before, z = descent.best[0], descent.change.to_z(theta)
+        run: Any = minimize(descent, z, jac=True, method="L-BFGS-B", options=options)
+        value, theta, slope = descent.best
+        if slope <= steep or before - value <= tol * max(1.0, abs(value)):
+            return
+        options["maxiter"] -= run.nit
 
 
 def fit_path(
