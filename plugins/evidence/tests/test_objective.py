@@ -136,3 +136,16 @@ def test_a_row_of_weight_two_counts_as_the_row_twice() -> None:
     gaps = np.diff(values).ravel()
     # the jitter is not divided by the weight
     np.testing.assert_allclose(gaps, gaps[0], atol=2e-3)
+
+
+def test_the_recorded_value_and_slopes(golden) -> None:
+    """Fifty digits, by a script that knows nothing of this package."""
+    case = golden("evidence")
+    numeric, codes = np.array(case["numeric"]), np.array(case["codes"], dtype=np.int64)
+    weight = np.array(case["weight"])
+    views = Views.of(numeric, codes, weight)
+    points = views.points(numeric, codes)
+    evidence = Evidence(points, views.jump, np.array(case["targets"]), case["precision"], weight)
+    value, slopes = evidence(np.array(case["theta"]))
+    assert value == pytest.approx(case["value"], rel=1e-12)
+    np.testing.assert_allclose(slopes, case["slopes"], rtol=1e-9, atol=1e-11)
