@@ -1,23 +1,40 @@
-"""Tables read in batches give what the same rows in memory give."""
+"""Tables read in batches give what the same rows in memory give, and say what is wrong where."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.evidence.columns import ColumnEncoder
-from kernelweave.evidence.large.batches import Batch, drawn_table, encoded_blocks, file_batches
-from kernelweave.evidence.large.learning import learn_large
-from kernelweave.evidence.large.plan import LargePlan
-from kernelweave.evidence.path import Plan
-from kernelweave.evidence.rows import Rows
-
-# in double precision, for a last bit of a mean moves a float32 by a ten-millionth
-PLAN = LargePlan(
-    Plan(precisions=(5.0,), max_iter=10), metric_rows=60, first=20, most=40, dtype=np.float64
+from kernelweave.evidence import (
+    Batches,
+    CellError,
+    EvidenceKernelClassifier,
+    EvidenceKernelRegressor,
+    base,
 )
+from kernelweave.evidence.large.drawing import draw
+from kernelweave.evidence.large.plan import LargePlan
+
+QUICK: dict[str, Any] = {"precisions": (5.0,), "max_iter": 10, "warp": False}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let 200 rows be many; in double precision, for the last bit of a mean moves a float32."""
+
+    def plan(path: Any = None) -> LargePlan:
+        own = {} if path is None else {"path": path}
+        return LargePlan(
+            metric_rows=60, sample_rows=300, first=20, most=40, dtype=np.float64, **own
+        )
+
+    monkeypatch.setattr(base, "EXACT_ROWS", 200)
+    monkeypatch.setattr(base, "LargePlan", plan)
 
 
 def table(n: int) -> pd.DataFrame:
@@ -38,61 +55,199 @@ def written(frame: pd.DataFrame, folder: Path, kind: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_file_in_batches_is_the_table_in_memory(tmp_path: Path, kind: str) -> None:
+def source(frame: pd.DataFrame, folder: Path, kind: str) -> Batches:
+    if kind in ("csv", "parquet"):
+        return Batches(written(frame, folder, kind), "price", size=70)
+    if kind == "folder":
+        for k in range(3):
+            frame[200 * k : 200 * (k + 1)].to_parquet(folder / f"part-{k}.parquet")
+        return Batches(folder, "price", size=70)
+    if kind == "polars":
+        polars = pytest.importorskip("polars")
+        return Batches(polars.scan_parquet(written(frame, folder, "parquet")), "price", size=70)
+    if kind == "frame":
+        return Batches(frame, "price", size=70)
+    assert kind == "function"
+
+    def parts() -> Iterator[tuple[pd.DataFrame, Any]]:
+        for begin in range(0, len(frame), 70):
+            own = frame[begin : begin + 70]
+            yield own.drop(columns="price"), own["price"]
+
+    return Batches(parts)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "folder", "polars", "frame", "function"])
+def test_a_table_in_batches_is_the_table_in_memory(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     frame = table(600)
     frame.loc[450, "a"] = np.nan
-    frame.loc[460, "word"] = "green"
-    batches = file_batches(written(frame, tmp_path, kind), "price", size=70)
-    encoder = ColumnEncoder().fit(drawn_table(batches, 300, np.random.RandomState(0)).X)
-    X, y = frame.drop(columns="price"), frame["price"].to_numpy()
-    numeric, codes = encoder.transform(X)
-    whole = learn_large(Rows(numeric, codes, y[None]), PLAN, np.random.RandomState(0))
-    parts = learn_large(encoded_blocks(batches, encoder), PLAN, np.random.RandomState(0))
-    np.testing.assert_allclose(
-        parts.predictor.mean(numeric, codes), whole.predictor.mean(numeric, codes), atol=1e-6
+    X, y = frame.drop(columns="price"), frame["price"]
+    # the encoder sees all rows, as it does in memory
+    monkeypatch.setattr(base, "DRAWN_ROWS", 600)
+    parts = EvidenceKernelRegressor(**QUICK).fit(source(frame, tmp_path, kind))
+    whole = EvidenceKernelRegressor(**QUICK).fit(X, y)
+    np.testing.assert_allclose(parts.predict(X), whole.predict(X), atol=1e-6)
+    assert parts.held_out_score_ == pytest.approx(whole.held_out_score_, abs=1e-6)
+    assert parts.held_out_score_ > 0.9
+    assert (parts.n_features_in_, list(parts.feature_names_in_)) == (3, ["a", "b", "word"])
+
+
+def test_few_rows_are_fitted_by_all_pairs(tmp_path: Path) -> None:
+    frame = table(150)
+    X, y = frame.drop(columns="price"), frame["price"]
+    parts = EvidenceKernelRegressor(**QUICK).fit(Batches(frame, "price", size=40))
+    np.testing.assert_array_equal(
+        parts.predict(X), EvidenceKernelRegressor(**QUICK).fit(X, y).predict(X)
     )
-    assert parts.record[-1].score > 0.9
 
 
-def test_a_drawn_table_does_not_depend_on_the_batches(tmp_path: Path) -> None:
-    path = written(table(200), tmp_path, "csv")
-    one = drawn_table(file_batches(path, "price", size=200), 50, np.random.RandomState(0))
-    many = drawn_table(file_batches(path, "price", size=33), 50, np.random.RandomState(0))
-    assert one.X.reset_index(drop=True).equals(many.X.reset_index(drop=True))
-    np.testing.assert_array_equal(one.y, many.y)
+def test_memory_maps_with_weights_and_several_targets(tmp_path: Path) -> None:
+    state = np.random.RandomState(0)
+    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", shape=(500, 3))
+    X[:] = state.rand(500, 3)
+    y = np.column_stack([X[:, 0] + X[:, 1], X[:, 2] ** 2])
+    weight = state.randint(0, 3, 500).astype(np.float64)
+    parts = EvidenceKernelRegressor(**QUICK).fit(Batches((X, y, weight), size=64))
+    whole = EvidenceKernelRegressor(**QUICK).fit(np.array(X), y, weight)
+    assert parts.predict(X).shape == (500, 2)
+    np.testing.assert_allclose(parts.predict(X), whole.predict(X), atol=2e-2)
 
 
-def test_a_gap_in_the_target_names_its_row_in_the_file(tmp_path: Path) -> None:
-    frame = table(100)
-    frame.loc[77, "price"] = np.nan
-    batches = file_batches(written(frame, tmp_path, "csv"), "price", size=30)
-    encoder = ColumnEncoder().fit(frame.drop(columns="price"))
-    with pytest.raises(ValueError, match="got nan in row 77"):
-        list(encoded_blocks(batches, encoder)())
+def test_classes_first_seen_in_the_last_batch_and_balanced_weights() -> None:
+    frame = table(600)
+    label = np.where(frame["price"] > 1.0, "high", "low").astype(object)
+    label[590:] = "top"
+    frame["price"] = label
+    X, y = frame.drop(columns="price"), frame["price"]
+    model = EvidenceKernelClassifier(class_weight="balanced", **QUICK)
+    model.fit(Batches(frame, "price", size=70))
+    assert model.classes_.tolist() == ["high", "low", "top"]
+    assert model.score(X[:590], y[:590]) > 0.75
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_what_the_draw_misses_is_shown_to_the_encoder() -> None:
+    frame = table(3000)
+    frame["rare"] = 0.0
+    frame.loc[2900, "rare"] = 1.0
+    frame.loc[2950, "a"] = np.nan
+    frame.loc[2990, "word"] = "green"
+    batches = Batches(frame, "price", size=100)
+    seen = draw(batches, 50, np.random.RandomState(0))
+    assert {0, 2900, 2950} <= set(seen.index)
+    assert (len(seen.batch), seen.n_rows) == (53, 3000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = EvidenceKernelRegressor(**QUICK).fit(batches)
+    names = [each.name for each in model.dimensions_]
+    assert names == ["a", "b", "rare", "a missing", "word"]
+
+
+def test_a_draw_does_not_depend_on_the_batches_and_is_fair() -> None:
+    frame = table(4000)
+    one = draw(Batches(frame, "price", size=4000), 400, np.random.RandomState(0))
+    many = draw(Batches(frame, "price", size=33), 400, np.random.RandomState(0))
+    assert one.batch.X.equals(many.batch.X)
+    np.testing.assert_array_equal(one.batch.y, many.batch.y)
+    np.testing.assert_array_equal(frame["price"].to_numpy()[one.index], one.batch.y)
+    assert (np.diff(one.index) > 0).all()
+    assert abs(one.index.mean() - 2000) < 200
+
+
+def fit_of(frame: pd.DataFrame) -> EvidenceKernelRegressor:
+    return EvidenceKernelRegressor(**QUICK).fit(Batches(frame, "price", size=70))
+
+
+def test_wrong_cells_are_named_by_their_row_in_the_whole_table() -> None:
+    frame = table(600)
+    frame.loc[455, "a"] = np.inf
+    with pytest.raises(CellError, match="column 'a', row 455: the value is infinite"):
+        fit_of(frame)
+    frame = table(600)
+    frame.loc[577, "price"] = np.nan
+    with pytest.raises(ValueError, match=r"y has gaps \(NaN\) in 1 rows, the first is row 577"):
+        fit_of(frame)
+    frame = table(600).astype({"b": object})
+    frame.loc[0, "b"] = [1]
+    with pytest.raises(TypeError, match=r"column 'b' has \[1\]"):
+        fit_of(frame)
+
+
+def test_a_fit_that_fails_leaves_the_model_of_before() -> None:
+    frame = table(600)
+    X = frame.drop(columns="price")
+    model = fit_of(frame)
+    before = model.predict(X)
+    broken = frame.rename(columns={"a": "z"})
+    broken.loc[599, "z"] = np.inf
+    with pytest.raises(CellError):
+        model.fit(Batches(broken, "price", size=70))
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_targets_without_a_difference_are_refused() -> None:
+    frame = table(600).assign(price=3.0)
+    with pytest.raises(ValueError, match="y is 3 in every row"):
+        fit_of(frame)
+    with pytest.raises(ValueError, match=r"y has one class only, 3\.0"):
+        EvidenceKernelClassifier(**QUICK).fit(Batches(frame, "price"))
 
 
 def test_rows_that_are_gone_at_the_second_reading_are_missed() -> None:
     frame = table(300)
-    encoder = ColumnEncoder().fit(frame.drop(columns="price"))
-    once = iter([Batch(frame.drop(columns="price"), frame["price"].to_numpy())])
-    with pytest.raises(ValueError, match="300 rows at first and 0 later"):
-        learn_large(encoded_blocks(lambda: once, encoder), PLAN, np.random.RandomState(0))
+    parts = [(frame.drop(columns="price"), frame["price"])]
+    # what is taken out of the list is gone for the next reading
+    once = Batches(lambda: iter(parts[:1] if parts.pop() else ()))
+    parts *= 2
+    with pytest.raises(ValueError, match="at least one row, got none"):
+        EvidenceKernelRegressor(**QUICK).fit(once)
 
 
 def test_what_is_no_table_or_has_no_target_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must end in \.parquet or \.csv, got a\.txt"):
-        file_batches("a.txt", "price")
-    batches = file_batches(written(table(20), tmp_path, "csv"), "cost")
+    with pytest.raises(ValueError, match=r"must end in \.parquet or \.csv or be a folder, got a\."):
+        Batches("a.txt", "price")
+    with pytest.raises(TypeError, match="reads several times: give a function"):
+        Batches(iter([]))
+    with pytest.raises(ValueError, match="size must be"):
+        Batches(tmp_path, "price", size=0)
+    frame = table(20)
     with pytest.raises(ValueError, match="got 'cost'; it has a, b, word, price"):
-        next(batches())
-    empty = file_batches(written(table(0), tmp_path, "parquet"), "price")
+        EvidenceKernelRegressor().fit(Batches(frame, "cost"))
+    with pytest.raises(ValueError, match="give Batches the name of a target column"):
+        EvidenceKernelRegressor().fit(Batches(frame))
+    with pytest.raises(ValueError, match="must be None where X is Batches"):
+        EvidenceKernelRegressor().fit(Batches(frame, "price"), frame["price"])
+    empty = Batches(written(table(0), tmp_path, "parquet"), "price")
     with pytest.raises(ValueError, match="at least one row, got none"):
-        drawn_table(empty, 10, np.random.RandomState(0))
+        EvidenceKernelRegressor().fit(empty)
 
 
-def test_a_file_that_ends_in_the_middle_is_refused(tmp_path: Path) -> None:
+def test_files_that_end_in_the_middle_are_refused(tmp_path: Path) -> None:
     path = written(table(500), tmp_path, "parquet")
     path.write_bytes(path.read_bytes()[:2000])
-    with pytest.raises(ValueError, match=r"[Pp]arquet"):
-        next(file_batches(path, "price")())
+    with pytest.raises(ValueError, match=r"table\.parquet cannot be read as parquet"):
+        EvidenceKernelRegressor().fit(Batches(path, "price"))
+    path = written(table(500), tmp_path, "csv")
+    text = path.read_text()
+    path.write_text(text[: text.rindex(",red") + 2])
+    with pytest.raises(ValueError, match="last line has 3 of 4 fields"):
+        EvidenceKernelRegressor().fit(Batches(path, "price"))
+
+
+def test_a_column_of_a_csv_file_is_words_everywhere_or_nowhere(tmp_path: Path) -> None:
+    frame = table(300).astype({"word": object})
+    frame["word"] = np.where(frame.index < 200, "12", "x3")
+    batches = Batches(written(frame, tmp_path, "csv"), "price", size=70)
+    kinds = {type(each) for batch in batches for each in batch.X["word"]}
+    assert kinds == {str}
+
+
+def test_a_fit_without_time_leaves_a_model_and_says_what_is_missing() -> None:
+    frame = table(600)
+    with pytest.warns(UserWarning, match="part of the survey of all rows, part of the path and"):
+        model = EvidenceKernelRegressor(max_time=1e-9, **QUICK).fit(
+            Batches(frame, "price", size=250)
+        )
+    assert np.isfinite(model.predict(frame.drop(columns="price"))).all()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,9 +33,11 @@ from .columns import ColumnEncoder, Encoded
 from .exact import ExactPredictor
 from .explaining.importance import ColumnImportance, shuffled_importance
 from .kernel import EvidenceKernel
+from .large.batches import Batches
 from .large.landmarks import LandmarkPredictor
 from .large.learning import LearnedLarge, learn_large
-from .large.plan import LargePlan
+from .large.plan import Blocks, LargePlan
+from .large.reading import ClassTargets, NumberTargets, encoded_blocks, first_reading, targets_of
 from .learn import Learned, Split, learn
 from .path import PRECISIONS, Plan
 from .rows import FloatArray, Rows
@@ -41,6 +45,8 @@ from .rows import FloatArray, Rows
 Predictor = ExactPredictor | LandmarkPredictor
 # more rows than these are learned by landmarks: all pairs would take minutes
 EXACT_ROWS = 2000
+# of a table in batches, what tells the encoder its levels and medians
+DRAWN_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -154,17 +160,16 @@ class EvidenceModel(Estimator):
     result_: Result = fitted("Result", "How the fit ended; no lower bound is claimed.")
     n_iter_: int = fitted("int", "Evaluations of the evidence on all rows.")
 
-    def _learn(self, X: Any, targets: FloatArray, weight: FloatArray | None) -> None:
-        """Fit the path; keep what it leaves, also where it was cut short."""
+    def _learn(self, read: Callable[[np.random.RandomState], Rows | Blocks]) -> None:
+        """Read, fit the path, keep what it leaves, also where it was cut short."""
         state = check_random_state(self.random_state)
         missing: str | None = None
         cut = False
         with config_context(memory_limit=self.memory_limit), time_limit(self.max_time):
-            rows = self._rows(X, targets, weight)
             try:
                 # one thread: the same bits whatever the machine's number of cores
                 with interrupts.kept(), threadpool_limits(1):
-                    missing = self._fit_rows(rows, state)
+                    missing = self._fit_source(read(state), state)
             except KeyboardInterrupt as stop:
                 cut = True
                 if missing is None:
@@ -180,18 +185,22 @@ class EvidenceModel(Estimator):
                 stacklevel=3,
             )
 
-    def _fit_rows(self, rows: Rows, state: np.random.RandomState) -> str:
+    def _fit_source(self, source: Rows | Blocks, state: np.random.RandomState) -> str:
         """Fit by all pairs of rows or by landmarks; return what was left undone."""
         plan = Plan(tuple(self.precisions), self.tol, self.max_iter)
         tell = self._tell if self.verbose > 0 else None
         learned: Learned | LearnedLarge
-        if len(rows) > EXACT_ROWS:
+        if not isinstance(source, Rows) or len(source) > EXACT_ROWS:
             learned = learn_large(
-                rows, LargePlan(plan), state,
+                source, LargePlan(plan), state,
                 stratify=is_classifier(self), n_jobs=self.n_jobs, tell=tell,
             )  # fmt: skip
+            rows = learned.predictor.rows
+            if not isinstance(source, Rows):
+                self._owner = np.arange(len(rows))
             self._store(learned.predictor, learned, rows)
             return learned.missing
+        rows = source
         refuse_what_cannot_fit(rows)
         splits = self._splits(rows, state)
         warp = self.warp and not is_classifier(self)
@@ -218,6 +227,45 @@ class EvidenceModel(Estimator):
             merged.weight,
         )
 
+    def _fit_batches(self, batches: Batches, *others: Any) -> None:
+        """Fit by several readings of batches; a reading that fails leaves what was there."""
+        if any(each is not None for each in others):
+            raise ValueError(
+                "y and sample_weight must be None where X is Batches, which names its columns of "
+                "targets and weights"
+            )
+        before = dict(self.__dict__)
+        try:
+            self._learn(partial(self._read_batches, batches))
+        except SolveInterrupted:
+            raise
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _read_batches(self, batches: Batches, state: np.random.RandomState) -> Rows | Blocks:
+        """Draw rows for the encoder; return all rows where they are few, else their blocks."""
+        targets, twin = self._targets(), np.random.RandomState()
+        # the survey draws the same rows from the same state
+        twin.set_state(state.get_state())
+        seen = first_reading(batches, targets, DRAWN_ROWS, twin)
+        targets.check()
+        self._know(targets)
+        with seen.place_errors():
+            self._fit_encoder(seen.batch.X, seen.batch.weight)
+        if seen.n_rows > EXACT_ROWS or not seen.complete:
+            return encoded_blocks(batches, self._encoder, targets, self)
+        return self._rows(seen.batch.X, *targets_of(seen.batch, targets))
+
+    def _targets(self) -> NumberTargets | ClassTargets:
+        """Return what looks at targets batch by batch."""
+        raise NotImplementedError
+
+    def _know(self, targets: Any) -> None:
+        """Keep what all targets tell."""
+        raise NotImplementedError
+
     def _fit_encoder(self, X: Any, weight: FloatArray | None) -> None:
         self._encoder = ColumnEncoder(self.max_levels, self.min_frequency)
         self._encoder.fit(X, weight, estimator=self)
@@ -238,6 +286,7 @@ class EvidenceModel(Estimator):
         self.path_weights_ = learned.weights
         self.n_iter_ = max(1, sum(fit.n_evaluations for fit in learned.fits))
         self.held_out_score_, self.held_out_error_ = self._judge(rows, predictor.held_out)
+        self.held_out_prediction_ = self._told(self._spread(predictor.held_out))
         # no lower bound of a problem that is not convex is known
         value = float(learned.weights @ np.nan_to_num([fit.value for fit in learned.fits]))
         self.result_ = Result(
@@ -286,6 +335,10 @@ class EvidenceModel(Estimator):
             self.dimensions_,
             check_random_state(self.random_state),
         )
+
+    def _told(self, held_out: FloatArray) -> FloatArray:
+        """Return predictions of rows held out as `held_out_prediction_`."""
+        raise NotImplementedError
 
     def _spread(self, values: FloatArray) -> FloatArray:
         """Return merged rows as the user's rows; NaN where the weight was zero."""

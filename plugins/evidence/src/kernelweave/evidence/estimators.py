@@ -16,6 +16,8 @@ from sklearn.utils.validation import _num_samples
 
 from .base import EvidenceModel
 from .classes import class_codes, class_folds, judge_classes, per_class
+from .large.batches import Batches
+from .large.reading import ClassTargets, NumberTargets
 from .learn import Split
 from .probabilities import CalibratedClasses
 from .rows import FloatArray, Rows
@@ -47,14 +49,15 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     True
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the kernel and the regression function.
 
         Parameters
         ----------
-        X : table of shape (n_samples, n_columns)
+        X : table of shape (n_samples, n_columns), or Batches
             A pandas or polars data frame, an array, a sparse matrix: numbers, words, booleans,
-            dates and gaps as they are.
+            dates and gaps as they are. `Batches` of a table larger than memory name their targets
+            and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Finite targets, of any size; several share the kernel.
         sample_weight : array-like of shape (n_samples,), optional
@@ -66,14 +69,25 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
             The fitted estimator.
         """
         self._check_parameters()
+        if isinstance(X, Batches):
+            self._fit_batches(X, y, sample_weight)
+            return self
         n_rows = _num_samples(X)
         weight = check_weight(sample_weight, n_rows)
         self._fit_encoder(X, weight)
         targets = check_numbers(y, n_rows, weight)
         self._flat = targets.flat
-        self._learn(X, targets.values, weight)
-        self.held_out_prediction_ = self._shaped(self._spread(self._predictor.held_out))
+        self._learn(lambda _: self._rows(X, targets.values, weight))
         return self
+
+    def _targets(self) -> NumberTargets:
+        return NumberTargets()
+
+    def _know(self, targets: NumberTargets) -> None:
+        self._flat = targets.flat
+
+    def _told(self, held_out: FloatArray) -> FloatArray:
+        return self._shaped(held_out)
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
         n_folds = min(self.n_folds, len(rows))
@@ -163,14 +177,15 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         kind='dict, "balanced" or None',
     )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the kernel and the decision functions.
 
         Parameters
         ----------
-        X : table of shape (n_samples, n_columns)
+        X : table of shape (n_samples, n_columns), or Batches
             A pandas or polars data frame, an array, a sparse matrix: numbers, words, booleans,
-            dates and gaps as they are.
+            dates and gaps as they are. `Batches` of a table larger than memory name their targets
+            and weights.
         y : array-like of shape (n_samples,)
             Labels of any kind, two classes or more.
         sample_weight : array-like of shape (n_samples,), optional
@@ -182,6 +197,9 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
             The fitted estimator.
         """
         self._check_parameters()
+        if isinstance(X, Batches):
+            self._fit_batches(X, y, sample_weight)
+            return self
         n_rows = _num_samples(X)
         weight = check_weight(sample_weight, n_rows)
         self._fit_encoder(X, weight)
@@ -191,10 +209,20 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
             mass = np.ones(n_rows) if weight is None else weight
             factors = class_weights(self, targets.labels, targets.codes, mass)
             weight = mass * factors[targets.codes]
-        self._learn(X, targets.values, weight)
-        logits = self._calibration.logits(per_class(self._spread(self._predictor.held_out)))
-        self.held_out_prediction_ = softmax(logits, axis=1)
+        self._learn(lambda _: self._rows(X, targets.values, weight))
         return self
+
+    def _targets(self) -> ClassTargets:
+        def weigh(labels: npt.NDArray[Any], masses: FloatArray) -> FloatArray:
+            return class_weights(self, labels, np.arange(len(labels)), masses)
+
+        return ClassTargets(weigh)
+
+    def _know(self, targets: ClassTargets) -> None:
+        self.classes_ = targets.labels
+
+    def _told(self, held_out: FloatArray) -> FloatArray:
+        return np.asarray(softmax(self._calibration.logits(per_class(held_out)), axis=1))
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
         return class_folds(class_codes(rows.targets), self.n_folds, state)

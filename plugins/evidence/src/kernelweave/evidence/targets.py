@@ -81,7 +81,7 @@ def check_numbers(y: Any, n_rows: int, weight: FloatArray | None = None) -> Numb
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(f"y must have shape (n_rows,) or (n_rows, n_outputs), got {array.shape}")
     _check_length(array, n_rows)
-    values = np.array([_as_numbers(column) for column in (array[:, None] if flat else array).T])
+    values = np.array([finite_numbers(column) for column in (array[:, None] if flat else array).T])
     counted = values if weight is None else values[:, weight > 0.0]
     for i, row in enumerate(counted):
         if (row == row[0]).all():
@@ -118,14 +118,7 @@ def check_classes(y: Any, n_rows: int, weight: FloatArray | None = None) -> Clas
 
     array = column_or_1d(_array(y), warn=True)
     _check_length(array, n_rows)
-    _refuse_gaps(array)
-    if array.dtype.kind == "f" and np.isinf(array).any():
-        raise ValueError(f"y is infinite (infinity) in row {int(np.argmax(np.isinf(array)))}")
-    kinds = sorted({type(each).__name__ for each in array}) if array.dtype == object else []
-    if "str" in kinds and len(kinds) > 1:
-        raise ValueError(
-            f"y mixes labels of the types {' and '.join(kinds)}: give all classes one type"
-        )
+    check_labels(array)
     check_classification_targets(array)
     labels, codes = np.unique(array, return_inverse=True)
     counted = codes if weight is None else codes[weight > 0.0]
@@ -140,6 +133,26 @@ def check_classes(y: Any, n_rows: int, weight: FloatArray | None = None) -> Clas
         raise ValueError(f"class {_shown(lost)} has no row of positive weight: drop it from y")
     _warn_if_few(len(counted))
     return Classes(labels, codes)
+
+
+def check_labels(labels: NDArray[Any], first: int = 0) -> None:
+    """Raise where a label is a gap or infinite, or words and numbers are mixed.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows,)
+    first : int
+        Where the first row stands in the user's table.
+    """
+    refuse_gaps(labels, first=first)
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        row = first + int(np.argmax(np.isinf(labels)))
+        raise ValueError(f"y is infinite (infinity) in row {row}")
+    kinds = sorted({type(each).__name__ for each in labels}) if labels.dtype == object else []
+    if "str" in kinds and len(kinds) > 1:
+        raise ValueError(
+            f"y mixes labels of the types {' and '.join(kinds)}: give all classes one type"
+        )
 
 
 def check_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
@@ -171,13 +184,20 @@ def check_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
         raise ValueError(
             f"sample_weight must be 1D, one weight a row, shape ({n_rows},), got {weight.shape}"
         )
-    weight = _as_numbers(weight, "sample_weight")
-    if weight.min() < 0.0:
-        row = int(np.argmin(weight))
-        raise ValueError(f"sample_weight must not be negative, got {weight[row]:.6g} in row {row}")
+    weight = finite_numbers(weight, "sample_weight")
+    refuse_negative(weight)
     if not weight.any():
         raise ValueError("sample_weight is zero in every row: at least one must be positive")
     return weight
+
+
+def refuse_negative(weight: FloatArray, first: int = 0) -> None:
+    """Raise where a weight is negative; ``first`` is the place of the first row."""
+    if len(weight) and weight.min() < 0.0:
+        row = int(np.argmin(weight))
+        raise ValueError(
+            f"sample_weight must not be negative, got {weight[row]:.6g} in row {first + row}"
+        )
 
 
 def _array(values: Any, name: str = "y") -> NDArray[Any]:
@@ -200,44 +220,59 @@ def _check_length(array: NDArray[Any], n_rows: int) -> None:
         )
 
 
-def _as_numbers(column: NDArray[Any], name: str = "y") -> FloatArray:
-    """Return a column as finite numbers."""
+def finite_numbers(column: NDArray[Any], name: str = "y", first: int = 0) -> FloatArray:
+    """Return a column as finite numbers.
+
+    Parameters
+    ----------
+    column : ndarray of shape (n_rows,)
+    name : str
+        For messages.
+    first : int
+        Where its first row stands in the user's table.
+
+    Raises
+    ------
+    ValueError
+        If a value is a gap, infinite, too large or no number, naming its row.
+    """
     if column.dtype.kind in "mM":
         raise ValueError(f"{name} must hold numbers, got {column.dtype} values")
-    _refuse_gaps(column, name)
+    refuse_gaps(column, name, first)
     try:
         values = column.astype(np.float64)
     except (TypeError, ValueError):
-        _refuse_no_number(column, name)
+        _refuse_no_number(column, name, first)
     with np.errstate(invalid="ignore"):
         large = ~(np.abs(values) <= LARGEST)
     if large.any():
         row = int(np.argmax(large))
         found = "infinite (infinity)" if np.isinf(values[row]) else f"{values[row]:.3g}, too large,"
         raise ValueError(
-            f"{name} is {found} in row {row}: give finite numbers of at most {LARGEST:g}"
+            f"{name} is {found} in row {first + row}: give finite numbers of at most {LARGEST:g}"
         )
     return values
 
 
-def _refuse_gaps(column: NDArray[Any], name: str = "y") -> None:
+def refuse_gaps(column: NDArray[Any], name: str = "y", first: int = 0) -> None:
+    """Raise where a column has gaps; see `finite_numbers`."""
     import pandas as pd
 
     missing = np.asarray(pd.isna(column))
     if missing.any():
         rows = int(missing.sum())
-        many = f"{rows} rows, the first is row {int(np.argmax(missing))}"
+        many = f"{rows} rows, the first is row {first + int(np.argmax(missing))}"
         raise ValueError(f"{name} has gaps (NaN) in {many}: drop these rows")
 
 
-def _refuse_no_number(column: NDArray[Any], name: str) -> NoReturn:
+def _refuse_no_number(column: NDArray[Any], name: str, first: int) -> NoReturn:
     for row, value in enumerate(column):
         try:
             float(value)
         except (TypeError, ValueError):
             hint = "; for classes take a classifier" if name == "y" else ""
             raise ValueError(
-                f"{name} must hold numbers, got {_shown(value)} in row {row}{hint}"
+                f"{name} must hold numbers, got {_shown(value)} in row {first + row}{hint}"
             ) from None
     raise ValueError(f"{name} must hold numbers, got {column.dtype} values")
 

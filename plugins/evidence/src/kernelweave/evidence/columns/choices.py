@@ -62,8 +62,10 @@ def numbers_in(words: Words) -> Numbers | None:
     return Numbers(values[words.codes], whole and bool((words.codes >= 0).all()))
 
 
-def as_numbers(raw: Raw, name: str) -> FloatArray:
+def as_numbers(raw: Raw, name: str, first: int = 0) -> FloatArray:
     """Return a column as the numbers that it was in training; other words become gaps, warned of.
+
+    The first row stands at ``first`` in the user's table.
 
     Raises
     ------
@@ -79,7 +81,7 @@ def as_numbers(raw: Raw, name: str) -> FloatArray:
     if len(odd) and odd.all():
         _not_as_in_training(name, "numbers", f"words now, such as {raw.labels[0]!r}")
     if odd.any():
-        _warn_of_words(name, raw)
+        _warn_of_words(name, raw, first)
     found: FloatArray = values[raw.codes]
     return found
 
@@ -122,14 +124,14 @@ def is_identifier(name: str, raw: Raw) -> bool:
     return counts or (called and len(np.unique(raw.values)) == len(raw))
 
 
-def _warn_of_words(name: str, words: Words) -> str:
+def _warn_of_words(name: str, words: Words, first: int = 0) -> str:
     """Warn of words among numbers, and return what was said."""
     odd = np.flatnonzero(np.isnan(_parsed(words)[:-1]))
     rows = np.flatnonzero(np.isin(words.codes, odd))
-    first = words.labels[words.codes[rows[0]]]
+    shown = words.labels[words.codes[rows[0]]]
     said = (
-        f"{len(rows)} of {len(words)} rows hold words, such as {first!r} in row {rows[0]}, which "
-        "count as gaps"
+        f"{len(rows)} of {len(words)} rows hold words, such as {shown!r} in row {first + rows[0]}, "
+        "which count as gaps"
     )
     warnings.warn(f"column {name!r} holds numbers, but {said}", KernelWeaveWarning, stacklevel=3)
     return said

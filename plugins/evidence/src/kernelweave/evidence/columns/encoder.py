@@ -98,7 +98,7 @@ class ColumnEncoder:
         self._learn(table if len(rows) == len(table) else table.take(rows), weight, rows)
         return self
 
-    def transform(self, X: Any, *, estimator: Any = None) -> Encoded:
+    def transform(self, X: Any, *, estimator: Any = None, first: int = 0) -> Encoded:
         """Return rows as numbers and codes.
 
         Parameters
@@ -108,6 +108,8 @@ class ColumnEncoder:
             levels as its code; a gap where training had none is filled and warned of.
         estimator : scikit-learn estimator, optional
             As in `fit`.
+        first : int, default=0
+            Where the first of the rows stands in a longer table, for messages.
 
         Returns
         -------
@@ -124,7 +126,7 @@ class ColumnEncoder:
             raise ValueError("this ColumnEncoder is not fitted yet: call fit first")
         table = self._read(X, estimator, reset=False)
         raws = [table.columns[each.position] for each in self._numbers]
-        values = stack(self._numbers, raws, np.arange(len(table)))
+        values = stack(self._numbers, raws, first + np.arange(len(table)))
         self._warn_of_new_gaps(values)
         codes = np.empty((len(table), len(self._levels)), dtype=np.int64)
         for j, column in enumerate(self._levels):

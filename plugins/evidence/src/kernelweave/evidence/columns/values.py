@@ -39,7 +39,7 @@ def stack(
     for column, raw, width in zip(columns, raws, widths, strict=True):
         own = values[:, start : start + width]
         if column.parts is None:
-            own[:, 0] = as_numbers(raw, column.name)
+            own[:, 0] = as_numbers(raw, column.name, int(rows[0]))
             _check_size(own[:, 0], column.name, rows)
         else:
             own[:] = column.parts.transform(as_dates(raw, column.name))

@@ -2,156 +2,117 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from kernelweave.kernels_core.checks import LARGEST
+from kernelweave.kernels_core.checks import integer
+from numpy.typing import NDArray
 
-from ..columns import ColumnEncoder
-from ..rows import FloatArray, Rows
-from .plan import BLOCK, Blocks
+from .plan import BLOCK
+from .readers import reader_of
+
+_SIZE = integer(1)
 
 
 class Batch(NamedTuple):
-    """Some rows of a table and their targets.
+    """Some rows of a table, their targets and weights.
 
     Attributes
     ----------
-    X : pandas DataFrame of shape (n, n_columns)
-    y : array-like of shape (n,)
+    X : pandas DataFrame or ndarray of shape (n, n_columns)
+    y : ndarray of shape (n,) or (n, n_outputs), or None
+    weight : ndarray of shape (n,) or None
     """
 
     X: Any
     y: Any
+    weight: Any = None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def take(self, rows: NDArray[np.intp]) -> Batch:
+        """Return some of the rows."""
+        y = None if self.y is None else self.y[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        own = self.X[rows] if isinstance(self.X, np.ndarray) else self.X.iloc[rows]
+        return Batch(own, y, weight)
 
 
-Batches = Callable[[], Iterator[Batch]]
-# beside the columns of a table: no name that a user would give
-_TARGET = "\0target"
+class Batches:
+    r"""A table of any length in batches: what `fit` and `predict` take in place of a table.
 
-
-def file_batches(path: str | Path, target: str, *, size: int = BLOCK) -> Batches:
-    r"""Return a function that begins to read a file anew, in batches.
+    No more than some batches and some ten thousand drawn rows are ever in memory.
 
     Parameters
     ----------
-    path : str or Path
-        A parquet file, by pyarrow, or a CSV file with a header.
-    target : str
-        The column to predict; the others are the table.
-    size : int
-        Rows of a batch at most.
-
-    Raises
-    ------
-    ValueError
-        If the file is of another kind, or has no such column.
+    source : path, dataset, lazy frame, pair of arrays, or callable
+        The path of a CSV file with a header, of a parquet file or of a folder of them; a pyarrow
+        dataset; a polars LazyFrame; a table; a pair ``(X, y)`` of arrays or memory maps; or a
+        function that begins to read anew whenever it is called, and gives tables or pairs
+        ``(X, y)`` in the same order.
+    target : str or list of str, optional
+        The columns to predict; the others are the table. None where the source gives pairs, or
+        where there is nothing to learn from.
+    weight : str, optional
+        The column of weights.
+    size : int, default=16384
+        Rows of a batch at most, where the source does not cut itself.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from kernelweave.evidence.large.batches import file_batches
+    >>> from kernelweave.evidence import Batches
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "table.csv"
     ...     _ = path.write_text("size,price\n1,10\n2,20\n3,30\n")
-    ...     [batch.y.tolist() for batch in file_batches(path, "price", size=2)()]
+    ...     [batch.y.tolist() for batch in Batches(path, "price", size=2)]
     [[10, 20], [30]]
     """
-    path = Path(path)
-    readers = {".parquet": _parquet, ".csv": _csv}
-    if path.suffix not in readers:
-        raise ValueError(f"path must end in .parquet or .csv, got {path.name}")
-    read = readers[path.suffix]
 
-    def batches() -> Iterator[Batch]:
-        for frame in read(path, size):
-            if target not in frame:
+    def __init__(
+        self,
+        source: Any,
+        target: str | Sequence[str] | None = None,
+        *,
+        weight: str | None = None,
+        size: int = BLOCK,
+    ) -> None:
+        _SIZE.check("size", size)
+        self.source, self.target, self.weight, self.size = source, target, weight, size
+        self._read: Callable[[], Iterator[Any]] = reader_of(source, size)
+
+    def __repr__(self) -> str:
+        shown = self.source if isinstance(self.source, str | Path) else type(self.source).__name__
+        return f"Batches({shown!r}, target={self.target!r})"
+
+    def __iter__(self) -> Iterator[Batch]:
+        for part in self._read():
+            yield self._batch(part)
+
+    def _batch(self, part: Any) -> Batch:
+        if isinstance(part, tuple):
+            if self.target is not None or self.weight is not None:
                 raise ValueError(
-                    f"target must be a column of {path.name}, got {target!r}; it has "
-                    f"{', '.join(map(str, frame.columns))}"
+                    f"target and weight must be None where the source gives pairs (X, y), got "
+                    f"target={self.target!r}, weight={self.weight!r}"
                 )
-            yield Batch(frame.drop(columns=target), frame[target].to_numpy())
-
-    return batches
-
-
-def _parquet(path: Path, size: int) -> Iterator[pd.DataFrame]:
-    try:
-        parquet = importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ImportError(
-            f"reading {path.name} needs pyarrow: pip install pyarrow, or save it as CSV"
-        ) from error
-    with parquet.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=size):
-            yield batch.to_pandas()
-
-
-def _csv(path: Path, size: int) -> Iterator[pd.DataFrame]:
-    with pd.read_csv(path, chunksize=size) as reader:
-        yield from reader
-
-
-def drawn_table(batches: Batches, size: int, random_state: np.random.RandomState) -> Batch:
-    """Return rows of all batches, each as likely as any other, for what reads a whole table.
-
-    Parameters
-    ----------
-    batches : callable
-    size : int
-        Rows at most.
-    random_state : RandomState
-    """
-    drawn: pd.DataFrame | None = None
-    keys = np.empty(0)
-    for X, y in batches():
-        own = random_state.random_sample(len(y))
-        near = np.flatnonzero(own < keys.max()) if len(keys) == size else np.arange(len(y))
-        part = pd.DataFrame(X).iloc[near].assign(**{_TARGET: np.asarray(y)[near]})
-        drawn = part if drawn is None else pd.concat([drawn, part], ignore_index=True)
-        keys = np.concatenate([keys, own[near]])
-        kept = np.argsort(keys, kind="stable")[:size]
-        drawn, keys = drawn.iloc[kept], keys[kept]
-    if drawn is None:
-        raise ValueError("the batches must hold at least one row, got none")
-    return Batch(drawn.drop(columns=_TARGET), drawn[_TARGET].to_numpy())
-
-
-def encoded_blocks(batches: Batches, encoder: ColumnEncoder) -> Blocks:
-    """Return the batches as `learn_large` reads them: numbers, codes and targets.
-
-    Parameters
-    ----------
-    batches : callable
-        Their targets are numbers.
-    encoder : ColumnEncoder
-        Fitted. Words that it has not seen, and gaps, become what they are in a small table.
-    """
-
-    def blocks() -> Iterator[Rows]:
-        n = 0
-        for X, y in batches():
-            numeric, codes = encoder.transform(X)
-            yield Rows(numeric, codes, _numbers(y, n)[None])
-            n += len(numeric)
-
-    return blocks
-
-
-def _numbers(y: Any, first: int) -> FloatArray:
-    """Return finite targets; a message counts rows from the first of the whole table."""
-    values = np.asarray(pd.to_numeric(pd.Series(y), errors="coerce"), dtype=np.float64)
-    with np.errstate(invalid="ignore"):
-        wrong = ~(np.abs(values) <= LARGEST)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"y must hold finite numbers of at most {LARGEST:g}, got {pd.Series(y).iloc[row]} in "
-            f"row {first + row}"
-        )
-    return values
+            X, y, *others = part
+            if len(X) != len(y):
+                raise ValueError(f"a batch has {len(X)} rows and {len(y)} targets")
+            return Batch(X, np.asarray(y), *map(np.asarray, others))
+        several = isinstance(self.target, list | tuple)
+        names = [] if self.target is None else list(self.target) if several else [self.target]
+        taken = names if self.weight is None else [*names, self.weight]
+        for name in taken:
+            if name not in part:
+                raise ValueError(
+                    f"target and weight must be columns of the table, got {name!r}; it has "
+                    f"{', '.join(map(str, part.columns))}"
+                )
+        y = part[names if several else names[0]].to_numpy() if names else None
+        weight = None if self.weight is None else part[self.weight].to_numpy()
+        return Batch(part.drop(columns=taken), y, weight)

@@ -105,7 +105,8 @@ def learn_large(
     fits, finished = _fit_metric(seen, roles, plan.path, random_state)
     work = _Work(seen, roles, plan, blocks, n_jobs, tell, len(sizes))
     work.start(fits)
-    undone = [] if finished else ["part of the path"]
+    undone = [] if seen.complete else ["part of the survey of all rows"]
+    undone += [] if finished else ["part of the path"]
     try:
         work.double(sizes[1:])
     except Stopped:
@@ -114,7 +115,7 @@ def learn_large(
     if isinstance(source, Rows):
         predictor = _placed(predictor, source, seen.index[: len(roles.held_out)])
     weights = np.eye(len(fits))[int(np.argmin(work.errors))]
-    missing = " and ".join(undone)
+    missing = " and ".join([", ".join(undone[:-1])] * (len(undone) > 1) + undone[-1:])
     return LearnedLarge(
         predictor, fits, weights, work.errors, len(roles.metric), work.record, missing
     )

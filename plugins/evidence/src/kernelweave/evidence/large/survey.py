@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from kernelweave.kernels_core import clock
 from numpy.typing import NDArray
 
 from ..rows import FloatArray, Rows, Standardised
@@ -21,6 +22,8 @@ class Survey:
     Attributes
     ----------
     n_rows : int
+    complete : bool
+        Whether time sufficed for all rows.
     sample : Rows
         Drawn without replacement, each row as likely as any other, in random order.
     index : ndarray of shape (n_sample,)
@@ -32,6 +35,7 @@ class Survey:
     """
 
     n_rows: int
+    complete: bool
     sample: Rows
     index: IndexArray
     targets: Standardised
@@ -115,7 +119,7 @@ class _Drawn:
 
 
 def survey(blocks: Iterable[Rows], size: int, random_state: np.random.RandomState) -> Survey:
-    """Return what one reading of all rows tells.
+    """Return what one reading of all rows tells; where time is up, of those read so far.
 
     Parameters
     ----------
@@ -127,10 +131,13 @@ def survey(blocks: Iterable[Rows], size: int, random_state: np.random.RandomStat
     """
     drawn: _Drawn | None = None
     totals: _Totals | None = None
-    n = 0
+    n, complete = 0, True
     for rows in blocks:
         if not len(rows):
             continue
+        if n and clock.expired():
+            complete = False
+            break
         index, keys = np.arange(n, n + len(rows)), random_state.random_sample(len(rows))
         n += len(rows)
         if drawn is None or totals is None:
@@ -141,9 +148,8 @@ def survey(blocks: Iterable[Rows], size: int, random_state: np.random.RandomStat
         drawn.add(rows, index, keys)
     if drawn is None or totals is None:
         raise ValueError("the blocks must hold at least one row, got none")
-    return Survey(
-        n, drawn.rows, drawn.index, _standardised(drawn.rows, totals), _views(drawn.rows, totals)
-    )
+    targets, views = _standardised(drawn.rows, totals), _views(drawn.rows, totals)
+    return Survey(n, complete, drawn.rows, drawn.index, targets, views)
 
 
 def _padded_sum(old: FloatArray, new: FloatArray) -> FloatArray:

@@ -1,0 +1,235 @@
+"""Batches as a fit reads them: once to know them, then as numbers and codes of levels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from kernelweave.kernels_core import KernelWeaveWarning
+from numpy.typing import NDArray
+
+from ..columns import CellError, ColumnEncoder
+from ..rows import FloatArray, Rows
+from ..targets import check_labels, finite_numbers, refuse_negative
+from .batches import Batch
+from .drawing import Draw, draw
+from .plan import Blocks
+
+
+class Targets(Protocol):
+    """What is learned of targets batch by batch, and what they become."""
+
+    def look(self, y: NDArray[Any], mass: FloatArray, first: int) -> None:
+        """Check the targets of a batch whose first row is the table's ``first``; remember them."""
+
+    def values(self, y: NDArray[Any], first: int) -> FloatArray:
+        """Return them as a fit needs them, shape (n_outputs, n)."""
+
+    def factors(self, y: NDArray[Any]) -> FloatArray | None:
+        """Return what the weights of the rows are multiplied by."""
+
+
+@dataclass
+class NumberTargets:
+    """Targets of a regression.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_outputs,)
+        Their range.
+    flat : bool
+        Whether the user gave one dimension.
+    """
+
+    low: FloatArray = field(default_factory=lambda: np.array([np.inf]))
+    high: FloatArray = field(default_factory=lambda: np.array([-np.inf]))
+    flat: bool = True
+
+    def look(self, y: NDArray[Any], mass: FloatArray, first: int) -> None:
+        """Check the targets of a batch."""
+        self.flat = y.ndim == 1
+        values = self.values(y, first)[:, mass > 0.0]
+        if values.size:
+            self.low = np.minimum(self.low, values.min(axis=1))
+            self.high = np.maximum(self.high, values.max(axis=1))
+
+    def values(self, y: NDArray[Any], first: int) -> FloatArray:
+        """Return finite numbers."""
+        columns = y[None] if y.ndim == 1 else y.T
+        return np.array([finite_numbers(each, first=first) for each in columns])
+
+    def factors(self, y: NDArray[Any]) -> None:
+        """Return nothing: the weights are the user's."""
+
+    def check(self) -> None:
+        """Raise where an output is constant."""
+        same = np.flatnonzero(~(self.low < self.high))
+        if len(same):
+            where = "y" if self.flat else f"output {same[0]} of y"
+            value = self.low[same[0]]
+            raise ValueError(f"{where} is {value:.6g} in every row: there is nothing to learn")
+
+
+@dataclass
+class ClassTargets:
+    """Targets of a classification.
+
+    Attributes
+    ----------
+    masses : dict
+        The weight of the rows of each label.
+    weigh : callable
+        Turns sorted labels and their masses into the factors of the classes.
+    """
+
+    weigh: Callable[[NDArray[Any], FloatArray], FloatArray]
+    masses: dict[Any, float] = field(default_factory=dict)
+
+    def look(self, y: NDArray[Any], mass: FloatArray, first: int) -> None:
+        """Check the labels of a batch."""
+        if y.ndim != 1:
+            raise ValueError(f"y must have shape (n_rows,), got batches of {y.ndim} dimensions")
+        check_labels(y, first)
+        labels, codes = np.unique(y, return_inverse=True)
+        for label, own in zip(labels.tolist(), np.bincount(codes, weights=mass), strict=True):
+            self.masses[label] = self.masses.get(label, 0.0) + float(own)
+
+    def check(self) -> None:
+        """Sort the labels; raise where there is one class only."""
+        present = [label for label, mass in self.masses.items() if mass > 0.0]
+        kinds = sorted({type(each).__name__ for each in present})
+        if "str" in kinds and len(kinds) > 1:
+            raise ValueError(
+                f"y mixes labels of the types {' and '.join(kinds)}: give all classes one type"
+            )
+        if len(present) < 2:
+            raise ValueError(
+                f"y has one class only, {present[0]!r}: at least two classes are needed, each "
+                "with a positive weight"
+            )
+        self.labels = np.array(sorted(present))
+        masses = np.array([self.masses[label] for label in self.labels.tolist()])
+        self._factors = self.weigh(self.labels, masses)
+
+    def codes(self, y: NDArray[Any]) -> NDArray[np.intp]:
+        """Return which class each row has."""
+        known = np.asarray(y, dtype=self.labels.dtype)
+        return np.minimum(np.searchsorted(self.labels, known), len(self.labels) - 1)
+
+    def values(self, y: NDArray[Any], first: int) -> FloatArray:
+        """Return −1 and +1: one row for two classes, else one per class."""
+        from kernelweave.kernels_core.estimators.labels import one_vs_rest
+
+        return one_vs_rest(self.codes(y), len(self.labels))
+
+    def factors(self, y: NDArray[Any]) -> FloatArray:
+        """Return the factor of each row's class."""
+        return self._factors[self.codes(y)]
+
+
+def first_reading(
+    batches: Iterable[Batch], targets: Targets, size: int, random_state: np.random.RandomState
+) -> Draw:
+    """Return rows drawn from everywhere, after every target was looked at.
+
+    Parameters
+    ----------
+    batches : iterable of Batch
+    targets : NumberTargets or ClassTargets
+        Is told of every batch.
+    size : int
+        Rows to draw at most.
+    random_state : RandomState
+    """
+
+    def looked() -> Iterator[Batch]:
+        n = 0
+        for batch in batches:
+            if batch.y is None:
+                raise ValueError("fit needs targets: give Batches the name of a target column")
+            weight = _weight(batch, n)
+            mass = np.ones(len(batch)) if weight is None else weight
+            targets.look(batch.y, mass, n)
+            n += len(batch)
+            yield Batch(batch.X, batch.y, weight)
+
+    return draw(looked(), size, random_state)
+
+
+def encoded_blocks(
+    batches: Iterable[Batch], encoder: ColumnEncoder, targets: Targets, estimator: Any = None
+) -> Blocks:
+    """Return the batches as `learn_large` reads them, rows of weight 0 left out.
+
+    Parameters
+    ----------
+    batches : iterable of Batch
+        Begins anew whenever it is iterated.
+    encoder : ColumnEncoder
+        Fitted. Words that it has not seen, and gaps, become what they are in a small table.
+    targets : NumberTargets or ClassTargets
+        Have looked at all batches.
+    estimator : scikit-learn estimator, optional
+        Messages speak in its name.
+    """
+    readings = 0
+
+    def blocks() -> Iterator[Rows]:
+        nonlocal readings
+        readings += 1
+        n = 0
+        for batch in batches:
+            if len(batch):
+                yield _rows(batch, n, encoder, targets, estimator, readings > 1)
+            n += len(batch)
+
+    return blocks
+
+
+def _rows(
+    batch: Batch, n: int, encoder: ColumnEncoder, targets: Targets, estimator: Any, again: bool
+) -> Rows:
+    try:
+        with warnings.catch_warnings():
+            # what a first reading has warned of
+            if again:
+                warnings.simplefilter("ignore", KernelWeaveWarning)
+            numeric, codes = encoder.transform(batch.X, estimator=estimator, first=n)
+    except CellError:
+        raise
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"in the rows {n} to {n + len(batch) - 1}: {error}") from error
+    values, weight = targets_of(batch, targets, n)
+    rows = Rows(numeric, codes, values, weight)
+    return rows if weight is None else rows.take(np.flatnonzero(weight > 0.0))
+
+
+def targets_of(
+    batch: Batch, targets: Targets, first: int = 0
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return the targets of a batch, shape (n_outputs, n), and its weights.
+
+    Parameters
+    ----------
+    batch : Batch
+    targets : NumberTargets or ClassTargets
+        Have looked at all batches.
+    first : int
+        Where the first row stands in the whole table.
+    """
+    weight, factors = _weight(batch, first), targets.factors(batch.y)
+    if factors is not None and (weight is not None or (factors != 1.0).any()):
+        weight = factors if weight is None else weight * factors
+    return targets.values(batch.y, first), weight
+
+
+def _weight(batch: Batch, first: int) -> FloatArray | None:
+    if batch.weight is None:
+        return None
+    weight = finite_numbers(np.asarray(batch.weight), "sample_weight", first)
+    refuse_negative(weight, first)
+    return weight
