@@ -24,6 +24,13 @@ class Batch(NamedTuple):
     X : pandas DataFrame or ndarray of shape (n, n_columns)
     y : ndarray of shape (n,) or (n, n_outputs), or None
     weight : ndarray of shape (n,) or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.evidence import Batch
+    >>> Batch(np.array([[1.0], [2.0]]), np.array([3.0, 4.0])).take(np.array([1])).y
+    array([4.])
     """
 
     X: Any
@@ -34,7 +41,16 @@ class Batch(NamedTuple):
         return len(self.X)
 
     def take(self, rows: NDArray[np.intp]) -> Batch:
-        """Return some of the rows."""
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+
+        Returns
+        -------
+        Batch
+        """
         y = None if self.y is None else self.y[rows]
         weight = None if self.weight is None else self.weight[rows]
         own = self.X[rows] if isinstance(self.X, np.ndarray) else self.X.iloc[rows]
