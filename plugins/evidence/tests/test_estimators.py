@@ -43,6 +43,7 @@ def test_held_out_score_foretells_the_score(regression, model) -> None:
     assert abs(model.score(X, y) - model.held_out_score_) < 0.1
     assert 0 < model.held_out_error_ < 0.05
     assert model.held_out_prediction_.shape == (100,)
+    assert np.bincount(model.held_out_fold_).tolist() == [34, 33, 33]
 
 
 def test_the_kernel_serves_others(regression, model) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import kernelweave.workbench.fitting
 import pytest
-from kernelweave.kernels_core import watch
+from kernelweave.kernels_core import Progress, watch
+from kernelweave.workbench import load_model
 from kernelweave.workbench.commands import BUILTIN
 
 HEAVY = {"numba", "scipy", "sklearn", "cvxpy", "matplotlib", "pandas", "skops"}
@@ -81,26 +82,28 @@ def test_a_defect_is_one_line_and_the_traceback_on_request(
     assert "Traceback" in run("fit", "iris").err
 
 
-def test_interruption_says_what_was_reached_and_writes_nothing(
+def test_interruption_keeps_the_best_model_so_far(
     run: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def press(_: object) -> None:
-        raise KeyboardInterrupt
+    def press(progress: Progress) -> None:
+        if progress.n_iter:
+            raise KeyboardInterrupt
 
     @contextmanager
     def bar(_: str) -> Iterator[None]:
         with watch(press):
             yield
 
-    monkeypatch.setattr(kernelweave.workbench.fitting, "gap_bar", bar)
+    monkeypatch.setattr(kernelweave.workbench.fitting, "fit_bar", bar)
     path = tmp_path / "model"
     path.write_text("precious")
-    done = run("fit", "iris", "--out", path, "--force")
+    done = run("fit", "iris", "--model", "tkl", "--out", path, "--force")
     assert done.status == 130
-    assert "interrupted at a relative gap of" in done.err
-    assert "nothing was written" in done.err
-    assert path.read_text() == "precious"
-    assert list(tmp_path.iterdir()) == [path]
+    assert f"interrupted; the best model so far is in {path}" in done.err
+    assert "No held-out score" in done.out
+    assert len(load_model(path).predict("iris")) == 150
+    done = run("fit", "iris", "--model", "tkl")
+    assert "nothing was saved" in done.err
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:

@@ -16,7 +16,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from kernelweave.workbench.app import run
 
     path = tmp_path_factory.mktemp("model") / "wine.kw"
-    tokens = ["fit", "wine", "--algorithm", "tkl-frank-wolfe", "--C", "0.001"]
+    tokens = ["fit", "wine", "--algorithm", "tkl-frank-wolfe", "--C", "0.001", "--no-compare"]
     assert run([*tokens, "--tol", "0.1", "--out", str(path)]) == 0
     return path
 
@@ -45,13 +45,19 @@ def test_people_read_a_sentence(run: Callable, model: Path) -> None:
 )
 def test_a_sentence_claims_no_more_than_the_bounds(lower: float, upper: float, said: str) -> None:
     gap = (upper - lower) / upper
-    found = {"lower_bound": lower, "upper_bound": upper, "gap": gap, "is_rule": False}
+    found = {
+        "lower_bound": lower,
+        "upper_bound": upper,
+        "gap": gap,
+        "is_rule": False,
+        "algorithm": "any",
+    }
     assert said in certificate_sentence(found)
 
 
 @pytest.mark.parametrize("algorithm", ["mkl-average", "mkl-easy", "mkl-cka", "mkl-pwmk"])
 def test_weights_by_a_rule_are_not_called_the_best(run: Callable, algorithm: str) -> None:
-    done = run("fit", "wine", "--algorithm", algorithm)
+    done = run("fit", "wine", "--algorithm", algorithm, "--no-compare")
     said = " ".join(done.out.split())
     assert "The weights follow a rule, and no better ones were looked for" in said
     assert "No kernel of this family" not in said
@@ -78,3 +84,21 @@ def test_other_data_are_refused(run: Callable, model: Path, tmp_path: Path) -> N
 )
 def test_the_algorithm_that_proves_most(name: str, best: str) -> None:
     assert certifier(name) == best
+
+
+def test_the_evidence_is_fitted_again(run: Callable, tmp_path: Path) -> None:
+    from sklearn.datasets import load_iris
+
+    frame, data, model = load_iris(as_frame=True).frame, tmp_path / "t.csv", tmp_path / "m.kw"
+    frame.to_csv(data, index=False)
+    options = ["--target", "target", "--max-iter", "5", "--no-compare"]
+    assert run("fit", data, *options, "--out", model).status == 0
+    found = json.loads(run("certify", model, data, "--json").out)
+    assert found["again_score"] == pytest.approx(found["held_out_score"], abs=0.05)
+    assert found["predictions_differ"] < 0.05
+    said = " ".join(run("certify", model, data).out.split())
+    assert "A second fit, on other folds, predicts the same but for" in said
+    assert "does not solve" in run("certify", model, data, "--algorithm", "tkl-low-rank").error
+    frame["target"] = frame["target"].sample(frac=1, random_state=0).to_numpy()
+    frame.to_csv(data, index=False)
+    assert "are not the data" in run("certify", model, data).error

@@ -44,30 +44,26 @@ GOOD = "a,b,y\n1,2,0\n3.5,4,1\n-5e-1,6,0\n"
 def test_ways_to_write_the_same_csv(tmp_path: Path, text: str) -> None:
     table = read_table(write(tmp_path / "t.csv", text))
     assert table.columns == ["a", "b", "y"]
-    np.testing.assert_array_equal(table.features(["b", "a"]), [[2, 1], [4, 3.5], [6, -0.5]])
+    np.testing.assert_array_equal(table.inputs(["b", "a"]), [[2, 1], [4, 3.5], [6, -0.5]])
 
 
 def test_compressed_parquet_and_standard_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = read_table(write(tmp_path / "t.csv", GOOD)).features(["a", "b"])
+    plain = read_table(write(tmp_path / "t.csv", GOOD)).inputs(["a", "b"])
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(GOOD.encode()))
-    np.testing.assert_array_equal(
-        read_table(str(tmp_path / "t.csv.gz")).features(["a", "b"]), plain
-    )
+    np.testing.assert_array_equal(read_table(str(tmp_path / "t.csv.gz")).inputs(["a", "b"]), plain)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(GOOD.encode())))
-    np.testing.assert_array_equal(read_table("-").features(["a", "b"]), plain)
+    np.testing.assert_array_equal(read_table("-").inputs(["a", "b"]), plain)
     pytest.importorskip("pyarrow")
     pd.read_csv(io.StringIO(GOOD)).to_parquet(tmp_path / "t.parquet")
-    np.testing.assert_array_equal(
-        read_table(str(tmp_path / "t.parquet")).features(["a", "b"]), plain
-    )
+    np.testing.assert_array_equal(read_table(str(tmp_path / "t.parquet")).inputs(["a", "b"]), plain)
 
 
 def test_numbers_survive_to_the_last_digit(tmp_path: Path) -> None:
     X = np.random.default_rng(0).standard_normal((50, 3)) * 10.0 ** np.arange(-3, 6, 3)
     text = "a,b,c\n" + "\n".join(",".join(map(repr, row)) for row in X.tolist())
-    got = read_table(write(tmp_path / "t.csv", text)).features(["a", "b", "c"])
+    got = read_table(write(tmp_path / "t.csv", text)).inputs(["a", "b", "c"])
     np.testing.assert_allclose(got, X, rtol=5e-16, atol=0)
 
 
@@ -76,13 +72,13 @@ def test_named_data_sets(name: str) -> None:
     table = read_table(name)
     target = read_target(table, choose_target(table, None))
     assert target.task == table.task
-    assert table.features([each for each in table.columns if each != "target"]).shape[1] >= 4
+    assert table.inputs([each for each in table.columns if each != "target"]).shape[1] >= 4
 
 
 def test_named_data_sets_are_the_original() -> None:
     bunch = load_iris()
     table = read_table("iris")
-    np.testing.assert_array_equal(table.features(bunch.feature_names), bunch.data)
+    np.testing.assert_array_equal(table.inputs(bunch.feature_names), bunch.data)
     labels = read_target(table, "target").values
     np.testing.assert_array_equal(labels, bunch.target_names[bunch.target])
     assert set(labels) == {"setosa", "versicolor", "virginica"}
@@ -104,14 +100,14 @@ def test_libsvm_files(tmp_path: Path, zero_based: bool) -> None:
     table = read_table(str(tmp_path / "d"))
     names = [str(j) for j in range(1 - zero_based, 11 - zero_based)]
     assert table.columns == [*names, "target"]
-    np.testing.assert_allclose(table.features(names), X, rtol=1e-12)
+    np.testing.assert_allclose(table.inputs(names), X, rtol=1e-12)
     np.testing.assert_allclose(table.numbers("target"), y)
 
 
 def test_libsvm_features_that_a_file_never_mentions_are_zero(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "t.libsvm", "+1 1:2.5\n-1 2:1 # done\n\n+1 1:1\n"))
     np.testing.assert_array_equal(
-        table.features(["1", "2", "7"]), [[2.5, 0, 0], [0, 1, 0], [1, 0, 0]]
+        table.inputs(["1", "2", "7"]), [[2.5, 0, 0], [0, 1, 0], [1, 0, 0]]
     )
     assert table.where(2) == "line 4"
 
@@ -234,6 +230,9 @@ def test_target_that_is_not_there(tmp_path: Path, wanted: str | None, said: str)
         (["true", "false", "true"], "classification", "U"),
         (["None", "some", "some"], "classification", "U"),
         (["1", "2", "3"], "regression", "f"),
+        (["0", "1", "2"] * 5, "classification", "i"),
+        (["0", "1", "3"] * 5, "regression", "f"),
+        (["2", "3", "4"] * 5, "regression", "f"),
     ],
 )
 def test_the_task_follows_the_target(
@@ -247,15 +246,20 @@ def test_the_task_follows_the_target(
 
 
 def test_few_whole_numbers_may_be_classes(run: Callable, tmp_path: Path) -> None:
-    text = "a,y\n" + "".join(f"{i * i % 7},{i % 3}\n" for i in range(30))
+    text = "a,y\n" + "".join(f"{i * i % 7},{2 * (i % 3)}\n" for i in range(30))
     path = write(tmp_path / "t.csv", text)
     target = read_target(read_table(path), "y")
     assert target.task == "regression"
     assert "3 distinct whole numbers" in target.hint
     assert read_target(read_table(path), "y", "regression").hint == ""
     assert read_target(read_table("diabetes"), "target").hint == ""
-    done = run("fit", path, "--target", "y", "--tol", "0.1", "--max-iter", "5")
+    done = run("fit", path, "--target", "y", "--max-iter", "5", "--no-compare")
     assert "add --task classification" in done.err
+    path = write(tmp_path / "u.csv", text.replace(",4\n", ",1\n"))
+    target = read_target(read_table(path), "y")
+    assert target.task == "classification"
+    assert "add --task regression" in target.hint
+    assert read_target(read_table(path), "y", "classification").hint == ""
 
 
 def test_the_task_can_be_asked_for(tmp_path: Path) -> None:
@@ -282,7 +286,7 @@ def test_a_file_of_the_data_folder_goes_by_its_name(
     for name in ("mine", "other"):
         table = read_table(name)
         assert table.source == name
-        np.testing.assert_array_equal(table.features(["b", "a"]), [[2, 1], [4, 3.5], [6, -0.5]])
+        np.testing.assert_array_equal(table.inputs(["b", "a"]), [[2, 1], [4, 3.5], [6, -0.5]])
     assert read_table("iris").frame.shape == (150, 5)
     with pytest.raises(CommandError, match="did you mean 'mine'"):
         read_table("mien")

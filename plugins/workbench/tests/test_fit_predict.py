@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -13,9 +14,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
-from kernelweave.workbench.fitting import Choices, make_estimator
+from kernelweave.evidence import EvidenceKernelClassifier
+from kernelweave.spectahedron import TessellatedKernelRegressor
+from kernelweave.workbench.fitting import Choices
+from kernelweave.workbench.machines import kernel_machine
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.preprocessing import StandardScaler
 
 
 @pytest.fixture(scope="module")
@@ -29,22 +34,26 @@ def csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+QUICK = ("--max-iter", "5")
+
+
 def test_fit_and_predict_are_what_the_estimator_does(
     run: Callable, csv: Path, tmp_path: Path
 ) -> None:
     model, predictions = tmp_path / "model", tmp_path / "predictions.csv"
-    done = run("fit", csv, "--target", "species", "--tol", "0.05", "--out", model)
+    done = run("fit", csv, "--target", "species", *QUICK, "--no-compare", "--out", model)
     assert done.status == 0, done.err
     assert done.said == ""
     assert "classification of species (the target is text, 3 classes)" in done.out
-    assert "No kernel of this family has an objective below" in done.out
+    assert "accuracy on 147 rows" in done.out or "accuracy on 150 rows" in done.out
 
     assert run("predict", model, csv, "--out", predictions).out == ""
     X, y = load_iris(return_X_y=True)
-    own = TessellatedKernelClassifier(tol=0.05, random_state=0).fit(X, load_iris().target_names[y])
+    own = EvidenceKernelClassifier(max_iter=5).fit(X, load_iris().target_names[y])
     written = pd.read_csv(predictions)
     assert list(written.columns) == ["prediction"]
     np.testing.assert_array_equal(written["prediction"], own.predict(X))
+    assert f"{own.held_out_score_:.4f} ± " in done.out
 
     printed = run("predict", model, "iris")
     assert printed.out == predictions.read_text()
@@ -54,29 +63,108 @@ def test_fit_and_predict_are_what_the_estimator_does(
     assert json.loads(told) == {"predictions": str(predictions), "n_rows": 150}
 
 
-def test_regression_keeps_every_digit(run: Callable, tmp_path: Path) -> None:
-    model = tmp_path / "model"
-    options = ["--C", "0.001", "--epsilon", "5", "--tol", "0.2", "--degree", "0"]
-    found = json.loads(run("fit", "diabetes", *options, "--out", model, "--json").out)
+def test_intervals_and_probabilities(run: Callable, csv: Path, tmp_path: Path) -> None:
+    model, prices = tmp_path / "model", tmp_path / "prices.csv"
+    run("fit", csv, "--target", "species", *QUICK, "--no-compare", "--out", model)
+    frame = pd.read_csv(io.StringIO(run("predict", model, csv, "--proba").out))
+    names = ["setosa", "versicolor", "virginica"]
+    assert list(frame.columns) == ["prediction", *(f"proba_{name}" for name in names)]
+    shares = frame.iloc[:, 1:].to_numpy()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert frame["prediction"].tolist() == [names[k] for k in shares.argmax(axis=1)]
+    rows = json.loads(run("predict", model, csv, "--proba", "--json").out)
+    assert rows == frame.to_dict("records")
+    assert "has no intervals: regression" in run("predict", model, csv, "--interval", "0.9").error
+
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    X.assign(y=y).iloc[:100].to_csv(prices, index=False)
+    run("fit", prices, "--target", "y", *QUICK, "--no-compare", "--out", model, "--force")
+    frame = pd.read_csv(io.StringIO(run("predict", model, prices, "--interval", "0.8").out))
+    assert list(frame.columns) == ["prediction", "low", "high"]
+    assert np.mean((frame["low"] <= y[:100]) & (y[:100] <= frame["high"])) > 0.7
+    assert "confidence must be" in run("predict", model, prices, "--interval", "90").error
+
+
+def test_other_models_are_scored_on_folds_too(run: Callable, tmp_path: Path) -> None:
+    """Prices: the target is learned in units of its spread, whatever its size."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    path, model = tmp_path / "prices.csv", tmp_path / "model"
+    X.iloc[:150, [2, 3, 8]].assign(price=200_000 + 50_000 * y).to_csv(path, index=False)
+    options = ["--model", "tkl", "--tol", "0.1", "--degree", "0", "--no-compare", "--folds", "2"]
+    found = json.loads(
+        run("fit", path, "--target", "price", *options, "--out", model, "--json").out
+    )
     assert found["task"] == "regression"
     assert found["lower_bound"] <= found["upper_bound"]
-    assert found["gap"] <= 0.2
-    assert found["model"] == str(model)
-    X, y = load_diabetes(return_X_y=True)
-    own = TessellatedKernelRegressor(C=0.001, epsilon=5.0, tol=0.2, degree=0, random_state=0).fit(
-        X, y
+    assert found["gap"] <= 0.1
+    assert found["file"] == str(model)
+    assert 0.1 < found["held_out"]["score"] < 0.7
+    assert found["held_out"]["rows"].startswith("150 rows in 2 folds")
+    own = TransformedTargetRegressor(
+        TessellatedKernelRegressor(tol=0.1, degree=0, random_state=0), transformer=StandardScaler()
     )
-    lines = run("predict", model, "diabetes").out.splitlines()
+    frame = pd.read_csv(path)
+    own.fit(frame.iloc[:, :3], frame["price"])
+    lines = run("predict", model, path).out.splitlines()
     assert lines[0] == "prediction"
-    np.testing.assert_array_equal([float(line) for line in lines[1:]], own.predict(X))
-    assert found["training_score"] == pytest.approx(own.score(X, y))
+    np.testing.assert_array_equal(
+        [float(line) for line in lines[1:]], own.predict(frame.iloc[:, :3])
+    )
+
+
+def test_rivals_are_scored_on_the_same_rows(run: Callable) -> None:
+    found = json.loads(run("fit", "iris", *QUICK, "--json").out)
+    names = [row["name"] for row in found["comparison"]["rows"]]
+    assert names == ["boosting", "rbf", "dummy"]
+    for row in found["comparison"]["rows"]:
+        assert row["behind"] == pytest.approx(found["held_out"]["score"] - row["score"])
+        assert row["seconds"] > 0
+    assert found["comparison"]["rows"][-1]["score"] == pytest.approx(1 / 3, abs=0.02)
+    assert found["verdict"]
+
+
+def test_labels_that_mean_nothing_are_said_to(run: Callable, tmp_path: Path) -> None:
+    rng, path = np.random.default_rng(0), tmp_path / "t.csv"
+    frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["a", "b", "c"])
+    frame.assign(y=rng.choice(["p", "q"], 80)).to_csv(path, index=False)
+    done = run("fit", path, "--target", "y", *QUICK)
+    assert "predicts no better than the dummy" in " ".join(done.out.split())
+
+
+def test_another_file_is_scored(run: Callable, csv: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(csv)
+    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    frame[::2].to_csv(train, index=False)
+    frame[1::2].to_csv(test, index=False)
+    options = ["--target", "species", *QUICK, "--no-compare", "--test", test]
+    found = json.loads(run("fit", train, *options, "--json").out)
+    assert found["test"]["rows"] == 75
+    assert found["test"]["score"] > 0.9
+    assert "on other rows" in run("fit", train, *options).out
+
+
+def test_weights_of_rows_and_classes(run: Callable, csv: Path, tmp_path: Path) -> None:
+    frame, path, model = pd.read_csv(csv), tmp_path / "t.csv", tmp_path / "m"
+    frame["n"] = np.arange(150) % 3
+    frame.to_csv(path, index=False)
+    options = ["--target", "species", *QUICK, "--no-compare"]
+    done = run("fit", path, *options, "--weights", "n", "--out", model)
+    X, y = frame.iloc[:, :4], frame["species"]
+    own = EvidenceKernelClassifier(max_iter=5).fit(X, y, sample_weight=frame["n"])
+    assert run("predict", model, csv).out.split()[1:] == own.predict(X).tolist()
+    assert f"{own.held_out_score_:.4f} ± " in done.out
+    found = json.loads(run("fit", path, *options, "--class-weight", "balanced", "--json").out)
+    assert found["measure"] == "class-weighted accuracy"
+    frame.assign(n=-1).to_csv(path, index=False)
+    assert "weights must be >= 0" in run("fit", path, *options, "--weights", "n").error
+    assert "did you mean 'n'" in run("fit", path, *options, "--weights", "nn").error
 
 
 def test_dropping_columns_and_counting_them(run: Callable, csv: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     drop = ["--drop", "petal width (cm)", "--drop", "petal length (cm)"]
-    done = run("fit", csv, "--target", "4", *drop, "--tol", "0.2", "--out", model)
-    assert "2 features" in done.out
+    options = [*drop, *QUICK, "--no-compare", "--out", model, "--json"]
+    assert json.loads(run("fit", csv, "--target", "4", *options).out)["n_features"] == 2
     lacking = tmp_path / "sepals.csv"
     pd.read_csv(csv).iloc[:, :2].to_csv(lacking, index=False)
     assert run("predict", model, lacking).status == 0
@@ -97,11 +185,15 @@ def test_dropping_columns_and_counting_them(run: Callable, csv: Path, tmp_path: 
         (["--delta", "nan"], "delta must be"),
         (["--epsilon", "1"], "--epsilon belongs to regression"),
         (["--algorithm", "tkl-frank"], "'tkl-frank-wolfe'?"),
+        (["--k0", "2"], "--model tkl has no --k0: that belongs to --model sparse"),
+        (["--model", "evidence", "--C", "1"], "--model evidence has no --C"),
+        (["--folds", "1"], "--folds must be at least 2"),
         (["--out", "no/model"], "there is no folder no"),
     ],
 )
 def test_options_that_make_no_sense(run: Callable, options: list[str], said: str) -> None:
-    assert said in run("fit", "iris", *options).error
+    model = [] if "--algorithm" in options or "--model" in options else ["--model", "tkl"]
+    assert said in run("fit", "iris", *model, *options).error
 
 
 def test_an_existing_model_is_refused_before_the_work(
@@ -133,45 +225,48 @@ def test_bad_models_are_one_sentence(
 
 
 def test_stopping_early_is_said_in_one_line(run: Callable) -> None:
-    done = run("fit", "wine", "--algorithm", "tkl-frank-wolfe", "--max-iter", "1")
+    options = ["--algorithm", "tkl-frank-wolfe", "--max-iter", "1", "--no-compare"]
+    done = run("fit", "wine", *options)
     assert done.status == 0
-    assert done.said.startswith("kernelweave: warning: tkl-")
-    assert "max_iter was reached" in done.said
-    assert done.said.count("\n") == 1
+    first = done.said.splitlines()[0]
+    assert first.startswith("kernelweave: warning: tkl-")
+    assert "max_iter was reached" in first
 
 
 def test_options_reach_the_estimator() -> None:
-    choices = Choices(C=3.0, tol=0.1, max_iter=7, max_time=2.0, degree=2, delta=0.1, seed=5)
-    params = make_estimator("regression", choices).get_params()
-    wanted = {"C": 3.0, "tol": 0.1, "max_iter": 7, "max_time": 2.0, "degree": 2, "delta": 0.1}
-    assert wanted.items() <= params.items()
+    settings = {"C": 3.0, "tol": 0.1, "max_iter": 7, "max_time": 2.0, "degree": 2, "delta": 0.1}
+    name, make = Choices("tkl", settings | {"k0": None}, seed=5).maker("regression")
+    params = kernel_machine(make()).get_params()
+    assert name == "tkl"
+    assert settings.items() <= params.items()
     assert params["random_state"] == 5
+    name, make = Choices(folds=4).maker("regression")
+    assert (name, make().n_folds) == ("evidence", 4)
 
 
 def test_an_algorithm_over_kernels_runs_behind_a_scaler(run: Callable, csv: Path) -> None:
     pytest.importorskip("kernelweave_template")
     options = ["--target", "species", "--algorithm", "template-exponentiated-gradient"]
+    options += ["--no-compare"]
     found = json.loads(run("fit", csv, *options, "--tol", "0.05", "--json").out)
     assert found["estimator"] == "KernelLearningClassifier"
-    assert found["training_score"] > 0.9
-    assert (
-        "learns no positive matrix: drop --degree"
-        in run("fit", csv, *options, "--degree", "2").error
-    )
+    assert found["held_out"]["score"] > 0.9
+    assert "has no --degree" in run("fit", csv, *options, "--degree", "2").error
 
 
 def test_no_bar_in_a_pipe_and_csv_from_standard_input(shell: Callable, csv: Path) -> None:
-    done = shell("fit", "-", "--target", "species", "--tol", "0.05", stdin=csv.read_bytes())
+    options = ["--target", "species", *QUICK, "--no-compare"]
+    done = shell("fit", "-", *options, stdin=csv.read_bytes())
     assert done.status == 0, done.err
     assert done.said == ""
     assert "\x1b" not in done.out
-    assert "standard input: 150 samples" in done.out
+    assert "standard input: 150 rows" in done.out
 
 
 def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
     host, terminal = pty.openpty()
     command = [sys.executable, "-m", "kernelweave.workbench", "fit", "wine"]
-    command += ["--algorithm", "tkl-frank-wolfe", "--max-iter", "20"]
+    command += ["--algorithm", "tkl-frank-wolfe", "--max-iter", "20", "--no-compare"]
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=terminal, env=environment, cwd=tmp_path
@@ -179,7 +274,7 @@ def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
         os.close(terminal)
         said = _read_all(host)
         assert process.wait() == 0
-    assert b"classification, 178 samples" in said
+    assert b"learning from 178 rows" in said
     assert b"iteration" in said
     assert b"gap" in said
 

@@ -45,7 +45,7 @@ def test_every_library_gives_the_same_table(make: Any) -> None:
     table = read_table(make(CELLS), target="y")
     assert table.columns == ["a", "b", "t", "y"]
     np.testing.assert_array_equal(
-        table.features(["t", "b", "a"]), [[1, 0.5, 1], [0, -1, 2], [1, 2, 3]]
+        table.inputs(["t", "b", "a"]), [[1, 0.5, 1], [0, -1, 2], [1, 2, 3]]
     )
     target = read_target(table, choose_target(table, None))
     assert target.values.tolist() == ["u", "v", "u"]
@@ -67,7 +67,7 @@ def test_a_model_of_one_library_predicts_the_others(tmp_path: Path) -> None:
     frame = X.assign(species=load_iris().target_names[y])
     table = read_table(pl.from_pandas(frame), target="species")
     target = read_target(table, "species")
-    model = fit_table(table, target, Choices(tol=0.1, max_iter=10))
+    model = fit_table(table, target, Choices("evidence", {"max_iter": 5})).model
     save_model(model, tmp_path / "m.kw")
     again = load_model(tmp_path / "m.kw")
     assert again.header.columns == tuple(X.columns)

@@ -30,8 +30,8 @@ HEADERS = (
 @pytest.fixture(scope="module")
 def model() -> Model:
     table = read_table("iris")
-    choices = Choices(algorithm="tkl-frank-wolfe", tol=0.2)
-    return fit_table(table, read_target(table, "target"), choices, drop=[])
+    choices = Choices(settings={"algorithm": "tkl-frank-wolfe", "tol": 0.2})
+    return fit_table(table, read_target(table, "target"), choices).model
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from kernelweave.kernels_core import Status
@@ -19,6 +20,7 @@ from kernelweave.workbench import Model, load_model, read_table, save_model
 from kernelweave.workbench.data import read_target
 from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.fitting import Choices, fit_table
+from kernelweave.workbench.machines import transformed
 from kernelweave.workbench.models import store
 from kernelweave.workbench.models.trusted import OWN_TYPES, trusted_types
 from sklearn.linear_model import Ridge
@@ -27,7 +29,7 @@ from sklearn.linear_model import Ridge
 def learn(name: str, **choices: Any) -> Model:
     table = read_table(name)
     choices.setdefault("algorithm", "tkl-frank-wolfe")
-    return fit_table(table, read_target(table, "target"), Choices(**choices), drop=[])
+    return fit_table(table, read_target(table, "target"), Choices(settings=choices)).model
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def saved(model: Model, tmp_path: Path) -> Path:
     [
         ("iris", {"tol": 0.05}),
         ("iris", {"tol": 0.05, "kernel": "polynomial", "degree": 2}),
-        ("diabetes", {"tol": 0.2, "C": 0.001, "epsilon": 5.0}),
+        ("diabetes", {"tol": 0.2, "C": 0.1, "degree": 0}),
         ("iris", {"tol": 0.05, "algorithm": "template-exponentiated-gradient"}),
     ],
 )
@@ -63,8 +65,34 @@ def test_a_model_comes_back_bit_for_bit(name: str, choices: dict[str, Any], tmp_
     assert after.machine.result_.status is before.machine.result_.status
     assert after.machine.result_.history == before.machine.result_.history
     assert str(after.machine.certificate_) == str(before.machine.certificate_)
-    X = table.features(before.header.columns)[:5]
+    X = transformed(before.estimator, table.inputs(before.header.columns)[:5])
     np.testing.assert_array_equal(after.machine.kernel_(X), before.machine.kernel_(X))
+
+
+def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
+    table = read_table("iris")
+    for name in ("one", "other"):
+        choices = Choices(settings={"max_iter": 3})
+        model = fit_table(table, read_target(table, "target"), choices, comparing=True).model
+        save_model(model, tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+    loaded = load_model(tmp_path / "one")
+    assert loaded.header == model.header
+    assert loaded.held_out.score == model.held_out.score
+    assert loaded.held_out.score[0] == pytest.approx(loaded.machine.held_out_score_)
+
+
+def test_a_model_of_many_rows_comes_back(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=2200), "b": rng.choice([*"xyz"], 2200)})
+    frame["y"] = np.sin(frame["a"]) + (frame["b"] == "x")
+    table = read_table(frame, target="y")
+    settings = {"max_iter": 3, "precisions": (50.0,)}
+    model = fit_table(table, read_target(table, "y"), Choices(settings=settings)).model
+    save_model(model, tmp_path / "m")
+    again = load_model(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+    assert "that the fit did not see" in str(again.held_out)
 
 
 def test_the_header_can_be_read_without_the_model(saved: Path) -> None:
@@ -200,7 +228,7 @@ def test_a_member_that_says_it_is_encrypted(saved: Path) -> None:
 def test_a_model_of_a_later_program(saved: Path, model: Model) -> None:
     header = json.loads(model.header.to_json()) | {"format": 99, "unheard": "of"}
     rewrite(saved, header=json.dumps(header).encode())
-    with pytest.raises(CommandError, match=r"format 99, this program reads up to 3: upgrade"):
+    with pytest.raises(CommandError, match=r"format 99, this program reads up to 4: upgrade"):
         load_model(saved)
     rewrite(saved, header=json.dumps(header | {"format": 1}).encode())
     assert load_model(saved).header == model.header

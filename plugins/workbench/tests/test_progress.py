@@ -7,8 +7,9 @@ import math
 import re
 
 import pytest
+from kernelweave.kernels_core import Progress
 from kernelweave.workbench import progress
-from kernelweave.workbench.progress import count_bar, fraction, gap_bar
+from kernelweave.workbench.progress import Course, count_bar, fit_bar, fraction
 from rich.console import Console
 
 
@@ -41,16 +42,20 @@ def written(screen: Console) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.file.getvalue())
 
 
-def test_a_solve_shows_its_gap_on_a_terminal_only(screen: Console) -> None:
+def test_a_solve_shows_its_gap_on_a_terminal_only(
+    screen: Console, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from kernelweave.spectahedron import TessellatedKernelClassifier
     from sklearn.datasets import load_iris
 
+    monkeypatch.setattr(progress, "is_compiled", lambda: True)
     X, y = load_iris(return_X_y=True)
-    with gap_bar("learning"):
+    with fit_bar("learning"):
         model = TessellatedKernelClassifier(tol=0.05).fit(X[::3], y[::3])
     if not screen.is_terminal:
         assert written(screen) == ""
         return
+    assert "compiles" not in capsys.readouterr().err
     last = f"iteration {model.n_iter_}, gap {model.result_.gap:.1e}"
     assert "learning" in written(screen)
     assert last in written(screen)
@@ -70,3 +75,25 @@ def test_nothing_to_do_draws_nothing(screen: Console) -> None:
     with count_bar("cells", 0):
         pass
     assert written(screen) == ""
+
+
+def test_parts_and_evaluations_only_move_forward() -> None:
+    course, seen = Course(), []
+    for part in range(4):
+        for _ in range(30):
+            course.see(Progress("evidence", 1, -math.inf, 1.0, math.inf, 0.0, 0.0))
+            seen.append(course.done)
+        course.see(Progress("evidence", 0, -math.inf, 0.0, math.inf, 0.0, 0.0, (part + 1) / 4))
+        seen.append(course.done)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+    assert len(set(seen)) > 100
+
+
+def test_the_first_fit_says_that_it_compiles(
+    screen: Console, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "is_compiled", lambda: False)
+    with fit_bar("learning"):
+        pass
+    assert ("compiles for this machine, once" in capsys.readouterr().err) == screen.is_terminal

@@ -21,7 +21,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from kernelweave.workbench.app import run
 
     folder = tmp_path_factory.mktemp("models")
-    quick = ["--tol", "0.1", "--max-iter", "20"]
+    quick = ["--model", "tkl", "--tol", "0.1", "--max-iter", "20", "--no-compare"]
     for name, data in (("iris", "iris"), ("diabetes", "diabetes")):
         assert run(["fit", data, *quick, "--out", str(folder / f"{name}.kw")]) == 0
     rng = np.random.default_rng(0)

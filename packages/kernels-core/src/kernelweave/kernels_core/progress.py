@@ -24,6 +24,8 @@ class Progress:
         The gap asked for.
     seconds : float
         Since the start.
+    done : float or None, default=None
+        The share of the work that is done, where the algorithm knows it.
     """
 
     algorithm: str
@@ -33,6 +35,7 @@ class Progress:
     gap: float
     tol: float
     seconds: float
+    done: float | None = None
 
     def __str__(self) -> str:
         return (

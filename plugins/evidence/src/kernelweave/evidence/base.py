@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core import (
     History,
+    Progress,
     Result,
     SolveInterrupted,
     Status,
@@ -23,6 +24,8 @@ from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.estimators.samples import merge_samples
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.parameters import fitted, parameter
+from kernelweave.kernels_core.progress import notify
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -150,10 +153,15 @@ class EvidenceModel(Estimator):
     )
     dimensions_: list[Any] = fitted("list of Dimension", "What the kernel sees of the table.")
     columns_: list[Any] = fitted("list of ColumnReport", "What was done with each column.")
+    encoder_: ColumnEncoder = fitted("ColumnEncoder", "Turns tables into what the kernel sees.")
     path_weights_: FloatArray = fitted("ndarray", "How the fits of the path are combined.")
     held_out_score_: float = fitted("float", "Score of rows by the fold that did not see them.")
     held_out_error_: float = fitted("float", "Its standard error.")
     held_out_prediction_: FloatArray = fitted("ndarray", "The predictions behind it.")
+    held_out_fold_: NDArray[np.intp] = fitted(
+        "ndarray of shape (n_samples,)",
+        "The fold that did not see a row and predicted it; -1 where none did.",
+    )
     certificate_: EvidenceCertificate = fitted(
         "EvidenceCertificate", "What is proved, and what is not."
     )
@@ -188,12 +196,11 @@ class EvidenceModel(Estimator):
     def _fit_source(self, source: Rows | Blocks, state: np.random.RandomState) -> str:
         """Fit by all pairs of rows or by landmarks; return what was left undone."""
         plan = Plan(tuple(self.precisions), self.tol, self.max_iter)
-        tell = self._tell if self.verbose > 0 else None
         learned: Learned | LearnedLarge
         if not isinstance(source, Rows) or len(source) > EXACT_ROWS:
             learned = learn_large(
                 source, LargePlan(plan), state,
-                stratify=is_classifier(self), n_jobs=self.n_jobs, tell=tell,
+                stratify=is_classifier(self), n_jobs=self.n_jobs, tell=self._tell,
             )  # fmt: skip
             rows = learned.predictor.rows
             if not isinstance(source, Rows):
@@ -204,13 +211,13 @@ class EvidenceModel(Estimator):
         refuse_what_cannot_fit(rows)
         splits = self._splits(rows, state)
         warp = self.warp and not is_classifier(self)
-        learned = learn(rows, splits, plan, state, warp=warp, n_jobs=self.n_jobs, tell=tell)
+        learned = learn(rows, splits, plan, state, warp=warp, n_jobs=self.n_jobs, tell=self._tell)
         self._store(ExactPredictor.of(learned), learned, rows)
         return learned.missing
 
     def _rows(self, X: Any, targets: FloatArray, weight: FloatArray | None) -> Rows:
         """Return the encoded rows that count and remember whose they are; equal ones merged."""
-        numeric, codes = self._encoder.transform(X, estimator=self)
+        numeric, codes = self.encoder_.transform(X, estimator=self)
         mass = np.ones(len(numeric)) if weight is None else weight
         if len(numeric) > EXACT_ROWS:
             kept = np.flatnonzero(mass > 0)
@@ -255,7 +262,7 @@ class EvidenceModel(Estimator):
         with seen.place_errors():
             self._fit_encoder(seen.batch.X, seen.batch.weight)
         if seen.n_rows > EXACT_ROWS or not seen.complete:
-            return encoded_blocks(batches, self._encoder, targets, self)
+            return encoded_blocks(batches, self.encoder_, targets, self)
         return self._rows(seen.batch.X, *targets_of(seen.batch, targets))
 
     def _targets(self) -> NumberTargets | ClassTargets:
@@ -267,11 +274,15 @@ class EvidenceModel(Estimator):
         raise NotImplementedError
 
     def _fit_encoder(self, X: Any, weight: FloatArray | None) -> None:
-        self._encoder = ColumnEncoder(self.max_levels, self.min_frequency)
-        self._encoder.fit(X, weight, estimator=self)
+        self.encoder_ = ColumnEncoder(self.max_levels, self.min_frequency)
+        self.encoder_.fit(X, weight, estimator=self)
 
     def _tell(self, done: int, parts: int) -> None:
-        print(f"[evidence] {done} of {parts} parts")  # noqa: T201
+        """Let whoever watches see the share of the work that is done."""
+        if self.verbose > 0:
+            print(f"[evidence] {done} of {parts} parts")  # noqa: T201
+        now = Progress("evidence", done, -np.inf, np.inf, np.inf, 0.0, np.nan, done / parts)
+        notify(now, None, 0)
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
         raise NotImplementedError
@@ -281,12 +292,15 @@ class EvidenceModel(Estimator):
         self.kernel_ = EvidenceKernel(predictor.views, tuple(predictor.scales))
         self.noise_ = predictor.noise
         self.relevance_ = learned.weights @ np.array([fit.scales.ell for fit in learned.fits])
-        self.dimensions_ = list(self._encoder.dimensions_)
-        self.columns_ = list(self._encoder.report_)
+        self.dimensions_ = list(self.encoder_.dimensions_)
+        self.columns_ = list(self.encoder_.report_)
         self.path_weights_ = learned.weights
         self.n_iter_ = max(1, sum(fit.n_evaluations for fit in learned.fits))
         self.held_out_score_, self.held_out_error_ = self._judge(rows, predictor.held_out)
         self.held_out_prediction_ = self._told(self._spread(predictor.held_out))
+        kept = self._owner >= 0
+        self.held_out_fold_ = np.full(len(self._owner), -1, dtype=np.intp)
+        self.held_out_fold_[kept] = predictor.fold[self._owner[kept]]
         # no lower bound of a problem that is not convex is known
         value = float(learned.weights @ np.nan_to_num([fit.value for fit in learned.fits]))
         self.result_ = Result(
@@ -349,7 +363,7 @@ class EvidenceModel(Estimator):
 
     def _encoded(self, X: Any) -> Encoded:
         check_is_fitted(self, "kernel_")
-        return self._encoder.transform(X, estimator=self)
+        return self.encoder_.transform(X, estimator=self)
 
     def encode(self, X: Any) -> FloatArray:
         """Return the rows that `kernel_` takes: numbers, then codes of levels.

@@ -47,6 +47,14 @@ class ExactPredictor:
         return cls(learned.mixture, learned.folds, learned.weights, learned.rows, learned.held_out)
 
     @property
+    def fold(self) -> NDArray[np.intp]:
+        """The fold that held a training row out, -1 where none did."""
+        which = np.full(len(self.rows), -1, dtype=np.intp)
+        for k, fold in enumerate(self.folds):
+            which[fold.held_out] = k
+        return which
+
+    @property
     def views(self) -> Views:
         """Views of the training rows."""
         return self.mixture.views

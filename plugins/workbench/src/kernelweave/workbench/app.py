@@ -170,9 +170,7 @@ def _failed(error: Exception) -> int:
 
 
 def _interrupted(stop: KeyboardInterrupt) -> int:
-    result = getattr(stop, "result", None)
-    reached = "" if result is None else f" at a relative gap of {result.gap:.2e}"
-    say("error", f"interrupted{reached}; nothing was written")
+    say("error", f"interrupted; {stop.args[0] if stop.args else 'nothing was written'}")
     return 130
 
 

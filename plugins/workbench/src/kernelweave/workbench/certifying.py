@@ -1,9 +1,10 @@
-"""A second solve of a model's problem: an interval for the optimum beside its objective."""
+"""A second solve of a model's problem: an interval for the optimum, or how well it repeats."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import (
     accepted_triples,
@@ -13,8 +14,9 @@ from kernelweave.kernels_core import (
 )
 
 from .errors import CommandError
+from .machines import kernel_machine
 from .models import Model
-from .progress import gap_bar
+from .progress import fit_bar
 
 # sets of parameters to the algorithm that proves most about them
 _BEST = {"sparse-simplex": "smkl-global", "spectahedron": "tkl-low-rank"}
@@ -72,28 +74,81 @@ def certify_model(
     -------
     dict
         ``objective`` (an upper bound of the model's), ``lower_bound`` and ``upper_bound`` of the
-        optimum, ``excess`` (objective over the lower bound, relative), and how it was found.
+        optimum, ``excess`` (objective over the lower bound, relative), and how it was found. For
+        the evidence kernel, which has no such bound, the held-out scores of both fits and
+        ``predictions_differ``: by what share of the target's spread, or in what share of labels.
 
     Raises
     ------
     CommandError
         If the data are not those that the model was fitted on.
     """
-    from sklearn.base import clone
+    _refuse_other_data(model, X, y)
+    if model.header.algorithm == "evidence":
+        return _repeated(model, X, y, algorithm, max_time)
+    return _bounded(model, X, y, algorithm, tol, max_time)
 
+
+def _refuse_other_data(model: Model, X: Any, y: npt.NDArray[Any]) -> None:
+    """Raise where the rows are not as many, or the targets not those, of the fit."""
     if len(X) != model.header.n_samples:
         raise CommandError(
             f"the model was fitted on {model.header.n_samples} samples, these are {len(X)}: pass "
             "the data it was fitted on"
         )
+    known = model.held_out
+    if known is not None and not np.array_equal(known.truth, y[known.rows]):
+        raise CommandError(
+            f"the targets of {model.header.target!r} are not the data that the model was fitted on"
+        )
+
+
+def _repeated(
+    model: Model, X: Any, y: npt.NDArray[Any], algorithm: str | None, max_time: float | None
+) -> dict[str, Any]:
+    """Fit the evidence kernel again on other folds, and say how much changes."""
+    from sklearn.base import clone
+
+    if algorithm is not None:
+        raise CommandError(f"--algorithm {algorithm} does not solve the evidence's problem")
+    again = clone(model.estimator).set_params(max_time=max_time)
+    again.set_params(random_state=again.random_state + 1)
+    with fit_bar("fitting again, on other folds"):
+        again.fit(X, y)
+    old, new = model.estimator.predict(X), again.predict(X)
+    if model.header.task == "classification":
+        away = float(np.mean(old != new))
+    else:
+        away = float(np.sqrt(np.mean((old - new) ** 2)) / np.std(y))
+    return {
+        "held_out_score": model.machine.held_out_score_,
+        "held_out_error": model.machine.held_out_error_,
+        "again_score": again.held_out_score_,
+        "again_error": again.held_out_error_,
+        "predictions_differ": away,
+        "slope": max(model.machine.certificate_.slopes),
+        "algorithm": "evidence",
+        "status": again.result_.status.label,
+    }
+
+
+def _bounded(
+    model: Model,
+    X: Any,
+    y: npt.NDArray[Any],
+    algorithm: str | None,
+    tol: float,
+    max_time: float | None,
+) -> dict[str, Any]:
+    """Solve again and return the bounds beside the model's objective."""
+    from sklearn.base import clone
+
     name = certifier(model.header.algorithm) if algorithm is None else algorithm
     again = clone(model.estimator)
-    steps = getattr(again, "steps", None)
-    machine = again if steps is None else steps[-1][1]
-    machine.set_params(algorithm=name, tol=tol, max_time=max_time)
-    with gap_bar(f"solving again by {name}"):
+    kernel_machine(again).set_params(algorithm=name, tol=tol, max_time=max_time)
+    with fit_bar(f"solving again by {name}"):
         again.fit(X, y)
-    result, old = machine.result_, model.machine.result_
+    result, old = kernel_machine(again).result_, model.machine.result_
     lower, upper = result.lower_bound, result.upper_bound
     room = _SLACK * max(abs(upper), abs(old.upper_bound))
     if lower > old.upper_bound + room or old.lower_bound > upper + room:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from .data import TableMatrix, Target, choose_target, read_table, read_target
 from .errors import CommandError
-from .progress import gap_bar
+from .progress import fit_bar
 
 MAX_FEATURES = 13
 MAX_ROWS = 2500
@@ -73,7 +73,7 @@ class Demonstration:
         """Fit one of the models and return its held-out score and seconds."""
         model = {OURS: self._ours, "RBF machine": self._rbf, "boosting": self._boosting}[label]()
         started = time.perf_counter()
-        with gap_bar(f"{label}: learning from {len(self.y)} rows"):
+        with fit_bar(f"{label}: learning from {len(self.y)} rows"):
             model.fit(self.X, self.y)
         seconds = time.perf_counter() - started
         if label == OURS:

@@ -1,135 +1,82 @@
-"""From what a user asks for to a fitted estimator."""
+"""From what a user asks for to a fitted model with its score on rows that it did not see."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from kernelweave.kernels_core import AlgorithmSpec, get_algorithm, get_component
+import numpy as np
+from kernelweave.kernels_core import Status, clock
 
-from .data import Table, TableMatrix, Target
-from .errors import CommandError, did_you_mean
+from .data import Table, Target
+from .errors import CommandError, did_you_mean, one_line
+from .machines import kernel_machine
 from .models import Model
-from .progress import gap_bar
+from .progress import fit_bar
+from .scoring import HeldOut, Row, compare, cross_predict, folds_of, held_out_by, rivals
+from .zoo import fit_model, make_model, model_of, title_of
 
-_MATRIX_FAMILIES = {"tessellated", "polynomial"}
+_FOLDS = 3
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the options of ``kernelweave fit`` say; ``None`` leaves the estimator's default.
+    """What the options of ``kernelweave fit`` say; ``None`` leaves a default.
 
     Attributes
     ----------
-    algorithm, kernel : str or None
-        Registered algorithm, and the family ``"tessellated"`` or ``"polynomial"``.
-    C, epsilon, tol, max_time, delta : float or None
-        As the estimators name them.
-    max_iter, degree : int or None
-        Likewise.
+    model : str or None
+        A model of the `zoo`; that of the algorithm without it.
+    settings : dict
+        Parameters of its estimator by their names, ``algorithm`` among them; ``None`` is as if
+        absent.
+    folds : int or None
+        Folds whose rows are held out.
     seed : int
-        ``random_state``, so that the same command gives the same model.
+        Of everything random, so that the same command gives the same file.
     """
 
-    algorithm: str | None = None
-    kernel: str | None = None
-    C: float | None = None
-    epsilon: float | None = None
-    tol: float | None = None
-    max_iter: int | None = None
-    max_time: float | None = None
-    degree: int | None = None
-    delta: float | None = None
+    model: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    folds: int | None = None
     seed: int = 0
 
-    def shared(self) -> dict[str, Any]:
-        """Return the parameters that every estimator has, where they are given."""
-        given = {
-            "C": self.C,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "max_time": self.max_time,
-            "random_state": self.seed,
-        }
-        return {name: value for name, value in given.items() if value is not None}
+    @property
+    def given(self) -> dict[str, Any]:
+        """The settings that are given."""
+        return {name: value for name, value in self.settings.items() if value is not None}
 
-    def matrix(self) -> dict[str, Any]:
-        """Return the parameters of kernels learned over positive matrices, where given."""
-        given = {"kernel": self.kernel, "degree": self.degree, "delta": self.delta}
-        return {name: value for name, value in given.items() if value is not None}
+    def maker(self, task: str) -> tuple[str, Callable[[], Any]]:
+        """Return the model's name and what makes one, unfitted."""
+        settings = self.given
+        name = self.model or model_of(settings.get("algorithm"), task)
+        if name == "evidence" and self.folds is not None:
+            settings["n_folds"] = self.folds
+        make_model(name, task, settings, seed=self.seed)
+        return name, lambda: make_model(name, task, settings, seed=self.seed)
 
 
-def make_estimator(task: str, choices: Choices) -> Any:
-    """Return the unfitted estimator for a task.
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A fitted model, and what is said once and not kept.
 
-    An algorithm over positive matrices runs in the tessellated estimators, which scale the
-    features themselves; any other in the generic ones, behind a standard scaler.
-
-    Parameters
+    Attributes
     ----------
-    task : str
-        ``"classification"`` or ``"regression"``.
-    choices : Choices
-        What the user asks for.
-
-    Returns
-    -------
-    object
-        An estimator or a pipeline that ends in one.
-
-    Raises
-    ------
-    UnknownNameError
-        If the algorithm is not registered.
-    CommandError
-        If an option does not go with the task or the algorithm.
+    model : Model
+        With its held-out predictions, where there are some.
+    rows : list of Row
+        Other models on the same rows, with their seconds.
+    seconds : float
+        Of the fit, and of the folds behind the held-out score.
+    interrupted : bool
+        Whether Ctrl-C ended it early.
     """
-    params = choices.shared()
-    if choices.epsilon is not None:
-        if task == "classification":
-            raise CommandError("--epsilon belongs to regression, and this is classification")
-        params["epsilon"] = choices.epsilon
-    if choices.algorithm is None:
-        return _tessellated(task)(**params, **choices.matrix())
-    spec = get_algorithm(choices.algorithm)
-    if task not in spec.tasks:
-        raise CommandError(
-            f"--algorithm {spec.name} serves {' and '.join(spec.tasks)}, and this is {task}"
-        )
-    if _over_matrices(spec):
-        return _tessellated(task)(algorithm=spec.name, **params, **choices.matrix())
-    if choices.matrix():
-        options = ", ".join(f"--{name}" for name in choices.matrix())
-        raise CommandError(f"--algorithm {spec.name} learns no positive matrix: drop {options}")
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(StandardScaler(), _generic(task)(spec.name, **params))
-
-
-def _over_matrices(spec: AlgorithmSpec) -> bool:
-    """Whether an algorithm solves the problems of the tessellated estimators."""
-    from kernelweave.spectahedron import Spectahedron
-
-    return not spec.needs.missing("constraint", Spectahedron) and any(
-        not spec.needs.missing("family", get_component("families", name).load())
-        for name in _MATRIX_FAMILIES
-    )
-
-
-def _tessellated(task: str) -> Any:
-    from kernelweave import spectahedron
-
-    if task == "classification":
-        return spectahedron.TessellatedKernelClassifier
-    return spectahedron.TessellatedKernelRegressor
-
-
-def _generic(task: str) -> Any:
-    from kernelweave.kernels_core import KernelLearningClassifier, KernelLearningRegressor
-
-    return KernelLearningClassifier if task == "classification" else KernelLearningRegressor
+    model: Model
+    rows: list[Row]
+    seconds: float
+    interrupted: bool
 
 
 def fit_table(
@@ -138,44 +85,136 @@ def fit_table(
     choices: Choices,
     *,
     drop: Sequence[str] = (),
-) -> Model:
-    """Learn a kernel and a predictor from a table as it is: words, dates and gaps included.
+    weights: str | None = None,
+    comparing: bool = False,
+    failed: Callable[[str], None] = lambda _: None,
+) -> Outcome:
+    """Learn a model from a table as it is, and score it on rows that it did not see.
 
     Parameters
     ----------
     table : Table
-        The data.
+        The data: words, dates and gaps included.
     target : Target
         What to predict.
     choices : Choices
         How.
     drop : sequence of str
         Columns to leave out.
+    weights : str or None
+        The column with what each row counts.
+    comparing : bool, default=False
+        Whether other models are set beside it, on the same rows.
+    failed : callable
+        Called with a sentence for each other model that cannot be fitted.
 
     Returns
     -------
-    Model
-        Fitted, with the names of its columns.
+    Outcome
+        The best model so far where Ctrl-C ended the fit.
 
     Raises
     ------
     CommandError
         If no feature is left, or a cell cannot be used.
     """
-    columns = feature_columns(table, target.column, drop)
-    X = table.inputs(columns)
-    estimator = _behind(TableMatrix(), make_estimator(target.task, choices))
-    with table.speaking(), gap_bar(f"{target.task}, {len(X)} samples"):
-        estimator.fit(X, target.values)
-    return Model.of(estimator, columns=columns, target=target, source=table.source)
+    aside = [weights] if weights is not None else []
+    columns = feature_columns(table, target.column, [*drop, *aside])
+    X, y = table.inputs(columns), target.values
+    weight = None if weights is None else _weights(table, weights)
+    name, make = choices.maker(target.task)
+    watch = clock.Stopwatch()
+    with table.speaking(), fit_bar(f"learning from {len(X)} rows"):
+        estimator = fit_model(make(), X, y, weight)
+        stopped = _was_stopped(estimator)
+        scoring = _counted(weight, choices.given.get("class_weight"), y)
+        held_out = None
+        if name == "evidence":
+            held_out = held_out_by(estimator, y, target.task, scoring)
+            fold = kernel_machine(estimator).held_out_fold_
+        elif not stopped:
+            fold = folds_of(y, target.task, choices.folds or _FOLDS, choices.seed, weight)
+            held_out, stopped = _crossed(make, X, target, fold, scoring, weight)
+    seconds = watch.seconds
+    rows: list[Row] = []
+    if comparing and held_out is not None and not stopped:
+        rows, stopped = _compared(held_out, X, y, fold, scoring, choices.seed, failed)
+    comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
+    model = Model.of(
+        estimator, columns=columns, target=target, table=table, name=name,
+        held_out=held_out, comparison=comparison,
+    )  # fmt: skip
+    return Outcome(model, rows, seconds, stopped)
 
 
-def _behind(step: Any, estimator: Any) -> Any:
-    """Return a pipeline of one more step."""
-    from sklearn.pipeline import Pipeline
+def _was_stopped(estimator: Any) -> bool:
+    result = getattr(kernel_machine(estimator), "result_", None)
+    return getattr(result, "status", None) is Status.INTERRUPTED
 
-    steps = getattr(estimator, "steps", [("machine", estimator)])
-    return Pipeline([("columns", step), *steps])
+
+def _crossed(
+    make: Callable[[], Any], X: Any, target: Target, fold: Any, scoring: Any, weight: Any
+) -> tuple[HeldOut | None, bool]:
+    """Return predictions by fits without each fold; nothing where Ctrl-C ends them."""
+    try:
+        return cross_predict(
+            lambda: _Weighted(make(), weight is not None), X, target.values, target.task, fold,
+            scoring,
+        ), False  # fmt: skip
+    except KeyboardInterrupt:
+        return None, True
+
+
+class _Weighted:
+    """A model of the zoo whose fit takes weights third, or does without them."""
+
+    def __init__(self, model: Any, weighted: bool) -> None:
+        self._model = model
+        self._weighted = weighted
+
+    def fit(self, X: Any, y: Any, weight: Any) -> Any:
+        """Learn from rows."""
+        fitted = fit_model(self._model, X, y, weight if self._weighted else None)
+        if _was_stopped(fitted):
+            raise KeyboardInterrupt
+        return fitted
+
+
+def _compared(
+    held_out: HeldOut, X: Any, y: Any, fold: Any, scoring: Any, seed: int, failed: Any
+) -> tuple[list[Row], bool]:
+    """Return the other models that were done when Ctrl-C came, if it came."""
+    rows: list[Row] = []
+    try:
+        compare(
+            held_out, rivals(), X, y, weight=scoring, fold=fold, seed=seed, into=rows,
+            failed=lambda each, error: failed(f"no {each.title} here: {one_line(error)}"),
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        return rows, True
+    return rows, False
+
+
+def _counted(weight: Any, class_weight: Any, y: Any) -> Any:
+    """Return what each row counts in a score: its weight, times that of its class."""
+    counts = np.ones(len(y)) if weight is None else weight
+    if class_weight is None:
+        return counts
+    from sklearn.utils import compute_class_weight
+
+    labels, codes = np.unique(y, return_inverse=True)
+    return counts * compute_class_weight(class_weight, classes=labels, y=y)[codes]
+
+
+def _weights(table: Table, column: str) -> Any:
+    if column not in table.columns:
+        hint = did_you_mean(column, table.columns, what="columns")
+        raise CommandError(f"--weights: {table.source} has no column {column!r}; {hint}")
+    values = table.numbers(column)
+    if values.min() < 0 or not values.any():
+        what = f"{values.min():g}" if values.min() < 0 else "zeros only"
+        raise CommandError(f"--weights {column!r}: weights must be >= 0, not all 0, got {what}")
+    return values
 
 
 def feature_columns(table: Table, target: str, drop: Sequence[str] = ()) -> list[str]:

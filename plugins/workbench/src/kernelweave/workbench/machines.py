@@ -5,6 +5,40 @@ from __future__ import annotations
 from typing import Any
 
 
+def chain_of(estimator: Any) -> Any:
+    """Return what learns from the table: of a regressor that scales its target, the one inside.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted or not.
+
+    Returns
+    -------
+    object
+        A pipeline or a kernel machine.
+    """
+    return getattr(estimator, "regressor_", getattr(estimator, "regressor", estimator))
+
+
+def encoder_of(estimator: Any) -> Any:
+    """Return what learned the columns of a table; ``None`` where nothing did.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted: an estimator that takes tables, or a pipeline that begins with one that does.
+
+    Returns
+    -------
+    ColumnEncoder or None
+        Fitted.
+    """
+    inside = chain_of(estimator)
+    first = getattr(inside, "steps", [("", inside)])[0][1]
+    return getattr(first, "encoder_", None)
+
+
 def kernel_machine(estimator: Any) -> Any:
     """Return the estimator that learns the kernel: a pipeline's last step, or itself.
 
@@ -18,8 +52,9 @@ def kernel_machine(estimator: Any) -> Any:
     object
         Has ``result_`` once fitted.
     """
-    steps = getattr(estimator, "steps", None)
-    return estimator if steps is None else steps[-1][1]
+    inside = chain_of(estimator)
+    steps = getattr(inside, "steps", None)
+    return inside if steps is None else steps[-1][1]
 
 
 def best_of(estimator: Any) -> Any:
@@ -90,7 +125,8 @@ def transformed(estimator: Any, X: Any) -> Any:
     array-like
         Unchanged where there is no pipeline.
     """
-    for _, step in getattr(best_of(estimator), "steps", [])[:-1]:
+    for _, step in getattr(chain_of(best_of(estimator)), "steps", [])[:-1]:
         if step not in (None, "passthrough"):
             X = step.transform(X)
-    return X
+    encode = getattr(kernel_machine(best_of(estimator)), "encode", None)
+    return X if encode is None else encode(X)

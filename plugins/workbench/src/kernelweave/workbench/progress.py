@@ -1,15 +1,15 @@
-"""A progress bar for solves: how far the certified gap has come towards the one asked for."""
+"""Bars for what takes a while: how much of a fit is done, how many of some things are."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from kernelweave.kernels_core import Progress, watch
 
-from .console import err
+from .console import err, say
+from .diagnosis.caches import is_compiled
 
 
 def fraction(first: float, gap: float, tol: float) -> float:
@@ -39,9 +39,59 @@ def fraction(first: float, gap: float, tol: float) -> float:
     return math.log(first / gap) / math.log(first / tol)
 
 
+# evaluations of the evidence that a part of a fit takes, roughly, before one has been seen
+_EVALUATIONS = 200.0
+
+
+class Course:
+    """How much of a fit is done, from what solves say of themselves.
+
+    A solve with bounds tells its gap, and gaps shrink by factors. The evidence tells which parts
+    are done; within a part, evaluations are set against those that the parts before it took.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core import Progress
+    >>> course = Course()
+    >>> course.see(Progress("any", 0, 0.0, 1.0, 1.0, 0.01, 0.0))
+    >>> course.see(Progress("any", 5, 0.9, 1.0, 0.1, 0.01, 0.2))
+    >>> course.done, course.state
+    (0.5, 'iteration 5, gap 1.0e-01')
+    """
+
+    def __init__(self) -> None:
+        self.done = 0.0
+        self.state = "starting"
+        self._first = math.inf
+        self._part = 0.0
+        self._seen = 0
+        self._expected = _EVALUATIONS
+
+    def see(self, progress: Progress) -> None:
+        """Take in one message."""
+        if progress.done is not None:
+            self._end_part(progress.done)
+        elif math.isfinite(progress.gap):
+            if progress.n_iter == 0 or not math.isfinite(self._first):
+                self._first = progress.gap
+            self.done = fraction(self._first, progress.gap, progress.tol)
+            self.state = f"iteration {progress.n_iter}, gap {progress.gap:.1e}"
+        else:
+            self._seen += 1
+            within = 1.0 - math.exp(-self._seen / self._expected)
+            self.done = max(self.done, self._part + within * min(0.25, 1.0 - self._part))
+            self.state = "choosing the kernel by the evidence"
+
+    def _end_part(self, done: float) -> None:
+        self.done, self._part = max(self.done, done), done
+        if self._seen:
+            self._expected, self._seen = max(1.0, self._seen / 2.0), 0
+        self.state = f"{done:.0%} of the parts done"
+
+
 @contextmanager
-def gap_bar(title: str) -> Iterator[None]:
-    """Show a bar for the solves in the block, on a terminal only.
+def fit_bar(title: str) -> Iterator[None]:
+    """Show a bar with the time left for the fits in the block, on a terminal only.
 
     Parameters
     ----------
@@ -52,27 +102,25 @@ def gap_bar(title: str) -> Iterator[None]:
     if not console.is_terminal:
         yield
         return
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
+        TimeRemainingColumn(elapsed_when_finished=True),
         TextColumn("{task.fields[state]}"),
-        TimeElapsedColumn(),
     )
+    if not is_compiled():
+        say("note", "the first fit compiles for this machine, once: about half a minute")
+    course = Course()
     with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=None, state="starting")
-        first = [math.inf]
+        task = bar.add_task(title, total=1.0, state=course.state)
 
         def update(progress: Progress) -> None:
-            if progress.n_iter == 0 or not math.isfinite(first[0]):
-                first[0] = progress.gap
-            done = fraction(first[0], progress.gap, progress.tol)
-            state = f"iteration {progress.n_iter}, gap {progress.gap:.1e}"
-            fields: dict[str, Any] = {"total": 1.0, "completed": done, "state": state}
-            bar.update(task, **fields)
+            course.see(progress)
+            bar.update(task, completed=course.done, state=course.state)
 
         with watch(update):
             yield

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kernelweave.kernels_core.registry import components, get_algorithm, parts_for
+import numpy as np
+from kernelweave.kernels_core.registry import algorithms, components, get_algorithm, parts_for
 
+from .machines import chain_of, encoder_of
 from .models import Model
+from .scoring import measure_name
 
 # a relative gap, in per cent, that proves nothing worth saying
 _FAR = 20.0
-_COLUMN = ("name", "seen", "done", "sentence")
 
 
 def summary(model: Model) -> dict[str, Any]:
@@ -25,62 +27,107 @@ def summary(model: Model) -> dict[str, Any]:
     Returns
     -------
     dict
-        Data, algorithm, bounds, gap, status, times and the certificate's sentence.
+        Data, held-out score and other models', strongest columns, bounds, gap, status, and the
+        certificate's sentences.
     """
-    header, result = model.header, model.machine.result_
-    return {
+    header, machine = model.header, model.machine
+    result, held_out = machine.result_, model.held_out
+    settings = machine.get_params(deep=False)
+    found = {
         "data": header.source,
         "n_samples": header.n_samples,
         "n_features": len(header.columns),
-        "columns": [dict(zip(_COLUMN, row, strict=True)) for row in header.prepared],
+        "columns": list(header.prepared),
         "target": header.target,
         "task": header.task,
         "classes": None if header.classes is None else list(header.classes),
+        "model": header.model,
         "estimator": header.estimator,
         "algorithm": header.algorithm,
+        "settings": {name: value for name, value in settings.items() if _plain(value)},
+        "measure": measure_name(header.task, weighted=settings.get("class_weight") is not None),
+        "held_out": None,
+        "comparison": header.comparison,
+        "strongest": strongest(model),
         "is_rule": _is_rule(header.algorithm),
-        "C": model.machine.C,
+        "scaled_target": chain_of(model.estimator) is not model.estimator,
         "lower_bound": result.lower_bound,
         "upper_bound": result.upper_bound,
         "gap": result.gap,
-        "tol": model.machine.tol,
+        "tol": settings.get("tol"),
         "status": result.status.label,
         "message": result.status.value,
         "n_iter": result.n_iter,
-        "seconds": result.seconds,
-        "certificate": str(model.machine.certificate_),
     }
+    if held_out is not None:
+        value, error = held_out.score
+        found["held_out"] = {"score": value, "error": error, "rows": str(held_out)}
+    return found | {"certificate": certificate_sentence(found)}
+
+
+def _plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str | tuple)
+
+
+def strongest(model: Model) -> dict[str, float]:
+    """Return the columns that the kernel depends on most, the strongest first.
+
+    Parameters
+    ----------
+    model : Model
+        Fitted.
+
+    Returns
+    -------
+    dict of str to float
+        The largest inverse length scale among a column's dimensions, the strongest being 1;
+        empty where the model has no scales.
+    """
+    relevance = getattr(model.machine, "relevance_", None)
+    encoder = encoder_of(model.estimator)
+    if relevance is None or encoder is None:
+        return {}
+    found: dict[str, float] = {}
+    for dimension, value in zip(encoder.dimensions_, np.asarray(relevance), strict=True):
+        found[dimension.source] = max(found.get(dimension.source, 0.0), float(value))
+    most = max(found.values()) or 1.0
+    return {name: value / most for name, value in sorted(found.items(), key=lambda at: -at[1])}
 
 
 def _is_rule(algorithm: str) -> bool:
     """Whether the weights of an algorithm follow from a rule: its sets are single points."""
+    if algorithm not in algorithms():
+        return False
     sets = components("constraints")
     names = parts_for(get_algorithm(algorithm), "constraints")
     return bool(names) and all(getattr(sets[name].load(), "is_point", False) for name in names)
 
 
-def told_columns(found: Mapping[str, Any]) -> dict[str, str]:
+def told_columns(found: Mapping[str, Any], most: int = 12) -> dict[str, str]:
     """Return the columns of which there is something to say, with what.
 
     Parameters
     ----------
     found : mapping
         A `summary`.
+    most : int, default=12
+        More are counted only; those left out go first.
 
     Returns
     -------
     dict of str to str
         Plain numbers without gaps are not in it.
     """
-    return {
-        row["name"]: f"{row['seen']}: {row['sentence']}"
-        for row in found["columns"]
-        if row["sentence"]
-    }
+    told = [row for row in found["columns"] if row["sentence"]]
+    told.sort(key=lambda row: row["done"] == "used")
+    lines = {row["name"]: f"{row['seen']}: {row['sentence']}" for row in told[:most]}
+    if len(told) > most:
+        lines["..."] = f"and {len(told) - most} more, in the report"
+    return lines
 
 
 def bounds_rows(found: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rows that say how good the learned kernel is.
+    """Return the rows that say how good the learned kernel is for its objective.
 
     Parameters
     ----------
@@ -90,20 +137,19 @@ def bounds_rows(found: Mapping[str, Any]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Iterations, bounds, gap, seconds, status.
+        Iterations, bounds, gap, status.
     """
     return {
         "iterations": f"{found['n_iter']}",
         "lower bound": f"{found['lower_bound']:.8g}",
         "upper bound": f"{found['upper_bound']:.8g}",
         "relative gap": f"{found['gap']:.2e} (asked for {found['tol']:g})",
-        "seconds": f"{found['seconds']:.2f}",
         "status": f"{found['message']}",
     }
 
 
 def certificate_sentence(found: Mapping[str, Any]) -> str:
-    """Return what the bounds prove, in one sentence.
+    """Return what is known of a fit and what is proved, in a sentence or two.
 
     Parameters
     ----------
@@ -115,6 +161,8 @@ def certificate_sentence(found: Mapping[str, Any]) -> str:
     str
         For people.
     """
+    if found["algorithm"] == "evidence":
+        return _evidence_sentences(found)
     if not found["gap"] < float("inf"):
         return "No lower bound is claimed, so nothing is proved about the distance to the optimum."
     lower, upper = f"{found['lower_bound']:.8g}", f"{found['upper_bound']:.8g}"
@@ -131,5 +179,20 @@ def certificate_sentence(found: Mapping[str, Any]) -> str:
         )
     return (
         f"No kernel of this family has an objective below {lower}; the one learned has at most "
-        f"{upper}, so it is proved to be within {percent:.2g} % of the best."
+        f"{upper}, so it is proved to be within {percent:.2g} % of the best. That speaks of the "
+        f"rows learned from; the held-out score says how well others are predicted."
+    )
+
+
+def _evidence_sentences(found: Mapping[str, Any]) -> str:
+    scored = found["held_out"]
+    first = "Too few rows were held out to say how well others are predicted."
+    if scored is not None:
+        first = (
+            f"On new rows like these expect {found['measure']} of about {scored['score']:.3f}, "
+            f"give or take {2 * scored['error']:.3f}: that is measured, not proved."
+        )
+    return (
+        f"{first} For the kernel that was chosen the predictor is the best there is; the choice "
+        f"itself is a local optimum of the evidence, and no proof says that no other is better."
     )

@@ -55,6 +55,11 @@ class LandmarkPredictor:
     held_out: FloatArray
 
     @property
+    def fold(self) -> NDArray[np.intp]:
+        """0 for the rows held out, -1 for the others."""
+        return np.where(np.isnan(self.held_out[:, 0]), -1, 0)
+
+    @property
     def views(self) -> Views:
         """Views of the training rows."""
         return self.landmarks.views

@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from .. import console
 from ..console import emit_json
 from ..errors import CommandError
 from ..files import check_output
+from ..model_names import ModelName
 
 _Flag = Parameter(negative=())
+_OTHERS = Parameter(group=Group("Settings of the other models", sort_key=1))
 
 
 def fit_command(
@@ -20,24 +22,35 @@ def fit_command(
     /,
     *,
     target: str | None = None,
-    algorithm: str | None = None,
-    kernel: Literal["tessellated", "polynomial"] | None = None,
     task: Literal["auto", "classification", "regression"] = "auto",
-    C: Annotated[float | None, Parameter(name="--C")] = None,
-    epsilon: float | None = None,
-    tol: float | None = None,
-    max_iter: int | None = None,
-    max_time: float | None = None,
-    degree: int | None = None,
-    delta: float | None = None,
-    seed: int = 0,
-    drop: Annotated[list[str] | None, Parameter(negative=())] = None,
-    no_header: Annotated[bool, _Flag] = False,
     out: Path | None = None,
+    test: str | None = None,
+    compare: Annotated[bool, Parameter(negative="--no-compare")] = True,
+    folds: int | None = None,
+    drop: Annotated[list[str] | None, Parameter(negative=())] = None,
+    weights: str | None = None,
+    class_weight: Literal["balanced"] | None = None,
+    max_time: float | None = None,
+    seed: int = 0,
+    no_header: Annotated[bool, _Flag] = False,
     force: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
+    model: ModelName | None = None,
+    algorithm: Annotated[str | None, _OTHERS] = None,
+    kernel: Annotated[Literal["tessellated", "polynomial"] | None, _OTHERS] = None,
+    C: Annotated[float | None, _OTHERS, Parameter(name="--C")] = None,
+    epsilon: Annotated[float | None, _OTHERS] = None,
+    tol: Annotated[float | None, _OTHERS] = None,
+    max_iter: Annotated[int | None, _OTHERS] = None,
+    degree: Annotated[int | None, _OTHERS] = None,
+    delta: Annotated[float | None, _OTHERS] = None,
+    k0: Annotated[int | None, _OTHERS] = None,
+    lam: Annotated[float | None, _OTHERS] = None,
 ) -> None:
-    """Learn a kernel and its predictor from a table, and save the model.
+    """Learn a model from a table as it is, and say how well it predicts rows it did not see.
+
+    Nothing need be prepared, scaled or tuned: words, dates and gaps stay as they are. Ctrl-C
+    keeps the best model so far.
 
     Parameters
     ----------
@@ -47,111 +60,198 @@ def fit_command(
     target : str
         The column to predict, by name or 0-based index. LIBSVM files and named data sets know
         theirs.
-    algorithm : str
-        What learns the kernel, from `kernelweave list`. Default: the estimator's own.
-    kernel : str
-        The family of kernels that is learned. Default: tessellated.
     task : str
-        auto: text or two distinct targets are classes, anything else is a number.
-    C : float
-        Penalty of the loss; larger fits the training samples more closely. Default: 1.
-    epsilon : float
-        Regression: errors up to this size cost nothing. Default: 0.1.
-    tol : float
-        The relative gap between the proved bounds to reach. Default: 0.001.
-    max_iter : int
-        Iterations at most.
-    max_time : float
-        Seconds at most.
-    degree : int
-        Degree of the monomials in the kernel. Default: 1.
-    delta : float
-        How far the kernel's box reaches beyond the range of the data. Default: 0.5.
-    seed : int
-        Seed of everything random: the same command gives the same model.
-    drop : str
-        A column to leave out; may be given several times.
-    no_header : bool
-        The first line is data; columns are called 0, 1, ...
+        auto: words, two distinct values or whole numbers counted from 0 or 1 are classes,
+        anything else is a number.
     out : Path
         The file to save the model in.
+    test : str
+        Other rows with known targets, read like DATA: the model's score on them is said too.
+    compare : bool
+        Set a tuned RBF machine, HistGradientBoosting and a dummy beside the model, on the same
+        rows; --no-compare does without.
+    folds : int
+        Folds whose rows are held out, each from a fit of its own. Default: 3. The evidence kernel
+        holds out one part of more than 2000 rows.
+    drop : str
+        A column to leave out; may be given several times.
+    weights : str
+        The column that says what each row counts; it is not learned from.
+    class_weight : str
+        balanced: classes count the same, however many rows they have.
+    max_time : float
+        Seconds that a fit may take; the best model so far is kept.
+    seed : int
+        Seed of everything random: the same command gives the same file.
+    no_header : bool
+        The first line is data; columns are called 0, 1, ...
     force : bool
         Replace the file if it exists.
     json : bool
         Print the outcome as JSON.
+    model : str
+        What is learned: evidence (the default), tkl (kernels over positive matrices, with a
+        proof), sparse (few kernels of many), ridge, average, cka, easy, pwmk, simple.
+    algorithm : str
+        What learns the kernel, from `kernelweave list`; without --model the model it belongs to.
+    kernel : str
+        tkl: the family of kernels that is learned. Default: tessellated.
+    C : float
+        Penalty of the loss; larger fits the training rows more closely. Default: 1.
+    epsilon : float
+        Regression: errors up to this share of the target's spread cost nothing. Default: 0.1.
+    tol : float
+        The relative gap between the proved bounds to reach; for evidence, the gain of a step at
+        which it ends.
+    max_iter : int
+        Iterations at most.
+    degree : int
+        tkl: degree of the monomials in the kernel. Default: 1. ridge: of products of kernels.
+    delta : float
+        tkl: how far the kernel's box reaches beyond the range of the data. Default: 0.5.
+    k0 : int
+        sparse: kernels at most. Default: 3.
+    lam : float
+        sparse, ridge, easy: the penalty of the weights.
     """
     if out is not None:
         check_output(out, force=force)
+    from ..data import read_table
     from ..fitting import Choices
 
-    choices = Choices(
-        algorithm=algorithm,
-        kernel=kernel,
-        C=C,
-        epsilon=epsilon,
-        tol=tol,
-        max_iter=max_iter,
-        max_time=max_time,
-        degree=degree,
-        delta=delta,
-        seed=seed,
-    )
-    table = _table(data, not no_header)
-    found = _fit(table, target, task, choices, list(drop or []), out, force)
+    settings = {
+        "algorithm": algorithm, "kernel": kernel, "C": C, "epsilon": epsilon, "tol": tol,
+        "max_iter": max_iter, "max_time": max_time, "degree": degree, "delta": delta,
+        "k0": k0, "lam": lam, "class_weight": class_weight,
+    }  # fmt: skip
+    if folds is not None and folds < 2:
+        raise CommandError(f"--folds must be at least 2, got {folds}")
+    choices = Choices(model, settings, folds, seed)
+    table = read_table(data, header=not no_header)
+    other = None if test is None else read_table(test, header=not no_header)
+    found = _fit(table, other, target, task, choices, drop or [], weights, compare, out, force)
     emit_json(found) if json else _show(found)
-
-
-def _table(data: str, header: bool) -> Any:
-    from ..data import read_table
-
-    return read_table(data, header=header)
+    if found["interrupted"]:
+        kept = f"the best model so far is in {out}" if out else "nothing was saved (--out FILE)"
+        raise KeyboardInterrupt(kept)
 
 
 def _fit(
     table: Any,
+    other: Any,
     column: str | None,
     task: str,
     choices: Any,
     drop: list[str],
+    weights: str | None,
+    comparing: bool,
     path: Path | None,
     force: bool,
 ) -> dict[str, Any]:
     """Fit, save where asked, and return the summary."""
     from ..data import choose_target, read_target
-    from ..fitting import fit_table
+    from ..fitting import feature_columns, fit_table
     from ..models import save_model
     from ..summaries import summary
 
     column = choose_target(table, column)
-    if column in drop:
-        raise CommandError(f"--drop {column!r} is the target")
+    for option, names in (("--drop", drop), ("--weights", [weights])):
+        if column in names:
+            raise CommandError(f"{option} {column!r} is the target")
     target = read_target(table, column, task)
-    model = fit_table(table, target, choices, drop=drop)
+    feature_columns(table, column, drop)
     if target.hint:
         console.say("note", target.hint)
+    outcome = fit_table(
+        table, target, choices, drop=drop, weights=weights, comparing=comparing,
+        failed=lambda sentence: console.say("note", sentence),
+    )  # fmt: skip
     if path is not None:
-        save_model(model, path, force=force)
-    score = float(model.estimator.score(model.inputs(table), target.values))
-    saved = None if path is None else str(path)
-    extra = {"task_reason": target.reason, "training_score": score, "model": saved}
-    return {**summary(model), **extra}
+        save_model(outcome.model, path, force=force)
+    found = summary(outcome.model)
+    seconds = {row.name: row.seconds for row in outcome.rows}
+    for row in found["comparison"]["rows"]:
+        row["seconds"] = seconds[row["name"]]
+    return {
+        **found,
+        "task_reason": target.reason,
+        "test": None if other is None else _tested(outcome.model, other),
+        "verdict": _verdict(outcome, found["measure"]),
+        "seconds": outcome.seconds,
+        "interrupted": outcome.interrupted,
+        "file": None if path is None else str(path),
+    }
+
+
+def _verdict(outcome: Any, measure: str) -> str:
+    from ..scoring import verdict
+    from ..zoo import title_of
+
+    return verdict(title_of(outcome.model.header.model), outcome.rows, measure)
+
+
+def _tested(model: Any, table: Any) -> dict[str, Any]:
+    from ..report.evaluation import evaluate
+
+    found = evaluate(model, table, None)
+    value, error = found.score
+    return {"data": found.source, "rows": len(found.y), "score": value, "error": error}
 
 
 def _show(found: dict[str, Any]) -> None:
-    from ..summaries import bounds_rows, certificate_sentence, told_columns
+    from ..summaries import bounds_rows, told_columns
+    from ..zoo import title_of
 
-    measure = "accuracy" if found["task"] == "classification" else "R²"
-    rows = {
-        "data": f"{found['data']}: {found['n_samples']} samples, {found['n_features']} features",
-        "learned": f"{found['estimator']}, {found['algorithm']}, C = {found['C']:g}",
-        f"{measure} on these samples": f"{found['training_score']:.4f}",
-        **bounds_rows(found),
-        "model": found["model"] or "not saved (use --out FILE)",
-    }
     screen = console.out()
+    rows = {
+        "data": f"{found['data']}: {found['n_samples']} rows, {found['n_features']} columns",
+        "learned": f"{title_of(found['model'])}, {found['algorithm']}"
+        if found["algorithm"] != "evidence"
+        else title_of("evidence"),
+        "seconds": f"{found['seconds']:.1f}",
+        "file": found["file"] or "not saved (use --out FILE)",
+    }
+    if found["strongest"]:
+        rows["strongest"] = ", ".join(list(found["strongest"])[:5])
     console.print_section(
         screen, f"{found['task']} of {found['target']} ({found['task_reason']})", rows.items()
     )
+    _show_scores(screen, found)
     if told := told_columns(found):
         console.print_section(screen, "columns", told.items())
-    screen.print(certificate_sentence(found))
+    if found["algorithm"] != "evidence":
+        console.print_section(screen, "certificate", bounds_rows(found).items())
+    screen.print(found["certificate"])
+
+
+def _show_scores(screen: Any, found: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..zoo import title_of
+
+    scored = found["held_out"]
+    if scored is None:
+        screen.print("No held-out score: the fit ended before rows were held out.", "")
+        return
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    ours = f"{scored['score']:.4f} ± {scored['error']:.4f}"
+    table.add_row(Text(title_of(found["model"]), style="bold cyan"), ours, _seconds(found), "")
+    for row in found["comparison"]["rows"]:
+        value, far = f"{row['score']:.4f} ± {row['error']:.4f}", row["behind"]
+        away = f"{abs(far):.4f} ± {row['behind_error']:.4f} {'behind' if far >= 0 else 'ahead'}"
+        table.add_row(Text(row["title"], style="cyan"), value, _seconds(row), away)
+    screen.print(Text(f"{found['measure']} on {scored['rows']}", style="bold"))
+    screen.print(table)
+    if found["verdict"]:
+        screen.print(f"  {found['verdict']}")
+    screen.print("")
+    if found["test"]:
+        tested = found["test"]
+        value = f"{tested['score']:.4f} ± {tested['error']:.4f}"
+        line = {tested["data"]: f"{value} on {tested['rows']} rows"}
+        console.print_section(screen, f"{found['measure']} on other rows", line.items())
+
+
+def _seconds(row: dict[str, Any]) -> str:
+    return f"{row['seconds']:.1f} s"

@@ -22,13 +22,16 @@ def predict_command(
     /,
     *,
     out: Path | None = None,
+    interval: float | None = None,
+    proba: Annotated[bool, _Flag] = False,
     no_header: Annotated[bool, _Flag] = False,
     force: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
 ) -> None:
-    """Predict a table with a saved model, as CSV with one column `prediction`.
+    """Predict a table with a saved model, as CSV with the column `prediction`.
 
-    Columns are matched by name; others, the target among them, are passed over.
+    Columns are matched by name; others, the target among them, are passed over. No row is refused
+    for a word that is new, or for a gap.
 
     Parameters
     ----------
@@ -39,6 +42,11 @@ def predict_command(
         input.
     out : Path
         The file to write; standard output without it.
+    interval : float
+        Regression: add the columns `low` and `high`, between which so large a share of the
+        targets lies, e.g. 0.9.
+    proba : bool
+        Classification: add a column `proba_CLASS` for each class.
     no_header : bool
         The first line of the CSV is data; columns are called 0, 1, ...
     force : bool
@@ -53,17 +61,26 @@ def predict_command(
 
     loaded = load_model(model)
     table = read_table(data, header=not no_header)
-    predictions = loaded.predict(table).tolist()
-    _say_what_is_outside(*loaded.outside(table), len(predictions))
+    predicted = {"prediction": loaded.predict(table)}
+    if interval is not None:
+        predicted["low"], predicted["high"] = loaded.predict_interval(table, interval)
+    if proba:
+        each = loaded.predict_proba(table).T
+        labels = loaded.header.classes or ()
+        predicted |= {f"proba_{label}": share for label, share in zip(labels, each, strict=True)}
+    columns = {name: values.tolist() for name, values in predicted.items()}
+    n_rows = len(columns["prediction"])
+    _say_what_is_outside(*loaded.outside(table), n_rows)
     if out is not None:
         with replacing(out) as stream:
-            stream.write(to_csv(predictions).encode())
+            stream.write(to_csv(columns).encode())
         if json:
-            console.emit_json({"predictions": str(out), "n_rows": len(predictions)})
+            console.emit_json({"predictions": str(out), "n_rows": n_rows})
     elif json:
-        console.emit_json(predictions)
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        console.emit_json(rows if len(columns) > 1 else columns["prediction"])
     else:
-        sys.stdout.write(to_csv(predictions))
+        sys.stdout.write(to_csv(columns))
 
 
 def _say_what_is_outside(n_outside: int, columns: list[str], n_rows: int) -> None:
@@ -76,26 +93,26 @@ def _say_what_is_outside(n_outside: int, columns: list[str], n_rows: int) -> Non
         )
 
 
-def to_csv(predictions: list[Any]) -> str:
-    """Return the CSV of one column; numbers keep every digit.
+def to_csv(columns: dict[str, list[Any]]) -> str:
+    """Return the CSV of columns; numbers keep every digit.
 
     Parameters
     ----------
-    predictions : list
-        Labels or numbers.
+    columns : dict of str to list
+        Labels or numbers, as many in each.
 
     Returns
     -------
     str
-        With the header ``prediction``.
+        With a header.
 
     Examples
     --------
-    >>> to_csv([0.1, 2.0]).splitlines()
+    >>> to_csv({"prediction": [0.1, 2.0]}).splitlines()
     ['prediction', '0.1', '2.0']
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["prediction"])
-    writer.writerows([value] for value in predictions)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
     return buffer.getvalue()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -101,30 +102,34 @@ class Table:
             place = f"{self.source}: column {error.column!r}, {self.where(error.row)}"
             raise CommandError(f"{place}: {error.what}") from error
 
-    def features(self, columns: Sequence[str]) -> npt.NDArray[np.float64]:
-        """Return columns as numbers.
+    def extent(self, column: str) -> dict[str, Any]:
+        """Return the range of a column's cells and how many are missing.
 
         Parameters
         ----------
-        columns : sequence of str
-            Which, in this order.
+        column : str
+            Its name.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_columns)
-            Finite.
-
-        Raises
-        ------
-        CommandError
-            Naming the columns that are absent, or the first cell that is no finite number.
+        dict
+            ``range``: the least and the greatest number or date, or how many words there are and
+            the most frequent; ``gaps``: cells without a value.
         """
-        self.require(columns)
-        result = np.zeros((len(self.frame), len(columns)))
-        for j, name in enumerate(columns):
-            if name in self.frame.columns:
-                result[:, j] = self.numbers(name)
-        return result
+        if column not in self.frame.columns:
+            return {"range": "0", "gaps": 0}
+        cells = _blanked(self.frame[column])
+        rest = cells.dropna()
+        numbers = as_numbers(rest)
+        if len(rest) and np.isfinite(numbers).all():
+            span = f"{numbers.min():g} to {numbers.max():g}"
+        elif pd.api.types.is_datetime64_any_dtype(rest):
+            span = f"{rest.min():%Y-%m-%d} to {rest.max():%Y-%m-%d}"
+        else:
+            counts = rest.astype(str).value_counts()
+            few = ", ".join(map(str, counts.index[:3])) + (", …" if len(counts) > 3 else "")
+            span = f"{len(counts)}: {few}"
+        return {"range": span, "gaps": int(cells.isna().sum())}
 
     def require(self, columns: Sequence[str]) -> None:
         """Raise unless every column is there, or absence means zeros.
@@ -184,11 +189,17 @@ class Table:
 
 
 def _blanked(series: pd.Series) -> pd.Series:
-    """Return a column of words without those that say that a cell is missing."""
+    """Return a column without the words that say that a cell is missing, numbers as such."""
     if not (pd.api.types.is_object_dtype(series) or pd.api.types.is_string_dtype(series)):
         return series
     known = {cell: None for cell in series.unique() if isinstance(cell, str) and is_missing(cell)}
-    return series.astype(object).where(~series.isin(list(known)), None) if known else series
+    if not known:
+        return series
+    rest = series.astype(object).where(~series.isin(list(known)), None)
+    numbers = as_numbers(rest)
+    return (
+        pd.Series(numbers, rest.index) if np.array_equal(np.isnan(numbers), rest.isna()) else rest
+    )
 
 
 def is_missing(cell: object) -> bool:

@@ -13,6 +13,8 @@ from .table import REMEDY, Table, as_numbers, is_missing
 
 # so many whole numbers may well be names of classes
 _FEW = 10
+# with so many rows of each
+_EACH = 5
 TASKS = ("auto", "classification", "regression")
 
 
@@ -82,7 +84,8 @@ def choose_target(table: Table, wanted: str | None) -> str:
 def read_target(table: Table, column: str, task: str = "auto") -> Target:
     """Return the values of the target and decide between classes and numbers.
 
-    Text, booleans or two distinct values are classes; anything else is a number.
+    Text, booleans, two distinct values, or a few whole numbers counted from 0 or 1 are classes;
+    anything else is a number.
 
     Parameters
     ----------
@@ -125,15 +128,17 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
     if task == "regression":
         values = table.numbers(column)
         few = asked == "auto" and table.task is None and distinct <= _FEW
-        hint = _hint(column, distinct) if few and (values == np.round(values)).all() else ""
+        hint = _hint(column, distinct) if few and _whole(values) else ""
         return Target(column, values, task, reason, hint)
     if task == "classification" and distinct > max(20, len(series) // 2):
         raise CommandError(
             f"{table.source}: the target {column!r} has {distinct} distinct values in "
             f"{len(series)} rows, too many for classes: choose another column or --task regression"
         )
+    counted = asked == "auto" and table.task is None and not text and distinct > 2
+    hint = _other_hint(column) if counted else ""
     labels = series.astype(str).to_numpy(dtype=str) if text else _plain_labels(numbers)
-    return Target(column, labels, task, reason)
+    return Target(column, labels, task, reason, hint)
 
 
 def _decide(table: Table, series: Any, text: bool, distinct: int, task: str) -> tuple[str, str]:
@@ -146,7 +151,28 @@ def _decide(table: Table, series: Any, text: bool, distinct: int, task: str) -> 
         return "classification", f"the target is text, {distinct} classes"
     if distinct == 2:
         return "classification", "the target has two distinct values"
+    values = as_numbers(series)
+    if distinct <= _FEW and len(values) >= _EACH * distinct and _counted(values, distinct):
+        span = f"{values.min():g} to {values.max():g}"
+        return "classification", f"the target is one of the whole numbers {span}"
     return "regression", f"the target is numeric, {distinct} distinct values"
+
+
+def _whole(values: npt.NDArray[np.float64]) -> bool:
+    return bool((values == np.round(values)).all())
+
+
+def _counted(values: npt.NDArray[np.float64], distinct: int) -> bool:
+    """Whether whole numbers run from 0 or 1 without a gap, as names of classes do."""
+    low, high = values.min(), values.max()
+    return _whole(values) and low in (0, 1) and high - low == distinct - 1
+
+
+def _other_hint(column: str) -> str:
+    return (
+        f"the target {column!r} is taken for classes: if it is a quantity, such as a count or a "
+        f"rating, add --task regression"
+    )
 
 
 def _hint(column: str, distinct: int) -> str:

@@ -29,6 +29,18 @@ def numba_cache() -> dict[str, Any]:
     return {"folder": str(own), "writable": _writable(own), "why": why}
 
 
+def is_compiled() -> bool:
+    """Whether an earlier fit on this machine left its compiled code."""
+    spec = importlib.util.find_spec("kernelweave.evidence")
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    if folder:
+        return any(Path(folder).glob("evidence_*/*.nbi"))
+    beside = Path(spec.origin).parent / "__pycache__" if spec and spec.origin else None
+    if beside is not None and any(beside.glob("*.nbi")):
+        return True
+    return any(Path(str(numba_cache()["folder"])).glob("evidence_*/*.nbi"))
+
+
 def _writable(folder: Path) -> bool:
     """Whether files can be written in a folder, or the folder made."""
     for existing in (folder, *folder.parents):

@@ -9,8 +9,12 @@ from typing import Any
 
 from ..errors import CommandError
 
-FORMAT = 3
-_PACKAGES = ("kernelweave-kernels-core", "kernelweave-workbench", "scikit-learn", "numpy", "skops")
+FORMAT = 4
+COLUMN = ("name", "seen", "range", "gaps", "done", "sentence")
+_PACKAGES = (
+    *("kernelweave-kernels-core", "kernelweave-evidence", "kernelweave-workbench"),
+    *("scikit-learn", "numpy", "skops"),
+)
 
 
 def versions() -> dict[str, str]:
@@ -46,10 +50,17 @@ class Header:
         Rows of them.
     classes : tuple or None
         Labels, for classification.
+    model : str
+        What it is called on the command line.
     certificate : dict
-        ``lower_bound, upper_bound, gap, status, n_iter, seconds`` of the fit.
-    prepared : tuple of (str, str, str, str)
-        Each column, what was seen in it, whether it is used, and what is worth knowing.
+        ``lower_bound, upper_bound, gap, status, n_iter`` of the fit.
+    prepared : tuple of dict
+        Each column: its ``name``, what was ``seen`` in it, its ``range`` and ``gaps``, whether it
+        is used (``done``), and what is worth knowing (``sentence``).
+    held_out : dict or None
+        Predictions of rows that the fit did not see, see `scoring.HeldOut`.
+    comparison : dict
+        ``measure`` and ``rows`` of other models on the same rows.
     versions : dict of str to str
         Packages that wrote the file.
     """
@@ -62,8 +73,11 @@ class Header:
     source: str
     n_samples: int
     classes: tuple[Any, ...] | None = None
+    model: str = ""
     certificate: dict[str, Any] = field(default_factory=dict)
-    prepared: tuple[tuple[str, str, str, str], ...] = ()
+    prepared: tuple[dict[str, Any], ...] = ()
+    held_out: dict[str, Any] | None = None
+    comparison: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=versions)
 
     def to_json(self) -> str:
@@ -104,8 +118,8 @@ class Header:
         values["columns"] = tuple(map(str, values["columns"]))
         if values.get("classes") is not None:
             values["classes"] = tuple(values["classes"])
-        rows = [tuple(map(str, row)) for row in values.get("prepared", ())]
-        if any(len(row) != 4 for row in rows):
-            raise ValueError("the header has columns that are not described by four words")
-        values["prepared"] = tuple(rows)
+        rows = tuple(values.get("prepared", ()))
+        if not all(isinstance(row, dict) and set(row) == set(COLUMN) for row in rows):
+            raise ValueError(f"the header has columns that are not described by {COLUMN}")
+        values["prepared"] = rows
         return cls(**values)

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data import Table, Target, read_table
-from ..machines import kernel_machine
+from ..errors import CommandError
+from ..machines import encoder_of, kernel_machine
+from ..scoring.held_out import HeldOut
 from .header import Header
 
 
@@ -31,19 +33,35 @@ class Model:
     header: Header
 
     @classmethod
-    def of(cls, estimator: Any, *, columns: Sequence[str], target: Target, source: str) -> Model:
+    def of(
+        cls,
+        estimator: Any,
+        *,
+        columns: Sequence[str],
+        target: Target,
+        table: Table,
+        name: str = "",
+        held_out: HeldOut | None = None,
+        comparison: dict[str, Any] | None = None,
+    ) -> Model:
         """Return a model with the header that belongs to a fitted estimator.
 
         Parameters
         ----------
         estimator : object
-            Fitted; a pipeline that begins with a `TableMatrix` says what it did with the columns.
+            Fitted; what encodes the columns says what it did with them.
         columns : sequence of str
             Features in order.
         target : Target
             What it was fitted to.
-        source : str
-            What messages call the data.
+        table : Table
+            What it was fitted on.
+        name : str, default=""
+            The model's name on the command line.
+        held_out : HeldOut, optional
+            Its predictions of rows that it did not see.
+        comparison : dict, optional
+            Other models on the same rows.
 
         Returns
         -------
@@ -59,20 +77,28 @@ class Model:
             task=target.task,
             algorithm=result.algorithm,
             estimator=type(machine).__name__,
-            source=source,
+            source=table.source,
             n_samples=len(target.values),
             classes=None if classes is None else tuple(classes.tolist()),
+            model=name,
             certificate={
                 "lower_bound": result.lower_bound,
                 "upper_bound": result.upper_bound,
                 "gap": result.gap,
                 "status": result.status.label,
                 "n_iter": result.n_iter,
-                "seconds": result.seconds,
             },
-            prepared=_prepared(estimator),
+            prepared=_prepared(estimator, table),
+            held_out=None if held_out is None else held_out.as_json(),
+            comparison=comparison or {},
         )
         return cls(estimator, header)
+
+    @property
+    def held_out(self) -> HeldOut | None:
+        """Predictions of rows that the fit did not see."""
+        found = self.header.held_out
+        return None if found is None else HeldOut.from_json(found)
 
     @property
     def machine(self) -> Any:
@@ -117,6 +143,64 @@ class Model:
         with rows.speaking():
             return np.asarray(self.estimator.predict(self.inputs(rows)))
 
+    def predict_interval(
+        self, table: Any, confidence: float = 0.9
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return the ends of prediction intervals.
+
+        Parameters
+        ----------
+        table : Table, DataFrame or str
+            As for `predict`.
+        confidence : float, default=0.9
+            Share of new observations that the intervals should hold.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_rows,)
+            Infinite where the training rows are too few for the confidence.
+
+        Raises
+        ------
+        CommandError
+            If the model has no intervals.
+        """
+        self._require("predict_interval", "intervals", "regression with the evidence kernel has")
+        rows = _rows(table)
+        with rows.speaking():
+            low, high = self.estimator.predict_interval(self.inputs(rows), confidence)
+        return low, high
+
+    def predict_proba(self, table: Any) -> npt.NDArray[np.float64]:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        table : Table, DataFrame or str
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In the order of the header's classes.
+
+        Raises
+        ------
+        CommandError
+            If the model has no probabilities.
+        """
+        what = "classification with the evidence kernel has"
+        self._require("predict_proba", "probabilities", what)
+        rows = _rows(table)
+        with rows.speaking():
+            return np.asarray(self.estimator.predict_proba(self.inputs(rows)))
+
+    def _require(self, method: str, what: str, having: str) -> None:
+        if not hasattr(self.estimator, method):
+            raise CommandError(
+                f"a {self.header.task} with {self.header.estimator} has no {what}: {having} them"
+            )
+
     def outside(self, table: Any) -> tuple[int, list[str]]:
         """Return how many rows lie outside what the model learned from, and in which columns.
 
@@ -132,7 +216,7 @@ class Model:
         columns : list of str
             Where, those with most such rows first.
         """
-        encoder = getattr(getattr(self.estimator, "steps", [("", None)])[0][1], "encoder_", None)
+        encoder = encoder_of(self.estimator)
         if encoder is None:
             return 0, []
         beyond = encoder.outside(encoder.transform(self.inputs(table)))
@@ -146,8 +230,18 @@ def _rows(table: Any) -> Table:
     return table if isinstance(table, Table) else read_table(table)
 
 
-def _prepared(estimator: Any) -> tuple[tuple[str, str, str, str], ...]:
-    """Return what the first step of a pipeline did with each column, where it says so."""
-    steps = getattr(estimator, "steps", [("", None)])
-    encoder = getattr(steps[0][1], "encoder_", None)
-    return () if encoder is None else tuple(tuple(row) for row in encoder.report_)
+def _prepared(estimator: Any, table: Table) -> tuple[dict[str, Any], ...]:
+    """Return what each column holds and what was done with it, where the estimator says so."""
+    encoder = encoder_of(estimator)
+    if encoder is None:
+        return ()
+    return tuple(
+        {
+            "name": row.column,
+            "seen": row.seen,
+            **table.extent(row.column),
+            "done": row.done,
+            "sentence": row.sentence,
+        }
+        for row in encoder.report_
+    )

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ..errors import CommandError, one_line
 from ..files import check_output, replacing
+from .canonical import canonical
 from .header import Header
 from .model import Model
 from .trusted import trusted_types
@@ -51,7 +52,7 @@ def save_model(model: Model, path: str | Path, *, force: bool = False) -> None:
     goal = Path(path)
     check_output(goal, force=force)
     try:
-        body = skops.io.dumps(model.estimator)
+        body = canonical(skops.io.dumps(model.estimator))
     except Exception as error:
         raise CommandError(f"the model cannot be stored: {one_line(error)}") from error
     _check_types(body, "the model would not be loaded again")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..data import Table, Target, read_target
 from ..errors import CommandError
 from ..models import Model
+from ..scoring import Score, score
 
 _MOST_DRAWN = 300
 
@@ -38,6 +39,12 @@ class Evaluation:
     predicted: npt.NDArray[Any]
     source: str
     classes: bool = True
+
+    @property
+    def score(self) -> Score:
+        """R² or accuracy with its standard error; each row counts the same."""
+        task = "classification" if self.classes else "regression"
+        return score(self.y, self.predicted, np.ones(len(self.y)), task)
 
     def scores(self, task: str) -> dict[str, float]:
         """Return the usual scores by name."""

@@ -63,7 +63,6 @@ def _facts(about: dict[str, Any], model: Model, found: Evaluation | None) -> lis
     gap = about["gap"]
     facts.append(("proved relative gap", f"{gap:.1e}" if gap < float("inf") else "none"))
     facts.append(("iterations", str(about["n_iter"])))
-    facts.append(("seconds", f"{about['seconds']:.2f}"))
     support = getattr(model.machine, "support_", None)
     if support is not None:
         facts.append(("support vectors", f"{len(support)} of {about['n_samples']}"))

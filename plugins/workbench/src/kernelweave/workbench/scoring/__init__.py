@@ -1,0 +1,24 @@
+"""How well models predict rows that they have not seen, on folds that all of them share."""
+
+from __future__ import annotations
+
+from .comparison import Row, compare, verdict
+from .held_out import HeldOut, cross_predict, folds_of, held_out_by
+from .rivals import Rival, rivals
+from .scores import Score, lead, measure_name, score
+
+__all__ = [
+    "HeldOut",
+    "Rival",
+    "Row",
+    "Score",
+    "compare",
+    "cross_predict",
+    "folds_of",
+    "held_out_by",
+    "lead",
+    "measure_name",
+    "rivals",
+    "score",
+    "verdict",
+]

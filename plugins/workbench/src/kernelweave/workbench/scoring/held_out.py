@@ -1,0 +1,193 @@
+"""Rows that a fit did not see, with its predictions of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..machines import kernel_machine
+from .scores import FloatArray, Score, score
+
+Rows = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Predictions of rows by fits that did not see them.
+
+    Attributes
+    ----------
+    rows, fold : ndarray of shape (n_held_out,)
+        Which rows of the table, in its order, and the fold that held each out.
+    truth, predicted : ndarray of shape (n_held_out,)
+        Of these rows.
+    weight : ndarray of shape (n_held_out,)
+        What each counts.
+    task : str
+        ``"classification"`` or ``"regression"``.
+    proba : ndarray of shape (n_held_out, n_classes) or None
+        Probabilities, where the model has them.
+    """
+
+    rows: Rows
+    fold: Rows
+    truth: npt.NDArray[Any]
+    predicted: npt.NDArray[Any]
+    weight: FloatArray
+    task: str
+    proba: FloatArray | None = None
+
+    @property
+    def score(self) -> Score:
+        """R² or accuracy, with its standard error."""
+        return score(self.truth, self.predicted, self.weight, self.task)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain lists by name."""
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+        }
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> HeldOut:
+        """Return what `as_json` was made of.
+
+        Parameters
+        ----------
+        found : dict
+            Lists by name.
+
+        Returns
+        -------
+        HeldOut
+            With arrays.
+        """
+        arrays: dict[str, Any] = {
+            name: np.asarray(value) if isinstance(value, list) else value
+            for name, value in found.items()
+        }
+        return cls(**arrays)
+
+    def __str__(self) -> str:
+        n, rows = int(self.fold.max()) + 1, f"{len(self.truth)} rows"
+        if n == 1:
+            return f"{rows} that the fit did not see"
+        return f"{rows} in {n} folds, each predicted by a fit that did not see it"
+
+
+def folds_of(
+    y: npt.NDArray[Any], task: str, n_folds: int, seed: int, weight: FloatArray | None = None
+) -> Rows:
+    """Return a fold for each row, drawn at random; classes keep their shares.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+        Targets.
+    task : str
+        ``"classification"`` or ``"regression"``.
+    n_folds : int
+        How many.
+    seed : int
+        Of the draw.
+    weight : ndarray of shape (n_rows,), optional
+        Rows of weight zero are in no fold.
+
+    Returns
+    -------
+    ndarray of int, shape (n_rows,)
+        -1 for rows in no fold.
+    """
+    state = np.random.RandomState(seed)
+    counted = np.arange(len(y)) if weight is None else np.flatnonzero(weight > 0)
+    order = state.permutation(counted)
+    if task == "classification":
+        # dealing out rows class by class keeps the shares
+        order = order[np.argsort(np.unique(y[order], return_inverse=True)[1], kind="stable")]
+    fold = np.full(len(y), -1, dtype=np.intp)
+    fold[order] = np.arange(len(order)) % n_folds
+    return fold
+
+
+def held_out_by(
+    estimator: Any, y: npt.NDArray[Any], task: str, weight: FloatArray
+) -> HeldOut | None:
+    """Return what a fitted estimator itself held out; ``None`` where it held out nothing.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted, with ``held_out_prediction_`` and ``held_out_fold_``.
+    y : ndarray of shape (n_rows,)
+        The targets of the fit.
+    task : str
+        ``"classification"`` or ``"regression"``.
+    weight : ndarray of shape (n_rows,)
+        What each row counts.
+
+    Returns
+    -------
+    HeldOut or None
+        As the estimator's own score is computed.
+    """
+    machine = kernel_machine(estimator)
+    fold = machine.held_out_fold_
+    rows = np.flatnonzero(fold >= 0)
+    if not len(rows):
+        return None
+    given = np.asarray(machine.held_out_prediction_)[rows]
+    proba = given if task == "classification" else None
+    predicted = given if proba is None else machine.classes_[proba.argmax(axis=1)]
+    return HeldOut(rows, fold[rows], y[rows], predicted, weight[rows], task, proba)
+
+
+def cross_predict(
+    make: Callable[[], Any],
+    X: Any,
+    y: npt.NDArray[Any],
+    task: str,
+    fold: Rows,
+    weight: FloatArray,
+) -> HeldOut:
+    """Fit a model without each fold and predict that fold.
+
+    Parameters
+    ----------
+    make : callable
+        Returns an unfitted model with ``fit(X, y, sample_weight)``.
+    X : DataFrame of shape (n_rows, n_columns)
+        The table.
+    y : ndarray of shape (n_rows,)
+        Targets.
+    task : str
+        ``"classification"`` or ``"regression"``.
+    fold : ndarray of shape (n_rows,)
+        The fold that holds each row out, -1 where none does.
+    weight : ndarray of shape (n_rows,)
+        What each row counts; rows of weight zero are learned from by nobody.
+
+    Returns
+    -------
+    HeldOut
+        Of the same rows, whatever the model.
+    """
+    predicted = np.empty(len(y), dtype=y.dtype if task == "classification" else np.float64)
+    classes = np.unique(y) if task == "classification" else np.empty(0)
+    proba: FloatArray | None = np.zeros((len(y), len(classes)))
+    for k in range(int(fold.max()) + 1):
+        own, other = np.flatnonzero((fold != k) & (weight > 0)), np.flatnonzero(fold == k)
+        model = make().fit(X.iloc[own], y[own], weight[own])
+        predicted[other] = model.predict(X.iloc[other])
+        if proba is not None and len(classes) and hasattr(model, "predict_proba"):
+            known = np.searchsorted(classes, model.classes_)
+            proba[np.ix_(other, known)] = model.predict_proba(X.iloc[other])
+        else:
+            proba = None
+    rows = np.flatnonzero(fold >= 0)
+    given = None if proba is None else proba[rows]
+    return HeldOut(rows, fold[rows], y[rows], predicted[rows], weight[rows], task, given)

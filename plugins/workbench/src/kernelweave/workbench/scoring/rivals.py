@@ -1,0 +1,98 @@
+"""What a learned kernel is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .rbf import TunedRBF
+from .trees import KINDS, BoostedTrees
+
+_TITLES = {
+    "boosting": "HistGradientBoosting",
+    "catboost": "CatBoost",
+    "lightgbm": "LightGBM",
+    "xgboost": "XGBoost",
+}
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A model of others.
+
+    Attributes
+    ----------
+    name : str
+        As on the command line.
+    title : str
+        As it is shown.
+    make : callable
+        Returns one, unfitted, given the task and a seed.
+    """
+
+    name: str
+    title: str
+    make: Callable[[str, int], Any]
+
+
+class Dummy:
+    """Predicts the mean, or the most frequent class, whatever the columns say.
+
+    Parameters
+    ----------
+    task : str
+        ``"classification"`` or ``"regression"``.
+    seed : int
+        Passed over: nothing is random.
+    """
+
+    def __init__(self, task: str, seed: int = 0) -> None:
+        self.task = task
+        self.seed = seed
+
+    def fit(self, X: Any, y: npt.NDArray[Any], weight: Any = None) -> Dummy:
+        """Learn one value."""
+        if self.task == "regression":
+            self._value = np.average(y, weights=weight)
+            return self
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        counts = np.bincount(codes, weights=weight)
+        self._share = counts / counts.sum()
+        self._value = self.classes_[counts.argmax()]
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the value for each row."""
+        return np.full(len(X), self._value)
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the share of each class for each row."""
+        return np.tile(self._share, (len(X), 1))
+
+
+def rivals(*, every: bool = False) -> list[Rival]:
+    """Return the models to compare with.
+
+    Parameters
+    ----------
+    every : bool, default=False
+        Whether boosted trees of other libraries, where they are installed, are among them.
+
+    Returns
+    -------
+    list of Rival
+        The dummy last.
+    """
+    names = [name for name, module in KINDS.items() if name == "boosting" or every]
+    trees = [
+        Rival(name, _TITLES[name], partial(BoostedTrees, name))
+        for name in names
+        if find_spec(KINDS[name]) is not None
+    ]
+    return [*trees, Rival("rbf", "tuned RBF machine", TunedRBF), Rival("dummy", "dummy", Dummy)]

@@ -1,0 +1,128 @@
+"""Scores of predictions with their standard errors, and the lead of one over another."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Score(NamedTuple):
+    """A score and its standard error over the rows.
+
+    Attributes
+    ----------
+    value, error : float
+        Of R² or accuracy.
+    """
+
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ± {self.error:.4f}"
+
+
+def measure_name(task: str, *, weighted: bool = False) -> str:
+    """Return what `score` measures.
+
+    Parameters
+    ----------
+    task : str
+        ``"classification"`` or ``"regression"``.
+    weighted : bool, default=False
+        Whether classes have weights.
+
+    Returns
+    -------
+    str
+        For people.
+    """
+    if task == "regression":
+        return "R²"
+    return "class-weighted accuracy" if weighted else "accuracy"
+
+
+def score(
+    truth: npt.NDArray[Any], predicted: npt.NDArray[Any], weight: FloatArray, task: str
+) -> Score:
+    """Return R² or accuracy and its standard error.
+
+    Parameters
+    ----------
+    truth, predicted : ndarray of shape (n,)
+        Numbers or labels.
+    weight : ndarray of shape (n,)
+        Of each row.
+    task : str
+        ``"classification"`` or ``"regression"``.
+
+    Returns
+    -------
+    Score
+        The error is that of a mean, or of a ratio of two means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(score(np.array([1, 0, 1, 1]), np.array([1, 0, 1, 0]), np.ones(4), "classification"))
+    0.7500 ± 0.2165
+    """
+    value, influence = _with_influence(truth, predicted, weight, task)
+    return Score(value, _spread(influence, weight))
+
+
+def lead(
+    truth: npt.NDArray[Any],
+    ours: npt.NDArray[Any],
+    other: npt.NDArray[Any],
+    weight: FloatArray,
+    task: str,
+) -> Score:
+    """Return how much better one prediction is than another of the same rows, with its error.
+
+    Parameters
+    ----------
+    truth, ours, other : ndarray of shape (n,)
+        Numbers or labels.
+    weight : ndarray of shape (n,)
+        Of each row.
+    task : str
+        ``"classification"`` or ``"regression"``.
+
+    Returns
+    -------
+    Score
+        Positive where ``ours`` is better. The error is that of the paired difference, which is
+        mostly smaller than that of either score.
+    """
+    first, one = _with_influence(truth, ours, weight, task)
+    second, two = _with_influence(truth, other, weight, task)
+    return Score(first - second, _spread(one - two, weight))
+
+
+def _with_influence(
+    truth: npt.NDArray[Any], predicted: npt.NDArray[Any], weight: FloatArray, task: str
+) -> tuple[float, FloatArray]:
+    """Return a score, and what each row adds to its deviation from the expected one."""
+    share = weight / weight.sum()
+    if task == "classification":
+        right = np.asarray(truth == predicted, dtype=np.float64)
+        value = float(share @ right)
+        return value, right - value
+    # squares of small targets would underflow
+    size = np.abs(truth).max() or 1.0
+    y, guess = truth / size, predicted / size
+    spreads, squares = (y - share @ y) ** 2, (y - guess) ** 2
+    total = float(share @ spreads)
+    if total == 0.0:
+        return float("nan"), np.full(len(y), np.nan)
+    lost = float(share @ squares) / total
+    return 1.0 - lost, -(squares - lost * spreads) / total
+
+
+def _spread(influence: FloatArray, weight: FloatArray) -> float:
+    return float(np.sqrt(np.sum((weight / weight.sum() * influence) ** 2)))

@@ -1,0 +1,141 @@
+"""Boosted trees on a table as it is: numbers with their gaps, words as codes."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from kernelweave.evidence import ColumnEncoder
+
+# histograms of trees have 255 bins, one of them for gaps
+_MOST_LEVELS = 254
+KINDS = {
+    "boosting": "sklearn",
+    "catboost": "catboost",
+    "lightgbm": "lightgbm",
+    "xgboost": "xgboost",
+}
+
+
+class BoostedTrees:
+    """Boosted trees of one of four libraries, with the settings that the library comes with.
+
+    Parameters
+    ----------
+    kind : str
+        ``"boosting"`` (scikit-learn's histograms), ``"catboost"``, ``"lightgbm"``, ``"xgboost"``.
+    task : str
+        ``"classification"`` or ``"regression"``.
+    seed : int
+        Of what is random.
+    """
+
+    def __init__(self, kind: str, task: str, seed: int) -> None:
+        self.kind = kind
+        self.task = task
+        self.seed = seed
+
+    def fit(self, X: Any, y: npt.NDArray[Any], weight: Any = None) -> BoostedTrees:
+        """Learn the columns and the trees."""
+        self._encoder = ColumnEncoder(max_levels=_MOST_LEVELS).fit(X, weight)
+        if self.task == "classification":
+            # not every library takes words as labels
+            self.classes_, y = np.unique(y, return_inverse=True)
+        rows, words = self._rows(X)
+        self._model = _MAKERS[self.kind](self.task, self.seed, words)
+        self._model.fit(rows, y, sample_weight=weight)
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return labels or numbers."""
+        given = np.asarray(self._model.predict(self._rows(X)[0])).ravel()
+        if self.task == "regression":
+            return given
+        labels: npt.NDArray[Any] = self.classes_[given.astype(np.intp)]
+        return labels
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the probability of each class."""
+        return np.asarray(self._model.predict_proba(self._rows(X)[0]))
+
+    def _rows(self, X: Any) -> tuple[Any, list[int]]:
+        """Return rows as the library takes them, and which columns hold words."""
+        numbers, codes = with_gaps(self._encoder, X)
+        words = list(range(numbers.shape[1], numbers.shape[1] + codes.shape[1]))
+        if self.kind == "boosting":
+            return np.hstack([numbers, codes]), words
+        frame = pd.DataFrame(np.hstack([numbers, codes]))
+        for j in words:
+            if self.kind == "catboost":
+                frame[j] = frame[j].fillna(-1).astype(int)
+            else:
+                levels = self._encoder.dimensions_[j - len(self._encoder.dimensions_)].levels
+                frame[j] = pd.Categorical(frame[j], categories=np.arange(float(len(levels))))
+        frame.columns = pd.Index([f"x{j}" for j in frame.columns])
+        return frame, words
+
+
+def with_gaps(
+    encoder: ColumnEncoder, X: Any
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return numbers with NaN for gaps, and codes of levels with NaN for unknown words.
+
+    Parameters
+    ----------
+    encoder : ColumnEncoder
+        Fitted.
+    X : table of shape (n_rows, n_columns)
+        Rows.
+
+    Returns
+    -------
+    numbers : ndarray of shape (n_rows, n_numbers)
+        Without indicators: a gap speaks for itself.
+    codes : ndarray of shape (n_rows, n_words)
+        One column each.
+    """
+    numeric, codes = encoder.transform(X)
+    kinds = encoder.dimensions_[: numeric.shape[1]]
+    numbers = numeric.copy()
+    for j, gap in enumerate(kinds):
+        if gap.kind == "gap":
+            own = [k for k, each in enumerate(kinds) if each.source == gap.source and k != j]
+            numbers[np.ix_(np.flatnonzero(numeric[:, j] > 0), np.array(own))] = np.nan
+    kept = [j for j, each in enumerate(kinds) if each.kind != "gap"]
+    counts = np.array([len(each.levels) for each in encoder.dimensions_[numeric.shape[1] :]])
+    return numbers[:, kept], np.where(codes < counts, codes, np.nan)
+
+
+def _boosting(task: str, seed: int, words: list[int]) -> Any:
+    made = _kind("sklearn.ensemble", "HistGradientBoosting{}", task)
+    return made(random_state=seed, categorical_features=words or None)
+
+
+def _catboost(task: str, seed: int, words: list[int]) -> Any:
+    made = _kind("catboost", "CatBoost{}", task)
+    return made(random_seed=seed, cat_features=words, verbose=False, allow_writing_files=False)
+
+
+def _lightgbm(task: str, seed: int, words: list[int]) -> Any:
+    return _kind("lightgbm", "LGBM{}", task)(random_state=seed, verbose=-1)
+
+
+def _xgboost(task: str, seed: int, words: list[int]) -> Any:
+    return _kind("xgboost", "XGB{}", task)(random_state=seed, enable_categorical=True)
+
+
+def _kind(module: str, name: str, task: str) -> Any:
+    """Return a class of a library that may be installed."""
+    suffix = "Classifier" if task == "classification" else "Regressor"
+    return getattr(import_module(module), name.format(suffix))
+
+
+_MAKERS = {
+    "boosting": _boosting,
+    "catboost": _catboost,
+    "lightgbm": _lightgbm,
+    "xgboost": _xgboost,
+}

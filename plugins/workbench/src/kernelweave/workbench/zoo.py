@@ -1,0 +1,222 @@
+"""The models that ``kernelweave fit`` can learn, by the names of the command line."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from kernelweave.kernels_core import AlgorithmSpec, get_algorithm, get_component
+
+from .data import TableMatrix
+from .errors import CommandError
+from .model_names import GENERIC
+
+_MATRIX_FAMILIES = {"tessellated", "polynomial"}
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Where the estimators of a model live, and what a person calls it."""
+
+    title: str
+    module: str
+    classifier: str | None
+    regressor: str | None
+    scaled: bool = True
+
+
+_FAMILIES = {
+    "evidence": _Family(
+        "evidence kernel",
+        "kernelweave.evidence",
+        "EvidenceKernelClassifier",
+        "EvidenceKernelRegressor",
+    ),
+    # it maps each column to a box itself
+    "tkl": _Family(
+        "tessellated kernel",
+        "kernelweave.spectahedron",
+        "TessellatedKernelClassifier",
+        "TessellatedKernelRegressor",
+        scaled=False,
+    ),
+    "sparse": _Family(
+        "sparse MKL", "kernelweave.mkl_sparse", "SparseMKLClassifier", "SparseMKLRegressor"
+    ),
+    "ridge": _Family(
+        "ridge MKL", "kernelweave.ridge_mkl", "RidgeMKLClassifier", "RidgeMKLRegressor"
+    ),
+    "average": _Family("AverageMKL", "kernelweave.baselines", "AverageMKLClassifier", None),
+    "cka": _Family("CKA", "kernelweave.baselines", "CKAClassifier", None),
+    "easy": _Family("EasyMKL", "kernelweave.baselines", "EasyMKLClassifier", None),
+    "pwmk": _Family("PWMK", "kernelweave.baselines", "PWMKClassifier", None),
+    "simple": _Family(
+        "SimpleMKL", "kernelweave.baselines", "SimpleMKLClassifier", "SimpleMKLRegressor"
+    ),
+    GENERIC: _Family(
+        "kernel learning",
+        "kernelweave.kernels_core",
+        "KernelLearningClassifier",
+        "KernelLearningRegressor",
+    ),
+}
+
+
+def title_of(name: str) -> str:
+    """Return what a person calls a model."""
+    return _FAMILIES[name].title
+
+
+def serving(task: str) -> list[str]:
+    """Return the models for a task that are installed, those of an algorithm's choice left out.
+
+    Parameters
+    ----------
+    task : str
+        ``"classification"`` or ``"regression"``.
+
+    Returns
+    -------
+    list of str
+        Names as on the command line.
+    """
+    return [
+        name
+        for name, family in _FAMILIES.items()
+        if name != GENERIC and _class_name(family, task) and find_spec(family.module)
+    ]
+
+
+def model_of(algorithm: str | None, task: str) -> str:
+    """Return the model that an algorithm belongs to, the evidence kernel without one.
+
+    Parameters
+    ----------
+    algorithm : str or None
+        A registered algorithm.
+    task : str
+        ``"classification"`` or ``"regression"``.
+
+    Returns
+    -------
+    str
+        ``"tkl"`` for algorithms over positive matrices, else ``"generic"``.
+
+    Raises
+    ------
+    UnknownNameError
+        If it is not registered.
+    CommandError
+        If it does not serve the task.
+    """
+    if algorithm is None:
+        return "evidence"
+    spec = get_algorithm(algorithm)
+    if task not in spec.tasks:
+        raise CommandError(
+            f"--algorithm {spec.name} serves {' and '.join(spec.tasks)}, and this is {task}"
+        )
+    return "tkl" if _over_matrices(spec) else "generic"
+
+
+def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> Any:
+    """Return an unfitted model for tables.
+
+    Parameters
+    ----------
+    name : str
+        A `ModelName`, or `GENERIC`.
+    task : str
+        ``"classification"`` or ``"regression"``.
+    settings : dict
+        Parameters of the estimator by their names.
+    seed : int
+        ``random_state``, where the estimator has one.
+
+    Returns
+    -------
+    estimator
+        With ``fit(X, y)`` for tables. Where the estimator takes numbers only, it stands behind
+        the steps that make them, and a target of numbers is learned in units of its spread: C and
+        epsilon mean the same for prices and for fractions.
+
+    Raises
+    ------
+    CommandError
+        If the model is not installed, does not serve the task, or has no such setting.
+    """
+    kind = _class(name, task)
+    known = inspect.signature(kind).parameters
+    for each in settings:
+        if each not in known:
+            raise CommandError(_strange(name, task, each))
+    own = {"random_state": seed, "on_interrupt": "return"}
+    machine = kind(**{key: value for key, value in own.items() if key in known}, **settings)
+    if name == "evidence":
+        return machine
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    scaled = [("scale", StandardScaler())] if _FAMILIES[name].scaled else []
+    chain = Pipeline([("columns", TableMatrix()), *scaled, ("machine", machine)])
+    if task == "classification":
+        return chain
+    return TransformedTargetRegressor(chain, transformer=StandardScaler())
+
+
+def fit_model(model: Any, X: Any, y: Any, weight: Any) -> Any:
+    """Fit what `make_model` made, with weights of rows where there are any."""
+    if weight is None:
+        return model.fit(X, y)
+    chained = hasattr(model, "steps") or hasattr(getattr(model, "regressor", None), "steps")
+    return model.fit(X, y, **{"machine__sample_weight" if chained else "sample_weight": weight})
+
+
+def _class(name: str, task: str) -> Any:
+    family = _FAMILIES[name]
+    wanted = _class_name(family, task)
+    if wanted is None:
+        raise CommandError(
+            f"--model {name} serves classification only, and this is {task}: choose one of "
+            f"{', '.join(serving(task))}"
+        )
+    if find_spec(family.module) is None:
+        distribution = family.module.replace(".", "-").replace("_", "-")
+        raise CommandError(f"--model {name} needs {distribution}: pip install {distribution}")
+    return getattr(import_module(family.module), wanted)
+
+
+def _class_name(family: _Family, task: str) -> str | None:
+    return family.classifier if task == "classification" else family.regressor
+
+
+def _strange(name: str, task: str, setting: str) -> str:
+    """Return what is wrong with a setting."""
+    option = f"--{setting.replace('_', '-')}"
+    if setting in ("epsilon", "class_weight"):
+        other = "regression" if setting == "epsilon" else "classification"
+        if task != other:
+            return f"{option} belongs to {other}, and this is {task}"
+    if name == GENERIC:
+        return f"the estimator for --algorithm has no {option}: leave it out, or choose a --model"
+    having = [each for each in serving(task) if setting in _parameters(each, task)]
+    fitting = f"that belongs to --model {' or '.join(having)}" if having else "no model has it"
+    return f"--model {name} has no {option}: {fitting}"
+
+
+def _parameters(name: str, task: str) -> set[str]:
+    return set(inspect.signature(_class(name, task)).parameters)
+
+
+def _over_matrices(spec: AlgorithmSpec) -> bool:
+    """Whether an algorithm solves the problems of the tessellated estimators."""
+    from kernelweave.spectahedron import Spectahedron
+
+    return not spec.needs.missing("constraint", Spectahedron) and any(
+        not spec.needs.missing("family", get_component("families", name).load())
+        for name in _MATRIX_FAMILIES
+    )
