@@ -43,6 +43,7 @@ REASONS = {
 }
 # tables of ours that no paper has
 OURS = {
+    "large",
     "mkl-baselines",
     "smkl-optima",
     "study",

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernelweave.papers import Drawing, MissingDataError, Plan, Request, Sheet, tables
-from kernelweave.papers.study import generators, rivals
+from kernelweave.papers.study import generators, large, rivals
 from kernelweave.papers.study.generators import PROBLEMS, make
 from kernelweave.papers.study.intervals import corrected_resampled, of_independent
 from kernelweave.papers.study.protocol import measure, rows_trained
@@ -194,3 +194,25 @@ def test_a_rival_computes_numbers(method: str) -> None:
     pytest.importorskip(METHODS[method].needs)
     found = measure("make Gu and Wahba", "regression", method, 0, 80, True)
     assert 25.0 <= found["score"] <= 90.0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_table_of_many_rows_computes_and_shows(shared: Path) -> None:
+    plan = tables()["large"].plan(Request(quick=True, most_samples=200))
+    assert all(cell.arguments["n_rows"] == 200 for cell in plan.cells)
+    plain = [cell for cell in plan.cells if cell.arguments["method"] in {"linear", "HistGB"}]
+    results = {cell.key: cell.compute(**cell.arguments) for cell in plain}
+    (sheet,) = plan.present(results)
+    (row,) = sheet.rows
+    found = dict(zip(sheet.columns, row, strict=True))
+    assert 30.0 <= float(found["linear"]) <= 80.0
+    assert found["evidence"] is None
+    whole = tables()["large"].plan(Request(folder=shared / "data"))
+    assert len({cell.arguments["where"] for cell in whole.cells}) == 7
+    assert max(cell.arguments["n_rows"] for cell in whole.cells) == 10**6
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_landmarks_and_ridge_are_tuned() -> None:
+    found = large.measure("make twonorm", "classification", "Nystroem + ridge", 400, 0)
+    assert 90.0 <= found["score"] <= 100.0

@@ -149,3 +149,5 @@ def _matrix_valued() -> Iterator[Table]:
 def _study() -> Iterator[Table]:
     summary = "is a kernel chosen by the evidence better than what you would pick today?"
     yield _table("study", "study.comparison:study", "ours: no paper has it", summary)
+    summary = "evidence kernels from thousands of rows to a million: scores and CPU seconds"
+    yield _table("large", "study.large:large", "ours: no paper has it", summary)

@@ -1,0 +1,143 @@
+"""Thousands of rows to a million: what a kernel chosen by the evidence costs, and what it buys."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..data import FloatArray, Samples, folds, split
+from ..measuring import CLASSES, within
+from ..plan import Cell, Plan, Request, Sheet, Value
+from .rivals import EXTRA, OURS, predictions, reason_not_run
+from .sets import SETS, Source, address, samples
+
+_NAMES = ("abalone, rings", "CCPP", "California", "gas turbine", "spambase", "shill bidding")
+_GROWING = (10**4, 10**5, 10**6)
+_FRIEDMAN = "Friedman 1, rows "
+_PLAIN = ("linear", "Nystroem + ridge")
+_METHODS = (OURS, "HistGB", "CatBoost", *_PLAIN)
+# CPU seconds for 10,000 rows
+_SECONDS = {OURS: 60.0, "HistGB": 15.0, "CatBoost": 8.0, "linear": 0.5, "Nystroem + ridge": 30.0}
+_N_SPLITS = 3
+_MOST_TESTED, _TUNED = 20_000, 4_000
+_NOTES = (
+    f"{_N_SPLITS} random splits into 80 % training and 20 % test rows, {_MOST_TESTED} of the test "
+    "rows at most; medians. Score: accuracy, or R², in per cent; CPU seconds of tuning, fitting "
+    "and predicting. HistGB: 30, 100 or 300 trees. CatBoost and evidence: as they come. Nystroem + "
+    f"ridge: 1000 landmarks, γ and α by three folds of {_TUNED} rows. Linear: ridge regression or "
+    "logistic regression.",
+    f"Friedman 1 is made anew at each size, with noise of variance 1. Missing peers: {EXTRA}.",
+)
+
+
+def measure(where: str, task: str, method: str, n_rows: int, seed: int) -> dict[str, float]:
+    """Return the score in per cent and the CPU seconds of a method on one random split."""
+    from sklearn.metrics import accuracy_score, r2_score
+
+    X, y = _samples(where, n_rows, seed)
+    n_test = len(X) // 5
+    classes = task == CLASSES
+    X, X_test, y, y_test = split(X, y, len(X) - n_test, n_test, seed, classes=classes)
+    X_test, y_test = X_test[:_MOST_TESTED], y_test[:_MOST_TESTED]
+    start = time.process_time()
+    if method in _PLAIN:
+        make = _linear if method == "linear" else _nystroem
+        predicted = make(X, y, seed, classes=classes).fit(X, y).predict(X_test)
+    else:
+        predicted = predictions(method, task, X, y, X_test, quick=False)
+    seconds = time.process_time() - start
+    score = accuracy_score if classes else r2_score
+    return {"score": 100.0 * float(score(y_test, predicted)), "seconds": seconds}
+
+
+def _samples(where: str, n_rows: int, seed: int) -> Samples:
+    if where != _FRIEDMAN:
+        X, y = samples(where)
+        return X[:n_rows], y[:n_rows]
+    from sklearn.datasets import make_friedman1
+
+    X, y = make_friedman1(n_rows, noise=1.0, random_state=seed)
+    return X, y
+
+
+def _linear(X: FloatArray, y: Any, seed: int, *, classes: bool) -> Any:
+    from sklearn.linear_model import LogisticRegression, RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression() if classes else RidgeCV())
+
+
+def _nystroem(X: FloatArray, y: Any, seed: int, *, classes: bool) -> Any:
+    """Return landmarks and ridge, with γ and α chosen on a part of the rows."""
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.linear_model import Ridge, RidgeClassifier
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    last = RidgeClassifier() if classes else Ridge()
+    few, many = (Nystroem(n_components=n, random_state=seed) for n in (300, 1000))
+    grid = {
+        "nystroem__gamma": [0.1 / X.shape[1], 0.3 / X.shape[1], 1.0 / X.shape[1]],
+        f"{type(last).__name__.lower()}__alpha": [1e-3, 1e-2, 1e-1, 1.0],
+    }
+    part = np.random.RandomState(seed).permutation(len(X))[:_TUNED]
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), few, last), grid, cv=folds(3, seed, classes=classes),
+        refit=False,
+    ).fit(X[part], y[part])  # fmt: skip
+    return make_pipeline(StandardScaler(), many, last).set_params(**search.best_params_)
+
+
+def large(request: Request) -> Plan:
+    """Plan the table: a cell per set, method and random split."""
+    limit = request.sample_limit
+    sources = {name: SETS[name] for name in (() if request.quick else _NAMES)}
+    growing = [limit or 0] if request.quick else _GROWING
+    sources |= {f"{_FRIEDMAN}{n:,}": _growing(n) for n in growing if not limit or n <= limit}
+    n_splits = 1 if request.quick else min(request.repeats or _N_SPLITS, _N_SPLITS)
+    cells = [
+        Cell(
+            key=f"{name}/{method}/{seed}",
+            compute=measure,
+            arguments={
+                "where": address(source, request),
+                "task": source.task,
+                "method": method,
+                "n_rows": min(source.n_rows, limit or source.n_rows),
+                "seed": seed,
+            },
+            seconds=_SECONDS[method] * min(source.n_rows, limit or source.n_rows) / 1e4,
+            is_reduced=limit is not None or n_splits < _N_SPLITS,
+        )
+        for seed in range(n_splits)
+        for name, source in sources.items()
+        for method in _METHODS
+        if method in _PLAIN or not reason_not_run(method, source)
+    ]
+    return Plan(cells, lambda results: [_sheet(results, sources)])
+
+
+def _growing(n_rows: int) -> Source:
+    return Source(_FRIEDMAN, "regression", n_rows, 10, 0, had_a_say=True)
+
+
+def _sheet(results: Mapping[str, Any], sources: Mapping[str, Source]) -> Sheet:
+    rows: list[list[Value]] = []
+    for name, source in sources.items():
+        found = {method: list(within(results, name, method).values()) for method in _METHODS}
+        row: list[Value] = [name, source.n_rows, "accuracy" if source.n_classes else "R²"]
+        for figure in ("score", "seconds"):
+            for method, each in found.items():
+                lost = None if method in _PLAIN else reason_not_run(method, source) or None
+                middle = float(np.median([one[figure] for one in each])) if each else None
+                row.append(
+                    lost if middle is None else f"{middle:.{2 if figure == 'score' else 1}f}"
+                )
+        rows.append(row)
+    heads = ("data", "rows", "score", *_METHODS, *(f"{method}, s" for method in _METHODS))
+    return Sheet("Scores, and CPU seconds, by the number of rows", heads, rows, _NOTES)
