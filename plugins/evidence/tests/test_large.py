@@ -138,7 +138,7 @@ def test_rows_sorted_by_their_target_do_no_harm(in_blocks: bool) -> None:
     learned = learn_large(source, PLAN, np.random.RandomState(0))
     assert r2(learned, new) > 0.85
     assert [step.n_landmarks for step in learned.record] == [20, 40, 80][: len(learned.record)]
-    assert "held-out score: 20 landmarks" in str(learned)
+    assert "held-out score: 20 landmarks and" in str(learned)
     known = ~np.isnan(learned.predictor.held_out[:, 0])
     assert known.sum() == 120
     assert len(learned.predictor.rows) == (120 if in_blocks else 1200)
@@ -177,12 +177,33 @@ def test_a_fit_without_time_leaves_a_model_and_says_what_is_missing() -> None:
 
 
 def test_the_progress_ends_at_no_more_than_all_parts() -> None:
-    told: list[tuple[int, int]] = []
+    told: list[tuple[str, int, int]] = []
     plan = LargePlan(PLAN.path, metric_rows=80, first=20, most=40)
     learn_large(
         friedman(500), plan, np.random.RandomState(0), tell=lambda *parts: told.append(parts)
     )
-    assert told[-1] == (450, 450)
+    assert told[-1] == ("40 landmarks", 450, 450)
+
+
+def test_landmarks_are_chosen_on_drawn_rows_and_all_rows_are_summed_once() -> None:
+    rows = friedman(1500)
+    plan = LargePlan(PLAN.path, metric_rows=80, sample_rows=400, first=20, most=80)
+    told: list[tuple[str, int, int]] = []
+    learned = learn_large(
+        rows, plan, np.random.RandomState(0), tell=lambda *parts: told.append(parts)
+    )
+    *tried, last = learned.record
+    assert {step.n_rows for step in tried} == {250}
+    assert last.n_rows == 1350
+    assert told[-1] == (f"{last.n_landmarks} landmarks", 1350, 1350)
+    assert f"{last.n_landmarks} landmarks and 1350 rows" in str(learned)
+
+
+def test_the_ridge_stays_where_deviations_mean_something() -> None:
+    X, _ = make_friedman1(1200, n_features=5, random_state=0)
+    rows = Rows(X[:, 3:], np.zeros((1200, 0), dtype=np.int64), X[:, 3][None])
+    learned = learn_large(rows, PLAN, np.random.RandomState(0))
+    assert min(step.ridge for step in learned.record) >= 1e-5
 
 
 def test_more_landmarks_than_the_memory_limit_holds_are_refused() -> None:

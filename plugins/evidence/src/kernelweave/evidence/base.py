@@ -40,6 +40,7 @@ from .large.batches import Batches
 from .large.landmarks import LandmarkPredictor
 from .large.learning import LearnedLarge, learn_large
 from .large.plan import Blocks, LargePlan
+from .large.progress import RowsTold
 from .large.reading import ClassTargets, NumberTargets, encoded_blocks, first_reading, targets_of
 from .learn import Learned, Split, learn
 from .path import PRECISIONS, Plan
@@ -200,8 +201,11 @@ class EvidenceModel(Estimator):
         if not isinstance(source, Rows) or len(source) > EXACT_ROWS:
             learned = learn_large(
                 source, LargePlan(plan), state,
-                stratify=is_classifier(self), n_jobs=self.n_jobs, tell=self._tell,
+                stratify=is_classifier(self), n_jobs=self.n_jobs,
+                tell=partial(self._tell_rows, RowsTold()),
             )  # fmt: skip
+            if self.verbose > 0:
+                print(f"[evidence] {learned}")  # noqa: T201
             rows = learned.predictor.rows
             if not isinstance(source, Rows):
                 self._owner = np.arange(len(rows))
@@ -282,6 +286,13 @@ class EvidenceModel(Estimator):
         if self.verbose > 0:
             print(f"[evidence] {done} of {parts} parts")  # noqa: T201
         now = Progress("evidence", done, -np.inf, np.inf, np.inf, 0.0, np.nan, done / parts)
+        notify(now, None, 0)
+
+    def _tell_rows(self, lines: RowsTold, what: str, rows: int, n_rows: int) -> None:
+        """Let whoever watches see how many rows are summed over."""
+        if self.verbose > 0:
+            lines(what, rows, n_rows)
+        now = Progress("evidence", rows, -np.inf, np.inf, np.inf, 0.0, np.nan, rows / n_rows)
         notify(now, None, 0)
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:

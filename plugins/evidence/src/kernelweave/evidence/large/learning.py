@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from kernelweave.kernels_core.memory import require
 
-from ..learn import Tell
 from ..objective import start
 from ..path import Fit, Plan, Stopped, coarse_starts, fit_path
 from ..rows import FloatArray, Rows
@@ -22,6 +21,8 @@ from .sums import Sums, block_sums, total_sums
 from .survey import IndexArray, Survey, survey
 from .trial import Trial
 
+# what is summed over, rows done, all rows
+Told = Callable[[str, int, int], None]
 # rows of a class that the metric is learned on, at least, where there are so many
 _FEW = 10
 
@@ -65,11 +66,11 @@ class LearnedLarge:
 
     def __str__(self) -> str:
         steps = ", ".join(
-            f"{each.n_landmarks} landmarks {each.score:.4f} ± {each.error:.4f}"
+            f"{each.n_landmarks} landmarks and {each.n_rows} rows {each.score:.4f} ± "
+            f"{each.error:.4f}"
             for each in self.record
         )
-        rows = max(each.n_rows for each in self.record)
-        return f"metric from {self.metric_rows} rows; {rows} rows, held-out score: {steps}"
+        return f"metric from {self.metric_rows} rows; held-out score: {steps}"
 
 
 def learn_large(
@@ -79,7 +80,7 @@ def learn_large(
     *,
     stratify: bool = False,
     n_jobs: int | None = None,
-    tell: Tell | None = None,
+    tell: Told | None = None,
 ) -> LearnedLarge:
     """Learn the metric on some rows, and the predictor on all by landmarks.
 
@@ -95,20 +96,21 @@ def learn_large(
     n_jobs : int, optional
         Threads of the sums.
     tell : callable, optional
-        Called with the parts done and all parts, those included that may turn out needless.
+        Called with what is summed over, the rows done and all of them.
     """
-    blocks = _in_memory(source) if isinstance(source, Rows) else source
+    blocks = partial(_cut, source) if isinstance(source, Rows) else source
     seen = survey(blocks(), plan.sample_rows, random_state)
     roles = _Roles.of(seen, plan, stratify)
     sizes = plan.sizes(seen.n_rows, len(roles.landmarks))
     _refuse(sizes[-1], seen, plan)
     fits, finished = _fit_metric(seen, roles, plan.path, random_state)
-    work = _Work(seen, roles, plan, blocks, n_jobs, tell, len(sizes))
+    work = _Work(seen, roles, plan, blocks, n_jobs, tell)
     work.start(fits)
     undone = [] if seen.complete else ["part of the survey of all rows"]
     undone += [] if finished else ["part of the path"]
     try:
         work.double(sizes[1:])
+        work.finish()
     except Stopped:
         undone.append("part of the sums over all rows")
     predictor = work.best.predictor(roles.held_out, seen.targets)
@@ -121,12 +123,9 @@ def learn_large(
     )
 
 
-def _in_memory(rows: Rows) -> Blocks:
-    def read() -> Iterator[Rows]:
-        for begin in range(0, len(rows), BLOCK):
-            yield rows.take(np.arange(begin, min(len(rows), begin + BLOCK)))
-
-    return read
+def _cut(rows: Rows) -> Iterator[Rows]:
+    for begin in range(0, len(rows), BLOCK):
+        yield rows.take(np.arange(begin, min(len(rows), begin + BLOCK)))
 
 
 def _placed(predictor: LandmarkPredictor, rows: Rows, index: IndexArray) -> LandmarkPredictor:
@@ -202,15 +201,13 @@ class _Work:
     plan: LargePlan
     blocks: Blocks
     n_jobs: int | None
-    tell: Tell | None
-    n_sizes: int
+    tell: Told | None
     record: list[Doubling] = field(default_factory=list)
 
     def start(self, fits: Sequence[Fit]) -> None:
         """Try each λ with few landmarks and the sample's rows; keep the best."""
         size = self.plan.sizes(self.seen.n_rows, len(self.roles.landmarks))[0]
-        rows = self.seen.sample
-        others = rows.take(np.arange(len(self.roles.held_out), len(rows)))
+        others = self._others(self.plan.first_rows)
         trials = []
         for fit in fits:
             landmarks = self._landmarks(fit, size)
@@ -224,24 +221,38 @@ class _Work:
         self._note(self.best)
 
     def double(self, sizes: Sequence[int]) -> None:
-        """Sum over all rows with twice the landmarks while that gains more than its error."""
-        for k, size in enumerate(sizes):
-            landmarks = self._landmarks(self.fit, size)
-            sums = total_sums(
-                landmarks,
-                self._training_blocks(),
-                self.seen.targets,
-                n_jobs=self.n_jobs,
-                tell=partial(self._tell, k),
-            )
-            trial = self._trial(landmarks, sums, self.best.ridge)
+        """Take twice the landmarks while that gains more than its error on the sample's rows."""
+        others = self._others()
+        for size in sizes:
+            trial = self._sum(size, partial(_cut, others), f"{size} landmarks", len(others))
             gain, error = trial.gain_over(self.best, self.roles.held_out.mass)
             self._note(trial)
-            if gain <= 0.0:
-                return
-            self.best = trial
+            if gain > 0.0:
+                self.best = trial
             if gain <= error:
                 return
+
+    def finish(self) -> None:
+        """Sum over all rows, once, where the best has not seen them."""
+        n_rows = self.seen.n_rows - len(self.roles.held_out)
+        size = len(self.best.landmarks)
+        if self.best.n_rows < n_rows:
+            self.best = self._sum(size, self._training_blocks, f"{size} landmarks", n_rows)
+            self._note(self.best)
+
+    def _sum(self, size: int, blocks: Blocks, what: str, n_rows: int) -> Trial:
+        def tell(done: int) -> None:
+            if self.tell is not None:
+                self.tell(what, done, n_rows)
+
+        landmarks = self._landmarks(self.fit, size)
+        sums = total_sums(landmarks, blocks(), self.seen.targets, n_jobs=self.n_jobs, tell=tell)
+        return self._trial(landmarks, sums, self.best.ridge)
+
+    def _others(self, most: int | None = None) -> Rows:
+        """Return the sample without the rows held out."""
+        rows = self.seen.sample
+        return rows.take(np.arange(len(self.roles.held_out), min(len(rows), most or len(rows))))
 
     def _landmarks(self, fit: Fit, size: int) -> Landmarks:
         rows, views = self.roles.landmarks, self.seen.views
@@ -265,11 +276,6 @@ class _Work:
                 f"the source must give the same blocks whenever it is read, got "
                 f"{self.seen.n_rows} rows at first and {begin} later"
             )
-
-    def _tell(self, k: int, rows: int) -> None:
-        if self.tell is not None:
-            n = self.seen.n_rows - len(self.roles.held_out)
-            self.tell(k * n + rows, (self.n_sizes - 1) * n)
 
     def _note(self, trial: Trial) -> None:
         share = self.roles.held_out.mass / self.roles.held_out.mass.sum()

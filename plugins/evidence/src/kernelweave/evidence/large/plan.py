@@ -26,7 +26,10 @@ class LargePlan:
     metric_rows : int
         Rows that the scales are learned on.
     sample_rows : int
-        Rows drawn at random: the metric's, the landmarks and those held out are among them.
+        Rows drawn at random: the metric's, the landmarks and those held out are among them, and
+        the number of landmarks is chosen on them. The other rows are summed over once.
+    first_rows : int
+        Of these, how many choose λ.
     held_out : int
         Rows held out at most; they are a tenth where that is less.
     first, most : int
@@ -40,7 +43,8 @@ class LargePlan:
 
     path: Plan = field(default_factory=Plan)
     metric_rows: int = 1000
-    sample_rows: int = 20_000
+    sample_rows: int = 50_000
+    first_rows: int = 20_000
     held_out: int = 4000
     first: int = 500
     most: int = 4000

@@ -13,6 +13,8 @@ from .landmarks import LandmarkPredictor, cut, latent_variance
 from .sums import Normal, Sums
 
 _STEP = float(np.sqrt(10.0))
+# the least noise that the path may find, too: without any, deviations mean nothing
+_LEAST = 1e-5
 _WALK = 12
 
 
@@ -61,6 +63,8 @@ class Trial:
         for step in (1.0 / _STEP, _STEP):
             first = best
             for _ in range(_WALK):
+                if best.ridge * step < _LEAST:
+                    break
                 other = judge(best.ridge * step)
                 if not other.loss < best.loss:
                     break
