@@ -26,6 +26,7 @@ extensions = [
     "offline_math",
     "program_help",
     "flow_chart",
+    "import_map",
     "promises",
     "combinations",
 ]

@@ -1,4 +1,4 @@
-"""The chart of questions: well-formed, said in words too, and naming what exists."""
+"""The chart of questions and the map of imports: well-formed, in words too, naming what exists."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ SVG = "{http://www.w3.org/2000/svg}"
 PAGE = (ROOT / "docs" / "which.md").read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def chart() -> ModuleType:
+def extension(name: str) -> ModuleType:
     pytest.importorskip("sphinx")
-    path = ROOT / "docs" / "_ext" / "flow_chart.py"
-    spec = importlib.util.spec_from_file_location("flow_chart", path)
+    path = ROOT / "docs" / "_ext" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["flow_chart"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def chart() -> ModuleType:
+    return extension("flow_chart")
 
 
 def content() -> list[str]:
@@ -65,3 +69,15 @@ def test_every_answer_exists_and_its_page_too(chart: ModuleType) -> None:
         ):
             assert word in public, word
             assert f"`{word}`" in PAGE
+
+
+def test_the_map_of_imports_holds_every_member_and_points_downwards() -> None:
+    pytest.importorskip("networkx")
+    found = extension("import_map")
+    graph = found.imports()
+    assert set(graph) == set(members())
+    corners = found.places(graph)
+    assert all(corners[to][1] > corners[name][1] for name, to in graph.edges)
+    svg = ElementTree.fromstring(found.drawn("Who imports whom?"))
+    assert len(svg.findall("rect")) == len(members())
+    assert "relaxations imports" in (svg.findtext("desc") or "")
