@@ -1,5 +1,8 @@
 from .columns import CellError, ColumnEncoder, ColumnReport, Dimension, Encoded
 from .estimators import EvidenceKernelClassifier, EvidenceKernelRegressor
+from .explaining.anova import AnovaShares
+from .explaining.display import EffectDisplay
+from .explaining.effects import ColumnEffect, PairEffect
 from .explaining.importance import ColumnImportance
 from .kernel import EvidenceKernel
 from .large.batches import Batch, Batches
@@ -7,19 +10,23 @@ from .mkl.estimators import EvidenceMKLClassifier, EvidenceMKLRegressor
 from .mkl.prices import PricedOrthant
 
 __all__ = [
+    "AnovaShares",
     "Batch",
     "Batches",
     "CellError",
+    "ColumnEffect",
     "ColumnEncoder",
     "ColumnImportance",
     "ColumnReport",
     "Dimension",
+    "EffectDisplay",
     "Encoded",
     "EvidenceKernel",
     "EvidenceKernelClassifier",
     "EvidenceKernelRegressor",
     "EvidenceMKLClassifier",
     "EvidenceMKLRegressor",
+    "PairEffect",
     "PricedOrthant",
     "__version__",
 ]

@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 
 from .columns import ColumnEncoder, Encoded
 from .exact import ExactPredictor
-from .explaining.importance import ColumnImportance, shuffled_importance
+from .explaining.mixin import Explained
 from .kernel import EvidenceKernel
 from .large.batches import Batches
 from .large.landmarks import LandmarkPredictor
@@ -90,7 +90,7 @@ class EvidenceCertificate:
         )
 
 
-class EvidenceModel(Estimator):
+class EvidenceModel(Explained, Estimator):
     """Base of the estimators whose kernel is chosen by the evidence."""
 
     n_folds: int = parameter(
@@ -338,28 +338,6 @@ class EvidenceModel(Estimator):
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
         """Return the held-out score and its standard error."""
         raise NotImplementedError
-
-    def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the losses of rows and their units: the score is 1 less the ratio of means."""
-        raise NotImplementedError
-
-    @property
-    def importance_(self) -> list[ColumnImportance]:
-        """What each column is worth, with its standard error.
-
-        The score that rows lose, predicted by the fold that did not see them, when the values of
-        the column are shuffled among them, on average over five times; 0 for a column that is
-        left out. Worked out when it is asked for, in less than a tenth of the time of the fit.
-        """
-        check_is_fitted(self, "kernel_")
-        return shuffled_importance(
-            self._predictor.rows,
-            self._predictor.judges(),
-            self._losses,
-            [each.column for each in self.columns_],
-            self.dimensions_,
-            check_random_state(self.random_state),
-        )
 
     def _told(self, held_out: FloatArray) -> FloatArray:
         """Return predictions of rows held out as `held_out_prediction_`."""

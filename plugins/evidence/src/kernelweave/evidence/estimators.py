@@ -102,6 +102,9 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         return squared_losses(rows.targets.T, values, rows.mass)
 
+    def _response(self, values: FloatArray, output: int) -> FloatArray:
+        return values[:, output]
+
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return predictions.
 
@@ -235,6 +238,10 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         winner = self._calibration.logits(per_class(values)).argmax(axis=1)
         wrong = (winner != class_codes(rows.targets))[:, None].astype(np.float64)
         return wrong, np.ones_like(wrong)
+
+    def _response(self, values: FloatArray, output: int) -> FloatArray:
+        logits = self._calibration.logits(per_class(values))
+        return np.asarray(softmax(logits, axis=1)[:, output])
 
     def _values(self, X: Any) -> FloatArray:
         return self._predictor.mean(*self._encoded(X))

@@ -8,7 +8,9 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
+from .explaining.expansion import Expansion
 from .explaining.importance import Judge
 from .folds import Fold
 from .intervals import LeftOut, jackknife_plus
@@ -83,6 +85,20 @@ class ExactPredictor:
         """Return the rows that each fold left out, and its predictions of any row."""
         parts = [(fold.held_out, fold.mixture(self.weights)) for fold in self.folds]
         return [(held_out, partial(_mean, part)) for held_out, part in parts]
+
+    def expansion(self) -> Expansion:
+        """Return the posterior mean as a sum of kernel values."""
+        mixture = self.mixture
+
+        def explained(functionals: FloatArray) -> FloatArray:
+            half = solve_triangular(mixture.factor, functionals.T, lower=True, check_finite=False)
+            return np.asarray(np.einsum("ij,ij->j", half, half))
+
+        one = np.ones(mixture.dual.shape[1])
+        return Expansion(
+            mixture.views, mixture.points, mixture.scales, mixture.dual, mixture.target,
+            mixture.width, explained, one,
+        )  # fmt: skip
 
     def interval(
         self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float

@@ -59,7 +59,8 @@ def _read_frame(X: Any) -> Table:
     repeated = [each for each, count in Counter(columns).items() if count > 1]
     if repeated:
         raise ValueError(f"X has several columns called {repeated[0]!r}: give each its own name")
-    frame = nw.from_native(X, eager_only=True)
+    of_pandas = nw.dependencies.is_pandas_dataframe(X)
+    frame = X if of_pandas else nw.from_native(X, eager_only=True)
     if frame.shape[1] == 0:
         # the words that scikit-learn's checks look for
         raise ValueError(
@@ -67,7 +68,7 @@ def _read_frame(X: Any) -> Table:
         )
     if len(frame) == 0:
         raise ValueError("X has no rows: at least one is needed")
-    read = _read_pandas(X) if nw.dependencies.is_pandas_dataframe(X) else frame.iter_columns()
+    read = _read_pandas(X) if of_pandas else frame.iter_columns()
     raws = tuple(
         _read_values(each, name) if isinstance(each, np.ndarray) else _read_series(each, name)
         for name, each in zip(columns, read, strict=True)

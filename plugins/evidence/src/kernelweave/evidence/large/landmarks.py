@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from ..explaining.expansion import Expansion
 from ..explaining.importance import Judge
 from ..mixture import blocks
 from ..rows import FloatArray, Rows, Standardised
@@ -91,6 +92,20 @@ class LandmarkPredictor:
     def judges(self) -> list[Judge]:
         """Return the rows that no sum has seen, and the predictions of any row."""
         return [(np.flatnonzero(~np.isnan(self.held_out[:, 0])), self.mean)]
+
+    def expansion(self) -> Expansion:
+        """Return the regression function as a sum of kernel values."""
+
+        def explained(functionals: FloatArray) -> FloatArray:
+            z = blas.dtrsm(1.0, self.root, functionals.T, lower=1)
+            half = blas.dtrsm(1.0, self.factor, z, lower=1)
+            seen = np.einsum("ij,ij->j", z, z)
+            return np.asarray(seen - self.ridge * np.einsum("ij,ij->j", half, half))
+
+        return Expansion(
+            self.views, self.landmarks.points, self.scales, self.dual, self.targets, 0.0,
+            explained, self.inflation,
+        )  # fmt: skip
 
     def interval(
         self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float

@@ -1,0 +1,247 @@
+"""What the prediction does along one column or two, averaged over training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from ..columns import Dimension
+from ..rows import FloatArray, Rows
+from .expansion import Expansion
+
+# from standardised predictions (n, n_outputs) to what is shown of them (n,)
+Respond = Callable[[FloatArray], FloatArray]
+_GRID, _PAIR_GRID, _COARSE_GRID = 25, 12, 5
+_MOST_LEVELS = 12
+# dimensions among which the strongest pairs are looked for, and rows for the search
+_CANDIDATES, _SEARCH_ROWS = 8, 50
+_DEVIATIONS = 2.0
+
+
+class ColumnEffect(NamedTuple):
+    """What the mean prediction does as one column changes.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column, or of one dimension of it, such as the month of a date.
+    grid : ndarray of shape (n_grid,)
+        Values of the column; the words themselves where it holds words.
+    effect : ndarray of shape (n_grid,)
+        Mean prediction where all rows have that value, less the mean prediction.
+    low, high : ndarray of shape (n_grid,)
+        The same two standard deviations of the posterior below and above.
+    is_level : bool
+        Whether the column holds words.
+    """
+
+    column: str
+    grid: NDArray[Any]
+    effect: FloatArray
+    low: FloatArray
+    high: FloatArray
+    is_level: bool
+
+
+class PairEffect(NamedTuple):
+    """What two columns do together, beyond what each does alone.
+
+    Attributes
+    ----------
+    columns : tuple of two str
+    grids : tuple of two ndarrays
+        Values of each.
+    effect : ndarray of shape (n_first, n_second)
+        Mean prediction where all rows have both values, less both effects and the mean.
+    are_levels : tuple of two bool
+        Whether each holds words.
+    """
+
+    columns: tuple[str, str]
+    grids: tuple[NDArray[Any], NDArray[Any]]
+    effect: FloatArray
+    are_levels: tuple[bool, bool]
+
+
+@dataclass(frozen=True)
+class EffectFinder:
+    """Averages of predictions over some training rows, a column or two of them set.
+
+    Attributes
+    ----------
+    expansion : Expansion
+    rows : Rows
+        What is averaged over.
+    dimensions : sequence of Dimension
+        What the columns of ``rows`` are, numbers first.
+    respond : callable
+        What is shown of standardised predictions.
+    output : int
+        Whose posterior variance makes the band.
+    """
+
+    expansion: Expansion
+    rows: Rows
+    dimensions: Sequence[Dimension]
+    respond: Respond
+    output: int
+
+    def strengths(self) -> FloatArray:
+        """Return half the mean square that a prediction changes by with each dimension's value.
+
+        The value is that of another row: Jansen's estimate of the total effect.
+        """
+        base = self._response(self.rows)
+        strengths = np.zeros(len(self.dimensions))
+        for j in range(len(self.dimensions)):
+            values = np.roll(self._values(j), len(self.rows) // 2)
+            strengths[j] = 0.5 * np.mean((self._response(self._with((j, values))) - base) ** 2)
+        return strengths
+
+    def column(self, j: int) -> ColumnEffect:
+        """Return the effect of a dimension, with its band."""
+        grid, centre = self._grid(j, _GRID), np.mean(self._response(self.rows))
+        own = self.expansion.seen(self.rows.numeric, self.rows.codes)
+        mean_own = self.expansion.kernel(own).mean(axis=0)
+        within = self.expansion.kernel(own, own).mean()
+        effect, functionals, prior, latent = [], [], [], []
+        for value in grid:
+            rows = self._with((j, value))
+            points = self.expansion.seen(rows.numeric, rows.codes)
+            K = self.expansion.kernel(points)
+            functionals.append(K.mean(axis=0) - mean_own)
+            across = self.expansion.kernel(points, own).mean()
+            prior.append(self.expansion.kernel(points, points).mean() - 2.0 * across + within)
+            latent.append(K @ self.expansion.dual)
+            effect.append(np.mean(self.respond(latent[-1])) - centre)
+        variance = np.array(prior) - self.expansion.explained(np.array(functionals))
+        variance = np.maximum(variance, 0.0) * self.expansion.inflation[self._latent_output]
+        ends = [
+            [
+                np.mean(self.respond(self._moved(z, k * _DEVIATIONS * width))) - centre
+                for k in (-1, 1)
+            ]
+            for z, width in zip(latent, np.sqrt(variance), strict=True)
+        ]
+        low, high = np.sort(np.array(ends), axis=1).T
+        return ColumnEffect(
+            self.dimensions[j].name, self._shown(j, grid), np.array(effect), low, high,
+            self._is_level(j),
+        )  # fmt: skip
+
+    def pair(self, i: int, j: int, n_grid: int = _PAIR_GRID) -> PairEffect:
+        """Return what two dimensions do together, beyond what each does alone."""
+        first, second = self._grid(i, n_grid), self._grid(j, n_grid)
+        alone_first = np.array([self._mean((i, g)) for g in first])
+        alone_second = np.array([self._mean((j, h)) for h in second])
+        both = np.array([[self._mean((i, g), (j, h)) for h in second] for g in first])
+        effect = both - alone_first[:, None] - alone_second + np.mean(self._response(self.rows))
+        return PairEffect(
+            (self.dimensions[i].name, self.dimensions[j].name),
+            (self._shown(i, first), self._shown(j, second)),
+            effect,
+            (self._is_level(i), self._is_level(j)),
+        )
+
+    def strongest_pairs(self, n_pairs: int, among: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the pairs of dimensions whose joint effect is largest, the largest first."""
+        few = EffectFinder(
+            self.expansion, self.rows.take(np.arange(len(self.rows))[:_SEARCH_ROWS]),
+            self.dimensions, self.respond, self.output,
+        )  # fmt: skip
+        pairs = [
+            pair
+            for pair in combinations(among[:_CANDIDATES], 2)
+            if self.dimensions[pair[0]].source != self.dimensions[pair[1]].source
+        ]
+        sizes = [float(np.std(few.pair(*pair, _COARSE_GRID).effect)) for pair in pairs]
+        return [pairs[k] for k in np.argsort(sizes)[::-1][:n_pairs]]
+
+    @property
+    def _latent_output(self) -> int:
+        return int(min(self.output, self.expansion.dual.shape[1] - 1))
+
+    def _response(self, rows: Rows) -> FloatArray:
+        points = self.expansion.seen(rows.numeric, rows.codes)
+        return self.respond(self.expansion.kernel(points) @ self.expansion.dual)
+
+    def _mean(self, *settings: tuple[int, float]) -> float:
+        return float(np.mean(self._response(self._with(*settings))))
+
+    def _moved(self, latent: FloatArray, step: float) -> FloatArray:
+        moved = latent.copy()
+        moved[:, self._latent_output] += step
+        return moved
+
+    def _is_level(self, j: int) -> bool:
+        return bool(j >= self.rows.numeric.shape[1])
+
+    def _values(self, j: int) -> NDArray[Any]:
+        n_numbers = self.rows.numeric.shape[1]
+        return self.rows.codes[:, j - n_numbers] if self._is_level(j) else self.rows.numeric[:, j]
+
+    def _with(self, *settings: tuple[int, FloatArray | float]) -> Rows:
+        """Return the rows with some dimensions set; a number that is set is not missing."""
+        numeric, codes = self.rows.numeric.copy(), self.rows.codes.copy()
+        n_numbers = numeric.shape[1]
+        for j, value in settings:
+            if j >= n_numbers:
+                codes[:, j - n_numbers] = value
+                continue
+            numeric[:, j] = value
+            if self.dimensions[j].kind == "number" and np.ndim(value) == 0:
+                numeric[:, self._gap_of(j)] = 0.0
+        return Rows(numeric, codes, self.rows.targets, self.rows.weight, self.rows.warped)
+
+    def _gap_of(self, j: int) -> list[int]:
+        source = self.dimensions[j].source
+        return [
+            i
+            for i, each in enumerate(self.dimensions)
+            if each.kind == "gap" and each.source == source
+        ]
+
+    def _grid(self, j: int, most: int) -> NDArray[Any]:
+        """Return values of a dimension: levels by their share, numbers evenly by rank."""
+        if self._is_level(j):
+            shares = self.dimensions[j].frequencies
+            return np.sort(np.argsort(-shares, kind="stable")[: min(most, _MOST_LEVELS)])
+        values = np.unique(self._values(j))
+        if len(values) <= most:
+            return values
+        return np.unique(np.quantile(self._values(j), np.linspace(0.0, 1.0, most)))
+
+    def _shown(self, j: int, grid: NDArray[Any]) -> NDArray[Any]:
+        labels = self.dimensions[j].levels
+        return np.array([labels[int(code)] for code in grid]) if labels else grid
+
+
+def some_rows(rows: Rows, n_rows: int, random_state: Any) -> Rows:
+    """Return rows drawn by their weights; all where they are few and weigh the same.
+
+    Parameters
+    ----------
+    rows : Rows
+    n_rows : int
+        At least 2.
+    random_state : int, RandomState or None
+
+    Raises
+    ------
+    ValueError
+        If ``n_rows`` is below 2.
+    """
+    if n_rows < 2:
+        raise ValueError(f"n_rows must be an integer >= 2, got {n_rows}")
+    if rows.weight is None and len(rows) <= n_rows:
+        return rows
+    state = check_random_state(random_state)
+    share = rows.mass / rows.mass.sum()
+    size = min(n_rows, len(rows))
+    return rows.take(state.choice(len(rows), size, replace=rows.weight is not None, p=share))
