@@ -74,6 +74,14 @@ def reasons() -> list[Reason]:
             "the template has no projection; take `simplex`, the same set with one",
         ),
         Reason(
+            _SUMS, {"svc", "svr"}, {"priced-orthant"}, True,
+            "the steps of the evidence ask for a squared loss",
+        ),
+        Reason(
+            _PRODUCTS, learners, {"priced-orthant"}, True,
+            "the prices are a trace of each kernel of a sum",
+        ),
+        Reason(
             _PRODUCTS, _MANY, _OUTPUTS, True,
             "joint learning of weights and output kernel is written for sums",
         ),

@@ -6,8 +6,8 @@ from kernelweave.kernels_core import Problem, solve
 from kernelweave.kernels_core.kernels import RBF, KernelDictionary, Linear, Polynomial, Sigmoid
 from kernelweave.kernels_core.result import Status
 from kernelweave.kernels_core.testing import check_algorithm
-from kernelweave.mkl_sparse import BestResponseRun, Ending, SparseSimplex
-from kernelweave.mkl_sparse.algorithm import BestResponse
+from kernelweave.mkl_sparse import BestResponse, BestResponseRun, Ending, SparseSimplex
+from kernelweave.mkl_sparse.algorithm import BestResponseSearch
 from kernelweave.mkl_sparse.starts import largest_kept, random_support
 from kernelweave.qp_smo import SVC, SVR, solve_svc
 from kernelweave.qp_smo.saddle import GramStack, RidgePenalty, SaddleOracle
@@ -105,7 +105,11 @@ def test_starts():
     problem = Problem(KERNELS, SVC(C=2.0), SparseSimplex(k0=2, lam=1.0), X, y)
 
     def start(**params):
-        state = BestResponse().init(problem, np.random.RandomState(0), **params)
+        search = BestResponseSearch()
+        search.settings = BestResponse().changed(params)
+        state = search.init(problem, np.random.RandomState(0))
+        while not state.runs:
+            state = search.step(state)
         return state.runs[0]
 
     dense = start(init=[0.1, 0.2, 0.3, 0.4], warm="dense")
@@ -159,3 +163,31 @@ def test_reproduction_of_the_published_objectives(shared, name):
 
 def test_it_keeps_the_promises_of_the_registry() -> None:
     check_algorithm("smkl-best-response")
+
+
+def test_a_callback_sees_the_relaxation_before_the_first_run():
+    X, y = data()
+    problem = Problem(KERNELS, SVC(C=2.0), SparseSimplex(k0=2, lam=1.0), X, y)
+    runs, uppers = [], []
+
+    def callback(progress):
+        runs.append(progress.n_iter)
+        uppers.append(progress.upper_bound)
+
+    search = BestResponseSearch()
+    search.settings = BestResponse(init="saddle")
+    state = search.init(problem, np.random.RandomState(0))
+    assert not state.runs
+    assert state.oracle.counts.n_svm_solves <= 2
+    assert np.count_nonzero(search.best(state)) <= 2
+    with pytest.warns(ConvergenceWarning, match="no step of the search"):
+        found = solve(problem, BestResponse(init="saddle"), tol=1e-9, callback=callback)
+    rounds = 0
+    while not state.runs:
+        state, rounds = search.step(state), rounds + 1
+    assert rounds >= 2
+    assert len(runs) == found.n_iter + 1 > rounds
+    assert np.isfinite(uppers).all()
+    stopped = solve(problem, BestResponse(init="saddle"), random_state=0, callback=lambda _: True)
+    assert np.count_nonzero(stopped.parameters) <= 2
+    assert found.upper_bound <= stopped.upper_bound

@@ -12,7 +12,7 @@ from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.spectahedron import Spectahedron
-from kernelweave.spectahedron.frank_wolfe import find_root
+from kernelweave.spectahedron.rank_one import find_root
 from numpy.testing import assert_allclose
 
 

@@ -16,10 +16,11 @@ from kernelweave.vv_rkhs import (
     MatrixValuedKernelClassifier,
     MatrixValuedKernelRegressor,
     SeparableKernels,
+    SpectralGradient,
     SquaredLpNorm,
 )
 from kernelweave.vv_rkhs.setting import setting_of
-from kernelweave.vv_rkhs.spg import SpectralProjectedGradient
+from kernelweave.vv_rkhs.spg import SpectralGradientSearch
 from sklearn.exceptions import ConvergenceWarning
 
 # at rest on a problem that is not convex the gap stays open, and every fit says so
@@ -102,8 +103,9 @@ def test_one_part_is_certified_at_size(make_problem: Any, lam: float, learned: s
 
 
 def test_coefficients_become_exact_where_steps_are_short_or_fail(make_problem: Any) -> None:
-    algorithm = SpectralProjectedGradient()
-    state = algorithm.init(make_problem(lam=1e-3), np.random.RandomState(0), method="columns")
+    algorithm = SpectralGradientSearch()
+    algorithm.settings = SpectralGradient(method="columns")
+    state = algorithm.init(make_problem(lam=1e-3), np.random.RandomState(0))
     usual = algorithm._next_tol(state.tol, state.point, 1.0)
     assert algorithm._next_tol(state.tol, state.point, 0.01) == pytest.approx(0.1 * usual)
     algorithm._search = lambda *_: None  # type: ignore[method-assign]

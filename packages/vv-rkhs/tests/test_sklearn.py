@@ -31,7 +31,7 @@ from kernelweave.vv_rkhs import (
     SquaredLpNorm,
     VectorLeastSquares,
 )
-from kernelweave.vv_rkhs.spg import SpectralProjectedGradient
+from kernelweave.vv_rkhs.spg import SpectralGradientSearch
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -287,7 +287,7 @@ def test_interruption_keeps_the_best_iterate(
     data: Any, monkeypatch: pytest.MonkeyPatch, on_interrupt: str
 ) -> None:
     X, Y = data
-    step, made = SpectralProjectedGradient.step, []
+    step, made = SpectralGradientSearch.step, []
 
     def interrupted(self: Any, state: Any) -> Any:
         made.append(state)
@@ -295,7 +295,7 @@ def test_interruption_keeps_the_best_iterate(
             raise KeyboardInterrupt
         return step(self, state)
 
-    monkeypatch.setattr(SpectralProjectedGradient, "step", interrupted)
+    monkeypatch.setattr(SpectralGradientSearch, "step", interrupted)
     model = MatrixValuedKernelRegressor(KERNELS, tol=1e-9, on_interrupt=on_interrupt)
     with pytest.raises(SolveInterrupted) if on_interrupt == "raise" else contextlib.nullcontext():
         model.fit(X, Y)

@@ -115,13 +115,13 @@ def test_a_price_on_the_weights(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        ("krr-newton", {"step": 0.0}, "step must be > 0"),
+        ("krr-newton", {"step": 0.0}, "step must be None or a finite number > 0"),
         ("krr-newton", {"n_starts": 0}, "n_starts"),
         ("krr-newton", {"mu_init": [1.0]}, "mu_init must be 4"),
         ("krr-newton", {"mu_init": [1.0, -1.0, 1.0, 1.0]}, "mu_init must be 4"),
         ("krr-newton", {"mu_init": [1.0, math.nan, 1.0, 1.0]}, "mu_init must be 4"),
-        ("krr-gmkl", {"grow": 0.5}, "grow must be None or at least 1"),
-        ("krr-iia", {"step": 1.0}, "step is the damping"),
+        ("krr-gmkl", {"grow": 0.5}, "grow must be None or a finite number >= 1"),
+        ("krr-iia", {"step": 1.0}, "step must be None or a finite number > 0 and < 1"),
     ],
 )
 def test_settings_are_refused(name: str, settings: dict[str, Any], said: str) -> None:

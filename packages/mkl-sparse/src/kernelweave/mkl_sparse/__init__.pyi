@@ -4,8 +4,10 @@ from .cross_validation import PathScores, cross_validate_path
 from .estimators import SparseMKLClassifier, SparseMKLRegressor
 from .paths import PathPoint, SparseMKLPath, sparse_mkl_path
 from .projection import project_sparse_simplex
+from .settings import BestResponse
 
 __all__ = [
+    "BestResponse",
     "BestResponseRun",
     "Ending",
     "PathPoint",

@@ -14,7 +14,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="smkl-best-response",
-            target="kernelweave.mkl_sparse.algorithm:BestResponse",
+            target="kernelweave.mkl_sparse.algorithm:BestResponseSearch",
             needs=_NEEDS,
             prefers=("svc", "svr"),
             tasks=("classification", "regression"),

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem
-from kernelweave.kernels_core.checks import COUNT, POSITIVE
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning, NotPSDError
 from kernelweave.kernels_core.kernels.psd import REMEDY, describe
 from kernelweave.kernels_core.result import Status
@@ -19,6 +18,7 @@ from kernelweave.qp_smo.saddle import (
     KSupport,
     RidgePenalty,
     SaddleOracle,
+    SaddleSearch,
     WeightPenalty,
     solve_cut_master,
 )
@@ -26,9 +26,14 @@ from numpy.typing import NDArray
 
 from .best_response import BestResponseRun, Ending
 from .definiteness import indefinite_kernels
-from .starts import starting_weights
+from .settings import BestResponse
+from .starts import largest_kept, start_from, starting_weights
 
 FloatArray = NDArray[np.float64]
+
+# the relative gap of the relaxation that a run starts from, and its rounds at most
+_RELAXED = 1e-4
+ROUNDS = 200
 
 
 def oracle_of(problem: Problem, *, allow_indefinite: bool = False) -> tuple[SaddleOracle, bool]:
@@ -89,17 +94,26 @@ class BestResponseState:
         All runs so far, the present one last.
     has_bounds : bool
         False with indefinite kernels.
+    relaxation : SaddleSearch or None
+        The search whose weights the first run starts from, while it goes on.
+    scout : BestResponseRun or None
+        Sparse weights to return before that, evaluated once.
+    n_rounds : int
+        Of that search.
     """
 
     oracle: SaddleOracle
     relaxed: WeightPenalty
     options: dict[str, Any]
-    run_limit: int
+    settings: BestResponse
     starts: list[FloatArray]
     has_bounds: bool = True
     runs: list[BestResponseRun] = field(default_factory=list)
     lower: float = -math.inf
     n_bounded: int = 0
+    relaxation: SaddleSearch | None = None
+    scout: BestResponseRun | None = None
+    n_rounds: int = 0
 
     @property
     def run(self) -> BestResponseRun:
@@ -109,7 +123,25 @@ class BestResponseState:
     @property
     def champion(self) -> BestResponseRun:
         """Return the run with the best weights."""
-        return min(self.runs, key=lambda run: run.upper)
+        scouts = [] if self.scout is None else [self.scout]
+        return min([*self.runs, *scouts], key=lambda run: run.upper)
+
+    def relax(self) -> None:
+        """Take a round of the relaxation; begin the first run where it has ended."""
+        search = self.relaxation
+        assert search is not None
+        outcome = search.advance()
+        assert search.best is not None
+        self.n_rounds += 1
+        if self.scout is None:
+            weights = largest_kept(search.best.weights, self.options["k0"])
+            self.scout = BestResponseRun(oracle=self.oracle, weights=weights, **self.options)
+            self.scout.evaluate()
+        if outcome is not None or self.n_rounds == ROUNDS:
+            k0, warm = self.options["k0"], self.settings.warm
+            self.starts.insert(0, start_from(search.best.weights, k0, warm))
+            self.relaxation = None
+            self.begin()
 
     def begin(self) -> None:
         """Begin the next run and go on to its first sparse weights."""
@@ -120,26 +152,16 @@ class BestResponseState:
             run.step()
 
 
-class BestResponse:
+class BestResponseSearch:
     """Alternating best response on ``min over sparse β of F(β)``.
 
     It promises a mutual best response, not the optimum. Every learner solve also gives a cut, and
     the k-support relaxation over all cuts is a proven lower bound.
     """
 
-    def init(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        *,
-        init: Any = "random",
-        n_init: int = 1,
-        epsilon: float = 1e-2,
-        patience: int = 3,
-        run_limit: int = 50,
-        cap: float | None = None,
-        warm: str = "sparse",
-    ) -> BestResponseState:
+    settings: BestResponse = BestResponse()
+
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> BestResponseState:
         """Draw the starts and evaluate the first.
 
         Parameters
@@ -147,43 +169,44 @@ class BestResponse:
         problem : Problem
             A dictionary, a learner and a `SparseSimplex`.
         random_state : RandomState
-        init, n_init, warm
-            See `starting_weights`.
-        epsilon : float
-            The paper's ε: the absolute fall of the objective that counts.
-        patience : int
-            Iterations without such a fall that end a run.
-        run_limit : int
-            Iterations of one run at most.
-        cap : float, optional
-            See `project_sparse_simplex`.
         """
-        COUNT.check("n_init", n_init)
-        COUNT.check("patience", patience)
-        if cap is not None:
-            POSITIVE.check("cap", cap)
+        asked = self.settings
         oracle, has_bounds = oracle_of(problem, allow_indefinite=True)
         q = len(oracle.grams)
         lam, k0 = float(problem.constraint.lam), min(problem.constraint.k0, q)
         starts = starting_weights(
-            oracle, init, lam=lam, k0=k0, n_init=n_init, warm=warm, random_state=random_state
+            oracle,
+            asked.init,
+            lam=lam,
+            k0=k0,
+            n_init=asked.n_init,
+            warm=asked.warm,
+            random_state=random_state,
         )
         options = {
             "penalty": RidgePenalty(lam).on(q),
             "lam": lam,
             "k0": k0,
-            "tol": epsilon,
-            "patience": patience,
-            "cap": cap,
+            "tol": asked.epsilon,
+            "patience": asked.patience,
+            "cap": asked.cap,
         }
         relaxed = KSupport(lam, k0).on(q)
-        state = BestResponseState(oracle, relaxed, options, run_limit, starts, has_bounds)
-        state.begin()
+        state = BestResponseState(oracle, relaxed, options, asked, starts, has_bounds)
+        if isinstance(asked.init, str) and asked.init == "saddle":
+            state.relaxation = SaddleSearch(oracle, relaxed, _RELAXED)
+            state.relax()
+        else:
+            state.begin()
         return state
 
     def step(self, state: BestResponseState) -> BestResponseState:
-        """Take one step of the present run, or begin the next one."""
-        if state.run.ending is Ending.RUNNING and len(state.run.objectives) > state.run_limit:
+        """Take one step of the relaxation or of the present run, or begin the next one."""
+        if state.relaxation is not None:
+            state.relax()
+            return state
+        limit = state.settings.run_limit
+        if state.run.ending is Ending.RUNNING and len(state.run.objectives) > limit:
             state.run.ending = Ending.MAX_ITER
         if state.run.ending is Ending.RUNNING:
             state.run.step()
@@ -193,8 +216,10 @@ class BestResponse:
 
     def gap(self, state: BestResponseState) -> tuple[float, float]:
         """Return the relaxation over all cuts so far, and the best objective."""
-        pool = state.oracle.pool
-        if state.has_bounds and len(pool) > state.n_bounded:
+        pool, search = state.oracle.pool, state.relaxation
+        if state.has_bounds and search is not None:
+            state.lower = max(state.lower, search.lower)
+        elif state.has_bounds and len(pool) > state.n_bounded:
             state.lower = max(state.lower, solve_cut_master(pool, state.relaxed).lower_bound)
             state.n_bounded = len(pool)
         upper = state.champion.upper
@@ -222,7 +247,8 @@ class BestResponse:
 
     def outcome(self, state: BestResponseState) -> Status | None:
         """Return a status once the last run has ended."""
-        if state.run.ending is Ending.RUNNING or state.starts:
+        if state.relaxation is not None or state.run.ending is Ending.RUNNING or state.starts:
             return None
-        at_limit = state.champion.ending is Ending.MAX_ITER
+        best = min(state.runs, key=lambda run: run.upper)
+        at_limit = best.ending is Ending.MAX_ITER
         return Status.MAX_ITER if at_limit else Status.STATIONARY

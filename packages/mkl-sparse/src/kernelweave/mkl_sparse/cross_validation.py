@@ -11,6 +11,7 @@ from kernelweave.kernels_core.estimators.labels import class_weights, one_vs_res
 from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.kernels.psd import require_psd
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
+from kernelweave.kernels_core.settings import name_of
 from kernelweave.qp_smo.saddle import GramStack
 from numpy.typing import ArrayLike, NDArray
 
@@ -173,7 +174,7 @@ class _Task:
             self._targets(train),
             **grid,
             learner=self.estimator._learner(),
-            algorithm=self.estimator._method,
+            algorithm=name_of(self.estimator._method),
             sample_weight=self._weights(train),
             tol=1e-4 if self.estimator.tol is None else self.estimator.tol,
         )

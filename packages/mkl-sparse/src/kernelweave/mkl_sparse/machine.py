@@ -8,15 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import Certificate, Problem, Result, get_algorithm
-from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, Rule, one_of
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, Rule
 from kernelweave.kernels_core.estimators import DictionaryMachine
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.exceptions import UnknownNameError
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
+from kernelweave.kernels_core.settings import Settings, name_of
 from numpy.typing import NDArray
 
+from .algorithm import ROUNDS
 from .constraint import SparseSimplex
+from .settings import BestResponse
 
 GLOBAL = "smkl-global"
 BEST_RESPONSE = "smkl-best-response"
@@ -39,10 +42,12 @@ class SparseMachine(DictionaryMachine):
     C: float = parameter("Penalty of the loss.", default=1.0, rule=POSITIVE)
     lam: float = parameter_of(SparseSimplex, "lam")
     k0: int = parameter_of(SparseSimplex, "k0")
-    algorithm: str | None = parameter(
+    algorithm: str | Settings | None = parameter(
         "Algorithm 1 of the paper, or the certified global optimum, which needs "
-        "kernelweave-relaxations. None: the optimum where that is installed, else Algorithm 1.",
-        kind='{"smkl-best-response", "smkl-global"}',
+        "kernelweave-relaxations. None: the optimum where that is installed, else Algorithm 1. "
+        "Settings, `BestResponse` or `kernelweave.relaxations.BranchAndBound`, count as they are; "
+        "the parameters of Algorithm 1 here are then not read.",
+        kind='{"smkl-best-response", "smkl-global"} or Settings',
         default=None,
     )
     init: Any = parameter(
@@ -50,14 +55,8 @@ class SparseMachine(DictionaryMachine):
         kind='{"saddle", "random", "sdp-3x3", "soc-random"} or array-like of shape (q,)',
         default="saddle",
     )
-    n_init: int = parameter(
-        "Starts; those beyond the first are random supports.", default=1, rule=COUNT
-    )
-    warm: str = parameter(
-        "Whether relaxed weights are cut to their k₀ largest or make the first duals as they are.",
-        default="sparse",
-        rule=one_of("sparse", "dense"),
-    )
+    n_init: int = parameter_of(BestResponse, "n_init")
+    warm: str = parameter_of(BestResponse, "warm")
     normalize: Any = None
     scale: bool | None = parameter(
         "Whether to standardise the features first; None does so where ``kernels`` is None.",
@@ -71,12 +70,8 @@ class SparseMachine(DictionaryMachine):
         default=None,
         rule=NONNEGATIVE,
     )
-    patience: int = parameter(
-        "Iterations without such a fall that end a run.", default=3, rule=COUNT
-    )
-    cap: float | None = parameter(
-        "1e6 reproduces the program behind the published tables.", default=None, rule=POSITIVE
-    )
+    patience: int = parameter_of(BestResponse, "patience")
+    cap: float | None = parameter_of(BestResponse, "cap")
 
     kernel_support_: NDArray[np.intp] = fitted("ndarray of int", "The kernels that are used.")
     problem_: Problem = fitted(
@@ -95,7 +90,7 @@ class SparseMachine(DictionaryMachine):
             self._refuse_settings_of_algorithm_1()
             return
         try:
-            get_algorithm(self.algorithm)
+            get_algorithm(name_of(self.algorithm))
         except UnknownNameError as error:
             if self.algorithm != GLOBAL:
                 raise
@@ -114,11 +109,21 @@ class SparseMachine(DictionaryMachine):
                 )
 
     @property
-    def _method(self) -> str:
-        """Return the algorithm that runs."""
-        if self.algorithm is not None:
+    def _method(self) -> str | Settings:
+        """Return the algorithm that runs, Algorithm 1 with the settings that it was given."""
+        if self.algorithm is None and _has_global():
+            return GLOBAL
+        if self.algorithm not in (None, BEST_RESPONSE):
             return self.algorithm
-        return GLOBAL if _has_global() else BEST_RESPONSE
+        return BestResponse(
+            init=self.init,
+            n_init=self.n_init,
+            epsilon=1e-2 if self.tol is None else self.tol,
+            patience=self.patience,
+            run_limit=self.max_iter,
+            cap=self.cap,
+            warm=self.warm,
+        )
 
     def _constraint(self) -> SparseSimplex:
         return SparseSimplex(k0=self.k0, lam=self.lam)
@@ -142,25 +147,18 @@ class SparseMachine(DictionaryMachine):
     def _kernel(self, problem: Problem, parameters: Any) -> Any:
         return problem.family.kernel(np.asarray(parameters))
 
-    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
+    def _algorithm(
+        self, problem: Problem, samples: Samples
+    ) -> tuple[str | Settings, dict[str, Any]]:
         method = self._method
-        if method == GLOBAL:
-            return GLOBAL, {"accuracy": self._limits()[0]}
-        if method != BEST_RESPONSE:
-            return method, {}
-        return method, {
-            "init": self.init,
-            "n_init": self.n_init,
-            "epsilon": 1e-2 if self.tol is None else self.tol,
-            "patience": self.patience,
-            "run_limit": self.max_iter,
-            "cap": self.cap,
-            "warm": self.warm,
-        }
+        if name_of(method) == GLOBAL and getattr(method, "accuracy", None) is None:
+            return method, {"accuracy": self._limits()[0]}
+        return method, {}
 
     def _limits(self) -> tuple[float, int]:
-        if self._method == BEST_RESPONSE:
-            return _PROVEN, 2 * self.n_init * (self.max_iter + 3)
+        method = self._method
+        if isinstance(method, BestResponse):
+            return _PROVEN, ROUNDS + 2 * method.n_init * (method.run_limit + 3)
         return (_PROVEN if self.tol is None else self.tol), max(self.max_iter, 1_000_000)
 
     def _certify(self, problem: Problem, result: Result) -> Certificate:
@@ -173,7 +171,7 @@ class SparseMachine(DictionaryMachine):
         )
 
     def _lower_proof(self) -> str:
-        method = self._method
+        method = name_of(self._method)
         proof = _LOWER.get(method, method)
         return proof if method != BEST_RESPONSE or _has_global() else f"{proof} {_ABSENT}"
 

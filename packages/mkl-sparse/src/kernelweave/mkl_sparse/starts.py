@@ -7,13 +7,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.checks import one_of
-from kernelweave.qp_smo.saddle import (
-    KSupport,
-    SaddleOracle,
-    SaddleSearch,
-    check_weights,
-    run_search,
-)
+from kernelweave.qp_smo.saddle import SaddleOracle, check_weights
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
@@ -40,15 +34,13 @@ def largest_kept(weights: FloatArray, k0: int) -> FloatArray:
 
 
 def relaxed_weights(oracle: SaddleOracle, name: str, lam: float, k0: int) -> FloatArray:
-    """Return the dense weights of a relaxation, shape (q,).
+    """Return the dense weights of a conic relaxation, shape (q,).
 
     Parameters
     ----------
     oracle : SaddleOracle
-        Its pool receives the cuts of ``"saddle"``.
-    name : {"saddle", "sdp-3x3", "soc-random"}
-        ``"saddle"`` is the full relaxation by cutting planes; the others need
-        kernelweave-relaxations.
+    name : {"sdp-3x3", "soc-random"}
+        Of kernelweave-relaxations.
     lam : float
     k0 : int
 
@@ -57,11 +49,6 @@ def relaxed_weights(oracle: SaddleOracle, name: str, lam: float, k0: int) -> Flo
     ImportError
         Naming the package to install.
     """
-    if name == "saddle":
-        search = SaddleSearch(oracle, KSupport(lam, k0).on(len(oracle.grams)), 1e-4)
-        run_search(search, max_iter=200)
-        assert search.best is not None
-        return search.best.weights
     bound = relaxations(f"init={name!r}").lower_bound(
         oracle.grams.matrices,
         oracle.targets,
@@ -110,7 +97,7 @@ def starting_weights(
     warm: str,
     random_state: np.random.RandomState,
 ) -> list[FloatArray]:
-    """Return the starts of Algorithm 1.
+    """Return the starts of Algorithm 1, but that of ``"saddle"``, which a search finds first.
 
     Parameters
     ----------
@@ -134,12 +121,16 @@ def starting_weights(
     if isinstance(init, str):
         if init not in STARTS:
             raise ValueError(f"init must be one of {STARTS} or weights, got {init!r}")
-        first = None if init == "random" else relaxed_weights(oracle, init, lam, k0)
-        if first is not None and warm == "dense":
-            first = first.round(4)
+        starts = []
+        if init in RELAXATIONS:
+            starts = [start_from(relaxed_weights(oracle, init, lam, k0), k0, warm)]
     else:
         first = check_weights(init, q)
-    starts = [] if first is None else [first if warm == "dense" else largest_kept(first, k0)]
-    while len(starts) < n_init:
-        starts.append(random_support(q, k0, random_state))
-    return starts
+        starts = [first if warm == "dense" else largest_kept(first, k0)]
+    n_random = n_init - len(starts) - (isinstance(init, str) and init == "saddle")
+    return starts + [random_support(q, k0, random_state) for _ in range(n_random)]
+
+
+def start_from(relaxed: FloatArray, k0: int, warm: str) -> FloatArray:
+    """Return the start from the weights of a relaxation, shape (q,); see `starting_weights`."""
+    return relaxed.round(4) if warm == "dense" else largest_kept(relaxed, k0)

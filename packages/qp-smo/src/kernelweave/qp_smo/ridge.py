@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.checks import STRENGTH, check_vector
+from kernelweave.kernels_core.checks import check_vector
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.rounding import sums_to_zero
 
@@ -44,10 +44,6 @@ class Ridge(SquaredLoss):
     fit_intercept: bool = False
     name: ClassVar[str] = "ridge"
     task: ClassVar[str] = "regression"
-
-    def validate(self) -> None:
-        """Raise ValueError unless C is positive."""
-        STRENGTH.check("C", self.C)
 
     def noise(self, n_samples: int, sample_weight: Any = None) -> FloatArray:
         """Return the diagonal of R, 1/(C wᵢ), shape (n_samples,)."""

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.rounding import sums_to_zero
@@ -145,10 +144,6 @@ class SquaredHingeSVC(SquaredLoss):
     C: float = 1.0
     name: ClassVar[str] = "squared-hinge-svc"
     task: ClassVar[str] = "classification"
-
-    def validate(self) -> None:
-        """Raise ValueError unless C is positive."""
-        STRENGTH.check("C", self.C)
 
     def noise(self, n_samples: int, sample_weight: Any = None) -> FloatArray:
         """Return the diagonal of R, 1/(2 C wᵢ), shape (n_samples,)."""

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.interrupts import aside
 from kernelweave.kernels_core.rounding import (
@@ -339,6 +340,8 @@ class SquaredLoss(ABC):
 
     name: ClassVar[str]
     task: ClassVar[str]
+    # the parameter that weighs the loss against the norm
+    strength: ClassVar[str] = "C"
 
     @abstractmethod
     def at(
@@ -350,9 +353,9 @@ class SquaredLoss(ABC):
     ) -> Solution:
         """Solve at a Gram matrix with known rounding."""
 
-    @abstractmethod
     def validate(self) -> None:
-        """Raise ValueError if a parameter is out of range."""
+        """Raise ValueError unless what weighs loss against norm is positive."""
+        STRENGTH.check(self.strength, getattr(self, self.strength))
 
     @abstractmethod
     def noise(self, n_samples: int, sample_weight: Any = None) -> FloatArray:

@@ -29,7 +29,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="tkl-sdp",
-            target="kernelweave.relaxations.semidefinite:SemidefiniteProgram",
+            target="kernelweave.relaxations.semidefinite:SemidefiniteSearch",
             needs=_MATRICES,
             prefers=("tessellated", "svc", "svr"),
             tasks=("classification", "regression"),

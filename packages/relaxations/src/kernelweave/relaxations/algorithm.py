@@ -13,6 +13,7 @@ from kernelweave.qp_smo.saddle import KSupport
 from numpy.typing import NDArray
 
 from .search import SupportSearch
+from .settings import BranchAndBound
 
 FloatArray = NDArray[np.float64]
 
@@ -20,9 +21,9 @@ FloatArray = NDArray[np.float64]
 class GlobalSearch:
     """Cutting planes for the relaxation, then branch and bound on supports with the same cuts."""
 
-    def init(
-        self, problem: Problem, random_state: np.random.RandomState, *, accuracy: float = 1e-5
-    ) -> SupportSearch:
+    settings: BranchAndBound = BranchAndBound()
+
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> SupportSearch:
         """Evaluate the first sparse weights.
 
         Parameters
@@ -31,9 +32,8 @@ class GlobalSearch:
             A dictionary, a learner and a `SparseSimplex`.
         random_state : RandomState
             Not used.
-        accuracy : float
-            Relative gap to which the relaxation and each support are solved.
         """
+        accuracy = 1e-5 if self.settings.accuracy is None else self.settings.accuracy
         oracle, _ = oracle_of(problem)
         penalty = KSupport(problem.constraint.lam, problem.constraint.k0).on(len(oracle.grams))
         search = SupportSearch(oracle, penalty, penalty.capacity, accuracy)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from .conic import CLOSE, attempts, cvxpy, report
 from .epigraph import Epigraph, epigraph, schur
+from .settings import SemidefiniteProgram
 
 FloatArray = NDArray[np.float64]
 _INNER_GAP = 1e-9
@@ -45,21 +46,16 @@ class ProgramState:
     is_solved: bool = False
 
 
-class SemidefiniteProgram(SaddleAlgorithm):
+class SemidefiniteSearch(SaddleAlgorithm):
     """``min Σ losses + ½Σθ`` over ``[θ fᵀ; f K(P)] ⪰ 0``, P ⪰ ηI, tr P = n_P, by cvxpy.
 
     One step solves it; there is no second. An interior point takes about 25 iterations, whose
     m⁶/24 flops leave m⁴ to be seen up to the hundred samples that it is registered for.
     """
 
-    def init(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        *,
-        dtype: str = "float64",
-        solver: str | None = None,
-    ) -> ProgramState:
+    settings: SemidefiniteProgram = SemidefiniteProgram()
+
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> ProgramState:
         """Start at P = I, where nothing is learned.
 
         Parameters
@@ -68,10 +64,6 @@ class SemidefiniteProgram(SaddleAlgorithm):
             With a positive-matrix family and a spectahedron.
         random_state : RandomState
             Unused: the method is deterministic.
-        dtype : {"float64", "float32"}, default="float64"
-            Precision of the Gram matrices; the program is stated in float64.
-        solver : str, optional
-            A cvxpy solver, ``"CLARABEL"`` by default.
 
         Raises
         ------
@@ -79,8 +71,7 @@ class SemidefiniteProgram(SaddleAlgorithm):
             If cvxpy is not installed.
         """
         cvxpy()
-        self.solver = solver
-        self.oracle = SaddleOracle(problem, dtype)
+        self.oracle = SaddleOracle(problem, self.settings.dtype)
         P = np.eye(self.oracle.n_P)
         K = self.oracle.public_gram(P)
         return self._certified(P, K, None, ProgramState(P, None, 0.0, np.inf))
@@ -91,7 +82,7 @@ class SemidefiniteProgram(SaddleAlgorithm):
         entries = Entries.of(oracle.n_P)
         program, S, learner = self._program(entries)
         tried = []
-        for attempt in attempts(program, self.solver):
+        for attempt in attempts(program, self.settings.solver):
             tried.append(attempt)
             if not attempt.is_usable:
                 continue

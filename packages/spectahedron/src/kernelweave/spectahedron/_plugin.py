@@ -37,7 +37,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="tkl-frank-wolfe",
-            target="kernelweave.spectahedron.frank_wolfe:FrankWolfeSearch",
+            target="kernelweave.spectahedron.frank_wolfe_search:FrankWolfeSearch",
             needs=_NEEDS,
             prefers=_PREFERS,
             tasks=("classification", "regression"),

@@ -23,7 +23,7 @@ from kernelweave.qp_smo.problem import Budget
 from scipy.linalg import eigh
 
 from .algorithm import SaddleAlgorithm
-from .frank_wolfe import balanced_direction
+from .frank_wolfe_search import balanced_direction
 from .projection import project_spectahedron
 from .saddle import FloatArray, SaddleOracle
 from .settings import AcceleratedPrimalDual

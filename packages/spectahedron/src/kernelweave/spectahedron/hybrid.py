@@ -12,7 +12,7 @@ from kernelweave.kernels_core import Problem, relative_gap
 
 from .algorithm import SaddleAlgorithm
 from .apd import PrimalDualSearch, PrimalDualState
-from .frank_wolfe import FrankWolfeSearch, FrankWolfeState
+from .frank_wolfe_search import FrankWolfeSearch, FrankWolfeState
 from .settings import AcceleratedPrimalDual, FrankWolfe, Hybrid
 
 State = FrankWolfeState | PrimalDualState

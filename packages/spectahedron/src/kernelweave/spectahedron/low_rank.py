@@ -18,7 +18,7 @@ from .algorithm import SaddleAlgorithm
 from .coarse import coarse_factor
 from .curvature import AtomModel, FactorModel, responses
 from .factor_point import Matrix, Point
-from .frank_wolfe import balanced_direction
+from .frank_wolfe_search import balanced_direction
 from .gram import GramAt
 from .gram_memory import grams_are_stored
 from .interior import InteriorPointSearch, InteriorState

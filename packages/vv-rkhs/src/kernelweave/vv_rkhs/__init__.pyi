@@ -9,6 +9,7 @@ from .parameters import SeparableKernel, VectorSolution
 from .penalties import ElasticNet, GroupNorm, Penalty, SquaredLpNorm, update_weights
 from .rademacher import rademacher_average, rademacher_bound
 from .regressor import MatrixValuedKernelRegressor
+from .settings import BlockDescent, OutputKernelLearning, SpectralGradient
 from .sylvester import (
     EigenFactors,
     FactoredGram,
@@ -25,6 +26,7 @@ from .sylvester import (
 )
 
 __all__ = [
+    "BlockDescent",
     "EigenFactors",
     "ElasticNet",
     "FactoredGram",
@@ -34,11 +36,13 @@ __all__ = [
     "MatrixValuedKernelClassifier",
     "MatrixValuedKernelRegressor",
     "NystromFactors",
+    "OutputKernelLearning",
     "OutputSubproblem",
     "Penalty",
     "PrecomputedFamily",
     "SeparableKernel",
     "SeparableKernels",
+    "SpectralGradient",
     "Spectrum",
     "SquaredLpNorm",
     "SylvesterSolution",

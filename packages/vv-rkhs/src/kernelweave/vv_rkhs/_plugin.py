@@ -18,7 +18,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="vv-spg",
-            target="kernelweave.vv_rkhs.spg:SpectralProjectedGradient",
+            target="kernelweave.vv_rkhs.spg:SpectralGradientSearch",
             needs=_JOINT,
             tasks=_TASKS,
             paper="Sindhwani, Minh and Lozano 2013, problem (9); Birgin, Martínez and Raydan 2000",
@@ -29,7 +29,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="vv-block-descent",
-            target="kernelweave.vv_rkhs.block_descent:BlockDescent",
+            target="kernelweave.vv_rkhs.block_descent:BlockDescentSearch",
             needs=_JOINT,
             tasks=_TASKS,
             paper="Sindhwani, Minh and Lozano 2013, section 3.1, corrected",
@@ -40,7 +40,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="vv-dinuzzo",
-            target="kernelweave.vv_rkhs.dinuzzo:OutputKernelLearning",
+            target="kernelweave.vv_rkhs.dinuzzo:OutputKernelSearch",
             needs=_FROBENIUS,
             tasks=_TASKS,
             paper="Dinuzzo, Ong, Gehler and Pillonetto 2011",

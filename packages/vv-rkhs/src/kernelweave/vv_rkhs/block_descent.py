@@ -12,15 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
-from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, one_of
 
 from .objective import Evaluation
 from .output import OutputSubproblem, closed_form_output_kernel
 from .parameters import SeparableKernel, VectorSolution
 from .setting import Setting, setting_of
+from .settings import BlockDescent
 
 Matrix = npt.NDArray[np.float64]
-OUTPUT_STEPS = ("hazan", "open-loop", "closed-form", "exact")
 _PATIENCE = 5
 
 
@@ -40,26 +39,13 @@ class BlockState:
     idle: int = 0
 
 
-class BlockDescent:
-    """``vv-block-descent``: C by conjugate gradients, η in closed form, L by Hazan's algorithm.
+class BlockDescentSearch:
+    """``vv-block-descent``: C by conjugate gradients, η in closed form, L by Hazan's algorithm."""
 
-    Parameters reach it through ``solve``: see `init`.
-    """
-
+    settings: BlockDescent = BlockDescent()
     setting: Setting
 
-    def init(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        *,
-        cg_tol: float = 1e-6,
-        sdp_iter: int = 100,
-        output_step: str = "hazan",
-        method: str = "cg",
-        dtype: str = "float64",
-        stationarity_tol: float = 1e-5,
-    ) -> BlockState:
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> BlockState:
         """Evaluate the start: even weights, L = (τ/n) I.
 
         Parameters
@@ -68,33 +54,16 @@ class BlockDescent:
             With a dictionary, vector-valued least squares and `SeparableKernels`.
         random_state : RandomState
             Unused: the method is deterministic.
-        cg_tol : float, default=1e-6
-            Relative residual of the C solves, V's cg_ε.
-        sdp_iter : int, default=100
-            Hazan steps per update of L, V's sdp_iter.
-        output_step : {"hazan", "open-loop", "closed-form", "exact"}, default="hazan"
-            Hazan's with exact line search or step 2/k, L = τ G½/tr G½, or the minimum over L at
-            this C and η.
-        method : str, default="cg"
-            C solver, see `solve_sylvester`.
-        dtype : {"float64", "float32"}, default="float64"
-            Precision of the stack of Gram matrices.
-        stationarity_tol : float, default=1e-5
-            Where joint learning, which has no certificate, stops.
 
         Returns
         -------
         BlockState
             The start.
         """
-        one_of(*OUTPUT_STEPS).check("output_step", output_step)
-        POSITIVE.check("cg_tol", cg_tol)
-        COUNT.check("sdp_iter", sdp_iter)
-        NONNEGATIVE.check("stationarity_tol", stationarity_tol)
-        self.cg_tol, self.sdp_iter, self.output_step = cg_tol, sdp_iter, output_step
-        self.stationarity_tol = stationarity_tol
-        self.setting = setting_of(problem, dtype=dtype, method=method)
-        return BlockState(self.setting.start(cg_tol))
+        asked = self.settings
+        self.stationarity_tol = 1e-5 if asked.stationarity_tol is None else asked.stationarity_tol
+        self.setting = setting_of(problem, dtype=asked.dtype, method=asked.method)
+        return BlockState(self.setting.start(asked.cg_tol))
 
     def step(self, state: BlockState) -> BlockState:
         """Update the weights, solve for C, update L, solve for C."""
@@ -112,19 +81,19 @@ class BlockDescent:
     def _evaluate(
         self, point: Evaluation, weights: npt.NDArray[np.float64], L: Matrix
     ) -> Evaluation:
-        return self.setting.objective.evaluate(weights, L, start=point, tol=self.cg_tol)
+        return self.setting.objective.evaluate(weights, L, start=point, tol=self.settings.cg_tol)
 
     def _output_step(self, point: Evaluation) -> Matrix:
         objective, tau = self.setting.objective, self.setting.bounds.tau
-        if self.output_step == "closed-form":
+        if self.settings.output_step == "closed-form":
             return closed_form_output_kernel(point.L, point.B, tau)
         part = OutputSubproblem(
             point.A, point.B, objective.Y, objective.lam, tau, objective.total_weight
         )
-        if self.output_step == "exact":
+        if self.settings.output_step == "exact":
             return part.solve(point.L)
-        searched = self.output_step == "hazan"
-        return part.hazan(point.L, n_iter=self.sdp_iter, line_search=searched).L
+        searched = self.settings.output_step == "hazan"
+        return part.hazan(point.L, n_iter=self.settings.sdp_iter, line_search=searched).L
 
     def gap(self, state: BlockState) -> tuple[float, float]:
         """Return the proved bounds; of a relaxation for joint learning, where it ends."""

@@ -20,6 +20,7 @@ from .objective import Evaluation
 from .parameters import SeparableKernel, VectorSolution
 from .rounding import in_problem_units
 from .setting import objective_of
+from .settings import OutputKernelLearning
 
 Matrix = npt.NDArray[np.float64]
 _PATIENCE = 5
@@ -44,19 +45,12 @@ class OutputState:
     idle: int = 0
 
 
-class OutputKernelLearning:
-    """``vv-dinuzzo``: K decomposed once, C and the unconstrained L solved exactly in turn.
+class OutputKernelSearch:
+    """``vv-dinuzzo``: K decomposed once, C and the unconstrained L solved exactly in turn."""
 
-    Parameters reach it through ``solve``: see `init`.
-    """
+    settings: OutputKernelLearning = OutputKernelLearning()
 
-    def init(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        *,
-        dtype: str = "float64",
-    ) -> OutputState:
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> OutputState:
         """Start at L = I.
 
         Parameters
@@ -65,8 +59,6 @@ class OutputKernelLearning:
             With a dictionary, vector-valued least squares and `FrobeniusOutputKernels`.
         random_state : RandomState
             Unused: the method is deterministic.
-        dtype : {"float64", "float32"}, default="float64"
-            Precision of the stack of Gram matrices.
 
         Returns
         -------
@@ -74,7 +66,9 @@ class OutputKernelLearning:
             The start.
         """
         problem.constraint.validate()
-        self.objective = objective_of(problem, dtype=dtype, method="eigen", fixed_input=True)
+        self.objective = objective_of(
+            problem, dtype=self.settings.dtype, method="eigen", fixed_input=True
+        )
         # a problem's objective is J/(2λ) plus what the set charges
         self.rho = 2.0 * self.objective.lam * float(problem.constraint.rho)
         self.weights = given_weights(problem.constraint.weights, self.objective.grams.n_kernels)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Solution
-from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.qp_smo import Ridge
 from kernelweave.qp_smo.squares import Kernel, SquaredLoss, noise_diagonal
 
@@ -38,16 +37,7 @@ class VectorLeastSquares(SquaredLoss):
     lam: float = 1e-3
     name: ClassVar[str] = "vector-least-squares"
     task: ClassVar[str] = "regression"
-
-    def validate(self) -> None:
-        """Raise unless λ is positive.
-
-        Raises
-        ------
-        ValueError
-            Naming the value seen.
-        """
-        STRENGTH.check("lam", self.lam)
+    strength: ClassVar[str] = "lam"
 
     def noise(self, n_samples: int, sample_weight: Any = None) -> npt.NDArray[np.float64]:
         """Return λ Σs/sᵢ, shape (n_samples,)."""

@@ -30,6 +30,7 @@ from kernelweave.kernels_core.estimators.dictionary import KERNELS
 from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.kernels_core.parameters import fitted, parameter
+from kernelweave.kernels_core.settings import Settings, known_settings, name_of
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .constraint import FrobeniusOutputKernels, SeparableKernels
@@ -43,7 +44,6 @@ _LOWER_PROOF = "the concave dual value at C, at the worst weights or output kern
 _JOINT_PROOF = "a convex relaxation, every kernel with an output kernel of its own: not tight"
 _NO_PROOF = "a sum of squares is not negative: the relaxation waits for a stationary point"
 _UPPER_PROOF = "the primal value at C and the learned kernel"
-_ALGORITHMS = ("vv-spg", "vv-block-descent")
 
 
 class MatrixValuedKernelMachine(Estimator):
@@ -92,8 +92,10 @@ class MatrixValuedKernelMachine(Estimator):
     learn_output: bool = parameter(
         "Whether L is learned; (τ/n) I otherwise.", default=True, rule=FLAG
     )
-    algorithm: str = parameter(
-        'Registered algorithm: ``"vv-spg"``, ``"vv-block-descent"`` or ``"vv-dinuzzo"``.',
+    algorithm: str | Settings = parameter(
+        'Registered algorithm, ``"vv-spg"``, ``"vv-block-descent"`` or ``"vv-dinuzzo"``, or its '
+        "settings such as ``SpectralGradient(memory=4)``.",
+        kind="str or Settings",
         default="vv-spg",
     )
     algorithm_params: dict[str, Any] | None = parameter(
@@ -169,7 +171,7 @@ class MatrixValuedKernelMachine(Estimator):
         self._constraint().validate()
 
     def _constraint(self) -> Any:
-        if self.algorithm == "vv-dinuzzo":
+        if name_of(self.algorithm) == "vv-dinuzzo":
             if not self.learn_output:
                 raise ValueError(
                     "learn_output must be True for algorithm='vv-dinuzzo', which learns nothing "
@@ -200,8 +202,9 @@ class MatrixValuedKernelMachine(Estimator):
 
     def _solve(self, problem: Problem, data: Training) -> None:
         params = dict(self.algorithm_params or {})
-        if self.algorithm in _ALGORITHMS:
-            params.setdefault("stationarity_tol", self.tol)
+        if "stationarity_tol" in (known_settings(self.algorithm) or ()):
+            own = getattr(self.algorithm, "stationarity_tol", None)
+            params.setdefault("stationarity_tol", self.tol if own is None else own)
         try:
             result = solve(
                 problem,
@@ -240,7 +243,7 @@ class MatrixValuedKernelMachine(Estimator):
 
     def _lower_proof(self, result: Result, data: Training) -> str:
         joint = self.learn_input and self.learn_output and len(data.targets) > 1
-        if not joint or self.algorithm == "vv-dinuzzo":
+        if not joint or name_of(self.algorithm) == "vv-dinuzzo":
             return _LOWER_PROOF
         return _JOINT_PROOF if result.lower_bound > 0.0 else _NO_PROOF
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.checks import NONNEGATIVE, POSITIVE, check_array
+from kernelweave.spectahedron import SparseSDPSolution, sparse_sdp
 from kernelweave.spectahedron.projection import project_simplex
-from kernelweave.spectahedron.sparse_sdp import SparseSDPSolution, sparse_sdp
 from scipy.linalg import eigh
 
 Matrix = npt.NDArray[np.float64]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem
-from kernelweave.kernels_core.checks import DTYPE
 
 from .bounds import Bounds
 from .constraint import given_output_kernel, given_weights
@@ -65,7 +64,6 @@ def objective_of(
     Objective
         J.
     """
-    DTYPE.check("dtype", dtype)
     problem.learner.validate()
     fitted: Any = problem.family.fit_grams(problem.X, dtype=np.dtype(dtype))
     return Objective.of_arrays(

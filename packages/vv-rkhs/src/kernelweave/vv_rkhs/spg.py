@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
-from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE
 
 from .objective import Evaluation
 from .output import project_output_kernel
 from .parameters import SeparableKernel, VectorSolution
 from .setting import Setting, setting_of
+from .settings import SpectralGradient
 
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
@@ -74,25 +74,13 @@ class SPGState:
     tol: float = _LOOSEST
 
 
-class SpectralProjectedGradient:
-    """``vv-spg``: one C solve and one pass over the Gram matrices per step.
+class SpectralGradientSearch:
+    """``vv-spg``: one C solve and one pass over the Gram matrices per step."""
 
-    Parameters reach it through ``solve``: see `init`.
-    """
-
+    settings: SpectralGradient = SpectralGradient()
     setting: Setting
 
-    def init(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        *,
-        method: str = "auto",
-        dtype: str = "float64",
-        inner_tol: float | None = None,
-        memory: int = 8,
-        stationarity_tol: float = 1e-6,
-    ) -> SPGState:
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> SPGState:
         """Evaluate the start.
 
         Parameters
@@ -101,42 +89,25 @@ class SpectralProjectedGradient:
             With a dictionary, vector-valued least squares and `SeparableKernels`.
         random_state : RandomState
             Unused: the method is deterministic.
-        method : str, default="auto"
-            C solver, see `solve_sylvester`.
-        dtype : {"float64", "float32"}, default="float64"
-            Precision of the stack of Gram matrices.
-        inner_tol : float, optional
-            Relative residual of iterative C solvers. By default a tenth of the least relative
-            stationarity so far, between 1e-9 and 1e-2, and less where a line search had to
-            shorten its step a lot: first steps need no exact C, and every bound counts the
-            residual.
-        memory : int, default=8
-            A step must improve on the worst of so many last values.
-        stationarity_tol : float, default=1e-6
-            Where joint learning, which has no certificate, stops. Below 3e-7 what a step can gain
-            drowns in rounding, on some processors before others: where no step helps there, the
-            point counts as stationary.
 
         Returns
         -------
         SPGState
             The start.
         """
-        if inner_tol is not None:
-            POSITIVE.check("inner_tol", inner_tol)
-        COUNT.check("memory", memory)
-        NONNEGATIVE.check("stationarity_tol", stationarity_tol)
-        self.inner_tol, self.stationarity_tol = inner_tol, stationarity_tol
-        self.setting = setting_of(problem, dtype=dtype, method=method)
+        asked = self.settings
+        self.inner_tol = asked.inner_tol
+        self.stationarity_tol = 1e-6 if asked.stationarity_tol is None else asked.stationarity_tol
+        self.setting = setting_of(problem, dtype=asked.dtype, method=asked.method)
         if self.setting.bounds.learn_input and not hasattr(self.setting.bounds.penalty, "prox"):
             raise ValueError(
                 f"vv-spg needs a penalty with prox, {self.setting.bounds.penalty!r} has none: "
                 "choose algorithm='vv-block-descent'"
             )
-        tol = _LOOSEST if inner_tol is None else inner_tol
+        tol = _LOOSEST if asked.inner_tol is None else asked.inner_tol
         point = self.setting.start(tol)
         R = square_root(point.L)
-        recent = deque([self.setting.bounds.value(point)], maxlen=memory)
+        recent = deque([self.setting.bounds.value(point)], maxlen=asked.memory)
         self._usual = self._first_lengths(point, R)
         return SPGState(point, R, self._usual, recent, tol=tol)
 

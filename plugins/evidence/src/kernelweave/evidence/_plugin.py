@@ -12,7 +12,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="evidence-step",
-            target="kernelweave.evidence.mkl.step:EvidenceStep",
+            target="kernelweave.evidence.mkl.step:EvidenceStepSearch",
             needs=Needs(
                 family=("fit_grams", "degree=1"),
                 learner=("solve", "at", "noise"),

@@ -4,15 +4,43 @@ from .families import HadamardPower, PowerDictionary
 from .objective import ridge_gradient, ridge_hessian, ridge_objective
 from .projection import project_lq_ball
 from .sets import LqBall, Orthant
+from .settings import (
+    IIA,
+    Automatic,
+    GeneralizedMKL,
+    GeneralizedMKLForLabels,
+    LinearPGD,
+    MajorizeMinimize,
+    ProjectedNewton,
+    QuadraticPGD,
+    RegularizedIIA,
+    RegularizedLinearPGD,
+    RegularizedQuadraticPGD,
+    SpectralProjectedGradient,
+    TrustRegion,
+)
 
 __all__ = [
+    "IIA",
+    "Automatic",
+    "GeneralizedMKL",
     "GeneralizedMKLClassifier",
+    "GeneralizedMKLForLabels",
     "HadamardPower",
+    "LinearPGD",
     "LqBall",
+    "MajorizeMinimize",
     "Orthant",
     "PowerDictionary",
+    "ProjectedNewton",
+    "QuadraticPGD",
+    "RegularizedIIA",
+    "RegularizedLinearPGD",
+    "RegularizedQuadraticPGD",
     "RidgeMKLClassifier",
     "RidgeMKLRegressor",
+    "SpectralProjectedGradient",
+    "TrustRegion",
     "__version__",
     "margin_bound",
     "project_lq_ball",

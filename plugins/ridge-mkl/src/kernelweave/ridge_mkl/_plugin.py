@@ -27,8 +27,8 @@ def _needs(
 
 _SUM_ON_BALL = _needs("centers", degree=_SUM, task="regression")
 _SUM_CHARGED = _needs("beta", degree=_SUM, task="regression")
-_EXACT_ON_BALL = _needs("centers", learner="at", degree=_SUM, task="regression")
-_EXACT_CHARGED = _needs("beta", learner="at", degree=_SUM, task="regression")
+_EXACT_ON_BALL = _needs("centers", "maximizer", learner="at", degree=_SUM, task="regression")
+_EXACT_CHARGED = _needs("beta", "maximizer", learner="at", degree=_SUM, task="regression")
 _PRODUCT_ON_BALL = _needs("centers", degree=_PRODUCT, task="regression")
 _PRODUCT_CHARGED = _needs("beta", degree=_PRODUCT, task="regression")
 _NUMBERS = _needs(task="regression")
@@ -45,58 +45,58 @@ _SECOND = {"m": 2.2, "p": 2.0}
 _QUADRATIC = {"m": 2.4, "p": 1.0}
 _ALGORITHMS = {
     "krr-pgd": (
-        "linear_pgd:LinearPGD", _SUM_ON_BALL, _REGRESSION, _LINEAR,
+        "linear_pgd:LinearPGDSearch", _SUM_ON_BALL, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 2, corrected", "projected gradient on an ℓq ball",
     ),
     "krr-rpgd": (
-        "linear_pgd:RegularizedLinearPGD", _SUM_CHARGED, _REGRESSION, _LINEAR,
+        "linear_pgd:RegularizedLinearPGDSearch", _SUM_CHARGED, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 1 on (7), corrected", "projected gradient with β‖μ‖²",
     ),
     "krr-iia": (
-        "iia:IIA", _EXACT_ON_BALL, _REGRESSION, _LINEAR,
+        "iia:IIASearch", _EXACT_ON_BALL, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 3, corrected", "interpolated fixed point on an ℓq ball, q > 1",
     ),
     "krr-riia": (
-        "iia:RegularizedIIA", _EXACT_CHARGED, _REGRESSION, _LINEAR,
+        "iia:RegularizedIIASearch", _EXACT_CHARGED, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 4, corrected", "interpolated fixed point with β‖μ‖²",
     ),
     "krr-pgd2": (
-        "quadratic_pgd:QuadraticPGD", _PRODUCT_ON_BALL, _REGRESSION, _QUADRATIC,
+        "quadratic_pgd:QuadraticPGDSearch", _PRODUCT_ON_BALL, _REGRESSION, _QUADRATIC,
         f"{_PAPER}, Algorithm 5, corrected", "projected gradient for products of kernels",
     ),
     "krr-rpgd2": (
-        "quadratic_pgd:RegularizedQuadraticPGD", _PRODUCT_CHARGED, _REGRESSION, _QUADRATIC,
+        "quadratic_pgd:RegularizedQuadraticPGDSearch", _PRODUCT_CHARGED, _REGRESSION, _QUADRATIC,
         f"{_PAPER}, Algorithm 6, corrected", "the same with β‖μ‖²",
     ),
     "krr-gmkl": (
-        "generalized_mkl:GeneralizedMKL", _NUMBERS, _REGRESSION, _LINEAR,
+        "generalized_mkl:GeneralizedMKLSearch", _NUMBERS, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 1, corrected", "projected gradient, any set and degree",
     ),
     "svm-gmkl": (
-        "generalized_mkl:GeneralizedMKL", _LABELS, _CLASSIFICATION, _LINEAR,
+        "generalized_mkl:GeneralizedMKLForLabelsSearch", _LABELS, _CLASSIFICATION, _LINEAR,
         f"{_PAPER}, Algorithm 7, corrected", "the same for the squared-hinge classifier",
     ),
     "krr-trust-region": (
-        "trust_region:TrustRegion", _CURVED_ON_BALL, _BOTH, _SECOND,
+        "trust_region:TrustRegionSearch", _CURVED_ON_BALL, _BOTH, _SECOND,
         f"{_PAPER}, Algorithm 8, corrected", "Riemannian trust region on the sphere, q = 2",
     ),
     "krr-mm": (
-        "majorize_minimize:MajorizeMinimize", _SUM_ON_EITHER, _BOTH, _LINEAR,
+        "majorize_minimize:MajorizeMinimizeSearch", _SUM_ON_EITHER, _BOTH, _LINEAR,
         "Kloft et al., lp-norm multiple kernel learning, JMLR 2011",
         "monotone multiplicative updates",
     ),
     "krr-newton": (
-        "projected_newton:ProjectedNewton", _CURVED_SUM, _BOTH, _SECOND,
+        "projected_newton:ProjectedNewtonSearch", _CURVED_SUM, _BOTH, _SECOND,
         "Bertsekas, Projected Newton methods, SIAM J. Control Optim. 1982",
         "quadratic models of −1/F minimised over the set",
     ),
     "krr-spg": (
-        "spectral_gradient:SpectralProjectedGradient", _ANYTHING, _BOTH, _LINEAR,
+        "spectral_gradient:SpectralProjectedGradientSearch", _ANYTHING, _BOTH, _LINEAR,
         "Birgin, Martinez and Raydan, SIAM J. Optim. 2000",
         "Barzilai-Borwein steps, any set and degree",
     ),
     "krr-auto": (
-        "auto:Automatic", _CURVED, _BOTH, _SECOND,
+        "auto:AutomaticSearch", _CURVED, _BOTH, _SECOND,
         "a measured choice among the others", "Newton, trust region or spectral gradient",
     ),
 }  # fmt: skip

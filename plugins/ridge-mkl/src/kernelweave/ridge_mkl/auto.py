@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.formula import Solution
 
 from .descent import Descent, State
 from .objective import FloatArray
-from .projected_newton import ProjectedNewton
-from .spectral_gradient import SpectralProjectedGradient
-from .trust_region import TrustRegion
+from .projected_newton import ProjectedNewtonSearch
+from .settings import Automatic
+from .spectral_gradient import SpectralProjectedGradientSearch
+from .trust_region import TrustRegionSearch
 
 _MANY_KERNELS = 1000
 
@@ -36,44 +37,33 @@ def choose(problem: Problem, n_kernels: int) -> type[Descent]:
         region where its sphere lies in the orthant. The spectral gradient otherwise.
     """
     if int(getattr(problem.family, "degree", 1)) == 1:
-        return ProjectedNewton if n_kernels <= _MANY_KERNELS else SpectralProjectedGradient
+        few = n_kernels <= _MANY_KERNELS
+        return ProjectedNewtonSearch if few else SpectralProjectedGradientSearch
     ball: Any = problem.constraint
     on_sphere = ball.name == "lq-ball" and ball.q == 2.0
     if on_sphere and n_kernels <= _MANY_KERNELS and ball.radius <= np.min(ball.center):
-        return TrustRegion
-    return SpectralProjectedGradient
+        return TrustRegionSearch
+    return SpectralProjectedGradientSearch
 
 
-class Automatic:
+class AutomaticSearch:
     """``krr-auto``: runs what `choose` returns."""
 
-    def init(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        *,
-        mu_init: npt.ArrayLike | None = None,
-        n_starts: int | None = None,
-        stationary_tol: float = 1e-6,
-        step: float | None = None,
-    ) -> State:
+    settings: Automatic = Automatic()
+
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> State:
         """Return the first state of the chosen algorithm.
 
         Parameters
         ----------
-        problem, random_state, mu_init, n_starts, stationary_tol, step
+        problem, random_state
             As in `Descent.init`.
         """
         size = len(problem.family) if hasattr(problem.family, "__len__") else 1
         self.chosen = choose(problem, size)()
-        return self.chosen.init(
-            problem,
-            random_state,
-            mu_init=mu_init,
-            n_starts=n_starts,
-            stationary_tol=stationary_tol,
-            step=step,
-        )
+        asked = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
+        self.chosen.settings = self.chosen.settings.changed(asked)
+        return self.chosen.init(problem, random_state)
 
     def step(self, state: State) -> State:
         """Return the next state from ``state``."""

@@ -12,6 +12,7 @@ from kernelweave.kernels_core.formula import Solution
 
 from .objective import FloatArray
 from .oracle import Evaluation, Oracle
+from .settings import DescentSettings
 
 _MAX_TRIALS = 60
 
@@ -47,33 +48,17 @@ class Descent:
     A subclass writes `advance`; `first_step` and `check` where it has needs of its own.
     """
 
-    def init(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        *,
-        mu_init: npt.ArrayLike | None = None,
-        n_starts: int | None = None,
-        stationary_tol: float = 1e-6,
-        step: float | None = None,
-    ) -> State:
+    settings: DescentSettings = DescentSettings()
+
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> State:
         """Return the first state.
 
         Parameters
         ----------
         problem : Problem
-            A dictionary or a power of one, a learner and a set of this package.
+            A dictionary or a power of one, a learner and a set of weights.
         random_state : RandomState
             Where the starts after the first come from.
-        mu_init : array-like of shape (p,), optional
-            The first start; equal weights by default. Zero is refused above degree 1, where it
-            is a stationary maximum.
-        n_starts : int, optional
-            Starting points; 1 where the bounds can meet, else 5.
-        stationary_tol : float, default=1e-6
-            Where the bounds cannot meet: relative size of the projected gradient to stop at.
-        step : float, optional
-            The first step length of methods that have one: twice the paper's η.
 
         Returns
         -------
@@ -91,14 +76,9 @@ class Descent:
         if lacking is not None:
             raise ValueError(lacking)
         self.random_state = random_state
-        self.stationary_tol = float(stationary_tol)
-        if step is not None and not step > 0.0:
-            raise ValueError(f"step must be > 0, got {step!r}")
-        self.given_step = step
-        count = (1 if self.oracle.convex else 5) if n_starts is None else int(n_starts)
-        if count < 1:
-            raise ValueError(f"n_starts must be at least 1, got {n_starts!r}")
-        return self.enter(self._first_start(mu_init), count - 1)
+        asked = self.settings.n_starts
+        count = (1 if self.oracle.convex else 5) if asked is None else asked
+        return self.enter(self._first_start(self.settings.mu_init), count - 1)
 
     def _first_start(self, mu_init: npt.ArrayLike | None) -> FloatArray:
         p = self.oracle.n_kernels
@@ -132,7 +112,11 @@ class Descent:
         memory : dict
             What `State.memory` starts with.
         """
-        return 1.0 if self.given_step is None else float(self.given_step), {}
+        return self.given_step(1.0), {}
+
+    def given_step(self, otherwise: float) -> float:
+        """Return the first step length of the settings, or another where they have none."""
+        return otherwise if self.settings.step is None else float(self.settings.step)
 
     def enter(self, mu: FloatArray, n_left: int) -> State:
         """Return the state at a starting point μ, shape (p,), with ``n_left`` starts after it."""
@@ -171,14 +155,14 @@ class Descent:
         """Return why to stop at ``state``, or ``None``."""
         if state.n_left > 0 and self._done(state):
             return None
-        if not self.oracle.convex and self.residual(state.at) <= self.stationary_tol:
+        if not self.oracle.convex and self.residual(state.at) <= self.settings.stationary_tol:
             return Status.STATIONARY
         return Status.STALLED if state.stalled else None
 
     def _done(self, state: State) -> bool:
         if self.oracle.convex:
             return False
-        return state.stalled or self.residual(state.at) <= self.stationary_tol
+        return state.stalled or self.residual(state.at) <= self.settings.stationary_tol
 
     def residual(self, at: Evaluation) -> float:
         """Return how far a point is from stationary, relative to the weights.

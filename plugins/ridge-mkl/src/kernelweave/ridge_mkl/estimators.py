@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
 from kernelweave.kernels_core.parameters import parameter
+from kernelweave.kernels_core.settings import Settings
 from kernelweave.qp_smo import Ridge, SquaredHingeSVC
 
 from .machine import WeightLearner
@@ -85,9 +86,10 @@ class GeneralizedMKLClassifier(WeightLearner, KernelMachineClassifier):
     C: float = parameter(
         "Penalty of the loss: ‖f‖² + C Σ max(0, 1 − yᵢ(f(xᵢ) + b))².", default=1.0, rule=STRENGTH
     )
-    algorithm: str = parameter(
-        'A registered algorithm for the form of the problem; ``"krr-newton"`` needs the fewest '
-        "steps at degree 1.",
+    algorithm: str | Settings = parameter(
+        "A registered algorithm for the form of the problem, or its settings; "
+        '``"krr-newton"`` needs the fewest steps at degree 1.',
+        kind="str or Settings",
         default="svm-gmkl",
     )
     tol: float = 1e-4

@@ -16,6 +16,7 @@ import numpy as np
 from .descent import Descent, State
 from .objective import FloatArray
 from .oracle import Evaluation
+from .settings import GeneralizedMKL, GeneralizedMKLForLabels, GradientSettings
 from .spectral_gradient import spectral_step
 
 
@@ -39,42 +40,15 @@ def gradient_step(mu: FloatArray, gradient: FloatArray, eta: float, constraint: 
     return np.asarray(constraint.project(mu - eta * gradient))
 
 
-class GeneralizedMKL(Descent):
-    """``krr-gmkl`` and ``svm-gmkl``: Algorithms 1 and 7, corrected, with backtracking."""
+class GeneralizedMKLSearch(Descent):
+    """``krr-gmkl``: Algorithm 1, corrected, with backtracking."""
 
-    def init(
-        self,
-        problem: Any,
-        random_state: np.random.RandomState,
-        *,
-        grow: float | None = None,
-        **params: Any,
-    ) -> State:
-        """Return the first state.
-
-        Parameters
-        ----------
-        problem : Problem
-            As in `Descent.init`.
-        random_state : RandomState
-            As in `Descent.init`.
-        grow : float, optional
-            Factor of the step after a success, at least 1, instead of the Barzilai-Borwein
-            length; 1 is the paper's.
-        **params
-            As in `Descent.init`; ``step`` is twice the paper's η.
-        """
-        if grow is not None and not grow >= 1.0:
-            raise ValueError(f"grow must be None or at least 1, got {grow!r}")
-        self.grow = grow
-        return super().init(problem, random_state, **params)
+    settings: GradientSettings = GeneralizedMKL()
 
     def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
         """Return a step of the size of the weights, unless one was given."""
-        if self.given_step is not None:
-            return float(self.given_step), {}
         steepest = float(np.abs(at.gradient).max(initial=0.0))
-        return (float(at.mu.max()) / steepest if steepest > 0.0 else 1.0), {}
+        return self.given_step(float(at.mu.max()) / steepest if steepest > 0.0 else 1.0), {}
 
     def advance(self, state: State) -> State:
         """Return the next state: one projected step that lowers the objective."""
@@ -86,8 +60,14 @@ class GeneralizedMKL(Descent):
         )
         if at is None:
             return replace(state, stalled=True)
-        if self.grow is not None:
-            return replace(state, at=at, step_size=eta * self.grow)
+        if self.settings.grow is not None:
+            return replace(state, at=at, step_size=eta * self.settings.grow)
         old = state.at
         eta = spectral_step(at.mu - old.mu, at.gradient - old.gradient, eta)
         return replace(state, at=at, step_size=eta)
+
+
+class GeneralizedMKLForLabelsSearch(GeneralizedMKLSearch):
+    """``svm-gmkl``: Algorithm 7, corrected."""
+
+    settings: GradientSettings = GeneralizedMKLForLabels()

@@ -15,6 +15,7 @@ import numpy as np
 from .descent import Descent, State
 from .objective import FloatArray
 from .oracle import Evaluation
+from .settings import IIA, DescentSettings, RegularizedIIA
 
 _MAX_DAMPING = 1.0 - 1e-6
 
@@ -37,8 +38,10 @@ def interpolate(old: FloatArray, new: FloatArray, eta: float) -> FloatArray:
     return eta * old + (1.0 - eta) * new
 
 
-class IIA(Descent):
+class IIASearch(Descent):
     """``krr-iia``: μ = μ₀ + Λ t(v), t ∝ v^{1/(q−1)}, vₖ = αᵀKₖα, α interpolated with η = ½."""
+
+    settings: DescentSettings = IIA()
 
     def needs(self) -> str | None:
         """Refuse q = 1, where μ jumps between single kernels."""
@@ -48,10 +51,7 @@ class IIA(Descent):
 
     def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
         """Return η = ½ unless one was given, and α."""
-        eta = 0.5 if self.given_step is None else float(self.given_step)
-        if not eta < 1.0:
-            raise ValueError(f"step is the damping η of krr-iia, in (0, 1), got {eta!r}")
-        return eta, {"alpha": at.solution.dual_coef, "v": at.v}
+        return self.given_step(0.5), {"alpha": at.solution.dual_coef, "v": at.v}
 
     def advance(self, state: State) -> State:
         """Return the next state: weights from the interpolated α, then α there."""
@@ -71,5 +71,7 @@ class IIA(Descent):
         )
 
 
-class RegularizedIIA(IIA):
+class RegularizedIIASearch(IIASearch):
     """``krr-riia``: μ = v/(2β), vₖ = αᵀKₖα, α interpolated with η = ½ (Theorem 2.2)."""
+
+    settings: DescentSettings = RegularizedIIA()

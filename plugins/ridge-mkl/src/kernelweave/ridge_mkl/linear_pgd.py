@@ -6,12 +6,17 @@ As printed, line 7 rescales μ onto the sphere, whose fixed points are optimal a
 
 from __future__ import annotations
 
-from .generalized_mkl import GeneralizedMKL
+from .generalized_mkl import GeneralizedMKLSearch
+from .settings import GradientSettings, LinearPGD, RegularizedLinearPGD
 
 
-class LinearPGD(GeneralizedMKL):
+class LinearPGDSearch(GeneralizedMKLSearch):
     """``krr-pgd``: μ ← P(μ + η v), vₖ = αᵀKₖα, over {μ ≥ 0, ‖μ − μ₀‖_q ≤ Λ}."""
 
+    settings: GradientSettings = LinearPGD()
 
-class RegularizedLinearPGD(GeneralizedMKL):
+
+class RegularizedLinearPGDSearch(GeneralizedMKLSearch):
     """``krr-rpgd``: μ ← max(μ − η(2βμ − v), 0) on F + β‖μ‖²."""
+
+    settings: GradientSettings = RegularizedLinearPGD()

@@ -10,6 +10,7 @@ from kernelweave.kernels_core.checks import COUNT, POSITIVE
 from kernelweave.kernels_core.estimators import DictionaryMachine
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.parameters import parameter
+from kernelweave.kernels_core.settings import Settings, name_of
 
 from .families import FittedFamily
 from .projection import EXPONENT
@@ -45,8 +46,11 @@ class WeightLearner(DictionaryMachine):
     degree: int = parameter(
         "d, a Hadamard power: 2 takes all products of two kernels.", default=1, rule=COUNT
     )
-    algorithm: str = parameter(
-        "A registered algorithm for the form of the problem.", default="krr-auto"
+    algorithm: str | Settings = parameter(
+        "A registered algorithm for the form of the problem, or its settings such as "
+        "``ProjectedNewton(n_starts=2)``.",
+        kind="str or Settings",
+        default="krr-auto",
     )
     n_starts: int | None = parameter(
         "Starting points; 1 where the result can be proved optimal, else 5.",
@@ -56,7 +60,7 @@ class WeightLearner(DictionaryMachine):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        name = self.algorithm
+        name = name_of(self.algorithm)
         wrong = (
             (name in _PENALTY_ONLY and self.beta is None, "solves the penalised form: set beta"),
             (name in _BALL_ONLY and self.beta is not None, "solves the ball: set beta=None"),
@@ -67,7 +71,9 @@ class WeightLearner(DictionaryMachine):
             if is_wrong:
                 raise ValueError(f"algorithm={name!r} {reason}")
 
-    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
+    def _algorithm(
+        self, problem: Problem, samples: Samples
+    ) -> tuple[str | Settings, dict[str, Any]]:
         params = {} if self.n_starts is None else {"n_starts": self.n_starts}
         return self.algorithm, params
 

@@ -15,6 +15,7 @@ import numpy as np
 from .descent import Descent, State
 from .objective import FloatArray
 from .projection import lq_norm
+from .settings import DescentSettings, MajorizeMinimize
 
 
 def ball_update(t: FloatArray, v: FloatArray, q: float) -> FloatArray:
@@ -60,8 +61,10 @@ def penalized_update(mu: FloatArray, v: FloatArray, beta: float) -> FloatArray:
     return np.cbrt(mu * mu * np.maximum(v, 0.0) / (2.0 * beta))
 
 
-class MajorizeMinimize(Descent):
+class MajorizeMinimizeSearch(Descent):
     """``krr-mm``: monotone multiplicative updates, one evaluation each."""
+
+    settings: DescentSettings = MajorizeMinimize()
 
     def enter(self, mu: FloatArray, n_left: int) -> State:
         """Return the state at μ, shape (p,), moved inside: a weight at its least would stay there.

@@ -14,14 +14,17 @@ from .descent import Descent, State
 from .interior_point import feasible, minimize_quadratic
 from .objective import FloatArray
 from .oracle import Evaluation
+from .settings import DescentSettings, ProjectedNewton
 
 _ARMIJO = 1e-4
 _MAX_HALVINGS = 30
 _LARGEST_Q = 1e3
 
 
-class ProjectedNewton(Descent):
+class ProjectedNewtonSearch(Descent):
     """``krr-newton``: one Hessian (pn² flops after the factorisation) per iteration."""
+
+    settings: DescentSettings = ProjectedNewton()
 
     def advance(self, state: State) -> State:
         """Return the next state: the model's minimiser, halved until the objective falls."""

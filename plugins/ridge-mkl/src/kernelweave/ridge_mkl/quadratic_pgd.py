@@ -8,12 +8,17 @@ Proposition 2.3 (convex for small λ) is false; the problem is convex in powers 
 
 from __future__ import annotations
 
-from .generalized_mkl import GeneralizedMKL
+from .generalized_mkl import GeneralizedMKLSearch
+from .settings import GradientSettings, QuadraticPGD, RegularizedQuadraticPGD
 
 
-class QuadraticPGD(GeneralizedMKL):
+class QuadraticPGDSearch(GeneralizedMKLSearch):
     """``krr-pgd2``: μ ← P(μ + ηd αᵀUₖα), Uₖ = (Σ μⱼKⱼ)^{∘(d−1)} ∘ Kₖ, over the ℓq ball."""
 
+    settings: GradientSettings = QuadraticPGD()
 
-class RegularizedQuadraticPGD(GeneralizedMKL):
+
+class RegularizedQuadraticPGDSearch(GeneralizedMKLSearch):
     """``krr-rpgd2``: μ ← max(μ − η(2βμ − d αᵀUₖα), 0) on F + β‖μ‖²."""
+
+    settings: GradientSettings = RegularizedQuadraticPGD()

@@ -14,6 +14,7 @@ import numpy as np
 from .descent import Descent, State
 from .objective import FloatArray
 from .oracle import Evaluation
+from .settings import DescentSettings, SpectralProjectedGradient
 
 _MEMORY = 10
 _ARMIJO = 1e-4
@@ -40,8 +41,10 @@ def spectral_step(s: FloatArray, y: FloatArray, fallback: float) -> float:
     return float(np.clip(length, 1e-10 * fallback, 1e10 * fallback))
 
 
-class SpectralProjectedGradient(Descent):
+class SpectralProjectedGradientSearch(Descent):
     """``krr-spg``: no Hessian, one evaluation per iteration mostly; any degree and set."""
+
+    settings: DescentSettings = SpectralProjectedGradient()
 
     def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
         """Return a step of the size of the weights, and the values seen."""

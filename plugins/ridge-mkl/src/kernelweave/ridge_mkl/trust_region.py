@@ -15,6 +15,7 @@ import numpy as np
 from .descent import Descent, State
 from .objective import FloatArray
 from .oracle import Evaluation
+from .settings import DescentSettings, TrustRegion
 
 _ACCEPT = 0.05
 _MAX_TRIALS = 60
@@ -89,8 +90,10 @@ def solve_subproblem(H: FloatArray, g: FloatArray, radius: float) -> FloatArray:
     return np.asarray(V @ (-c / (values + high)))
 
 
-class TrustRegion(Descent):
+class TrustRegionSearch(Descent):
     """``krr-trust-region``: second-order steps on the sphere; any degree."""
+
+    settings: DescentSettings = TrustRegion()
 
     def needs(self) -> str | None:
         """Refuse all but q = 2 and Λ ≤ minₖ μ₀ₖ."""
@@ -105,7 +108,7 @@ class TrustRegion(Descent):
 
     def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
         """Return the first radius Δ, relative to Λ: ½ unless one was given."""
-        return 0.5 if self.given_step is None else float(self.given_step), {}
+        return self.given_step(0.5), {}
 
     def enter(self, mu: FloatArray, n_left: int) -> State:
         """Return the state at the point of the sphere next to μ, shape (p,)."""

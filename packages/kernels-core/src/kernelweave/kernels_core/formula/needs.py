@@ -41,6 +41,7 @@ MEANING: dict[str, dict[str, str]] = {
         "centers": "an ℓq ball around centers",
         "centers|beta": "an ℓq ball, or a penalty β‖μ‖²",
         "beta": "a penalty β‖μ‖²",
+        "maximizer": "the weights where a linear form, less the charge, is largest",
         "k0": "weights that sum to one, at most k₀ of them positive",
         "lam": "a penalty λ‖β‖² on the weights",
         "prices": "a price for each weight",

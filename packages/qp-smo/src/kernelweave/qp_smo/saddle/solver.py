@@ -28,6 +28,8 @@ _STEP_OUT = 0.5
 _TRUST = 0.25
 # The share of the largest weight below which a weight that the cuts set to 0 is 0.
 _FADED = 0.08
+# Rounds in a row that move neither bound: rounding lets nothing move them.
+_MOST_IDLE = 5
 
 
 class Penalty(Protocol):
@@ -107,6 +109,7 @@ class SaddleSearch:
         self._watch = Stopwatch()
         self._share = _STEP_OUT
         self._outer: FloatArray | None = None
+        self._idle = 0
 
     @property
     def gap(self) -> float:
@@ -168,6 +171,17 @@ class SaddleSearch:
         error = found.upper_bound - known
         self._share = 1.0 if error <= _TRUST * left else _STEP_OUT
 
+    def advance(self) -> Status | None:
+        """Take one round, and return why the search ends there, or ``None``."""
+        before = (self.lower, self.upper)
+        self.step()
+        if self.gap <= self.tol:
+            return Status.CONVERGED
+        self._idle = self._idle + 1 if (self.lower, self.upper) == before else 0
+        if self._idle >= _MOST_IDLE:
+            return Status.STALLED
+        return Status.MAX_TIME if expired() else None
+
     def _wanted(self) -> float:
         """Return the gap that the learner should reach: a share of what is left to close."""
         if not np.isfinite(self.upper):
@@ -195,17 +209,10 @@ class SaddleSearch:
 def run_search(search: SaddleSearch, *, max_iter: int) -> Status:
     """Take rounds until the gap is within tol, or a limit is reached, also that of `time_limit`."""
     search.bound()
-    idle = 0
     for _ in range(max_iter):
-        before = (search.lower, search.upper)
-        search.step()
-        if search.gap <= search.tol:
-            return Status.CONVERGED
-        idle = idle + 1 if (search.lower, search.upper) == before else 0
-        if idle >= 5:
-            return Status.STALLED
-        if expired():
-            return Status.MAX_TIME
+        outcome = search.advance()
+        if outcome is not None:
+            return outcome
     return Status.MAX_ITER
 
 

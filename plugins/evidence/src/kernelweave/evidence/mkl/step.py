@@ -7,11 +7,13 @@ the largest Σₜ yₜᵀuₜ − ½uₜᵀRuₜ with Σₜ uₜᵀKⱼuₜ ≤ 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.formula import Solution
+from kernelweave.kernels_core.parameters import parameter
 from kernelweave.kernels_core.rounding import (
     UNIT,
     blocked_product,
@@ -20,6 +22,7 @@ from kernelweave.kernels_core.rounding import (
     n_roundings,
     row_sums,
 )
+from kernelweave.kernels_core.settings import Settings
 from kernelweave.qp_smo.squares import Kernel
 from scipy.optimize import nnls
 
@@ -60,20 +63,27 @@ class Point:
     stalled: bool = False
 
 
-class EvidenceStep:
+class EvidenceStep(Settings):
+    """Settings of ``evidence-step``, projected Newton steps."""
+
+    algorithm: ClassVar[str] = "evidence-step"
+    start: Any = parameter(
+        "First weights; by default those of equal cost.",
+        kind="array-like of shape (q,)",
+        default=None,
+    )
+
+
+class EvidenceStepSearch:
     """``evidence-step``: one factorisation and qn² products per point, a Hessian per step.
 
     A step that Newton's model gets wrong is made by wⱼ ← wⱼ √(uᵀKⱼu / pⱼ), which never raises the
     objective.
     """
 
-    def init(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        *,
-        start: npt.ArrayLike | None = None,
-    ) -> Point:
+    settings: EvidenceStep = EvidenceStep()
+
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> Point:
         """Evaluate the first weights.
 
         Parameters
@@ -82,8 +92,6 @@ class EvidenceStep:
             A dictionary, ridge regression and a `PricedOrthant`.
         random_state : RandomState
             Not used.
-        start : array-like of shape (q,), optional
-            Weights; by default those of equal cost.
 
         Returns
         -------
@@ -107,7 +115,7 @@ class EvidenceStep:
         self.reach = np.array([s for s, _ in bounds])
         self.kappa = np.array([kappa for _, kappa in bounds])
         self.n_evaluations = 0
-        return self.evaluate(self._first(start))
+        return self.evaluate(self._first(self.settings.start))
 
     def _first(self, start: npt.ArrayLike | None) -> FloatArray:
         q = len(self.grams)

@@ -8,22 +8,19 @@ the labels twice; here: the largest eigenvalue, OPT_A(P) − OPT_P(α), labels o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
-from kernelweave.kernels_core.clock import expired
 
 from .algorithm import SaddleAlgorithm
 from .eigen import top_eigenpair
+from .rank_one import find_root
 from .saddle import Direction, FloatArray, SaddleOracle
 from .settings import FrankWolfe
 
-_SLOPE_TOL = 1e-2
-_MAX_TRIALS = 12
 _CACHED = 2**15
 
 
@@ -148,35 +145,6 @@ def mix(K: FloatArray, S: FloatArray, step: float, out: FloatArray) -> None:
         np.subtract(S[rows], K[rows], out=part)
         part *= out.dtype.type(step)
         part += K[rows]
-
-
-def find_root(slope: Callable[[float], float], first: float, guess: float) -> float:
-    """Return a step in (0, 1] where an increasing ``slope`` vanishes, 1 if it stays negative.
-
-    Illinois variant of the false position, after expanding from ``guess``; it stops when the
-    slope is a hundredth of the first one. ``slope`` is called at the returned step.
-    """
-    low, f_low, high, f_high = 0.0, first, 1.0, np.nan
-    step, side = guess, 0
-    for _ in range(_MAX_TRIALS):
-        value = slope(step)
-        done = abs(value) <= _SLOPE_TOL * abs(first) or (step >= 1.0 and value <= 0.0)
-        if done or expired():
-            return step
-        if value > 0.0:
-            high, f_high = step, value
-            f_low *= 0.5 if side > 0 else 1.0
-            side = 1
-        else:
-            low, f_low = step, value
-            f_high *= 0.5 if side < 0 else 1.0
-            side = -1
-        if np.isnan(f_high):
-            step = min(1.0, 4.0 * step)
-        else:
-            fraction = float(np.clip(f_low / (f_low - f_high), 0.02, 0.98))
-            step = low + fraction * (high - low)
-    return step
 
 
 def balanced_direction(
