@@ -187,6 +187,35 @@ def test_refusals(model: Any, said: str) -> None:
         model.fit(X, y)
 
 
+def test_an_average_needs_no_more_than_its_sum_to_be_definite() -> None:
+    X, y = make_classification(40)
+    grams = KernelDictionary(KERNELS).fit_grams(X).grams.copy()
+    grams[3] = grams[0] - 0.5 * np.eye(40)  # indefinite, its sum with the others is not
+    grams[2] += np.eye(40)
+    model = AverageMKLClassifier("precomputed").fit(grams, y)
+    average = grams.mean(axis=0)
+    same = SVC(kernel="precomputed", tol=1e-9).fit(average, y).decision_function(average)
+    np.testing.assert_allclose(model.decision_function(grams), same, atol=1e-3)
+    assert model.certificate_.gap <= 1e-4
+    with pytest.raises(NotPSDError, match=r"X\[3\] is not positive semidefinite"):
+        EasyMKLClassifier("precomputed").fit(grams, y)
+    grams[3] -= 80.0 * np.eye(40)
+    with pytest.raises(NotPSDError, match="the average of the matrices in X is not positive"):
+        AverageMKLClassifier("precomputed").fit(grams, y)
+
+
+def test_folds_of_a_search_check_a_set_of_samples_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kernelweave.kernels_core.kernels import psd
+
+    X, y = make_classification(40)
+    stack = PrecomputedGrams(KernelDictionary(KERNELS).fit_grams(X).grams)
+    sizes: list[int] = []
+    factor = psd._cholesky_passes
+    monkeypatch.setattr(psd, "_cholesky_passes", lambda K: sizes.append(len(K)) or factor(K))
+    GridSearchCV(EasyMKLClassifier("precomputed"), {"C": [0.1, 1.0, 10.0]}, cv=2).fit(stack, y)
+    assert sorted(sizes) == [20] * 8 + [40] * 4, "each fold and all, not each fit"
+
+
 def test_generic_estimators_reach_the_algorithms() -> None:
     X, y = make_classification(30)
     for name in ("mkl-average", "mkl-easy", "mkl-cka", "mkl-pwmk", "mkl-simple"):

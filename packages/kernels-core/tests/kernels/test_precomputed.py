@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 from kernelweave.kernels_core import config_context
-from kernelweave.kernels_core.exceptions import MemoryBudgetError
+from kernelweave.kernels_core.exceptions import MemoryBudgetError, NotPSDError
 from kernelweave.kernels_core.kernels import (
     RBF,
     KernelDictionary,
@@ -15,6 +16,8 @@ from kernelweave.kernels_core.kernels import (
     PrecomputedGrams,
     as_grams,
 )
+from kernelweave.kernels_core.kernels.precomputed import check_once
+from kernelweave.kernels_core.kernels.psd import refuse_indefinite
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_wine
 from sklearn.model_selection import (
@@ -177,3 +180,47 @@ def test_memory_is_asked_for_when_a_slice_is_read(problem):
     part = PrecomputedGrams(problem[2])[:100]
     with config_context(memory_limit=1000), pytest.raises(MemoryBudgetError, match="2 precomputed"):
         _ = part.grams
+
+
+def test_what_a_check_proved_of_some_samples_holds_for_every_part(problem):
+    _, _, grams = problem
+    X, calls = PrecomputedGrams(grams), []
+
+    def check(stack):
+        calls.append(stack.shape[1])
+
+    def fit(part):
+        check_once("each matrix", check, part, part.grams)
+
+    fit(X[np.ix_(range(100), range(100))])
+    fit(X[np.ix_(range(90), range(90))])
+    fit(X[np.ix_([5, 2, 5], [5, 2, 5])])
+    assert calls == [100], "parts of what was proved are proved"
+    fit(X[np.ix_(range(50, 120), range(50, 120))])
+    assert calls == [100, 70], "others are not"
+    fit(X)
+    fit(pickle.loads(pickle.dumps(X))[np.ix_(range(30), range(30))])
+    assert calls == [100, 70, len(X)]
+    check_once("another", check, X, grams)
+    check_once("each matrix", check, grams, grams)
+    assert calls == [100, 70, len(X), len(X), len(X)], "arrays remember nothing"
+
+
+def test_a_check_that_refuses_is_not_remembered():
+    X = PrecomputedGrams(np.stack([np.diag([1.0, -1.0, 1.0])]))
+    for _ in range(2):
+        with pytest.raises(NotPSDError, match="smallest eigenvalue -1"):
+            check_once("each matrix", partial(refuse_indefinite, name="X"), X, X.grams)
+    part = X[np.ix_([0, 2], [0, 2])]
+    check_once("each matrix", partial(refuse_indefinite, name="X"), part, part.grams)
+
+
+@pytest.mark.parametrize("place", [(0, 0), (250, 3), (3, 250), (299, 299)])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_an_entry_that_is_no_number_is_found_anywhere(place, value):
+    grams = np.ones((2, 300, 300))
+    grams[1][place] = value
+    with pytest.raises(ValueError, match=r"X\[1\] contains NaN or infinity"):
+        as_grams(grams, square=True)
+    with pytest.raises(ValueError, match=r"X\[1\] contains NaN or infinity"):
+        as_grams(grams)

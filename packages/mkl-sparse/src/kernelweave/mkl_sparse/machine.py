@@ -81,7 +81,7 @@ class SparseMachine(DictionaryMachine):
     )
 
     # the algorithm does, whose bounds allow for no eigenvalue below rounding
-    _needs_definite: ClassVar[bool] = False
+    _definite: ClassVar[str | None] = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

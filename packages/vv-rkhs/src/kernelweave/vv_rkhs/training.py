@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from kernelweave.kernels_core.kernels import (
     as_grams,
     default_kernels,
 )
+from kernelweave.kernels_core.kernels.precomputed import check_once
 from kernelweave.kernels_core.kernels.psd import refuse_indefinite
 from scipy.sparse import issparse
 from sklearn.utils.validation import (
@@ -190,7 +192,7 @@ def from_grams(X: Any, targets: FloatArray, weight: FloatArray) -> Training:
         If a matrix has an eigenvalue below −1e-10 of the largest: no bound would hold.
     """
     grams = as_grams(X, square=True)
-    refuse_indefinite(grams, "X")
+    check_once("each matrix", partial(refuse_indefinite, name="X"), X, grams)
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ValueError("sample_weight must be finite and >= 0, with a positive one among them")
     used = np.flatnonzero(weight > 0)

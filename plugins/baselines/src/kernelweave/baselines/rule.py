@@ -82,9 +82,9 @@ class RuleWeights:
         K = stack.combine(beta)
         if (beta < 0.0).any():
             require_psd(K, f"the combination with the weights {beta.round(4).tolist()}")
-        # |Kᵢₖ| ≤ √(KᵢᵢKₖₖ) in each matrix, so q + 1 roundings leave √DᵢDₖ, D = Σ |βⱼ| diag Kⱼ
-        diagonal = np.abs(stack.diagonals.T) @ np.abs(beta)
-        self.spread = np.sqrt(1.01 * (len(beta) + 4) * _UNIT * diagonal)
+        # what q + 1 roundings leave of Σ |βⱼ| max |Kⱼ|; single matrices may be indefinite
+        size = float(stack.largest @ np.abs(beta))
+        self.spread = np.full(len(K), np.sqrt(1.01 * (len(beta) + 4) * _UNIT * size))
         return self.step(RuleState(beta, K, 10.0 * _FIRST_TOL, None))
 
     def step(self, state: RuleState) -> RuleState:

@@ -34,6 +34,7 @@ from ..config import config_context
 from ..driver import solve
 from ..formula.problem import Problem
 from ..kernels import PrecomputedGrams, as_grams
+from ..kernels.precomputed import check_once
 from ..kernels.psd import refuse_indefinite
 from ..kernels.scaled import Scaling
 from ..memory import limit_bytes
@@ -82,8 +83,8 @@ class KernelMachine(Estimator):
     dual_gap_: float = fitted("float", "Upper minus lower bound.")
     n_iter_: int = fitted("int", "Outer iterations.")
 
-    # whether an indefinite precomputed matrix is refused before the algorithm sees it
-    _needs_definite: ClassVar[bool] = True
+    # which check refuses indefinite precomputed matrices; None leaves it to the algorithm
+    _definite: ClassVar[str | None] = "each matrix"
 
     @property
     def _is_precomputed(self) -> bool:
@@ -125,12 +126,22 @@ class KernelMachine(Estimator):
             X, y = validate_data(self, X, y, dtype=np.float64, **options)
             return X, y, None
         grams = as_grams(X, "X", square=True)
-        if self._needs_definite:
-            refuse_indefinite(grams, "X")
+        if self._definite is not None:
+            check_once(self._definite, self._refuse_indefinite, X, grams)
         places = np.arange(grams.shape[1], dtype=np.float64)[:, None]
         places, y = validate_data(self, places, y, dtype=np.float64, **options)
         self.n_features_in_ = len(places)
         return places, y, grams
+
+    def _refuse_indefinite(self, grams: Any) -> None:
+        refuse_indefinite(grams, "X")
+
+    def _parts_of(self, grams: Any) -> PrecomputedGrams:
+        """Return checked matrices as samples whose slices need no check."""
+        X = PrecomputedGrams(grams)
+        if self._definite is not None:
+            X.remember(self._definite)
+        return X
 
     def _run(self, X: FloatArray, targets: FloatArray, weight: FloatArray, grams: Any) -> None:
         """Merge, scale, solve, store."""
@@ -320,7 +331,7 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         if self.multiclass == "shared" or n_classes == 2:
             self._run(X, one_vs_rest(codes, n_classes), weight, grams)
         else:
-            fit_parts(self, X if grams is None else PrecomputedGrams(grams), codes, weight)
+            fit_parts(self, X if grams is None else self._parts_of(grams), codes, weight)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:

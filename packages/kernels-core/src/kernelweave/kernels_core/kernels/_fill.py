@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 Block = NDArray[Any]
 _IN_CACHE = 1 << 15
 _FOR_BLAS = 1 << 20
+# rows and columns of a part of a matrix that stays in cache with its transpose
+TILE = 128
 
 
 def row_blocks(n_rows: int, n_columns: int, entries: int = _IN_CACHE) -> Iterator[slice]:
@@ -48,9 +50,28 @@ def fill_pairs(
         if rows.start:
             K[rows, left] = rule(rows, left)
             K[left, rows] = K[rows, left].T
-        square = rule(rows, rows)
-        K[rows, rows] = np.tril(square) + np.tril(square, -1).T
+        K[rows, rows] = rule(rows, rows)
+        _mirror(K[rows, rows])
     return K
+
+
+def _mirror(K: Block) -> None:
+    """Copy the lower half of a square matrix to the upper one, in tiles that stay in cache."""
+    for i in range(0, len(K), TILE):
+        rows = slice(i, i + TILE)
+        for j in range(0, i, TILE):
+            K[j : j + TILE, rows] = K[rows, j : j + TILE].T
+        square = K[rows, rows]
+        square[:] = np.tril(square) + np.tril(square, -1).T
+
+
+def largest(K: Block) -> float:
+    """Return the largest |Kᵢⱼ|, NaN where an entry is: one read of K."""
+    if K.size == 0:
+        return 0.0
+    ends = [(K[rows].min(), K[rows].max()) for rows in row_blocks(*K.shape)]
+    low, high = np.array(ends, dtype=np.float64).T
+    return float(max(high.max(), -low.min()))
 
 
 def inner(X: Any, Y: Any | None) -> Block:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..checks import LARGEST, one_of, real_dtype
 from ..exceptions import KernelWeaveWarning, NotPSDError
-from ._fill import add_scaled
+from ._fill import add_scaled, largest
 from ._parameters import Parameters
 from ._validation import check_pair, check_samples, check_size, check_weights
 from .base import Kernel
@@ -286,7 +286,7 @@ class KernelDictionary(Parameters):
         """Write the Gram matrix into K and return the fitted kernel, ``None`` if unusable."""
         with np.errstate(over="ignore", invalid="ignore"):
             K[...] = kernel(X)
-        if not np.isfinite(K).all() or max(float(K.max()), -float(K.min())) > LARGEST:
+        if not largest(K) <= LARGEST:
             raise ValueError(
                 f"{label} overflows on these samples: scale the features (StandardScaler) or "
                 "choose smaller parameters"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..checks import Rule, one_of
 from ..interrupts import aside
-from ._fill import add_outer
+from ._fill import add_outer, largest
 from .base import KERNEL, Kernel
 from .compose import Scaled, UnitDiagonal
 from .psd import Spectrum, spectrum_of_values
@@ -204,7 +204,7 @@ def fit_normalization(
 
 def _fit_trace(kernel: Kernel, K: NDArray[Any], label: str) -> Kernel:
     trace = float(K.trace(dtype=np.float64))
-    size = float(np.abs(K).max()) if K.size else 0.0
+    size = largest(K)
     if trace <= 10.0 * len(K) * np.finfo(K.dtype).eps * size or size == 0.0:
         raise ValueError(
             f"{label} has trace {trace:.3g} on these samples, so it cannot be scaled to trace n: "

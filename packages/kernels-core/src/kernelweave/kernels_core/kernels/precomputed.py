@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import memory
-from ..checks import check_magnitude
+from ..checks import LARGEST, check_magnitude
+from ._fill import TILE, largest
 from .psd import require_psd
 
-_TILE = 128
+# sets of samples that a check has passed on, remembered by a stack: more than folds have
+_REMEMBERED = 64
 
 
 class PrecomputedGrams:
@@ -20,7 +23,9 @@ class PrecomputedGrams:
     ``len`` is the number of samples and ``shape`` is (n, n_train): to ``KFold``,
     ``GridSearchCV`` and ``cross_val_score`` it looks like one precomputed kernel, which they
     slice on both axes for estimators with the ``pairwise`` tag. Slicing keeps indices only; the
-    stack is copied when `grams` (or ``np.asarray``) reads a slice, and never when unsliced.
+    stack is copied when `grams` (or ``np.asarray``) reads a slice, and never when unsliced. Do not
+    change the matrices afterwards: that they are positive semidefinite is checked once and
+    remembered, with all slices, as every part of such a matrix is one.
 
     Parameters
     ----------
@@ -44,6 +49,7 @@ class PrecomputedGrams:
 
     def __init__(self, grams: Any) -> None:
         self._stack: NDArray[Any] = as_grams(grams, "grams")
+        self._passed: dict[str, list[NDArray[np.intp]]] = {}
         self._rows: NDArray[np.intp] | None = None
         self._columns: NDArray[np.intp] | None = None
 
@@ -88,6 +94,33 @@ class PrecomputedGrams:
             out[j] = K[rows] if self._columns is None else K[rows][:, self._columns]
         return out
 
+    def passed(self, check: str) -> bool:
+        """Return whether a check has passed on all these samples, with others or without.
+
+        Parameters
+        ----------
+        check : str
+            Name of a check that what passes it passes in every principal part.
+        """
+        rows, columns = self._positions()
+        return np.array_equal(rows, columns) and any(
+            np.isin(rows, known).all() for known in self._passed.get(check, [])
+        )
+
+    def remember(self, check: str) -> None:
+        """Remember that a check has passed on these samples."""
+        rows, columns = self._positions()
+        known = self._passed.setdefault(check, [])
+        if np.array_equal(rows, columns) and len(known) < _REMEMBERED:
+            known.append(np.unique(rows))
+
+    def _positions(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        _, n_rows, n_columns = self._stack.shape
+        return (
+            np.arange(n_rows) if self._rows is None else self._rows,
+            np.arange(n_columns) if self._columns is None else self._columns,
+        )
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -109,6 +142,7 @@ class PrecomputedGrams:
             raise IndexError(f"{len(parts)} indices: samples have two axes, rows and columns")
         new = object.__new__(type(self))
         new._stack, new._rows, new._columns = self._stack, self._rows, self._columns
+        new._passed = self._passed
         if parts:
             new._rows = _positions(parts[0], self.shape[0], self._rows)
         if len(parts) == 2:
@@ -177,12 +211,13 @@ def as_grams(X: Any, what: str = "X", *, square: bool = False, psd: bool = False
     if square and grams.shape[1] == 0:
         raise ValueError(f"{what} has shape {grams.shape}: no samples, at least one is needed")
     for j, K in enumerate(grams):
-        if not np.isfinite(K).all():
+        size = largest(K)
+        if not np.isfinite(size):
             raise ValueError(f"{what}[{j}] contains NaN or infinity")
-        check_magnitude(f"{what}[{j}]", K)
-        scale = max(float(K.max()), -float(K.min()), np.finfo(K.dtype).tiny) if square else np.inf
+        if size > LARGEST:
+            check_magnitude(f"{what}[{j}]", K)
         difference = _asymmetry(K) if square else 0.0
-        if difference > 100.0 * np.finfo(K.dtype).eps * scale:
+        if difference > 100.0 * np.finfo(K.dtype).eps * max(size, np.finfo(K.dtype).tiny):
             raise ValueError(
                 f"{what}[{j}] is not symmetric (entries differ by up to {difference:.3g}): "
                 "training Gram matrices are, use (K + K.T) / 2"
@@ -192,12 +227,34 @@ def as_grams(X: Any, what: str = "X", *, square: bool = False, psd: bool = False
     return grams
 
 
+def check_once(name: str, check: Callable[[NDArray[Any]], None], X: Any, grams: Any) -> None:
+    """Call ``check(grams)``, unless X remembers that it passed on these samples or more.
+
+    Parameters
+    ----------
+    name : str
+        Of the check, which every principal part of what passes it passes too.
+    check : callable
+        Raises where a matrix is not as it should be.
+    X : PrecomputedGrams or other samples
+        Only the former remember.
+    grams : ndarray of shape (q, n, n)
+        The matrices of X.
+    """
+    remembers = isinstance(X, PrecomputedGrams)
+    if remembers and X.passed(name):
+        return
+    check(grams)
+    if remembers:
+        X.remember(name)
+
+
 def _asymmetry(K: NDArray[Any]) -> float:
     """Return the largest |Kᵢⱼ − Kⱼᵢ|, in tiles that stay in cache with their transposes."""
     worst = 0.0
-    for i in range(0, len(K), _TILE):
-        for j in range(0, i + 1, _TILE):
-            left, right = K[i : i + _TILE, j : j + _TILE], K[j : j + _TILE, i : i + _TILE].T
+    for i in range(0, len(K), TILE):
+        for j in range(0, i + 1, TILE):
+            left, right = K[i : i + TILE, j : j + TILE], K[j : j + TILE, i : i + TILE].T
             if not np.array_equal(left, right):
                 worst = max(worst, float(np.abs(left - right).max()))
     return worst

@@ -151,9 +151,26 @@ def refuse_indefinite(grams: NDArray[Any], name: str) -> None:
         Naming the first indefinite matrix and its extreme eigenvalues.
     """
     for j, K in enumerate(grams):
-        found = find_indefinite(K)
-        if found is not None and found.lambda_min < -_NEARLY * found.lambda_max:
-            raise NotPSDError(
-                f"{describe(f'{name}[{j}]', found)}: leave it out, or set its negative "
-                "eigenvalues to zero"
-            )
+        refuse_indefinite_matrix(K, f"{name}[{j}]")
+
+
+def refuse_indefinite_matrix(K: NDArray[Any], name: str) -> None:
+    """Raise as `refuse_indefinite` does, for one matrix.
+
+    Parameters
+    ----------
+    K : ndarray, shape (n, n)
+        Symmetric matrix.
+    name : str
+        What it is called, for the message.
+
+    Raises
+    ------
+    NotPSDError
+        Naming it and its extreme eigenvalues.
+    """
+    found = find_indefinite(K)
+    if found is not None and found.lambda_min < -_NEARLY * found.lambda_max:
+        raise NotPSDError(
+            f"{describe(name, found)}: leave it out, or set its negative eigenvalues to zero"
+        )

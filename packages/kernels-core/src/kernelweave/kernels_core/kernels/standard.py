@@ -140,11 +140,15 @@ class RBF(Kernel):
 
         def block(rows: slice, columns: slice) -> NDArray[Any]:
             K = inner(A[rows], B[columns])
-            K *= -2.0
-            K += norms_a[rows, None] + norms_b[None, columns]
-            np.maximum(K, 0.0, out=K)
-            K *= -gamma
-            return np.asarray(np.exp(K, out=K))
+            left, right = norms_a[rows, None], norms_b[None, columns]
+            for at in row_blocks(*K.shape):
+                part = K[at]
+                part *= -2.0
+                part += left[at] + right
+                np.maximum(part, 0.0, out=part)
+                part *= -gamma
+                np.exp(part, out=part)
+            return K
 
         K = fill_pairs(A.shape[0], None if Y is None else B.shape[0], block, X.dtype)
         if Y is None:
@@ -190,8 +194,11 @@ class Laplacian(Kernel):
 
         def block(rows: slice, columns: slice) -> NDArray[Any]:
             K = np.asarray(cdist(X[rows], B[columns], "cityblock"))
-            K *= -gamma
-            return np.asarray(np.exp(K, out=K))
+            for at in row_blocks(*K.shape):
+                part = K[at]
+                part *= -gamma
+                np.exp(part, out=part)
+            return K
 
         return fill_pairs(X.shape[0], None if Y is None else B.shape[0], block, X.dtype)
 

@@ -87,6 +87,11 @@ class GramStack:
             self._diagonals = np.stack([np.diagonal(K) for K in self.matrices]).astype(np.float64)
         return self._diagonals
 
+    @property
+    def largest(self) -> FloatArray:
+        """Return the largest ``|Kᵢₖ|`` of each matrix, shape (q,): n² loads each."""
+        return np.array([max(float(K.max()), -float(K.min())) for K in self.matrices])
+
     def combine(self, weights: FloatArray) -> NDArray[np.float64]:
         """Return ``Σ βⱼKⱼ`` in float64, shape (n, n), from the matrices of nonzero weight.
 
