@@ -86,7 +86,7 @@ class EvidenceCertificate:
             f"held-out score {self.held_out_score:.4f} ± {self.held_out_error:.4f} ({self.work}); "
             f"the scales are stationary points of the evidence to {max(self.slopes):.1e} in its "
             "gradient, not proved to be its global maximum, which nothing bounds; at these scales "
-            "the predictor is the exact minimiser over its features"
+            "the predictor is the minimiser of a convex problem over its features"
         )
 
 
@@ -216,7 +216,7 @@ class EvidenceModel(Explained, Estimator):
         splits = self._splits(rows, state)
         warp = self.warp and not is_classifier(self)
         learned = learn(rows, splits, plan, state, warp=warp, n_jobs=self.n_jobs, tell=self._tell)
-        self._store(ExactPredictor.of(learned), learned, rows)
+        self._store(self._last_step(ExactPredictor.of(learned)), learned, rows)
         return learned.missing
 
     def _rows(self, X: Any, targets: FloatArray, weight: FloatArray | None) -> Rows:
@@ -297,6 +297,10 @@ class EvidenceModel(Explained, Estimator):
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
         raise NotImplementedError
+
+    def _last_step(self, predictor: ExactPredictor) -> ExactPredictor:
+        """Return what predicts on the learned kernel, least squares or better."""
+        return predictor
 
     def _store(self, predictor: Predictor, learned: Learned | LearnedLarge, rows: Rows) -> None:
         self._predictor = predictor

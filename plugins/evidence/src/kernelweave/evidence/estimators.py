@@ -12,12 +12,14 @@ from kernelweave.kernels_core.parameters import fitted, parameter
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .base import EvidenceModel
 from .classes import class_codes, class_folds, judge_classes, per_class
+from .exact import ExactPredictor
 from .large.batches import Batches
 from .large.reading import ClassTargets, NumberTargets
+from .last_step import SoftmaxPredictor, choose_last_step
 from .learn import Split
 from .probabilities import CalibratedClasses
 from .rows import FloatArray, Rows
@@ -161,7 +163,9 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
 
     It learns one scale a column and the weights of five kernels by the marginal likelihood of ±1
     targets, along a path of prior strengths λ; held-out rows say how the path is combined, and
-    calibrate the probabilities. Classes share the kernel: one factorisation serves all.
+    calibrate the probabilities. Classes share the kernel: one factorisation serves all. From
+    three classes on, the last step is least squares or logistic regression of all classes at once
+    on the same kernel, whichever the held-out rows prefer.
 
     Examples
     --------
@@ -242,6 +246,15 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
     def _response(self, values: FloatArray, output: int) -> FloatArray:
         logits = self._calibration.logits(per_class(values))
         return np.asarray(softmax(logits, axis=1)[:, output])
+
+    def _last_step(self, predictor: ExactPredictor) -> ExactPredictor:
+        return choose_last_step(predictor) if len(self.classes_) > 2 else predictor
+
+    @property
+    def last_step_(self) -> str:
+        """``"softmax"`` or ``"least squares"``: what predicts on the learned kernel."""
+        check_is_fitted(self, "kernel_")
+        return "softmax" if isinstance(self._predictor, SoftmaxPredictor) else "least squares"
 
     def _values(self, X: Any) -> FloatArray:
         return self._predictor.mean(*self._encoded(X))

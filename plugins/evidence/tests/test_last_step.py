@@ -1,0 +1,117 @@
+"""Several classes: logistic regression on the learned kernel, where held-out rows ask for it."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from kernelweave.evidence import EffectDisplay, EvidenceKernelClassifier
+from kernelweave.evidence.softmax import fit_softmax
+from kernelweave.kernels_core import RBF
+from kernelweave.kernels_core.clock import time_limit
+from scipy.special import log_softmax
+from sklearn.datasets import load_iris
+from sklearn.metrics import log_loss
+
+QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
+
+
+def rings(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return noisy rings around each other: neighbours overlap, which ±1 targets do not know."""
+    state = np.random.RandomState(seed)
+    y = state.randint(0, 5, n)
+    radius, angle = 1 + y + 0.35 * state.randn(n), state.uniform(0, 2 * np.pi, n)
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle), state.randn(n)]), y
+
+
+@pytest.fixture(scope="module")
+def model():
+    return EvidenceKernelClassifier(**QUICK).fit(*rings(200, 0))
+
+
+def test_the_mode_is_that_of_cvxpy() -> None:
+    state = np.random.RandomState(0)
+    X, codes = state.randn(30, 2), state.randint(0, 3, 30)
+    mass, gram = state.randint(1, 4, 30).astype(float), RBF(0.5)(X)
+    fits = fit_softmax(gram, codes, 3, mass, [1.0, 5.0])
+    scaled = 5.0 * (gram / (gram.diagonal().mean() - gram.mean()) + 1e-6 * np.eye(30))
+    own, offset, hit = cp.Variable((30, 3)), cp.Variable(3), np.eye(3)[codes]
+    logits = np.linalg.cholesky(scaled) @ own + np.ones((30, 1)) @ offset[None]
+    lost = cp.log_sum_exp(logits, axis=1) - cp.sum(cp.multiply(hit, logits), axis=1)
+    charge = 0.5 * cp.sum_squares(own) + 0.005 * cp.sum_squares(offset)
+    optimum = cp.Problem(cp.Minimize(mass @ lost + charge)).solve(solver="CLARABEL")
+    values = fits[1].values(gram)
+    coordinates = np.linalg.solve(np.linalg.cholesky(scaled), values - fits[1].offset)
+    mine = -mass @ log_softmax(values, axis=1)[np.arange(30), codes]
+    mine += 0.5 * np.sum(coordinates**2) + 0.005 * np.sum(fits[1].offset ** 2)
+    assert mine == pytest.approx(optimum, rel=1e-4)
+    np.testing.assert_allclose(values, logits.value, atol=0.02)
+
+
+def test_overlapping_neighbours_ask_for_the_likelihood_of_classes(model) -> None:
+    X, y = rings(1000, 1)
+    assert model.last_step_ == "softmax"
+    plain = EvidenceKernelClassifier(**QUICK)
+    plain._last_step = lambda predictor: predictor
+    plain.fit(*rings(200, 0))
+    assert plain.last_step_ == "least squares"
+    assert log_loss(y, model.predict_proba(X)) < 0.95 * log_loss(y, plain.predict_proba(X))
+    assert model.score(X, y) >= plain.score(X, y)
+
+
+def test_held_out_figures_are_those_of_the_last_step(model) -> None:
+    X, y = rings(1000, 1)
+    assert abs(model.held_out_score_ - model.score(X, y)) < 3.5 * model.held_out_error_
+    told = model.held_out_prediction_
+    assert np.mean(told.argmax(axis=1) == rings(200, 0)[1]) == pytest.approx(model.held_out_score_)
+    worth = {each.column: each.importance for each in model.importance_}
+    assert min(worth["x0"], worth["x1"]) > worth["x2"]
+
+
+def test_effects_are_those_of_the_probabilities(model) -> None:
+    X, _ = rings(200, 0)
+    effect = EffectDisplay.from_estimator(model, columns=["x0"], n_rows=200, output=4).effects[0]
+    mean = []
+    for value in effect.grid:
+        moved = X.copy()
+        moved[:, 0] = value
+        mean.append(model.predict_proba(moved)[:, 4].mean())
+    expected = np.array(mean) - model.predict_proba(X)[:, 4].mean()
+    np.testing.assert_allclose(effect.effect, expected, atol=1e-9)
+    assert (effect.low < effect.effect).all()
+    assert (effect.effect < effect.high).all()
+
+
+def test_two_classes_and_easy_ones_stay_with_least_squares() -> None:
+    X, y = load_iris(return_X_y=True)
+    two = EvidenceKernelClassifier(**QUICK).fit(X[50::2], y[50::2])
+    assert two.last_step_ == "least squares"
+
+
+def test_a_repeated_row_is_a_weight_of_two() -> None:
+    X, y = rings(100, 0)
+    weight = np.ones(100)
+    weight[:30] = 2.0
+    once = EvidenceKernelClassifier(**QUICK).fit(X, y, sample_weight=weight)
+    twice = EvidenceKernelClassifier(**QUICK).fit(np.vstack([X, X[:30]]), np.append(y, y[:30]))
+    assert once.last_step_ == twice.last_step_
+    new = rings(50, 1)[0]
+    np.testing.assert_allclose(once.predict_proba(new), twice.predict_proba(new), rtol=1e-6)
+
+
+def test_no_time_leaves_least_squares() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with time_limit(1e-9):
+            model = EvidenceKernelClassifier(**QUICK).fit(*rings(100, 0))
+    assert model.last_step_ == "least squares"
+    assert np.isfinite(model.predict_proba(rings(20, 1)[0])).all()
+
+
+def test_pickles(model) -> None:
+    X = rings(20, 1)[0]
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
