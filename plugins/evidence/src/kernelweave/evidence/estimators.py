@@ -257,4 +257,5 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         return "softmax" if isinstance(self._predictor, SoftmaxPredictor) else "least squares"
 
     def _values(self, X: Any) -> FloatArray:
-        return self._predictor.mean(*self._encoded(X))
+        encoded = self._encoded(X)
+        return self._predictor.mean(*encoded)
