@@ -11,13 +11,14 @@ from kernelweave.evidence import (
     EffectDisplay,
     EvidenceKernelClassifier,
     EvidenceKernelRegressor,
+    last_step,
 )
 from kernelweave.evidence.explaining.anova import anova_shares, centred_products
 from kernelweave.evidence.explaining.expansion import Expansion
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.terms import Scales
 from kernelweave.evidence.views import Views
-from sklearn.datasets import make_friedman1
+from sklearn.datasets import load_iris, make_friedman1
 from sklearn.inspection import partial_dependence
 from sklearn.linear_model import LinearRegression
 
@@ -193,6 +194,25 @@ def test_of_classes_the_mean_probability_is_shown(table) -> None:
     assert (effect.effect < effect.high).all()
     other = EffectDisplay.from_estimator(model, columns=["d"], n_rows=120, output=0).effects[0]
     np.testing.assert_allclose(other.effect, -effect.effect, atol=1e-9)
+
+
+@pytest.mark.parametrize("step", ["softmax", "least squares"])
+def test_each_of_several_classes_has_its_effects(step: str, monkeypatch) -> None:
+    monkeypatch.setattr(last_step, "_surely_lower", lambda *_: step == "softmax")
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X = X.drop_duplicates()
+    model = EvidenceKernelClassifier(**QUICK).fit(X, y[X.index])
+    assert model.last_step_ == step
+    effect = EffectDisplay.from_estimator(
+        model, columns=["petal length (cm)"], n_rows=200, output=2
+    ).effects[0]
+    whole = model.predict_proba(X)[:, 2].mean()
+    for k in (0, 12, -1):
+        moved = X.assign(**{effect.column: effect.grid[k]})
+        expected = model.predict_proba(moved)[:, 2].mean() - whole
+        assert effect.effect[k] == pytest.approx(expected, abs=1e-9)
+    assert (effect.low < effect.high).all()
+    assert sum(model.anova_shares(output=2).terms.values()) == pytest.approx(1.0)
 
 
 def test_effects_of_a_model_by_landmarks() -> None:
