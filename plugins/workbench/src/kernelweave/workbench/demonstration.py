@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .data import TableMatrix, Target, choose_target, read_table, read_target
+from .data import Target, choose_target, read_table, read_target
 from .errors import CommandError
 from .progress import fit_bar
+from .scoring import rivals
 
 MAX_FEATURES = 13
 MAX_ROWS = 2500
 HELD_OUT = 0.3
 SEED = 0
-FOLDS = 3
 CONFIDENCE = 0.9
 OURS = "evidence kernel"
-_RBF_GRID = {"C": np.logspace(-1, 3, 5), "gamma": np.logspace(-2, 1, 5)}
 _REPEATS = 5
 
 
@@ -71,43 +70,26 @@ class Demonstration:
 
     def _scored(self, label: str) -> dict[str, float]:
         """Fit one of the models and return its held-out score and seconds."""
-        model = {OURS: self._ours, "RBF machine": self._rbf, "boosting": self._boosting}[label]()
+        from sklearn.metrics import accuracy_score, r2_score
+
+        model = self._made(label)
         started = time.perf_counter()
         with fit_bar(f"{label}: learning from {len(self.y)} rows"):
             model.fit(self.X, self.y)
         seconds = time.perf_counter() - started
         if label == OURS:
             self.model = model
-        return {"score": float(model.score(self.X_test, self.y_test)), "seconds": seconds}
+        score = accuracy_score if self.classes else r2_score
+        return {"score": float(score(self.y_test, model.predict(self.X_test))), "seconds": seconds}
 
-    def _ours(self) -> Any:
+    def _made(self, label: str) -> Any:
+        if label != OURS:
+            name = {"RBF machine": "rbf", "boosting": "boosting"}[label]
+            rival = next(each for each in rivals() if each.name == name)
+            return rival.make(self.target.task, SEED)
         from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
 
         return EvidenceKernelClassifier() if self.classes else EvidenceKernelRegressor()
-
-    def _rbf(self) -> Any:
-        """Return an RBF machine tuned by folds, its target in units of its spread."""
-        from sklearn.compose import TransformedTargetRegressor
-        from sklearn.model_selection import GridSearchCV
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-        from sklearn.svm import SVC, SVR
-
-        machine = SVC() if self.classes else SVR(epsilon=0.05)
-        step = type(machine).__name__.lower()
-        grid = {f"{step}__{name}": values for name, values in _RBF_GRID.items()}
-        chain = make_pipeline(TableMatrix(), StandardScaler(), machine)
-        search = GridSearchCV(chain, grid, cv=FOLDS)
-        if self.classes:
-            return search
-        return TransformedTargetRegressor(search, transformer=StandardScaler())
-
-    def _boosting(self) -> Any:
-        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-        from sklearn.pipeline import make_pipeline
-
-        kind = HistGradientBoostingClassifier if self.classes else HistGradientBoostingRegressor
-        return make_pipeline(TableMatrix(), kind(random_state=SEED))
 
     def _said_by_ours(self) -> dict[str, Any]:
         """Return the held-out score by the folds, intervals' coverage, and what columns matter."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from .errors import CommandError, did_you_mean, one_line
 from .machines import kernel_machine
 from .models import Model
 from .progress import fit_bar
-from .scoring import HeldOut, Row, compare, cross_predict, folds_of, held_out_by, rivals
+from .scoring import HeldOut, Row, cross_predict, folds_of, held_out_by, rivals, tried
 from .zoo import fit_model, make_model, model_of, title_of
 
 _FOLDS = 3
@@ -121,7 +122,7 @@ def fit_table(
     aside = [weights] if weights is not None else []
     columns = feature_columns(table, target.column, [*drop, *aside])
     X, y = table.inputs(columns), target.values
-    weight = None if weights is None else _weights(table, weights)
+    weight = None if weights is None else read_weights(table, weights)
     name, make = choices.maker(target.task)
     watch = clock.Stopwatch()
     with table.speaking(), fit_bar(f"learning from {len(X)} rows"):
@@ -142,9 +143,21 @@ def fit_table(
     comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
     model = Model.of(
         estimator, columns=columns, target=target, table=table, name=name,
-        held_out=held_out, comparison=comparison,
+        held_out=held_out, comparison=comparison, importance=_importance(estimator),
     )  # fmt: skip
     return Outcome(model, rows, seconds, stopped)
+
+
+def _importance(estimator: Any) -> list[dict[str, Any]]:
+    """Return what each column is worth on rows held out, the strongest first."""
+    machine = kernel_machine(estimator)
+    if not hasattr(machine, "held_out_fold_") or not (machine.held_out_fold_ >= 0).any():
+        return []
+    rows = [
+        {"name": each.column, "value": float(each.importance), "error": float(each.error)}
+        for each in machine.importance_
+    ]
+    return sorted(rows, key=lambda row: -row["value"])
 
 
 def _was_stopped(estimator: Any) -> bool:
@@ -157,15 +170,18 @@ def _crossed(
 ) -> tuple[HeldOut | None, bool]:
     """Return predictions by fits without each fold; nothing where Ctrl-C ends them."""
     try:
-        return cross_predict(
-            lambda: _Weighted(make(), weight is not None), X, target.values, target.task, fold,
-            scoring,
-        ), False  # fmt: skip
+        with warnings.catch_warnings():
+            # the fit on all rows has said it already
+            warnings.simplefilter("ignore")
+            return cross_predict(
+                lambda: WeightedModel(make(), weight is not None), X, target.values, target.task,
+                fold, scoring,
+            ), False  # fmt: skip
     except KeyboardInterrupt:
         return None, True
 
 
-class _Weighted:
+class WeightedModel:
     """A model of the zoo whose fit takes weights third, or does without them."""
 
     def __init__(self, model: Any, weighted: bool) -> None:
@@ -186,10 +202,11 @@ def _compared(
     """Return the other models that were done when Ctrl-C came, if it came."""
     rows: list[Row] = []
     try:
-        compare(
-            held_out, rivals(), X, y, weight=scoring, fold=fold, seed=seed, into=rows,
+        for each in tried(
+            rivals(), X, y, held_out.task, weight=scoring, fold=fold, seed=seed,
             failed=lambda each, error: failed(f"no {each.title} here: {one_line(error)}"),
-        )  # fmt: skip
+        ):  # fmt: skip
+            rows.append(Row.of(each, held_out))
     except KeyboardInterrupt:
         return rows, True
     return rows, False
@@ -206,7 +223,26 @@ def _counted(weight: Any, class_weight: Any, y: Any) -> Any:
     return counts * compute_class_weight(class_weight, classes=labels, y=y)[codes]
 
 
-def _weights(table: Table, column: str) -> Any:
+def read_weights(table: Table, column: str) -> Any:
+    """Return what each row counts.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    column : str
+        Its name.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Not negative, and not all zero.
+
+    Raises
+    ------
+    CommandError
+        If there is no such column, or a weight is missing or negative.
+    """
     if column not in table.columns:
         hint = did_you_mean(column, table.columns, what="columns")
         raise CommandError(f"--weights: {table.source} has no column {column!r}; {hint}")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from kernelweave.kernels_core.registry import algorithms, components, get_algorithm, parts_for
 
-from .machines import chain_of, encoder_of
+from .machines import chain_of
 from .models import Model
 from .scoring import measure_name
 
@@ -27,7 +26,7 @@ def summary(model: Model) -> dict[str, Any]:
     Returns
     -------
     dict
-        Data, held-out score and other models', strongest columns, bounds, gap, status, and the
+        Data, held-out score and other models', what columns are worth, bounds, gap, status, and the
         certificate's sentences.
     """
     header, machine = model.header, model.machine
@@ -48,7 +47,8 @@ def summary(model: Model) -> dict[str, Any]:
         "measure": measure_name(header.task, weighted=settings.get("class_weight") is not None),
         "held_out": None,
         "comparison": header.comparison,
-        "strongest": strongest(model),
+        "importance": list(header.importance),
+        "kernels": _kernels(model),
         "is_rule": _is_rule(header.algorithm),
         "scaled_target": chain_of(model.estimator) is not model.estimator,
         "lower_bound": result.lower_bound,
@@ -69,29 +69,17 @@ def _plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str | tuple)
 
 
-def strongest(model: Model) -> dict[str, float]:
-    """Return the columns that the kernel depends on most, the strongest first.
+def _kernels(model: Model) -> dict[str, float]:
+    """Return the kernels that a list was narrowed to, with their weights, the largest first."""
+    from .displays import learned_weights
 
-    Parameters
-    ----------
-    model : Model
-        Fitted.
-
-    Returns
-    -------
-    dict of str to float
-        The largest inverse length scale among a column's dimensions, the strongest being 1;
-        empty where the model has no scales.
-    """
-    relevance = getattr(model.machine, "relevance_", None)
-    encoder = encoder_of(model.estimator)
-    if relevance is None or encoder is None:
+    if isinstance(getattr(model.machine, "result_", None), list):
         return {}
-    found: dict[str, float] = {}
-    for dimension, value in zip(encoder.dimensions_, np.asarray(relevance), strict=True):
-        found[dimension.source] = max(found.get(dimension.source, 0.0), float(value))
-    most = max(found.values()) or 1.0
-    return {name: value / most for name, value in sorted(found.items(), key=lambda at: -at[1])}
+    weights, names = learned_weights(model.machine) or ((), None)
+    if names is None:
+        return {}
+    found = {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
+    return dict(sorted(found.items(), key=lambda at: -at[1]))
 
 
 def _is_rule(algorithm: str) -> bool:
@@ -143,9 +131,13 @@ def bounds_rows(found: Mapping[str, Any]) -> dict[str, str]:
         "iterations": f"{found['n_iter']}",
         "lower bound": f"{found['lower_bound']:.8g}",
         "upper bound": f"{found['upper_bound']:.8g}",
-        "relative gap": f"{found['gap']:.2e} (asked for {found['tol']:g})",
+        "relative gap": f"{found['gap']:.2e}{_asked(found['tol'])}",
         "status": f"{found['message']}",
     }
+
+
+def _asked(tol: float | None) -> str:
+    return "" if tol is None else f" (asked for {tol:g})"
 
 
 def certificate_sentence(found: Mapping[str, Any]) -> str:

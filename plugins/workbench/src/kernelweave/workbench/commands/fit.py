@@ -195,7 +195,9 @@ def _tested(model: Any, table: Any) -> dict[str, Any]:
 
     found = evaluate(model, table, None)
     value, error = found.score
-    return {"data": found.source, "rows": len(found.y), "score": value, "error": error}
+    return {"data": table.source, "rows": len(found.y), "score": value, "error": error} | (
+        {"coverage": found.coverage} if found.coverage else {}
+    )
 
 
 def _show(found: dict[str, Any]) -> None:
@@ -211,8 +213,14 @@ def _show(found: dict[str, Any]) -> None:
         "seconds": f"{found['seconds']:.1f}",
         "file": found["file"] or "not saved (use --out FILE)",
     }
-    if found["strongest"]:
-        rows["strongest"] = ", ".join(list(found["strongest"])[:5])
+    if found["kernels"]:
+        few = [f"{weight:.3f} {name}" for name, weight in list(found["kernels"].items())[:8]]
+        more = len(found["kernels"]) - len(few)
+        rows["kernels"] = ", ".join(few) + (f" and {more} more" if more else "")
+    strong = [row for row in found["importance"] if row["value"] > row["error"]]
+    if strong:
+        names = ", ".join(f"{row['name']} ({row['value']:.3f})" for row in strong[:5])
+        rows["strongest"] = f"{names}: {found['measure']} lost when a column is shuffled"
     console.print_section(
         screen, f"{found['task']} of {found['target']} ({found['task_reason']})", rows.items()
     )
@@ -250,6 +258,9 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
         tested = found["test"]
         value = f"{tested['score']:.4f} ± {tested['error']:.4f}"
         line = {tested["data"]: f"{value} on {tested['rows']} rows"}
+        if "coverage" in tested:
+            share = 100 * tested["coverage"][0.9]
+            line["intervals"] = f"those for 90 % hold {share:.1f} % of the targets"
         console.print_section(screen, f"{found['measure']} on other rows", line.items())
 
 

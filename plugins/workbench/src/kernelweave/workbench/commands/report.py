@@ -24,15 +24,18 @@ def report_command(
     force: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
 ) -> None:
-    """Write one HTML page about a saved model: proof, scores, pictures, settings.
+    """Write one HTML page about a saved model: scores, pictures, columns, proof.
+
+    The scores are of rows that the fit did not see, which are saved with the model; other rows
+    with known targets may be given besides.
 
     Parameters
     ----------
     model : Path
         A file that `kernelweave fit --out` wrote.
     data : str
-        Data with known targets, as for `kernelweave fit`: the page then has scores, the learned
-        kernel as a heat map, and calibration or residuals.
+        Rows with known targets, as for `kernelweave fit`: the page then has their scores and
+        pictures too, the measured coverage of intervals, and the learned kernel as a heat map.
     target : str
         The column with the targets. Default: the one the model was fitted to.
     out : Path
@@ -42,7 +45,7 @@ def report_command(
     force : bool
         Replace the page if it exists.
     json : bool
-        Print where the page is, what is proved and the scores as JSON.
+        Print where the page is, what the fit found, and the scores on DATA as JSON.
     """
     path = model.with_suffix(".html") if out is None else out
     check_output(path, force=force)
@@ -60,7 +63,7 @@ def report_command(
     with replacing(path) as stream:
         stream.write(page.encode())
     if json:
-        scores = {} if found is None else found.scores(loaded.header.task)
+        scores = {} if found is None else found.scores()
         console.emit_json({"page": str(path), **summary(loaded), "scores": scores})
     else:
         console.out().print(f"{path}", soft_wrap=True)

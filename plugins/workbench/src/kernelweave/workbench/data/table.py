@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ import pandas as pd
 
 from ..errors import CommandError
 
+# written so, dates are in the order of their letters
+_ISO = re.compile(r"\d{4}-\d\d-\d\d")
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "<na>"}
 REMEDY = "fill it in or remove the row; missing values are not guessed"
 
@@ -125,6 +128,9 @@ class Table:
             span = f"{numbers.min():g} to {numbers.max():g}"
         elif pd.api.types.is_datetime64_any_dtype(rest):
             span = f"{rest.min():%Y-%m-%d} to {rest.max():%Y-%m-%d}"
+        elif len(rest) and rest.map(lambda cell: bool(_ISO.match(str(cell)))).all():
+            words = rest.astype(str)
+            span = f"{words.min()} to {words.max()}"
         else:
             counts = rest.astype(str).value_counts()
             few = ", ".join(map(str, counts.index[:3])) + (", …" if len(counts) > 3 else "")

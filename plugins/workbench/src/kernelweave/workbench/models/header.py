@@ -60,7 +60,9 @@ class Header:
     held_out : dict or None
         Predictions of rows that the fit did not see, see `scoring.HeldOut`.
     comparison : dict
-        ``measure`` and ``rows`` of other models on the same rows.
+        ``ours``, the model's title, and ``rows`` of other models on the same rows.
+    importance : tuple of dict
+        What each column is worth: ``name``, ``value`` and ``error``, the strongest first.
     versions : dict of str to str
         Packages that wrote the file.
     """
@@ -78,6 +80,7 @@ class Header:
     prepared: tuple[dict[str, Any], ...] = ()
     held_out: dict[str, Any] | None = None
     comparison: dict[str, Any] = field(default_factory=dict)
+    importance: tuple[dict[str, Any], ...] = ()
     versions: dict[str, str] = field(default_factory=versions)
 
     def to_json(self) -> str:
@@ -122,4 +125,5 @@ class Header:
         if not all(isinstance(row, dict) and set(row) == set(COLUMN) for row in rows):
             raise ValueError(f"the header has columns that are not described by {COLUMN}")
         values["prepared"] = rows
+        values["importance"] = tuple(values.get("importance", ()))
         return cls(**values)

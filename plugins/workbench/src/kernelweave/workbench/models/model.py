@@ -43,6 +43,7 @@ class Model:
         name: str = "",
         held_out: HeldOut | None = None,
         comparison: dict[str, Any] | None = None,
+        importance: Sequence[dict[str, Any]] = (),
     ) -> Model:
         """Return a model with the header that belongs to a fitted estimator.
 
@@ -62,6 +63,8 @@ class Model:
             Its predictions of rows that it did not see.
         comparison : dict, optional
             Other models on the same rows.
+        importance : sequence of dict
+            What columns are worth.
 
         Returns
         -------
@@ -91,6 +94,7 @@ class Model:
             prepared=_prepared(estimator, table),
             held_out=None if held_out is None else held_out.as_json(),
             comparison=comparison or {},
+            importance=tuple(importance),
         )
         return cls(estimator, header)
 

@@ -1,4 +1,4 @@
-"""How a model does on a table: scores, and what its pictures need."""
+"""How a model does on rows with known targets: scores, and what its pictures need."""
 
 from __future__ import annotations
 
@@ -11,65 +11,70 @@ import numpy.typing as npt
 from ..data import Table, Target, read_target
 from ..errors import CommandError
 from ..models import Model
-from ..scoring import Score, score
+from ..scoring import HeldOut, Score, score
 
 _MOST_DRAWN = 300
+LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Predictions of a model on data with known targets.
+    """Predictions of a model on rows with known targets.
 
     Attributes
     ----------
-    X : ndarray or DataFrame of shape (n, n_features)
-        As the model takes them.
-    y : ndarray of shape (n,)
-        Known.
-    predicted : ndarray of shape (n,)
-        By the model.
-    source : str
-        Of the data.
-    classes : bool, default=True
-        Whether ``y`` holds labels.
+    y, predicted : ndarray of shape (n,)
+        Known, and by the model.
+    rows : str
+        Which rows these are, for people.
+    classes : tuple or None
+        Labels of a classification.
+    proba : ndarray of shape (n, n_classes) or None
+        Probabilities, where the model has them.
+    X : DataFrame or None
+        The rows as the model takes them, where they are at hand.
+    coverage : dict of float to float
+        Of prediction intervals: what share of the targets lies in those for a confidence.
     """
 
-    X: Any
     y: npt.NDArray[Any]
     predicted: npt.NDArray[Any]
-    source: str
-    classes: bool = True
+    rows: str
+    classes: tuple[Any, ...] | None = None
+    proba: npt.NDArray[np.float64] | None = None
+    X: Any = None
+    coverage: dict[float, float] | None = None
 
     @property
     def score(self) -> Score:
         """R² or accuracy with its standard error; each row counts the same."""
-        task = "classification" if self.classes else "regression"
+        task = "regression" if self.classes is None else "classification"
         return score(self.y, self.predicted, np.ones(len(self.y)), task)
 
-    def scores(self, task: str) -> dict[str, float]:
+    def scores(self) -> dict[str, float]:
         """Return the usual scores by name."""
         from sklearn import metrics
 
-        if task == "classification":
+        if self.classes is None:
             return {
-                "accuracy": float(metrics.accuracy_score(self.y, self.predicted)),
-                "balanced accuracy": float(metrics.balanced_accuracy_score(self.y, self.predicted)),
-                "macro F1": float(metrics.f1_score(self.y, self.predicted, average="macro")),
+                "R²": float(metrics.r2_score(self.y, self.predicted)),
+                "root mean squared error": float(
+                    metrics.root_mean_squared_error(self.y, self.predicted)
+                ),
+                "mean absolute error": float(metrics.mean_absolute_error(self.y, self.predicted)),
             }
-        return {
-            "R²": float(metrics.r2_score(self.y, self.predicted)),
-            "root mean squared error": float(
-                metrics.root_mean_squared_error(self.y, self.predicted)
-            ),
-            "mean absolute error": float(metrics.mean_absolute_error(self.y, self.predicted)),
+        balanced = metrics.recall_score(
+            self.y, self.predicted, average="macro", labels=np.unique(self.y), zero_division=0.0
+        )
+        found = {
+            "accuracy": float(metrics.accuracy_score(self.y, self.predicted)),
+            "balanced accuracy": float(balanced),
+            "macro F1": float(metrics.f1_score(self.y, self.predicted, average="macro")),
         }
-
-    def confusion(self, classes: tuple[Any, ...]) -> list[list[Any]]:
-        """Return one row a true class: its name, then how often each class was predicted."""
-        from sklearn.metrics import confusion_matrix
-
-        counts = confusion_matrix(self.y, self.predicted, labels=list(classes))
-        return [[label, *map(int, row)] for label, row in zip(classes, counts, strict=True)]
+        if self.proba is not None:
+            loss = metrics.log_loss(self.y, self.proba, labels=list(self.classes))
+            found["log loss (lower is better)"] = float(loss)
+        return found
 
     def drawn(self) -> npt.NDArray[np.intp]:
         """Return the samples of a heat map: all, or an even choice along the order of y."""
@@ -78,9 +83,23 @@ class Evaluation:
             return order
         return order[np.linspace(0, len(order) - 1, _MOST_DRAWN).astype(np.intp)]
 
-    def rows(self, chosen: npt.NDArray[np.intp]) -> Any:
-        """Return some of the samples."""
-        return self.X.iloc[chosen] if hasattr(self.X, "iloc") else self.X[chosen]
+
+def of_held_out(held_out: HeldOut, classes: tuple[Any, ...] | None) -> Evaluation:
+    """Return the evaluation of a fit's own held-out predictions.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+        Saved with the model.
+    classes : tuple or None
+        Labels of a classification.
+
+    Returns
+    -------
+    Evaluation
+        Without the rows themselves.
+    """
+    return Evaluation(held_out.truth, held_out.predicted, str(held_out), classes, held_out.proba)
 
 
 def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
@@ -89,13 +108,16 @@ def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
     Parameters
     ----------
     model : Model
+        Fitted.
     table : Table
+        Rows, mostly others than it was fitted on.
     column : str or None
         The target's name; the one the model was fitted to without it.
 
     Returns
     -------
     Evaluation
+        With the measured coverage of intervals, where the model has them.
 
     Raises
     ------
@@ -111,6 +133,43 @@ def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
                 f"{table.source}: the model knows no class {strange[0]!r}; it knows "
                 f"{', '.join(map(repr, known))}"
             )
-    X = model.inputs(table)
-    predicted = np.asarray(model.estimator.predict(X))
-    return Evaluation(X, target.values, predicted, table.source, classes=known is not None)
+    predicted = model.predict(table)
+    has = {name: hasattr(model.estimator, name) for name in ("predict_proba", "predict_interval")}
+    return Evaluation(
+        target.values,
+        predicted,
+        f"the {len(predicted)} rows of {table.source}",
+        known,
+        model.predict_proba(table) if known is not None and has["predict_proba"] else None,
+        model.inputs(table),
+        _coverage(model, table, target.values) if has["predict_interval"] else None,
+    )
+
+
+def learned_from(model: Model, found: Evaluation) -> bool:
+    """Whether an evaluation is of the rows that the model was fitted on.
+
+    Parameters
+    ----------
+    model : Model
+        Fitted.
+    found : Evaluation
+        Of some table.
+
+    Returns
+    -------
+    bool
+        By the number of rows and, where the model knows them, the targets.
+    """
+    if len(found.y) != model.header.n_samples:
+        return False
+    known = model.held_out
+    return known is None or bool(np.array_equal(known.truth, found.y[known.rows]))
+
+
+def _coverage(model: Model, table: Table, y: npt.NDArray[Any]) -> dict[float, float]:
+    found = {}
+    for level in LEVELS:
+        low, high = model.predict_interval(table, level)
+        found[level] = float(np.mean((low <= y) & (y <= high)))
+    return found

@@ -1,4 +1,4 @@
-"""The page: facts first, then the proof, the pictures, the settings."""
+"""The page: how well the model predicts, what it learned from what, and what is proved."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 from .. import __version__
 from ..models import Model
 from ..pages import render
-from ..summaries import certificate_sentence, summary
-from .evaluation import Evaluation
-from .pictures import all_pictures
+from ..scoring import Row, Score, verdict
+from ..summaries import bounds_rows, certificate_sentence, summary
+from .columns import column_pictures
+from .evaluation import Evaluation, learned_from, of_held_out
+from .pictures import kernel_pictures
+from .predictions import prediction_pictures
 
 
 def report_page(model: Model, found: Evaluation | None, *, path: Path) -> str:
@@ -19,8 +22,10 @@ def report_page(model: Model, found: Evaluation | None, *, path: Path) -> str:
     Parameters
     ----------
     model : Model
+        Fitted.
     found : Evaluation or None
-        On data with known targets; without it the page has no scores and no heat map.
+        Of a table with known targets. Where those are the rows that the model was fitted on, the
+        page shows its held-out predictions of them instead.
     path : Path
         The model's file, for the lines that say how to load it.
 
@@ -30,40 +35,110 @@ def report_page(model: Model, found: Evaluation | None, *, path: Path) -> str:
         HTML that needs nothing beside it.
     """
     about, header = summary(model), model.header
-    classes = header.classes if found is not None else None
+    same = found is not None and learned_from(model, found)
     return render(
         "report.html",
-        title=f"{about['estimator']} on {about['data']}",
+        title=f"{about['target']}, from {about['n_features']} columns",
         version=__version__,
         about=about,
-        facts=_facts(about, model, found),
+        facts=_facts(about, found, same),
+        models=_models(about),
+        verdict=_verdict(about),
+        chapters=_chapters(model, found, same),
+        column_pictures=column_pictures(model, about["measure"]),
+        kernel_pictures=kernel_pictures(model, found),
+        same=found.rows if same and found is not None else None,
         proof=certificate_sentence(about),
-        scores=[] if found is None else list(found.scores(header.task).items()),
-        evaluated=None if found is None else f"{found.source}: {len(found.y)} samples",
-        classes=None if classes is None else list(map(str, classes)),
-        confusion=None if classes is None or found is None else found.confusion(classes),
-        pictures=all_pictures(model, found),
-        settings=sorted((name, repr(value)) for name, value in _settings(model).items()),
+        details=_details(about, model),
+        settings=sorted((name, repr(value)) for name, value in about["settings"].items()),
         columns=list(header.columns),
         versions=sorted(header.versions.items()),
         model_name=path.name,
     )
 
 
-def _settings(model: Model) -> dict[str, Any]:
-    return dict(model.machine.get_params(deep=False))
+def _chapters(model: Model, found: Evaluation | None, same: bool) -> list[dict[str, Any]]:
+    """Return scores and pictures of the held-out rows, and of other rows where they are given."""
+    parts = []
+    held_out = model.held_out
+    if held_out is not None:
+        title = "Rows that the fit did not see"
+        parts.append((title, of_held_out(held_out, model.header.classes)))
+    if found is not None and not same:
+        parts.append((f"Scores on {found.rows}", found))
+    return [
+        {
+            "title": title,
+            "rows": each.rows,
+            "scores": list(each.scores().items()),
+            "coverage": list((each.coverage or {}).items()),
+            "pictures": prediction_pictures(each),
+        }
+        for title, each in parts
+    ]
 
 
-def _facts(about: dict[str, Any], model: Model, found: Evaluation | None) -> list[tuple[str, str]]:
+def _models(about: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the model and those set beside it, the best first; empty without a score."""
+    if about["held_out"] is None:
+        return []
+    name = about["comparison"].get("ours") or about["estimator"]
+    ours = {**about["held_out"], "title": name, "behind": None, "ours": True}
+    others = [{**row, "ours": False} for row in about["comparison"].get("rows", [])]
+    rows = sorted([ours, *others], key=lambda row: -row["score"])
+    least = min(0.0, rows[-1]["score"])
+    span = (rows[0]["score"] - least) or 1.0
+    return [{**row, "share": 100.0 * (row["score"] - least) / span} for row in rows]
+
+
+def _verdict(about: dict[str, Any]) -> str:
+    rows = [
+        Row(
+            row["name"], row["title"], Score(row["score"], row["error"]),
+            Score(row["behind"], row["behind_error"]), 0.0,
+        )
+        for row in about["comparison"].get("rows", [])
+    ]  # fmt: skip
+    return verdict(about["comparison"].get("ours", ""), rows, about["measure"])
+
+
+def _facts(about: dict[str, Any], found: Evaluation | None, same: bool) -> list[tuple[str, str]]:
     """Return what a reader looks for first, as (label, value)."""
     facts = []
-    if found is not None:
-        name, value = next(iter(found.scores(about["task"]).items()))
-        facts.append((f"{name} on {found.source}", f"{value:.4f}"))
-    gap = about["gap"]
-    facts.append(("proved relative gap", f"{gap:.1e}" if gap < float("inf") else "none"))
-    facts.append(("iterations", str(about["n_iter"])))
-    support = getattr(model.machine, "support_", None)
-    if support is not None:
-        facts.append(("support vectors", f"{len(support)} of {about['n_samples']}"))
+    if about["held_out"] is not None:
+        value, error = about["held_out"]["score"], about["held_out"]["error"]
+        facts.append((f"{about['measure']} on rows held out", f"{value:.3f} ± {error:.3f}"))
+    if found is not None and not same:
+        value, error = found.score
+        facts.append((f"{about['measure']} on {found.rows}", f"{value:.3f} ± {error:.3f}"))
+    left = sum(row["done"] != "used" for row in about["columns"])
+    used = about["n_features"] - left
+    facts.append(("columns used" if not left else f"columns used, {left} left out", f"{used}"))
+    facts.append(("rows learned from", f"{about['n_samples']}"))
+    if about["gap"] < float("inf"):
+        facts.append(("proved relative gap", f"{about['gap']:.1e}"))
     return facts
+
+
+def _details(about: dict[str, Any], model: Model) -> list[tuple[str, str]]:
+    """Return the mathematics, for those who unfold it."""
+    support = getattr(model.machine, "support_", None)
+    rows = []
+    if support is not None:
+        rows.append(("support vectors", f"{len(support)} of {about['n_samples']}"))
+    if about["algorithm"] != "evidence":
+        return [*bounds_rows(about).items(), *rows]
+    certificate = model.machine.certificate_
+    return [
+        ("evaluations of the evidence", f"{about['n_iter']}"),
+        (
+            "λ of the prior along the path",
+            ", ".join(f"{each:g}" for each in certificate.precisions),
+        ),
+        ("how the path is combined", ", ".join(f"{each:.3f}" for each in certificate.weights)),
+        ("log evidence reached", ", ".join(f"{each:.6g}" for each in certificate.evidence)),
+        ("largest entry of its gradient", ", ".join(f"{each:.1e}" for each in certificate.slopes)),
+        ("learned on", certificate.work),
+        *rows,
+        ("status", about["message"]),
+    ]

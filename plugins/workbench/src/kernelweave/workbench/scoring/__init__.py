@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .comparison import Row, compare, verdict
+from .comparison import Row, Tried, tried, verdict
 from .held_out import HeldOut, cross_predict, folds_of, held_out_by
 from .rivals import Rival, rivals
 from .scores import Score, lead, measure_name, score
@@ -12,7 +12,7 @@ __all__ = [
     "Rival",
     "Row",
     "Score",
-    "compare",
+    "Tried",
     "cross_predict",
     "folds_of",
     "held_out_by",
@@ -20,5 +20,6 @@ __all__ = [
     "measure_name",
     "rivals",
     "score",
+    "tried",
     "verdict",
 ]

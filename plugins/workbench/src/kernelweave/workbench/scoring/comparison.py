@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy.typing as npt
-from kernelweave.kernels_core import KernelWeaveWarning, clock
+from kernelweave.kernels_core import clock
 
 from ..progress import count_bar
 from .held_out import HeldOut, Rows, cross_predict
 from .rivals import Rival
 from .scores import FloatArray, Score, lead
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A model that was fitted without each fold.
+
+    Attributes
+    ----------
+    rival : Rival
+        Which.
+    held_out : HeldOut
+        What it predicted.
+    seconds : float
+        Of all its fits.
+    cut : bool
+        Whether a fit ended before it converged.
+    """
+
+    rival: Rival
+    held_out: HeldOut
+    seconds: float
+    cut: bool
 
 
 @dataclass(frozen=True)
@@ -27,8 +49,8 @@ class Row:
         As on the command line, and as it is shown.
     score : Score
         On the rows held out.
-    behind : Score or None
-        How much better the first model is on the same rows; ``None`` for that model.
+    behind : Score
+        How much better the model is that the others are set beside, on the same rows.
     seconds : float
         Of all its fits.
     """
@@ -36,69 +58,97 @@ class Row:
     name: str
     title: str
     score: Score
-    behind: Score | None
+    behind: Score
     seconds: float
+
+    @classmethod
+    def of(cls, tried: Tried, first: HeldOut) -> Row:
+        """Set a model beside another.
+
+        Parameters
+        ----------
+        tried : Tried
+            The model.
+        first : HeldOut
+            Predictions of the same rows by the other.
+
+        Returns
+        -------
+        Row
+            With the paired difference.
+        """
+        own = tried.held_out
+        ahead = lead(first.truth, first.predicted, own.predicted, first.weight, first.task)
+        return cls(tried.rival.name, tried.rival.title, own.score, ahead, tried.seconds)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, without what depends on the clock."""
-        found = {"name": self.name, "title": self.title, "score": self.score.value}
-        found |= {"error": self.score.error}
-        if self.behind is not None:
-            found |= {"behind": self.behind.value, "behind_error": self.behind.error}
-        return found
+        return {
+            "name": self.name,
+            "title": self.title,
+            "score": self.score.value,
+            "error": self.score.error,
+            "behind": self.behind.value,
+            "behind_error": self.behind.error,
+        }
 
 
-def compare(
-    ours: HeldOut,
-    others: Sequence[Rival],
+def tried(
+    models: Sequence[Rival],
     X: Any,
     y: npt.NDArray[Any],
+    task: str,
     *,
     weight: FloatArray,
     fold: Rows,
     seed: int,
-    into: list[Row],
     failed: Callable[[Rival, Exception], None],
-) -> None:
-    """Score other models on the folds of ours.
+) -> Iterator[Tried]:
+    """Fit models without each fold, one after the other.
 
     Parameters
     ----------
-    ours : HeldOut
-        Predictions to set them beside.
-    others : sequence of Rival
-        Each is fitted without each fold, columns encoded from the training rows alone.
+    models : sequence of Rival
+        Each learns its columns from the training rows of a fold alone.
     X : DataFrame of shape (n_rows, n_columns)
         The table.
     y : ndarray of shape (n_rows,)
         Targets.
+    task : str
+        ``"classification"`` or ``"regression"``.
     weight : ndarray of shape (n_rows,)
         What each row counts.
     fold : ndarray of shape (n_rows,)
         The fold that holds each row out, -1 where none does.
     seed : int
         Of what is random in them.
-    into : list of Row
-        Takes a row for each, as it is made: those before a Ctrl-C are known.
     failed : callable
         Called with a model that cannot be fitted, and why; the others go on.
+
+    Yields
+    ------
+    Tried
+        As each is done.
     """
-    with count_bar("models compared", len(others)) as done:
-        for each in others:
+    with count_bar("models compared", len(models)) as done:
+        for each in models:
             watch = clock.Stopwatch()
             try:
-                with warnings.catch_warnings():
-                    # on what each does with columns: ours has said it already
-                    warnings.simplefilter("ignore", KernelWeaveWarning)
-                    make = partial(each.make, ours.task, seed)
-                    found = cross_predict(make, X, y, ours.task, fold, weight)
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    make = partial(each.make, task, seed)
+                    found = cross_predict(make, X, y, task, fold, weight)
             except (ValueError, MemoryError, RuntimeError) as error:
                 failed(each, error)
             else:
-                ahead = lead(ours.truth, ours.predicted, found.predicted, ours.weight, ours.task)
-                seconds = watch.seconds
-                into.append(Row(each.name, each.title, found.score, ahead, seconds))
+                yield Tried(each, found, watch.seconds, any(map(_is_cut, said)))
             done(each.title)
+
+
+def _is_cut(said: warnings.WarningMessage) -> bool:
+    from sklearn.exceptions import ConvergenceWarning
+
+    return issubclass(said.category, ConvergenceWarning)
 
 
 def verdict(ours: str, rows: Sequence[Row], measure: str) -> str:
@@ -109,7 +159,7 @@ def verdict(ours: str, rows: Sequence[Row], measure: str) -> str:
     ours : str
         The title of our model.
     rows : sequence of Row
-        The others.
+        Others set beside it.
     measure : str
         What the scores are.
 
@@ -121,17 +171,16 @@ def verdict(ours: str, rows: Sequence[Row], measure: str) -> str:
     if not rows:
         return ""
     dummy = next((row for row in rows if row.name == "dummy"), None)
-    if dummy is not None and dummy.behind is not None:
-        value, error = dummy.behind
-        if not value > 2.0 * error:
-            return (
-                f"The {ours} predicts no better than the dummy: these columns may say nothing of "
-                f"the target, or the rows may be too few."
-            )
+    if dummy is not None and not dummy.behind.value > 2.0 * dummy.behind.error:
+        return (
+            f"The {ours} predicts no better than the dummy: these columns may say nothing of the "
+            f"target, or the rows may be too few."
+        )
     best = max(rows, key=lambda row: row.score.value)
-    value, error = best.behind or Score(0.0, 0.0)
+    value, error = best.behind
     if value > 2.0 * error:
-        return f"The {ours} is ahead of all of them, of {best.title} by {value:.4f} ± {error:.4f}."
+        away = f"{value:.4f} ± {error:.4f} behind"
+        return f"The {ours} is ahead of all of them: next comes {best.title}, {away}."
     if value < -2.0 * error:
         return (
             f"{best.title} predicts these rows better than the {ours}, by {-value:.4f} ± "

@@ -1,0 +1,103 @@
+"""``kernelweave compare``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from .. import console
+from ..console import emit_json
+
+_Flag = Parameter(negative=())
+
+
+def compare_command(
+    data: str,
+    /,
+    *,
+    target: str | None = None,
+    task: Literal["auto", "classification", "regression"] = "auto",
+    models: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
+    folds: int = 3,
+    drop: Annotated[list[str] | None, Parameter(negative=())] = None,
+    weights: str | None = None,
+    max_time: float | None = None,
+    seed: int = 0,
+    no_header: Annotated[bool, _Flag] = False,
+    json: Annotated[bool, _Flag] = False,
+) -> None:
+    """Score every model on the same held-out rows of a table, the best first.
+
+    Ours, where they can take the table, and those of others that are installed: boosted trees of
+    scikit-learn, CatBoost, LightGBM and XGBoost, a tuned RBF machine, a dummy. Each is fitted
+    without each fold and predicts that fold.
+
+    Parameters
+    ----------
+    data : str
+        A table, as for `kernelweave fit`.
+    target : str
+        The column to predict, by name or 0-based index.
+    task : str
+        As for `kernelweave fit`.
+    models : str
+        Which, by the names that the table shows; several may follow. Default: all.
+    folds : int
+        Folds.
+    drop : str
+        A column to leave out; may be given several times.
+    weights : str
+        The column that says what each row counts; it is not learned from.
+    max_time : float
+        Seconds that a fit of ours may take.
+    seed : int
+        Seed of the folds and of everything random.
+    no_header : bool
+        The first line is data; columns are called 0, 1, ...
+    json : bool
+        Print the outcome as JSON.
+    """
+    from ..comparing import compare_table
+    from ..data import choose_target, read_table, read_target
+
+    table = read_table(data, header=not no_header)
+    known = read_target(table, choose_target(table, target), task)
+    if known.hint:
+        console.say("note", known.hint)
+    found = compare_table(
+        table, known, names=models, n_folds=folds, drop=drop or [], weights=weights,
+        max_time=max_time, seed=seed, failed=lambda sentence: console.say("note", sentence),
+    )  # fmt: skip
+    emit_json(found) if json else _show(found)
+
+
+def _show(found: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    screen = console.out()
+    screen.print(
+        Text(f"{found['measure']} on {found['rows']}", style="bold"),
+        Text(f"{found['task']} of {found['target']} in {found['data']}"),
+        sep="\n",
+    )
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    for name in ("", found["measure"], "behind the best", "seconds", "--models"):
+        table.add_column(name, justify="right" if name == "seconds" else "left", no_wrap=True)
+    for row in found["models"]:
+        behind = f"{row['behind']:.4f} ± {row['behind_error']:.4f}" if row["behind"] else ""
+        style = "bold cyan" if row["ours"] else ""
+        mark = "*" if row["cut"] else ""
+        table.add_row(
+            Text(row["title"], style=style),
+            f"{row['score']:.4f} ± {row['error']:.4f}",
+            behind,
+            f"{row['seconds']:.1f}{mark}",
+            row["name"],
+        )
+    screen.print(table)
+    if any(row["cut"] for row in found["models"]):
+        screen.print("* a fit ended before it converged")
+    if found["verdict"]:
+        screen.print(f"\n{found['verdict']}")

@@ -1,0 +1,125 @@
+"""Every model on the same folds of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .data import Table, Target
+from .errors import CommandError, did_you_mean, one_line
+from .fitting import WeightedModel, feature_columns, read_weights
+from .scoring import Rival, Row, Tried, folds_of, measure_name, rivals, tried, verdict
+from .zoo import make_model, serving, title_of
+
+
+def compare_table(
+    table: Table,
+    target: Target,
+    *,
+    names: Sequence[str] | None,
+    n_folds: int,
+    drop: Sequence[str],
+    weights: str | None,
+    max_time: float | None,
+    seed: int,
+    failed: Callable[[str], None],
+) -> dict[str, Any]:
+    """Score models on rows held out, each by fits without each fold.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    target : Target
+        What to predict.
+    names : sequence of str or None
+        Which models; all that serve the task and are installed without it.
+    n_folds : int
+        Folds.
+    drop : sequence of str
+        Columns to leave out.
+    weights : str or None
+        The column with what each row counts.
+    max_time : float or None
+        Seconds that a fit of ours may take.
+    seed : int
+        Of the folds and of everything random.
+    failed : callable
+        Called with a sentence for each model that cannot be fitted.
+
+    Returns
+    -------
+    dict
+        ``models``, the best first, each with its score, its error, how far it is behind the best
+        on the same rows, and its seconds; and the verdict on the evidence kernel.
+
+    Raises
+    ------
+    CommandError
+        If a name is not known, or no model can be fitted.
+    """
+    if n_folds < 2:
+        raise CommandError(f"--folds must be at least 2, got {n_folds}")
+    models = _chosen(names, target.task, max_time, weights is not None)
+    aside = [weights] if weights is not None else []
+    X, y = table.inputs(feature_columns(table, target.column, [*drop, *aside])), target.values
+    weight = None if weights is None else read_weights(table, weights)
+    counts = np.ones(len(y)) if weight is None else weight
+    fold = folds_of(y, target.task, n_folds, seed, weight)
+    done = list(
+        tried(
+            models, X, y, target.task, weight=counts, fold=fold, seed=seed,
+            failed=lambda each, error: failed(f"{each.title} is left out: {one_line(error)}"),
+        )
+    )  # fmt: skip
+    if not done:
+        raise CommandError(f"none of the models can be fitted to {table.source}")
+    done.sort(key=lambda each: -each.held_out.score.value)
+    return {
+        "data": table.source,
+        "target": target.column,
+        "task": target.task,
+        "measure": measure_name(target.task),
+        "rows": str(done[0].held_out),
+        "models": [_described(each, done[0]) for each in done],
+        "verdict": _verdict(done, target.task),
+    }
+
+
+def _chosen(
+    names: Sequence[str] | None, task: str, max_time: float | None, weighted: bool
+) -> list[Rival]:
+    """Return the models of these names, ours and others'."""
+    ours = [Rival(name, title_of(name), _maker(name, max_time, weighted)) for name in serving(task)]
+    known = {each.name: each for each in [*ours, *rivals(every=True)]}
+    for name in names or ():
+        if name not in known:
+            raise CommandError(f"--models {name}: {did_you_mean(name, known, what='models')}")
+    return [known[name] for name in names or known]
+
+
+def _maker(name: str, max_time: float | None, weighted: bool) -> Callable[[str, int], Any]:
+    settings = {} if max_time is None else {"max_time": max_time}
+
+    def make(task: str, seed: int) -> WeightedModel:
+        return WeightedModel(make_model(name, task, settings, seed=seed), weighted)
+
+    return make
+
+
+def _described(each: Tried, best: Tried) -> dict[str, Any]:
+    row = Row.of(each, best.held_out)
+    ours = each.rival.name in serving(each.held_out.task)
+    return {**row.as_json(), "seconds": each.seconds, "cut": each.cut, "ours": ours}
+
+
+def _verdict(done: Sequence[Tried], task: str) -> str:
+    """Set the evidence kernel, or the best of ours, beside the models of others."""
+    own = [each for each in done if each.rival.name in serving(task)]
+    mine = next((each for each in own if each.rival.name == "evidence"), next(iter(own), None))
+    if mine is None:
+        return ""
+    others = [Row.of(each, mine.held_out) for each in done if each not in own]
+    return verdict(mine.rival.title, others, measure_name(task))

@@ -1,0 +1,96 @@
+"""Pictures of columns: what each is worth, and what predictions do along the strongest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..displays.axes import open_frame
+from ..displays.colours import LOWER
+from ..models import Model
+from .picture import Picture, picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MOST_BARS = 15
+_CURVES, _PAIRS = 4, 2
+
+
+def column_pictures(model: Model, measure: str) -> list[Picture]:
+    """Return the importance of columns and the effects of the strongest, where the fit has them.
+
+    Parameters
+    ----------
+    model : Model
+        Fitted.
+    measure : str
+        What its score is.
+
+    Returns
+    -------
+    list of dict
+        Pictures.
+    """
+    rows = list(model.header.importance)
+    made = [_importance(rows, measure)] if rows else []
+    return made + (_effects(model) if model.header.algorithm == "evidence" else [])
+
+
+def _importance(rows: list[dict[str, Any]], measure: str) -> Picture:
+    shown = rows[:_MOST_BARS][::-1]
+
+    def draw(figure: Figure) -> None:
+        ax = figure.subplots()
+        values = [row["value"] for row in shown]
+        errors = [row["error"] for row in shown]
+        ax.barh(range(len(shown)), values, xerr=errors, color=LOWER, height=0.6,
+                error_kw={"linewidth": 1, "capsize": 2})  # fmt: skip
+        ax.set_yticks(range(len(shown)), [_short(row["name"]) for row in shown])
+        ax.set_xlabel(f"{measure} lost when the column is shuffled")
+        open_frame(ax, "x")
+
+    more = f" The {len(rows) - _MOST_BARS} weakest are not shown." if len(rows) > _MOST_BARS else ""
+    text = (
+        f"How much worse held-out rows are predicted when a column is shuffled, with standard "
+        f"errors. Columns that say the same share their worth.{more}"
+    )
+    return picture("What the columns are worth", text, draw, height=1.2 + 0.26 * len(shown))
+
+
+def _effects(model: Model) -> list[Picture]:
+    """Return a picture for each of the strongest columns, and for the strongest pairs."""
+    from kernelweave.evidence import EffectDisplay
+    from matplotlib.figure import Figure
+
+    hidden = Figure().subplots(1, _CURVES + _PAIRS)
+    found = EffectDisplay.from_estimator(
+        model.machine, n_columns=_CURVES, n_pairs=_PAIRS, ax=hidden
+    )
+    what = found.response
+
+    def one(effect: Any) -> Picture:
+        def draw(figure: Figure) -> None:
+            EffectDisplay([effect], response=what).plot(ax=[figure.subplots()])
+
+        text = (
+            f"By how much the mean {what} changes where every row has this value of "
+            f"{effect.column}; the band is two standard deviations. Computed on rows learned from."
+        )
+        return picture(f"Along {effect.column}", text, draw, height=2.9)
+
+    def two(pair: Any) -> Picture:
+        def draw(figure: Figure) -> None:
+            EffectDisplay([], [pair], response=what).plot(ax=[figure.subplots()])
+
+        names = " and ".join(pair.columns)
+        text = (
+            f"By how much the mean {what} changes with both, beyond what each does alone. Computed "
+            f"on rows learned from."
+        )
+        return picture(f"Together: {names}", text, draw, height=3.2)
+
+    return [*map(one, found.effects), *map(two, found.pairs)]
+
+
+def _short(name: str, most: int = 22) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"

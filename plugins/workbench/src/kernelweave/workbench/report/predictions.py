@@ -1,0 +1,184 @@
+"""Pictures of predictions beside what is known, by scikit-learn's displays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..displays.axes import open_frame
+from ..displays.colours import FAINT, LOWER, SERIES
+from .evaluation import Evaluation
+from .picture import Picture, picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# more curves in one picture cannot be told apart
+_MOST_CURVES = 6
+_MOST_POINTS = 2000
+
+
+def prediction_pictures(found: Evaluation) -> list[Picture]:
+    """Return what suits the task: residuals, or curves of probabilities and a confusion matrix.
+
+    Parameters
+    ----------
+    found : Evaluation
+        Of some rows.
+
+    Returns
+    -------
+    list of dict
+        Each says of which rows it is.
+    """
+    if found.classes is None:
+        return [_against_truth(found), _residuals(found)]
+    made = [_confusion(found)]
+    # a class that is absent has no curve
+    shown = [label for label in found.classes if 0 < np.sum(found.y == label) < len(found.y)]
+    if found.proba is not None and shown:
+        shown = shown[-1:] if len(found.classes) == 2 else shown[:_MOST_CURVES]
+        made += [_roc(found, shown), _precision_recall(found, shown), _calibration(found, shown)]
+    return made
+
+
+def _points(found: Evaluation) -> npt.NDArray[np.intp]:
+    """Return the rows to draw: an even choice where they are many."""
+    n = len(found.y)
+    return np.unique(np.linspace(0, n - 1, min(n, _MOST_POINTS)).astype(np.intp))
+
+
+def _against_truth(found: Evaluation) -> Picture:
+    def draw(figure: Figure) -> None:
+        from sklearn.metrics import PredictionErrorDisplay
+
+        ax = figure.subplots()
+        rows = _points(found)
+        PredictionErrorDisplay.from_predictions(
+            found.y[rows], found.predicted[rows], kind="actual_vs_predicted", ax=ax,
+            subsample=None, scatter_kwargs={"color": LOWER, "s": 9, "alpha": 0.55},
+            line_kwargs={"color": FAINT, "linewidth": 1, "linestyle": "-"},
+        )  # fmt: skip
+        ax.set(xlabel="predicted", ylabel="true")
+        ax.set_aspect("auto")
+        _frame(ax)
+
+    text = f"Each point is a row; on the line the prediction is right. Computed on {found.rows}."
+    return picture("Predicted and true", text, draw)
+
+
+def _residuals(found: Evaluation) -> Picture:
+    def draw(figure: Figure) -> None:
+        from sklearn.metrics import PredictionErrorDisplay
+
+        ax = figure.subplots()
+        rows = _points(found)
+        PredictionErrorDisplay.from_predictions(
+            found.y[rows], found.predicted[rows], kind="residual_vs_predicted", ax=ax,
+            subsample=None, scatter_kwargs={"color": LOWER, "s": 9, "alpha": 0.55},
+            line_kwargs={"color": FAINT, "linewidth": 1, "linestyle": "-"},
+        )  # fmt: skip
+        ax.set(xlabel="predicted", ylabel="true − predicted")
+        _frame(ax)
+
+    text = (
+        f"What is left of each target. A bend or a funnel would say that something is missed. "
+        f"Computed on {found.rows}."
+    )
+    return picture("Residuals", text, draw)
+
+
+def _frame(ax: Any) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.yaxis.set_major_locator(MaxNLocator(6))
+    open_frame(ax)
+
+
+def _confusion(found: Evaluation) -> Picture:
+    labels = list(found.classes or ())
+    many = len(labels) > 12
+
+    def draw(figure: Figure) -> None:
+        from sklearn.metrics import ConfusionMatrixDisplay
+
+        ax = figure.subplots()
+        names = [str(each) if len(str(each)) < 14 else f"{str(each)[:12]}…" for each in labels]
+        ConfusionMatrixDisplay.from_predictions(
+            found.y, found.predicted, labels=labels, display_labels=names, cmap="Blues", ax=ax,
+            colorbar=False, include_values=not many,
+            xticks_rotation=0 if len(labels) < 4 else 45,
+        )  # fmt: skip
+        ax.set(xlabel="predicted", ylabel="true")
+        ax.set_aspect("auto")
+
+    text = f"How often each class was predicted for rows of each class. Computed on {found.rows}."
+    return picture("Confusion matrix", text, draw, height=3.4 if len(labels) < 7 else 4.6)
+
+
+def _curve(found: Evaluation, label: Any) -> tuple[Any, Any]:
+    """Return which rows are of a class, and its probability in each."""
+    if found.proba is None:
+        raise ValueError("there are no probabilities")
+    place = list(found.classes or ()).index(label)
+    return found.y == label, found.proba[:, place]
+
+
+def _roc(found: Evaluation, labels: list[Any]) -> Picture:
+    def draw(figure: Figure) -> None:
+        from sklearn.metrics import RocCurveDisplay
+
+        ax = figure.subplots()
+        for label, style in zip(labels, SERIES, strict=False):
+            RocCurveDisplay.from_predictions(
+                *_curve(found, label), name=str(label), ax=ax, curve_kwargs=style | {"marker": ""}
+            )
+        ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
+        ax.set(xlabel="share of the others called it", ylabel="share of the class found")
+        ax.set_aspect("auto")
+        ax.legend(frameon=False, fontsize=8, loc="lower right")
+        open_frame(ax)
+
+    text = f"The grey line is chance; the area AUC is 1 at best. Computed on {found.rows}."
+    return picture("ROC", text, draw)
+
+
+def _precision_recall(found: Evaluation, labels: list[Any]) -> Picture:
+    def draw(figure: Figure) -> None:
+        from sklearn.metrics import PrecisionRecallDisplay
+
+        ax = figure.subplots()
+        for label, style in zip(labels, SERIES, strict=False):
+            PrecisionRecallDisplay.from_predictions(
+                *_curve(found, label), name=str(label), ax=ax, **style | {"marker": ""}
+            )
+        ax.set(xlabel="share of the class found (recall)", ylabel="share that is right (precision)")
+        ax.set_aspect("auto")
+        ax.legend(frameon=False, fontsize=8, loc="lower left")
+        open_frame(ax)
+
+    text = f"What each further find costs in false alarms. Computed on {found.rows}."
+    return picture("Precision and recall", text, draw)
+
+
+def _calibration(found: Evaluation, labels: list[Any]) -> Picture:
+    def draw(figure: Figure) -> None:
+        from sklearn.calibration import CalibrationDisplay
+
+        ax = figure.subplots()
+        bins = int(np.clip(len(found.y) // 20, 3, 10))
+        for label, style in zip(labels, SERIES, strict=False):
+            CalibrationDisplay.from_predictions(
+                *_curve(found, label), name=str(label), ax=ax, n_bins=bins, strategy="quantile",
+                ref_line=False, **style,
+            )  # fmt: skip
+        ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
+        ax.set(xlabel="probability that the model gives", ylabel="how often it is true")
+        ax.legend(frameon=False, fontsize=8, loc="upper left")
+        open_frame(ax)
+
+    text = f"On the line probabilities mean what they say. Computed on {found.rows}."
+    return picture("Calibration of probabilities", text, draw)

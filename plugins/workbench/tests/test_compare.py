@@ -1,0 +1,124 @@
+"""``kernelweave compare``: the same rows for all, and who wins is said plainly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.evidence import ColumnEncoder, EvidenceKernelRegressor
+from kernelweave.workbench.scoring import (
+    Row,
+    Score,
+    cross_predict,
+    folds_of,
+    lead,
+    rivals,
+    score,
+    verdict,
+)
+from kernelweave.workbench.scoring.trees import with_gaps
+from sklearn.metrics import accuracy_score, r2_score
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.random(90).round(3), "b": rng.choice(["u", "v"], 90)})
+    frame["y"] = (np.sin(6 * frame["a"]) + (frame["b"] == "u") + 0.05 * rng.normal(size=90)).round(
+        4
+    )
+    frame.loc[::9, "a"] = None
+    path = tmp_path_factory.mktemp("data") / "t.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_the_best_stands_first(run: Callable, table: Path) -> None:
+    options = ["--target", "y", "--models", "dummy", "evidence", "boosting", "ridge"]
+    found = json.loads(run("compare", table, *options, "--json").out)
+    rows = found["models"]
+    assert [row["name"] for row in rows][:1] == ["evidence"]
+    assert rows[-1]["name"] == "dummy"
+    assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
+    assert rows[0]["behind"] == 0.0
+    assert rows[1]["behind"] == pytest.approx(rows[0]["score"] - rows[1]["score"])
+    assert found["verdict"].startswith("The evidence kernel is ahead of all of them: next comes")
+
+    frame = pd.read_csv(table)
+    fold = folds_of(frame["y"].to_numpy(), "regression", 3, 0)
+    own = np.empty(90)
+    for k in range(3):
+        model = EvidenceKernelRegressor().fit(frame.loc[fold != k, ["a", "b"]], frame.y[fold != k])
+        own[fold == k] = model.predict(frame.loc[fold == k, ["a", "b"]])
+    assert rows[0]["score"] == pytest.approx(r2_score(frame["y"], own), abs=1e-9)
+
+
+def test_people_see_names_and_a_verdict(run: Callable, table: Path) -> None:
+    done = run("compare", table, "--target", "y", "--models", "rbf", "dummy", "tkl", "--folds", "2")
+    assert done.status == 0
+    for said in (
+        "tuned RBF machine",
+        "tessellated kernel",
+        "behind the best",
+        "R² on 90 rows in 2",
+    ):
+        assert said in done.out
+    assert (
+        "did you mean 'dummy'" in run("compare", table, "--target", "y", "--models", "dumy").error
+    )
+
+
+def test_scores_and_leads_are_the_usual_ones() -> None:
+    rng = np.random.default_rng(0)
+    y, one, other = rng.normal(size=(3, 400))
+    one, other, weight = y + 0.3 * one, y + 0.6 * other, rng.integers(1, 4, 400).astype(float)
+    assert score(y, one, weight, "regression").value == pytest.approx(
+        r2_score(y, one, sample_weight=weight)
+    )
+    ahead = lead(y, one, other, weight, "regression")
+    assert ahead.value > 5 * ahead.error > 0
+    right = score(y > 0, one > 0, weight, "classification").value
+    assert right == pytest.approx(accuracy_score(y > 0, one > 0, sample_weight=weight))
+    # a standard error is the spread of the score over samples
+    drawn = [rng.choice(400, 400) for _ in range(300)]
+    spread = np.std([score(y[d], one[d], np.ones(400), "regression").value for d in drawn])
+    assert score(y, one, np.ones(400), "regression").error == pytest.approx(spread, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "said"),
+    [
+        (0.1, 0.01, "is ahead of all of them: next comes Other, 0.1000 ± 0.0100 behind"),
+        (0.1, 0.1, "cannot be told apart"),
+        (-0.1, 0.01, "Other predicts these rows better than the kernel, by 0.1000 ± 0.0100 of R²"),
+    ],
+)
+def test_a_verdict_says_who_is_ahead(value: float, error: float, said: str) -> None:
+    other = Row("other", "Other", Score(0.5, 0.1), Score(value, error), 1.0)
+    assert said in verdict("kernel", [other], "R²")
+
+
+def test_classes_keep_their_shares_and_probabilities_their_order() -> None:
+    rng = np.random.default_rng(0)
+    y = np.array(["p"] * 30 + ["q"] * 60 + ["r"] * 3)
+    fold = folds_of(y, "classification", 3, 0)
+    assert [int((y[fold == k] == "p").sum()) for k in range(3)] == [10, 10, 10]
+    X = pd.DataFrame({"a": rng.normal(size=93)})
+    dummy = rivals()[-1]
+    found = cross_predict(lambda: dummy.make("classification", 0), X, y, "classification", fold,
+                          np.ones(93))  # fmt: skip
+    np.testing.assert_allclose(found.proba.sum(axis=1), 1.0)
+    assert set(found.predicted) == {"q"}
+
+
+def test_trees_see_gaps_and_unknown_words() -> None:
+    X = pd.DataFrame({"a": [1.0, None, 3.0, 4.0], "b": ["u", "v", "u", "v"]})
+    encoder = ColumnEncoder(min_frequency=1).fit(X)
+    new = pd.DataFrame({"a": [None, 2.0], "b": ["w", "u"]})
+    numbers, codes = with_gaps(encoder, new)
+    np.testing.assert_array_equal(numbers, [[np.nan], [2.0]])
+    np.testing.assert_array_equal(codes[:, 0], [np.nan, encoder.transform(new)[1][1, 0]])
