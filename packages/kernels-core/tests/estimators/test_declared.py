@@ -89,6 +89,19 @@ def test_docstring() -> None:
     assert "radius : float, default=1.0\n    How far" in Ball.__doc__
 
 
+def test_types_that_are_no_words_are_named() -> None:
+    """As in a module without postponed annotations."""
+    members = {
+        "__doc__": "A value.",
+        "__annotations__": {"rate": float, "most": float | None},
+        "rate": parameter("The rate.", default=1.0),
+        "most": parameter("The most.", default=None),
+    }
+    said = str(type("Plain", (Value,), members).__doc__)
+    assert "rate : float, default=1.0\n" in said
+    assert "most : float, optional\n" in said
+
+
 def test_scikit_learn_sees_an_estimator() -> None:
     model = Learned([1], way="down")
     assert repr(model) == "Learned(kernels=[1], way='down')"

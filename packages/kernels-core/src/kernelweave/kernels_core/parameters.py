@@ -235,7 +235,9 @@ def _entry(field: dataclasses.Field[Any]) -> str:
     if kind is None and said.rule is not None and said.rule.choices:
         kind = "{" + ", ".join(f'"{each}"' for each in said.rule.choices) + "}"
     if kind is None:
-        kind = str(field.type).removesuffix(" | None")
+        # a class without postponed annotations has types where others have their names
+        named = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "")
+        kind = (named or str(field.type)).removesuffix(" | None")
     if field.init and field.default is None and not kind.startswith("None"):
         kind += ", optional"
     elif field.init and field.default is not None:
