@@ -188,3 +188,15 @@ def test_newton_steps_never_leave_the_box_nor_lower_the_dual():
     assert np.all((u >= lower) & (u <= upper))
     assert np.abs(u).sum() - 0.5 * u @ K @ u >= before
     assert _njit_newton.newton_steps(K, y, u, f, lower, upper, 0.0, 1e9, *scratch(1)) == (0, 0)
+
+
+def test_offsets_of_all_samples_are_those_that_a_step_writes():
+    u = np.array([-2.0, -0.5, 0.0, 0.0, 0.5, 2.0])
+    lower, upper = np.full(6, -2.0), np.full(6, 2.0)
+    lower[2], upper[3] = 0.0, 0.0
+    all_up, all_down, up, down = np.empty((4, 6))
+    _njit_smo.set_offsets(u, lower, upper, all_up, all_down, 0.25)
+    for k in range(6):
+        _njit_smo._set_offsets.py_func(k, u, lower, upper, up, down, 0.25)
+    np.testing.assert_array_equal(all_up, up)
+    np.testing.assert_array_equal(all_down, down)

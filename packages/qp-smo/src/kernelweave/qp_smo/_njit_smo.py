@@ -55,11 +55,10 @@ def _set_offsets(k, u, lo, hi, up, dn, eps):
     dn[k] = np.inf if x <= lo[k] else (-eps if x > 0.0 else eps)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
 def set_offsets(u, lo, hi, up, dn, eps):
-    """Write both offset arrays: n comparisons."""
-    for k in range(u.size):
-        _set_offsets(k, u, lo, hi, up, dn, eps)
+    """Write both offset arrays: once a solve, so it is not compiled."""
+    up[:] = np.where(u >= hi, -np.inf, np.where(u >= 0.0, -eps, eps))
+    dn[:] = np.where(u <= lo, np.inf, np.where(u > 0.0, -eps, eps))
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")

@@ -9,14 +9,6 @@ _FAST = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def scale_rows(K, weight, out):
-    """Write ``weight · K`` to out: one multiplication an entry."""
-    for i in range(K.shape[0]):
-        for j in range(K.shape[1]):
-            out[i, j] = weight * K[i, j]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def add_rows(K, weight, out):
     """Add ``weight · K`` to out: 2 flops an entry."""
     for i in range(K.shape[0]):

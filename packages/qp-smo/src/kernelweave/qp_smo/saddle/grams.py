@@ -105,9 +105,11 @@ class GramStack:
 
         def fill(start: int) -> None:
             block = out[start : start + step]
-            for k, j in enumerate(used):
-                write = _njit_grams.add_rows if k else _njit_grams.scale_rows
-                write(self.matrices[j][start : start + step], float(weights[j]), block)
+            block[:] = 0.0
+            for j in used:
+                _njit_grams.add_rows(
+                    self.matrices[j][start : start + step], float(weights[j]), block
+                )
 
         self._map(fill, range(0, n, step), n * n * len(used))
         return out
