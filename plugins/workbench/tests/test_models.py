@@ -95,6 +95,21 @@ def test_a_model_of_many_rows_comes_back(tmp_path: Path) -> None:
     assert "that the fit did not see" in str(again.held_out)
 
 
+def test_a_model_by_the_likelihood_of_classes_comes_back(tmp_path: Path) -> None:
+    state = np.random.RandomState(0)
+    y, angle = state.randint(0, 5, 150), state.uniform(0, 2 * np.pi, 150)
+    radius = 1 + y + 0.35 * state.randn(150)
+    X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": [f"ring {k}" for k in y]})
+    read = read_table(table, target="y")
+    choices = Choices(settings={"max_iter": 10})
+    before = fit_table(read, read_target(read, "y"), choices).model
+    assert before.estimator.last_step_ == "softmax"
+    save_model(before, tmp_path / "model")
+    after = load_model(tmp_path / "model")
+    np.testing.assert_array_equal(after.predict(read), before.predict(read))
+
+
 def test_the_header_can_be_read_without_the_model(saved: Path) -> None:
     with zipfile.ZipFile(saved) as archive:
         header = json.loads(archive.read("header.json"))

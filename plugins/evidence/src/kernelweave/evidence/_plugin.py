@@ -22,7 +22,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("regression", "classification"),
             paper="majorised marginal likelihood; Wipf and Nagarajan, NIPS 2007",
             summary="ridge kernel learning under a weighted trace, by projected Newton steps",
-            scaling={"m": 2.3, "q": 1.0},
+            scaling={"m": 2.1, "q": 1.0},
         )
     )
 
