@@ -8,6 +8,7 @@ from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.landmarks import latent_variance
 from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.plan import LargePlan
+from kernelweave.evidence.large.source import BlockSource
 from kernelweave.evidence.large.sums import Normal, block_sums, total_sums
 from kernelweave.evidence.large.survey import survey
 from kernelweave.evidence.mixture import fit_mixture, mixed_kernel
@@ -108,8 +109,8 @@ def test_a_weight_of_two_is_the_row_twice() -> None:
 def test_a_survey_does_not_depend_on_blocks_and_knows_every_row() -> None:
     rows = friedman(500)
     rows.numeric[:, 0] += 1e6
-    whole = survey([rows], 100, np.random.RandomState(0))
-    parts = survey(cut(rows, 37), 100, np.random.RandomState(0))
+    whole = survey([rows], 100, 0)
+    parts = survey(cut(rows, 37), 100, 0)
     np.testing.assert_array_equal(parts.index, whole.index)
     np.testing.assert_array_equal(parts.sample.numeric, rows.numeric[parts.index])
     all_rows = Views.of(rows.numeric, rows.codes)
@@ -122,7 +123,7 @@ def test_a_survey_does_not_depend_on_blocks_and_knows_every_row() -> None:
 
 def test_a_survey_of_no_rows_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one row, got none"):
-        survey([friedman(5).take(np.arange(0))], 10, np.random.RandomState(0))
+        survey([friedman(5).take(np.arange(0))], 10, 0)
 
 
 def r2(learned, rows: Rows) -> float:
@@ -134,7 +135,7 @@ def r2(learned, rows: Rows) -> float:
 def test_rows_sorted_by_their_target_do_no_harm(in_blocks: bool) -> None:
     rows, new = friedman(1500).take(np.arange(1200)), friedman(1500).take(np.arange(1200, 1500))
     rows = rows.take(np.argsort(rows.targets[0]))
-    source = (lambda: iter(cut(rows, 100))) if in_blocks else rows
+    source = BlockSource(lambda: iter(cut(rows, 100))) if in_blocks else rows
     learned = learn_large(source, PLAN, np.random.RandomState(0))
     assert r2(learned, new) > 0.85
     assert [step.n_landmarks for step in learned.record] == [20, 40, 80][: len(learned.record)]

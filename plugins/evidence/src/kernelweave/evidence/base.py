@@ -39,9 +39,10 @@ from .kernel import EvidenceKernel
 from .large.batches import Batches
 from .large.landmarks import LandmarkPredictor
 from .large.learning import LearnedLarge, learn_large
-from .large.plan import Blocks, LargePlan
+from .large.plan import LargePlan
 from .large.progress import RowsTold
 from .large.reading import ClassTargets, NumberTargets, encoded_blocks, first_reading, targets_of
+from .large.source import BlockSource, Source
 from .learn import Learned, Split, learn
 from .path import PRECISIONS, Plan
 from .rows import FloatArray, Rows
@@ -169,7 +170,7 @@ class EvidenceModel(Explained, Estimator):
     result_: Result = fitted("Result", "How the fit ended; no lower bound is claimed.")
     n_iter_: int = fitted("int", "Evaluations of the evidence on all rows.")
 
-    def _learn(self, read: Callable[[np.random.RandomState], Rows | Blocks]) -> None:
+    def _learn(self, read: Callable[[np.random.RandomState], Rows | Source]) -> None:
         """Read, fit the path, keep what it leaves, also where it was cut short."""
         state = check_random_state(self.random_state)
         missing: str | None = None
@@ -194,7 +195,7 @@ class EvidenceModel(Explained, Estimator):
                 stacklevel=3,
             )
 
-    def _fit_source(self, source: Rows | Blocks, state: np.random.RandomState) -> str:
+    def _fit_source(self, source: Rows | Source, state: np.random.RandomState) -> str:
         """Fit by all pairs of rows or by landmarks; return what was left undone."""
         plan = Plan(tuple(self.precisions), self.tol, self.max_iter)
         learned: Learned | LearnedLarge
@@ -255,18 +256,18 @@ class EvidenceModel(Explained, Estimator):
             self.__dict__.update(before)
             raise
 
-    def _read_batches(self, batches: Batches, state: np.random.RandomState) -> Rows | Blocks:
+    def _read_batches(self, batches: Batches, state: np.random.RandomState) -> Rows | Source:
         """Draw rows for the encoder; return all rows where they are few, else their blocks."""
         targets, twin = self._targets(), np.random.RandomState()
         # the survey draws the same rows from the same state
         twin.set_state(state.get_state())
-        seen = first_reading(batches, targets, DRAWN_ROWS, twin)
-        targets.check()
+        seen = first_reading(batches, targets, DRAWN_ROWS, twin.randint(2**31 - 1))
         self._know(targets)
         with seen.place_errors():
             self._fit_encoder(seen.batch.X, seen.batch.weight)
         if seen.n_rows > EXACT_ROWS or not seen.complete:
-            return encoded_blocks(batches, self.encoder_, targets, self)
+            blocks = encoded_blocks(batches, self.encoder_, targets, self)
+            return BlockSource(blocks, self.n_jobs)
         return self._rows(seen.batch.X, *targets_of(seen.batch, targets))
 
     def _targets(self) -> NumberTargets | ClassTargets:

@@ -86,6 +86,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return NumberTargets()
 
     def _know(self, targets: NumberTargets) -> None:
+        targets.check()
         self._flat = targets.flat
 
     def _told(self, held_out: FloatArray) -> FloatArray:
@@ -220,12 +221,13 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         return self
 
     def _targets(self) -> ClassTargets:
+        return ClassTargets()
+
+    def _know(self, targets: ClassTargets) -> None:
         def weigh(labels: npt.NDArray[Any], masses: FloatArray) -> FloatArray:
             return class_weights(self, labels, np.arange(len(labels)), masses)
 
-        return ClassTargets(weigh)
-
-    def _know(self, targets: ClassTargets) -> None:
+        targets.check(weigh)
         self.classes_ = targets.labels
 
     def _told(self, held_out: FloatArray) -> FloatArray:

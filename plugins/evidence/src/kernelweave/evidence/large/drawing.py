@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..columns import CellError
 from ..rows import FloatArray
 from .batches import Batch
+from .keys import row_keys
 
 IndexArray = NDArray[np.intp]
 
@@ -65,7 +66,8 @@ class _Drawn:
     keys: FloatArray = field(default_factory=lambda: np.empty(0))
     limit: float = np.inf
 
-    def add(self, batch: Batch, first: int, keys: FloatArray) -> None:
+    def add(self, batch: Batch, first: int, seed: int) -> None:
+        keys = row_keys(seed, first, len(batch))
         near = np.flatnonzero(keys < self.limit)
         if not len(near):
             return
@@ -75,7 +77,16 @@ class _Drawn:
         if len(self.keys) >= 2 * self.size:
             self.sort_out()
 
+    def merge(self, other: _Drawn) -> None:
+        """Add what was drawn of later rows."""
+        self.parts += other.parts
+        self.index = np.concatenate([self.index, other.index])
+        self.keys = np.concatenate([self.keys, other.keys])
+        self.sort_out()
+
     def sort_out(self) -> None:
+        if not self.parts:
+            return
         kept = np.sort(np.argsort(self.keys, kind="stable")[: self.size])
         self.parts = [joined(self.parts).take(kept)]
         self.index, self.keys = self.index[kept], self.keys[kept]
@@ -108,6 +119,24 @@ class _Shown:
             row = int(np.argmax(where))
             self.rows[key] = (begin + row, batch.take(np.array([row])))
 
+    def merge(self, other: _Shown) -> None:
+        """Add what later rows show."""
+        for name in {name for name, _ in other.rows}:
+            for what in ("gap", "first"):
+                if (name, what) in other.rows:
+                    self.rows.setdefault((name, what), other.rows[name, what])
+            for what in ("first", "value"):
+                if (name, what) in other.rows:
+                    own = other.rows[name, what]
+                    self._note_other(name, own)
+
+    def _note_other(self, name: Any, own: tuple[int, Batch]) -> None:
+        """Keep a row of a column if its value is another than the first."""
+        value = pd.DataFrame(own[1].X)[name]
+        first = pd.DataFrame(self.rows[name, "first"][1].X)[name]
+        if _others(value, first.iloc[0]).any():
+            self.rows.setdefault((name, "value"), own)
+
     def missing_in(self, table: pd.DataFrame) -> dict[int, Batch]:
         """Return the rows that show what a table does not, by their place."""
         wanted = {}
@@ -127,7 +156,44 @@ def _others(column: pd.Series[Any], first: Any) -> NDArray[np.bool_]:
     return np.asarray(other & column.notna().to_numpy())
 
 
-def draw(batches: Iterable[Batch], size: int, random_state: np.random.RandomState) -> Draw:
+@dataclass
+class PartDraw:
+    """Rows drawn of a part of a table; those of later parts can be added."""
+
+    drawn: _Drawn
+    shown: _Shown = field(default_factory=_Shown)
+    n_rows: int = 0
+
+    @classmethod
+    def empty(cls, size: int) -> PartDraw:
+        """Return the draw of no rows."""
+        return cls(_Drawn(size))
+
+    def read(self, batch: Batch, first: int, seed: int) -> None:
+        """Draw of a batch too, whose first row stands at ``first``."""
+        self.drawn.add(batch, first, seed)
+        self.shown.add(batch, first)
+        self.n_rows += len(batch)
+
+    def add(self, other: PartDraw) -> None:
+        """Add what was drawn of later rows."""
+        self.drawn.merge(other.drawn)
+        self.shown.merge(other.shown)
+        self.n_rows += other.n_rows
+
+    def whole(self, complete: bool = True) -> Draw:
+        """Return the draw, these being all rows that there are or that time sufficed for."""
+        if not self.n_rows:
+            raise ValueError("the batches must hold at least one row, got none")
+        self.drawn.sort_out()
+        own = joined(self.drawn.parts)
+        more = self.shown.missing_in(pd.DataFrame(own.X))
+        places = np.array(sorted(more), dtype=np.intp)
+        batch = joined([own, *(more[place] for place in places)])
+        return Draw(batch, np.concatenate([self.drawn.index, places]), self.n_rows, complete)
+
+
+def draw(batches: Iterable[Batch], size: int, seed: int) -> Draw:
     """Return rows of all batches for what must read a whole table.
 
     The draw depends on the order of the rows, not on how they are cut. Where time is up it is one
@@ -138,26 +204,16 @@ def draw(batches: Iterable[Batch], size: int, random_state: np.random.RandomStat
     batches : iterable of Batch
     size : int
         Rows at most; all where there are fewer.
-    random_state : RandomState
+    seed : int
     """
-    drawn, shown, n, complete = _Drawn(size), _Shown(), 0, True
+    part = PartDraw.empty(size)
     for batch in batches:
         if not len(batch):
             continue
-        if n and clock.expired():
-            complete = False
-            break
-        drawn.add(batch, n, random_state.random_sample(len(batch)))
-        shown.add(batch, n)
-        n += len(batch)
-    if not n:
-        raise ValueError("the batches must hold at least one row, got none")
-    drawn.sort_out()
-    own = joined(drawn.parts)
-    more = shown.missing_in(pd.DataFrame(own.X))
-    places = np.array(sorted(more), dtype=np.intp)
-    batch = joined([own, *(more[place] for place in places)])
-    return Draw(batch, np.concatenate([drawn.index, places]), n, complete)
+        if part.n_rows and clock.expired():
+            return part.whole(complete=False)
+        part.read(batch, part.n_rows, seed)
+    return part.whole()
 
 
 def joined(parts: list[Batch]) -> Batch:

@@ -16,9 +16,10 @@ from ..rows import FloatArray, Rows
 from ..views import Views
 from .features import Landmarks
 from .landmarks import LandmarkPredictor
-from .plan import BLOCK, Blocks, LargePlan
-from .sums import Sums, block_sums, total_sums
-from .survey import IndexArray, Survey, survey
+from .plan import BLOCK, LargePlan
+from .source import BlockSource, Source
+from .sums import Sums, block_sums
+from .survey import IndexArray, Survey
 from .trial import Trial
 
 # what is summed over, rows done, all rows
@@ -74,7 +75,7 @@ class LearnedLarge:
 
 
 def learn_large(
-    source: Rows | Blocks,
+    source: Rows | Source,
     plan: LargePlan,
     random_state: np.random.RandomState,
     *,
@@ -86,25 +87,25 @@ def learn_large(
 
     Parameters
     ----------
-    source : Rows or callable
-        The rows, or a function that begins to read them anew in blocks, in the same order.
+    source : Rows or Source
+        The rows, or what reads them.
     plan : LargePlan
     random_state : RandomState
         Draws the rows of the metric, those held out and the landmarks.
     stratify : bool, default=False
         Whether the targets are ±1 of classes, each of which the rows of the metric must show.
     n_jobs : int, optional
-        Threads of the sums.
+        Threads of the sums over rows in memory.
     tell : callable, optional
         Called with what is summed over, the rows done and all of them.
     """
-    blocks = partial(_cut, source) if isinstance(source, Rows) else source
-    seen = survey(blocks(), plan.sample_rows, random_state)
+    whole = BlockSource(partial(_cut, source), n_jobs) if isinstance(source, Rows) else source
+    seen = whole.survey(plan.sample_rows, random_state.randint(2**31 - 1))
     roles = _Roles.of(seen, plan, stratify)
     sizes = plan.sizes(seen.n_rows, len(roles.landmarks))
     _refuse(sizes[-1], seen, plan)
     fits, finished = _fit_metric(seen, roles, plan.path, random_state)
-    work = _Work(seen, roles, plan, blocks, n_jobs, tell)
+    work = _Work(seen, roles, plan, whole, n_jobs, tell)
     work.start(fits)
     undone = [] if seen.complete else ["part of the survey of all rows"]
     undone += [] if finished else ["part of the path"]
@@ -199,7 +200,7 @@ class _Work:
     seen: Survey
     roles: _Roles
     plan: LargePlan
-    blocks: Blocks
+    source: Source
     n_jobs: int | None
     tell: Told | None
     record: list[Doubling] = field(default_factory=list)
@@ -224,7 +225,9 @@ class _Work:
         """Take twice the landmarks while that gains more than its error on the sample's rows."""
         others = self._others()
         for size in sizes:
-            trial = self._sum(size, partial(_cut, others), f"{size} landmarks", len(others))
+            none = np.empty(0, dtype=np.intp)
+            drawn = BlockSource(partial(_cut, others), self.n_jobs)
+            trial = self._sum(size, drawn, none, len(others))
             gain, error = trial.gain_over(self.best, self.roles.held_out.mass)
             self._note(trial)
             if gain > 0.0:
@@ -237,16 +240,17 @@ class _Work:
         n_rows = self.seen.n_rows - len(self.roles.held_out)
         size = len(self.best.landmarks)
         if self.best.n_rows < n_rows:
-            self.best = self._sum(size, self._training_blocks, f"{size} landmarks", n_rows)
+            without = self.seen.index[: len(self.roles.held_out)]
+            self.best = self._sum(size, self.source, without, self.seen.n_rows)
             self._note(self.best)
 
-    def _sum(self, size: int, blocks: Blocks, what: str, n_rows: int) -> Trial:
+    def _sum(self, size: int, source: Source, without: IndexArray, n_rows: int) -> Trial:
         def tell(done: int) -> None:
             if self.tell is not None:
-                self.tell(what, done, n_rows)
+                self.tell(f"{size} landmarks", done, n_rows - len(without))
 
         landmarks = self._landmarks(self.fit, size)
-        sums = total_sums(landmarks, blocks(), self.seen.targets, n_jobs=self.n_jobs, tell=tell)
+        sums = source.sums(landmarks, without, self.seen.targets, n_rows, tell)
         return self._trial(landmarks, sums, self.best.ridge)
 
     def _others(self, most: int | None = None) -> Rows:
@@ -261,21 +265,6 @@ class _Work:
 
     def _trial(self, landmarks: Landmarks, sums: Sums, ridge: float) -> Trial:
         return Trial.of(landmarks, sums, self.roles.held_out, self.seen.targets, ridge)
-
-    def _training_blocks(self) -> Iterator[Rows]:
-        """Yield the rows in blocks, without those held out."""
-        without = np.sort(self.seen.index[: len(self.roles.held_out)])
-        begin = 0
-        for rows in self.blocks():
-            first, last = np.searchsorted(without, [begin, begin + len(rows)])
-            kept = np.delete(np.arange(len(rows)), without[first:last] - begin)
-            begin += len(rows)
-            yield rows.take(kept)
-        if begin != self.seen.n_rows:
-            raise ValueError(
-                f"the source must give the same blocks whenever it is read, got "
-                f"{self.seen.n_rows} rows at first and {begin} later"
-            )
 
     def _note(self, trial: Trial) -> None:
         share = self.roles.held_out.mass / self.roles.held_out.mass.sum()

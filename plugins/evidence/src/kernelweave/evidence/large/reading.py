@@ -64,6 +64,11 @@ class NumberTargets:
     def factors(self, y: NDArray[Any]) -> None:
         """Return nothing: the weights are the user's."""
 
+    def add(self, other: NumberTargets) -> None:
+        """Add what later rows tell."""
+        self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        self.flat = other.flat
+
     def check(self) -> None:
         """Raise where an output is constant."""
         same = np.flatnonzero(~(self.low < self.high))
@@ -81,11 +86,8 @@ class ClassTargets:
     ----------
     masses : dict
         The weight of the rows of each label.
-    weigh : callable
-        Turns sorted labels and their masses into the factors of the classes.
     """
 
-    weigh: Callable[[NDArray[Any], FloatArray], FloatArray]
     masses: dict[Any, float] = field(default_factory=dict)
 
     def look(self, y: NDArray[Any], mass: FloatArray, first: int) -> None:
@@ -97,8 +99,13 @@ class ClassTargets:
         for label, own in zip(labels.tolist(), np.bincount(codes, weights=mass), strict=True):
             self.masses[label] = self.masses.get(label, 0.0) + float(own)
 
-    def check(self) -> None:
-        """Sort the labels; raise where there is one class only."""
+    def add(self, other: ClassTargets) -> None:
+        """Add what later rows tell."""
+        for label, mass in other.masses.items():
+            self.masses[label] = self.masses.get(label, 0.0) + mass
+
+    def check(self, weigh: Callable[[NDArray[Any], FloatArray], FloatArray]) -> None:
+        """Sort the labels and weigh them by their masses; raise where there is one class only."""
         present = [label for label, mass in self.masses.items() if mass > 0.0]
         kinds = sorted({type(each).__name__ for each in present})
         if "str" in kinds and len(kinds) > 1:
@@ -112,7 +119,7 @@ class ClassTargets:
             )
         self.labels = np.array(sorted(present))
         masses = np.array([self.masses[label] for label in self.labels.tolist()])
-        self._factors = self.weigh(self.labels, masses)
+        self._factors = weigh(self.labels, masses)
 
     def codes(self, y: NDArray[Any]) -> NDArray[np.intp]:
         """Return which class each row has."""
@@ -130,9 +137,7 @@ class ClassTargets:
         return self._factors[self.codes(y)]
 
 
-def first_reading(
-    batches: Iterable[Batch], targets: Targets, size: int, random_state: np.random.RandomState
-) -> Draw:
+def first_reading(batches: Iterable[Batch], targets: Targets, size: int, seed: int) -> Draw:
     """Return rows drawn from everywhere, after every target was looked at.
 
     Parameters
@@ -142,21 +147,34 @@ def first_reading(
         Is told of every batch.
     size : int
         Rows to draw at most.
-    random_state : RandomState
+    seed : int
     """
 
-    def looked() -> Iterator[Batch]:
+    def all_looked() -> Iterator[Batch]:
         n = 0
         for batch in batches:
-            if batch.y is None:
-                raise ValueError("fit needs targets: give Batches the name of a target column")
-            weight = _weight(batch, n)
-            mass = np.ones(len(batch)) if weight is None else weight
-            targets.look(batch.y, mass, n)
+            yield looked(batch, targets, n)
             n += len(batch)
-            yield Batch(batch.X, batch.y, weight)
 
-    return draw(looked(), size, random_state)
+    return draw(all_looked(), size, seed)
+
+
+def looked(batch: Batch, targets: Targets, first: int) -> Batch:
+    """Return a batch with its weights checked, after its targets were looked at.
+
+    Parameters
+    ----------
+    batch : Batch
+    targets : NumberTargets or ClassTargets
+    first : int
+        Where its first row stands in the whole table.
+    """
+    if batch.y is None:
+        raise ValueError("fit needs targets: give Batches the name of a target column")
+    weight = _weight(batch, first)
+    mass = np.ones(len(batch)) if weight is None else weight
+    targets.look(batch.y, mass, first)
+    return Batch(batch.X, batch.y, weight)
 
 
 def encoded_blocks(
@@ -183,15 +201,22 @@ def encoded_blocks(
         n = 0
         for batch in batches:
             if len(batch):
-                yield _rows(batch, n, encoder, targets, estimator, readings > 1)
+                yield encoded(batch, n, encoder, targets, estimator, again=readings > 1)
             n += len(batch)
 
     return blocks
 
 
-def _rows(
-    batch: Batch, n: int, encoder: ColumnEncoder, targets: Targets, estimator: Any, again: bool
+def encoded(
+    batch: Batch,
+    n: int,
+    encoder: ColumnEncoder,
+    targets: Targets,
+    estimator: Any = None,
+    *,
+    again: bool = False,
 ) -> Rows:
+    """Return a batch, whose first row stands at ``n``, as numbers, codes, targets and weights."""
     try:
         with warnings.catch_warnings():
             # what a first reading has warned of

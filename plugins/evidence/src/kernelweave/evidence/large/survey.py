@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..rows import FloatArray, Rows, Standardised
 from ..views import Views
+from .keys import row_keys
 
 IndexArray = NDArray[np.intp]
 
@@ -107,18 +108,65 @@ class _Drawn:
     index: IndexArray
     keys: FloatArray
 
-    def add(self, rows: Rows, index: IndexArray, keys: FloatArray) -> None:
-        if len(self.keys) == self.size:
-            near = np.flatnonzero(keys < self.keys[-1])
-            rows, index, keys = rows.take(near), index[near], keys[near]
-        joined = np.concatenate([self.keys, keys])
+    def add(self, other: _Drawn) -> None:
+        joined = np.concatenate([self.keys, other.keys])
         kept = np.argsort(joined, kind="stable")[: self.size]
-        self.rows = _joined(self.rows, rows).take(kept)
-        self.index = np.concatenate([self.index, index])[kept]
+        self.rows = _joined(self.rows, other.rows).take(kept)
+        self.index = np.concatenate([self.index, other.index])[kept]
         self.keys = joined[kept]
 
 
-def survey(blocks: Iterable[Rows], size: int, random_state: np.random.RandomState) -> Survey:
+@dataclass
+class PartSurvey:
+    """What some rows tell; those of other rows can be added."""
+
+    n_rows: int
+    totals: _Totals
+    drawn: _Drawn
+
+    @classmethod
+    def of(cls, rows: Rows, first: int, size: int, seed: int, limit: float = np.inf) -> PartSurvey:
+        """Survey rows.
+
+        Parameters
+        ----------
+        rows : Rows
+            At least one.
+        first : int
+            Where the first of them stands among all rows.
+        size : int
+            Rows to draw.
+        seed : int
+            Of the draw.
+        limit : float
+            Keys above it are not drawn.
+        """
+        keys = row_keys(seed, first, len(rows))
+        near = np.flatnonzero(keys < limit)
+        near = near[np.argsort(keys[near], kind="stable")[:size]]
+        drawn = _Drawn(size, rows.take(near), first + near, keys[near])
+        return cls(len(rows), _Totals.of(rows), drawn)
+
+    @property
+    def limit(self) -> float:
+        """The key that a row must stay below to be drawn."""
+        full = len(self.drawn.keys) == self.drawn.size
+        return float(self.drawn.keys[-1]) if full else np.inf
+
+    def add(self, other: PartSurvey) -> None:
+        """Add what other rows tell."""
+        self.n_rows += other.n_rows
+        self.totals.add(other.totals)
+        self.drawn.add(other.drawn)
+
+    def whole(self, complete: bool = True) -> Survey:
+        """Return the survey, these being all rows that there are or that time sufficed for."""
+        drawn = self.drawn
+        targets, views = _standardised(drawn.rows, self.totals), _views(drawn.rows, self.totals)
+        return Survey(self.n_rows, complete, drawn.rows, drawn.index, targets, views)
+
+
+def survey(blocks: Iterable[Rows], size: int, seed: int) -> Survey:
     """Return what one reading of all rows tells; where time is up, of those read so far.
 
     Parameters
@@ -127,29 +175,24 @@ def survey(blocks: Iterable[Rows], size: int, random_state: np.random.RandomStat
         The draw depends on the order of the rows, not on how they are cut.
     size : int
         Rows to draw; all where there are fewer.
-    random_state : RandomState
+    seed : int
+        Of the draw.
     """
-    drawn: _Drawn | None = None
-    totals: _Totals | None = None
-    n, complete = 0, True
+    seen: PartSurvey | None = None
+    complete = True
     for rows in blocks:
         if not len(rows):
             continue
-        if n and clock.expired():
+        if seen is None:
+            seen = PartSurvey.of(rows, 0, size, seed)
+            continue
+        if clock.expired():
             complete = False
             break
-        index, keys = np.arange(n, n + len(rows)), random_state.random_sample(len(rows))
-        n += len(rows)
-        if drawn is None or totals is None:
-            drawn = _Drawn(size, rows.take(index[:0]), index[:0], keys[:0])
-            totals = _Totals.of(rows)
-        else:
-            totals.add(_Totals.of(rows))
-        drawn.add(rows, index, keys)
-    if drawn is None or totals is None:
+        seen.add(PartSurvey.of(rows, seen.n_rows, size, seed, seen.limit))
+    if seen is None:
         raise ValueError("the blocks must hold at least one row, got none")
-    targets, views = _standardised(drawn.rows, totals), _views(drawn.rows, totals)
-    return Survey(n, complete, drawn.rows, drawn.index, targets, views)
+    return seen.whole(complete)
 
 
 def _padded_sum(old: FloatArray, new: FloatArray) -> FloatArray:
