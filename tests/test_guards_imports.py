@@ -39,6 +39,8 @@ UNINSTALLED = {
     "mosek": "mosek",
     "pyarrow": "pyarrow",
     "polars": "polars",
+    "dask": "dask",
+    "distributed": "distributed",
     "catboost": "catboost",
     "interpret": "interpret-core",
     "xrfm": "xrfm",

@@ -36,13 +36,13 @@ from .columns import ColumnEncoder, Encoded
 from .exact import ExactPredictor
 from .explaining.mixin import Explained
 from .kernel import EvidenceKernel
-from .large.batches import Batches
+from .large.dask_parts import DaskParts, is_dask
 from .large.landmarks import LandmarkPredictor
 from .large.learning import LearnedLarge, learn_large
 from .large.plan import LargePlan
 from .large.progress import RowsTold
-from .large.reading import ClassTargets, NumberTargets, encoded_blocks, first_reading, targets_of
-from .large.source import BlockSource, Source
+from .large.reading import ClassTargets, LocalParts, NumberTargets, targets_of
+from .large.source import Source
 from .learn import Learned, Split, learn
 from .path import PRECISIONS, Plan
 from .rows import FloatArray, Rows
@@ -239,16 +239,12 @@ class EvidenceModel(Explained, Estimator):
             merged.weight,
         )
 
-    def _fit_batches(self, batches: Batches, *others: Any) -> None:
-        """Fit by several readings of batches; a reading that fails leaves what was there."""
-        if any(each is not None for each in others):
-            raise ValueError(
-                "y and sample_weight must be None where X is Batches, which names its columns of "
-                "targets and weights"
-            )
+    def _fit_parts(self, X: Any, y: Any, weight: Any) -> None:
+        """Fit by several readings of a table in parts; one that fails leaves what was there."""
         before = dict(self.__dict__)
         try:
-            self._learn(partial(self._read_batches, batches))
+            table = DaskParts.of(X, y, weight) if is_dask(X) else LocalParts.of(X, y, weight)
+            self._learn(partial(self._read_parts, table))
         except SolveInterrupted:
             raise
         except BaseException:
@@ -256,18 +252,19 @@ class EvidenceModel(Explained, Estimator):
             self.__dict__.update(before)
             raise
 
-    def _read_batches(self, batches: Batches, state: np.random.RandomState) -> Rows | Source:
+    def _read_parts(
+        self, table: DaskParts | LocalParts, state: np.random.RandomState
+    ) -> Rows | Source:
         """Draw rows for the encoder; return all rows where they are few, else their blocks."""
-        targets, twin = self._targets(), np.random.RandomState()
+        twin = np.random.RandomState()
         # the survey draws the same rows from the same state
         twin.set_state(state.get_state())
-        seen = first_reading(batches, targets, DRAWN_ROWS, twin.randint(2**31 - 1))
+        seen, targets = table.draw(self._targets(), DRAWN_ROWS, twin.randint(2**31 - 1))
         self._know(targets)
         with seen.place_errors():
             self._fit_encoder(seen.batch.X, seen.batch.weight)
         if seen.n_rows > EXACT_ROWS or not seen.complete:
-            blocks = encoded_blocks(batches, self.encoder_, targets, self)
-            return BlockSource(blocks, self.n_jobs)
+            return table.source(self.encoder_, targets, n_jobs=self.n_jobs)
         return self._rows(seen.batch.X, *targets_of(seen.batch, targets))
 
     def _targets(self) -> NumberTargets | ClassTargets:

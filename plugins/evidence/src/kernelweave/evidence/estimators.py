@@ -18,6 +18,8 @@ from .base import EvidenceModel
 from .classes import class_codes, class_folds, judge_classes, per_class
 from .exact import ExactPredictor
 from .large.batches import Batches
+from .large.by_parts import by_parts
+from .large.dask_parts import is_dask
 from .large.reading import ClassTargets, NumberTargets
 from .last_step import SoftmaxPredictor, choose_last_step
 from .learn import Split
@@ -59,7 +61,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         X : table of shape (n_samples, n_columns), or Batches
             A pandas or polars data frame, an array, a sparse matrix: numbers, words, booleans,
             dates and gaps as they are. `Batches` of a table larger than memory name their targets
-            and weights.
+            and weights; with a dask array or data frame, y and sample_weight are so too.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Finite targets, of any size; several share the kernel.
         sample_weight : array-like of shape (n_samples,), optional
@@ -71,8 +73,8 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
             The fitted estimator.
         """
         self._check_parameters()
-        if isinstance(X, Batches):
-            self._fit_batches(X, y, sample_weight)
+        if isinstance(X, Batches) or is_dask(X):
+            self._fit_parts(X, y, sample_weight)
             return self
         n_rows = _num_samples(X)
         weight = check_weight(sample_weight, n_rows)
@@ -108,6 +110,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def _response(self, values: FloatArray, output: int) -> FloatArray:
         return values[:, output]
 
+    @by_parts
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return predictions.
 
@@ -137,6 +140,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def _shaped(self, values: FloatArray) -> FloatArray:
         return values[:, 0] if self._flat else values
 
+    @by_parts
     def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """Return the ends of prediction intervals.
 
@@ -193,7 +197,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         X : table of shape (n_samples, n_columns), or Batches
             A pandas or polars data frame, an array, a sparse matrix: numbers, words, booleans,
             dates and gaps as they are. `Batches` of a table larger than memory name their targets
-            and weights.
+            and weights; with a dask array or data frame, y and sample_weight are so too.
         y : array-like of shape (n_samples,)
             Labels of any kind, two classes or more.
         sample_weight : array-like of shape (n_samples,), optional
@@ -205,8 +209,8 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
             The fitted estimator.
         """
         self._check_parameters()
-        if isinstance(X, Batches):
-            self._fit_batches(X, y, sample_weight)
+        if isinstance(X, Batches) or is_dask(X):
+            self._fit_parts(X, y, sample_weight)
             return self
         n_rows = _num_samples(X)
         weight = check_weight(sample_weight, n_rows)

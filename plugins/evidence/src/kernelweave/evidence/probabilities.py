@@ -11,6 +11,7 @@ from scipy.special import log_softmax, softmax
 
 from .calibration import Calibration
 from .classes import per_class
+from .large.by_parts import by_parts
 from .rows import FloatArray
 
 
@@ -28,6 +29,7 @@ class CalibratedClasses(ABC):
         values = per_class(self._values(X))
         return self._calibration.logits(values)
 
+    @by_parts
     def decision_function(self, X: Any) -> FloatArray:
         """Return the logits of the classes, calibrated on held-out rows.
 
@@ -43,6 +45,7 @@ class CalibratedClasses(ABC):
         logits = self._logits(X)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
+    @by_parts
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class, calibrated on held-out rows.
 
@@ -57,6 +60,7 @@ class CalibratedClasses(ABC):
         """
         return np.asarray(softmax(self._logits(X), axis=1))
 
+    @by_parts
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithms of `predict_proba`.
 
@@ -70,6 +74,7 @@ class CalibratedClasses(ABC):
         """
         return np.asarray(log_softmax(self._logits(X), axis=1))
 
+    @by_parts
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable labels.
 

@@ -165,9 +165,9 @@ class PartDraw:
     n_rows: int = 0
 
     @classmethod
-    def empty(cls, size: int) -> PartDraw:
-        """Return the draw of no rows."""
-        return cls(_Drawn(size))
+    def empty(cls, size: int, limit: float = np.inf) -> PartDraw:
+        """Return the draw of no rows; keys above the limit will not be drawn."""
+        return cls(_Drawn(size, limit=limit))
 
     def read(self, batch: Batch, first: int, seed: int) -> None:
         """Draw of a batch too, whose first row stands at ``first``."""

@@ -14,9 +14,42 @@ from numpy.typing import NDArray
 from ..columns import CellError, ColumnEncoder
 from ..rows import FloatArray, Rows
 from ..targets import check_labels, finite_numbers, refuse_negative
-from .batches import Batch
+from .batches import Batch, Batches
 from .drawing import Draw, draw
 from .plan import Blocks
+from .source import BlockSource
+
+
+@dataclass(frozen=True)
+class LocalParts:
+    """A table that this process reads in batches.
+
+    Attributes
+    ----------
+    batches : Batches
+    """
+
+    batches: Batches
+
+    @classmethod
+    def of(cls, batches: Batches, *others: Any) -> LocalParts:
+        """Take batches, which bring their own targets and weights."""
+        if any(each is not None for each in others):
+            raise ValueError(
+                "y and sample_weight must be None where X is Batches, which names its columns of "
+                "targets and weights"
+            )
+        return cls(batches)
+
+    def draw(self, targets: Targets, size: int, seed: int) -> tuple[Draw, Targets]:
+        """Return rows drawn from everywhere, and what all targets tell."""
+        return first_reading(self.batches, targets, size, seed), targets
+
+    def source(
+        self, encoder: ColumnEncoder, targets: Targets, n_jobs: int | None = None
+    ) -> BlockSource:
+        """Return what a fit asks of all rows."""
+        return BlockSource(encoded_blocks(self.batches, encoder, targets), n_jobs)
 
 
 class Targets(Protocol):
@@ -177,9 +210,7 @@ def looked(batch: Batch, targets: Targets, first: int) -> Batch:
     return Batch(batch.X, batch.y, weight)
 
 
-def encoded_blocks(
-    batches: Iterable[Batch], encoder: ColumnEncoder, targets: Targets, estimator: Any = None
-) -> Blocks:
+def encoded_blocks(batches: Iterable[Batch], encoder: ColumnEncoder, targets: Targets) -> Blocks:
     """Return the batches as `learn_large` reads them, rows of weight 0 left out.
 
     Parameters
@@ -190,8 +221,6 @@ def encoded_blocks(
         Fitted. Words that it has not seen, and gaps, become what they are in a small table.
     targets : NumberTargets or ClassTargets
         Have looked at all batches.
-    estimator : scikit-learn estimator, optional
-        Messages speak in its name.
     """
     readings = 0
 
@@ -201,7 +230,7 @@ def encoded_blocks(
         n = 0
         for batch in batches:
             if len(batch):
-                yield encoded(batch, n, encoder, targets, estimator, again=readings > 1)
+                yield encoded(batch, n, encoder, targets, again=readings > 1)
             n += len(batch)
 
     return blocks
@@ -212,7 +241,6 @@ def encoded(
     n: int,
     encoder: ColumnEncoder,
     targets: Targets,
-    estimator: Any = None,
     *,
     again: bool = False,
 ) -> Rows:
@@ -222,7 +250,7 @@ def encoded(
             # what a first reading has warned of
             if again:
                 warnings.simplefilter("ignore", KernelWeaveWarning)
-            numeric, codes = encoder.transform(batch.X, estimator=estimator, first=n)
+            numeric, codes = encoder.transform(batch.X, first=n)
     except CellError:
         raise
     except (TypeError, ValueError) as error:

@@ -1,0 +1,317 @@
+"""Tables of dask: each part is read where it is, and only sums and drawn rows travel."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core import clock
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from ..columns import ColumnEncoder
+from ..path import Stopped
+from ..rows import Standardised
+from .batches import Batch
+from .drawing import Draw, PartDraw
+from .features import Landmarks
+from .reading import Targets, encoded, looked
+from .source import refuse_other_rows, rows_without
+from .sums import Sums, block_sums
+from .survey import IndexArray, PartSurvey, Survey
+
+# results that one task adds up
+_FAN = 4
+_HEAR = 0.05
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether a table is a dask array or data frame."""
+    return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "to_delayed")
+
+
+@dataclass
+class DaskParts:
+    """The parts of a table, of its targets and weights, side by side.
+
+    Attributes
+    ----------
+    parts : list
+        For each part its rows, targets and weights, delayed; None where there are no weights.
+    firsts, kept : ndarray of int
+        Where each part begins, among all rows and among those of positive weight.
+    """
+
+    parts: list[tuple[Any, ...]]
+    firsts: IndexArray
+    kept: IndexArray
+
+    @classmethod
+    def of(cls, X: Any, y: Any, weight: Any = None) -> DaskParts:
+        """Pair the parts of dask arrays or data frames, and count their rows.
+
+        Raises
+        ------
+        TypeError
+            If the targets or weights are no dask array or series.
+        ValueError
+            If they are cut into other parts.
+        """
+        columns = [delayed_parts(X, "X"), delayed_parts(y, "y")]
+        n_parts = len(columns[0])
+        columns.append([None] * n_parts if weight is None else delayed_parts(weight, "weight"))
+        for name, own in zip(("y", "sample_weight"), columns[1:], strict=True):
+            if len(own) != n_parts:
+                raise ValueError(
+                    f"X has {n_parts} parts and {name} has {len(own)}: cut both alike, for "
+                    "instance by repartition or rechunk"
+                )
+        parts = list(zip(*columns, strict=True))
+        counts = np.array(compute(delayed(list)([delayed(_count)(*part) for part in parts])))
+        begins = np.vstack([np.zeros((1, 2), dtype=np.intp), np.cumsum(counts, axis=0)])
+        return cls(parts, begins[:, 0], begins[:, 1])
+
+    def draw(self, targets: Targets, size: int, seed: int) -> tuple[Draw, Targets]:
+        """Return rows drawn of all parts, and what all targets tell."""
+        limit = _limit(size, int(self.firsts[-1]))
+        tasks = [
+            delayed(_look)(*part, targets, int(first), size, seed, limit)
+            for part, first in zip(self.parts, self.firsts, strict=False)
+        ]
+        drawn, told = compute(_tree(tasks, _add_looks))
+        return drawn.whole(), told
+
+    def source(self, encoder: ColumnEncoder, targets: Targets, **_: Any) -> DaskSource:
+        """Return what a fit asks of all rows."""
+        return DaskSource(self, encoder, targets)
+
+
+@dataclass(frozen=True)
+class DaskSource:
+    """All rows, encoded where they are.
+
+    Attributes
+    ----------
+    table : DaskParts
+    encoder : ColumnEncoder
+    targets : NumberTargets or ClassTargets
+    """
+
+    table: DaskParts
+    encoder: ColumnEncoder
+    targets: Targets
+
+    def survey(self, size: int, seed: int) -> Survey:
+        """Return what one reading tells."""
+        shared = delayed(self.encoder), delayed(self.targets)
+        limit = _limit(size, int(self.table.kept[-1]))
+        tasks = [
+            delayed(_survey)(*part, int(first), *shared, int(kept), size, seed, limit)
+            for part, first, kept in self._places()
+        ]
+        found: PartSurvey = compute(_tree(tasks, _add))
+        return found.whole()
+
+    def sums(
+        self,
+        landmarks: Landmarks,
+        without: IndexArray,
+        targets: Standardised,
+        n_rows: int,
+        tell: Callable[[int], None],
+    ) -> Sums:
+        """Return the sums over all rows but some, added up in a tree."""
+        shared = [delayed(each) for each in (self.encoder, self.targets, landmarks, targets)]
+        places = np.sort(without)
+        tasks = [
+            delayed(_sums)(*part, int(first), *shared, int(kept), places)
+            for part, first, kept in self._places()
+        ]
+        total: Sums = compute(_tree(tasks, _add), stoppable=True)
+        refuse_other_rows(n_rows, total.n_rows + len(without))
+        tell(total.n_rows)
+        return total
+
+    def _places(self) -> zip[tuple[tuple[Any, ...], Any, Any]]:
+        return zip(self.table.parts, self.table.firsts, self.table.kept, strict=False)
+
+
+def delayed(each: Any) -> Any:
+    """Return a function or value of dask's graphs."""
+    return importlib.import_module("dask").delayed(each)
+
+
+def delayed_parts(each: Any, name: str) -> list[Any]:
+    """Return the parts of a dask array, cut along its rows only, or of a data frame."""
+    if not is_dask(each):
+        raise TypeError(
+            f"{name} must be a dask array or data frame where X is one, got "
+            f"{type(each).__name__}: dask.array.from_array makes one"
+        )
+    if getattr(each, "ndim", 1) == 2 and hasattr(each, "rechunk"):
+        each = each.rechunk({1: -1})
+    return list(np.ravel(np.array(each.to_delayed(), dtype=object)))
+
+
+def compute(task: Any, *, stoppable: bool = False) -> Any:
+    """Return a result, by the client in force if there is one.
+
+    Parameters
+    ----------
+    task : delayed value
+    stoppable : bool, default=False
+        Whether to give up where time is up.
+
+    Raises
+    ------
+    Stopped
+        Where time is up.
+    RuntimeError
+        If a part ends the workers that read it.
+    """
+    distributed = sys.modules.get("distributed")
+    client = _client(distributed)
+    if client is None or distributed is None:
+        return task.compute()
+    future = client.compute(task)
+    try:
+        while not future.done():
+            if stoppable and clock.expired():
+                raise Stopped
+            try:
+                distributed.wait(future, timeout=_HEAR)
+            except TimeoutError:
+                continue
+        return future.result()
+    except distributed.KilledWorker as error:
+        raise RuntimeError(
+            "the same part of the table ended several workers, as one out of memory does: cut X "
+            "into smaller parts, or give the workers more memory"
+        ) from error
+    finally:
+        future.cancel()
+
+
+def _client(distributed: Any) -> Any:
+    try:
+        return None if distributed is None else distributed.get_client()
+    except ValueError:
+        return None
+
+
+def _limit(size: int, n_rows: int) -> float:
+    """Return the key below which so many rows are, but for twelve standard deviations."""
+    return float((size + 12.0 * np.sqrt(size)) / max(1, n_rows))
+
+
+def _tree(tasks: Sequence[Any], add: Callable[[list[Any]], Any]) -> Any:
+    """Return the sum of results, neighbours first."""
+    while len(tasks) > 1:
+        tasks = [delayed(add)(list(tasks[k : k + _FAN])) for k in range(0, len(tasks), _FAN)]
+    return tasks[0]
+
+
+def _add(parts: list[Any]) -> Any:
+    """Return the sum of some results; dask may need each of them again."""
+    first, *others = [each for each in parts if each is not None] or [None]
+    total: Any = copy.deepcopy(first)
+    for each in others:
+        total.add(each)
+    return total
+
+
+def _add_looks(parts: list[tuple[PartDraw, Any]]) -> tuple[PartDraw, Any]:
+    return _add([part[0] for part in parts]), _add([part[1] for part in parts])
+
+
+def _batch(X: Any, y: Any, weight: Any) -> Batch:
+    own = np.asarray(y)
+    if len(own) != len(X):
+        raise ValueError(f"a part of X has {len(X)} rows and that of y {len(own)}: cut both alike")
+    return Batch(X, own, None if weight is None else np.asarray(weight))
+
+
+def _count(X: Any, y: Any, weight: Any) -> tuple[int, int]:
+    batch = _batch(X, y, weight)
+    return len(batch), len(batch) if weight is None else int(np.sum(batch.weight > 0))
+
+
+def _look(
+    X: Any, y: Any, weight: Any, targets: Any, first: int, size: int, seed: int, limit: float
+) -> tuple[PartDraw, Any]:
+    told, drawn = copy.deepcopy(targets), PartDraw.empty(size, limit)
+    batch = _batch(X, y, weight)
+    if len(batch):
+        drawn.read(looked(batch, told, first), first, seed)
+    return drawn, told
+
+
+def _survey(
+    X: Any, y: Any, weight: Any, first: int, encoder: Any, targets: Any, kept: int, size: int,
+    seed: int, limit: float,
+) -> PartSurvey | None:  # fmt: skip
+    if not len(X):
+        return None
+    rows = encoded(_batch(X, y, weight), first, encoder, targets)
+    return PartSurvey.of(rows, kept, size, seed, limit) if len(rows) else None
+
+
+def _sums(
+    X: Any, y: Any, weight: Any, first: int, encoder: Any, targets: Any, landmarks: Landmarks,
+    standard: Standardised, kept: int, places: IndexArray,
+) -> Sums:  # fmt: skip
+    if not len(X):
+        return Sums.nothing(len(landmarks), len(standard.centre))
+    rows = encoded(_batch(X, y, weight), first, encoder, targets, again=True)
+    with threadpool_limits(1):
+        return block_sums(landmarks, rows_without(rows, kept, places), standard, lambda: False)
+
+
+def predicted_parts(model: Any, method: str, X: Any, **settings: Any) -> Any:
+    """Return a prediction of every row of a dask table as dask arrays, not yet worked out.
+
+    Parameters
+    ----------
+    model : estimator
+    method : str
+        Its name.
+    X : dask array or data frame
+    **settings
+        Of the method.
+    """
+    array = importlib.import_module("dask.array")
+    framed = hasattr(X, "_meta_nonempty")
+    like = getattr(model, method)(
+        X._meta_nonempty if framed else np.ones((1, X.shape[1]), X.dtype), **settings
+    )
+    several = isinstance(like, tuple)
+    shapes = [(each.shape[1:], each.dtype) for each in (like if several else (like,))]
+    parts = delayed_parts(X, "X")
+    lengths = [np.nan] * len(parts) if framed else X.chunks[0]
+    shared = delayed(model)
+    tasks = [delayed(_predict)(shared, method, part, shapes, settings) for part in parts]
+    out = tuple(
+        array.concatenate(
+            [
+                array.from_delayed(task[k], (length, *shape), dtype=dtype)
+                for task, length in zip(tasks, lengths, strict=True)
+            ],
+            allow_unknown_chunksizes=True,
+        )
+        for k, (shape, dtype) in enumerate(shapes)
+    )
+    return out if several else out[0]
+
+
+def _predict(
+    model: Any, method: str, part: Any, shapes: list[Any], settings: dict[str, Any]
+) -> tuple[NDArray[Any], ...]:
+    if not len(part):
+        return tuple(np.empty((0, *shape), dtype) for shape, dtype in shapes)
+    out = getattr(model, method)(part, **settings)
+    return out if isinstance(out, tuple) else (out,)

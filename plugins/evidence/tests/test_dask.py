@@ -1,0 +1,130 @@
+"""Tables of dask: what one process would learn, and no worker that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.evidence import (
+    Batches,
+    CellError,
+    EvidenceKernelClassifier,
+    EvidenceKernelRegressor,
+    base,
+)
+from kernelweave.evidence.large import dask_parts
+from kernelweave.evidence.large.plan import LargePlan
+
+QUICK: dict[str, Any] = {"precisions": (5.0,), "max_iter": 10, "warp": False}
+dask = pytest.importorskip("dask", reason="needs dask")
+dd = pytest.importorskip("dask.dataframe", reason="needs dask")
+da = pytest.importorskip("dask.array", reason="needs dask")
+distributed = pytest.importorskip("distributed", reason="needs dask.distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two workers of one thread each, on the loopback address."""
+    options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1"}
+    with (
+        distributed.LocalCluster(dashboard_address=None, **options) as workers,
+        distributed.Client(workers) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let 200 rows be many."""
+
+    def plan(path: Any = None) -> LargePlan:
+        own = {} if path is None else {"path": path}
+        return LargePlan(
+            metric_rows=60, sample_rows=300, first=20, most=40, dtype=np.float64, **own
+        )
+
+    monkeypatch.setattr(base, "EXACT_ROWS", 200)
+    monkeypatch.setattr(base, "LargePlan", plan)
+
+
+def table(n: int) -> pd.DataFrame:
+    state = np.random.RandomState(0)
+    frame = pd.DataFrame({"a": state.rand(n), "b": state.rand(n)})
+    frame["word"] = np.where(state.rand(n) < 0.5, "red", "blue")
+    frame["price"] = np.sin(4 * frame["a"]) + frame["b"] + (frame["word"] == "red")
+    frame["price"] += 0.2 * state.randn(n)
+    return frame.sort_values("price", ignore_index=True)
+
+
+def alone(X: Any, y: Any) -> EvidenceKernelRegressor:
+    """Fit in this process, whatever client there is."""
+    with pytest.MonkeyPatch.context() as patch, dask.config.set(scheduler="synchronous"):
+        patch.setattr(dask_parts, "_client", lambda _: None)
+        return EvidenceKernelRegressor(**QUICK).fit(X, y)
+
+
+@pytest.mark.slow
+def test_a_cluster_learns_what_one_process_learns(cluster: Any) -> None:
+    frame = table(600)
+    lazy = dd.from_pandas(frame, npartitions=7)
+    X = lazy[["a", "b", "word"]]
+    parts = EvidenceKernelRegressor(**QUICK).fit(X, lazy["price"])
+    whole = alone(X, lazy["price"])
+    np.testing.assert_allclose(parts._predictor.dual, whole._predictor.dual, rtol=1e-8, atol=1e-8)
+    own = frame[["a", "b", "word"]]
+    np.testing.assert_allclose(parts.predict(X).compute(), whole.predict(own), atol=1e-8)
+    # blocks that are added one by one differ in their last bits
+    read = EvidenceKernelRegressor(**QUICK).fit(Batches(frame, "price", size=90))
+    assert parts.certificate_.work == read.certificate_.work
+    np.testing.assert_allclose(parts.predict(own), read.predict(own), atol=1e-6)
+    mean, deviation = parts.predict(X, return_std=True)
+    assert isinstance(mean, da.Array)
+    np.testing.assert_allclose(
+        deviation.compute(), whole.predict(own, return_std=True)[1], atol=1e-8
+    )
+    low, high = parts.predict_interval(X, confidence=0.8)
+    assert bool((low < high).all().compute())
+
+
+def test_arrays_with_weights_and_classes_without_a_cluster() -> None:
+    state = np.random.RandomState(0)
+    X = state.rand(500, 3)
+    y = np.where(X[:, 0] + X[:, 1] > 1.0, "yes", "no")
+    weight = state.randint(0, 3, 500).astype(np.float64)
+    lazy = da.from_array(X, chunks=(120, 2))
+    model = EvidenceKernelClassifier(class_weight="balanced", **QUICK)
+    model.fit(lazy, da.from_array(y, chunks=120), da.from_array(weight, chunks=120))
+    assert model.classes_.tolist() == ["no", "yes"]
+    found = model.predict(lazy)
+    assert found.shape == (500,)
+    assert np.mean(found.compute() == y) > 0.9
+    np.testing.assert_array_equal(model.predict_proba(lazy).compute(), model.predict_proba(X))
+
+
+def test_few_rows_are_fitted_by_all_pairs() -> None:
+    frame = table(150)
+    lazy = dd.from_pandas(frame, npartitions=3)
+    X, y = frame[["a", "b", "word"]], frame["price"]
+    parts = EvidenceKernelRegressor(**QUICK).fit(lazy[["a", "b", "word"]], lazy["price"])
+    np.testing.assert_array_equal(
+        parts.predict(X), EvidenceKernelRegressor(**QUICK).fit(X, y).predict(X)
+    )
+
+
+def test_what_does_not_fit_together_is_refused() -> None:
+    X, y = np.zeros((20, 2)), np.arange(20.0)
+    lazy = da.from_array(X, chunks=10)
+    with pytest.raises(TypeError, match="y must be a dask array or data frame where X is one"):
+        EvidenceKernelRegressor().fit(lazy, y)
+    with pytest.raises(ValueError, match="X has 2 parts and y has 4: cut both alike"):
+        EvidenceKernelRegressor().fit(lazy, da.from_array(y, chunks=5))
+    with pytest.raises(ValueError, match="a part of X has 10 rows and that of y 12"):
+        EvidenceKernelRegressor().fit(lazy, da.from_array(y, chunks=((12, 8),)))
+    frame = table(600)
+    frame.loc[555, "a"] = np.inf
+    lazy = dd.from_pandas(frame, npartitions=4)
+    with pytest.raises(CellError, match="column 'a', row 555"):
+        EvidenceKernelRegressor(**QUICK).fit(lazy[["a", "b", "word"]], lazy["price"])
