@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 # "within" a rival: at most this many points behind it
 _MARGIN = 1.0
 _DRAWN = ("RBF-SVM", "CatBoost")
+_HEADS = (
+    *("rival", "sets", "folds", "ahead on", "surely ahead", "surely behind", "median", "mean"),
+    *("mean, classes", "mean, numbers", "mean, other sets", "median CPU s"),
+)
 _NOTES = (
     f"{N_FOLDS} outer folds, the same for every method: rows outside the fold train, drawn at "
     "random where there are more, and at most 2000 of the fold test. Score: accuracy, or R² cut "
@@ -101,28 +105,34 @@ def verdict(found: Findings) -> Sheet:
     rows: list[list[Value]] = []
     for rival in found.rivals:
         by_set = found.differences(rival)
-        means = {name: float(np.mean(each)) for name, each in by_set.items()}
-        intervals = [_interval(each) for each in by_set.values()]
-        signs = [each.sign for each in intervals if each is not None]
-        others = [value for name, value in means.items() if not SETS[name].had_a_say]
-        each = list(means.values())
-        if not each:
+        if by_set:
+            rows.append([rival, *_against(by_set), _seconds(found, rival)])
+        else:
             reason = reason_not_run(rival, SETS["iris, one class"]) or None
-            rows.append([rival, *([reason] * 9)])
-            continue
-        ahead = sum(value > 0.0 for value in each)
-        counts: list[Value] = [len(each), sum(map(len, by_set.values())), ahead]
-        sure = [signs.count(1), signs.count(-1)] if signs else ["one fold"] * 2
-        middle = f"{float(np.median(each)):+.1f}"
-        spread: list[Value] = [middle, _words(each), _words(others) or "none"]
-        rows.append([rival, *counts, *sure, *spread, _seconds(found, rival)])
-    rows.append([OURS, *["itself"] * 8, _seconds(found, OURS)])
-    heads = (
-        *("rival", "sets", "folds", "ahead on", "surely ahead", "surely behind"),
-        *("median", "mean of all sets", "mean of other sets", "median CPU s"),
-    )
+            rows.append([rival, *([reason] * (len(_HEADS) - 1))])
+    rows.append([OURS, *["itself"] * (len(_HEADS) - 2), _seconds(found, OURS)])
     title = f"Points of the evidence kernel above each rival, at most {found.rows} training rows"
-    return Sheet(title, heads, rows, _NOTES)
+    return Sheet(title, _HEADS, rows, _NOTES)
+
+
+def _against(by_set: Mapping[str, list[float]]) -> list[Value]:
+    """Return counts of sets and folds, then the median and means of the differences."""
+    means = {name: float(np.mean(each)) for name, each in by_set.items()}
+    intervals = [_interval(each) for each in by_set.values()]
+    signs = [each.sign for each in intervals if each is not None]
+    sure: list[Value] = [signs.count(1), signs.count(-1)] if signs else ["one fold"] * 2
+    groups = [
+        means,
+        [name for name in means if SETS[name].task == CLASSES],
+        [name for name in means if SETS[name].task != CLASSES],
+        [name for name in means if not SETS[name].had_a_say],
+    ]
+    return [
+        *(len(means), sum(map(len, by_set.values())), sum(value > 0.0 for value in means.values())),
+        *sure,
+        f"{float(np.median(list(means.values()))):+.1f}",
+        *(_words([means[name] for name in group]) or "none" for group in groups),
+    ]
 
 
 def _seconds(found: Findings, method: str) -> float | None:
@@ -133,17 +143,19 @@ def _seconds(found: Findings, method: str) -> float | None:
 def shares(found: Findings) -> Sheet:
     """Return on which share of the sets we are close to the best rival, or ahead of all."""
     groups = {
-        "all": list(found.to_best),
-        "used while the model was chosen": [name for name in found.to_best if SETS[name].had_a_say],
-        "others": [name for name in found.to_best if not SETS[name].had_a_say],
+        "all": SETS.values(),
+        "with classes": [each for each in SETS.values() if each.task == CLASSES],
+        "with numbers": [each for each in SETS.values() if each.task != CLASSES],
+        "used while the model was chosen": [each for each in SETS.values() if each.had_a_say],
+        "others": [each for each in SETS.values() if not each.had_a_say],
     }
     rows: list[list[Value]] = []
-    for group, names in groups.items():
-        to_best = [found.to_best[name] for name in names]
+    for group, members in groups.items():
+        to_best = [value for name, value in found.to_best.items() if SETS[name] in members]
         if to_best:
             close = 100.0 * float(np.mean([value >= -_MARGIN for value in to_best]))
             first = 100.0 * float(np.mean([value > 0.0 for value in to_best]))
-            rows.append([group, len(names), f"{close:.0f} %", f"{first:.0f} %", _words(to_best)])
+            rows.append([group, len(to_best), f"{close:.0f} %", f"{first:.0f} %", _words(to_best)])
     heads = ("sets", "number", "within 1 point of the best", "ahead of all", "mean to the best")
     title = f"Against the best rival of each set, at most {found.rows} training rows"
     return Sheet(
