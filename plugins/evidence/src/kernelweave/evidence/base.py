@@ -61,11 +61,13 @@ class EvidenceCertificate:
     Attributes
     ----------
     precisions : tuple of float
-        λ of each fit of the path.
+        λ of each fit of the path; infinite for the plain Gaussian kernel of one scale, whose width
+        and ridge held-out rows choose.
     evidence : tuple of float
-        Log evidence reached, priors included, up to a constant.
+        Log evidence reached, priors included, up to a constant; NaN for the plain kernel.
     slopes : tuple of float
-        Largest entry of its gradient in the logarithms of the scales; 0 at a stationary point.
+        Largest entry of its gradient in the logarithms of the scales; 0 at a stationary point, NaN
+        for the plain kernel.
     weights : tuple of float
         How the path is combined.
     held_out_score, held_out_error : float
@@ -85,9 +87,10 @@ class EvidenceCertificate:
     def __str__(self) -> str:
         return (
             f"held-out score {self.held_out_score:.4f} ± {self.held_out_error:.4f} ({self.work}); "
-            f"the scales are stationary points of the evidence to {max(self.slopes):.1e} in its "
-            "gradient, not proved to be its global maximum, which nothing bounds; at these scales "
-            "the predictor is the minimiser of a convex problem over its features"
+            "the scales are stationary points of the evidence to "
+            f"{np.nanmax(self.slopes):.1e} in its gradient, not proved to be its global maximum, "
+            "which nothing bounds; at these scales the predictor is the minimiser of a convex "
+            "problem over its features"
         )
 
 
@@ -156,7 +159,9 @@ class EvidenceModel(Explained, Estimator):
     dimensions_: list[Any] = fitted("list of Dimension", "What the kernel sees of the table.")
     columns_: list[Any] = fitted("list of ColumnReport", "What was done with each column.")
     encoder_: ColumnEncoder = fitted("ColumnEncoder", "Turns tables into what the kernel sees.")
-    path_weights_: FloatArray = fitted("ndarray", "How the fits of the path are combined.")
+    path_weights_: FloatArray = fitted(
+        "ndarray", "How the fits of the path, and a plain Gaussian after them, are combined."
+    )
     held_out_score_: float = fitted("float", "Score of rows by the fold that did not see them.")
     held_out_error_: float = fitted("float", "Its standard error.")
     held_out_prediction_: FloatArray = fitted("ndarray", "The predictions behind it.")

@@ -10,11 +10,12 @@ from joblib import Parallel, delayed
 from kernelweave.kernels_core import clock
 from numpy.typing import NDArray
 
-from .folds import Fold, fit_fold
+from .folds import Fold, fit_fold, held_out_errors, with_plain
 from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .objective import start
 from .path import Fit, Plan, Stopped, coarse_starts, fit_path
-from .rows import FloatArray, Rows, spread_of
+from .plain import plain_fit
+from .rows import FloatArray, Rows
 from .views import Views
 from .warp import Warp
 
@@ -35,11 +36,11 @@ class Learned:
     mixture : Mixture
         The predictor from all rows.
     fits : list of Fit
-        The path on all rows.
+        The path on all rows, and the plain Gaussian kernel that held-out rows chose.
     weights : ndarray of shape (n_fits,)
         How the path is combined.
     errors : ndarray of shape (n_fits,)
-        Held-out mean squared error of each λ, in units of the targets' variance; NaN where no
+        Held-out mean squared error of each fit, in units of the targets' variance; NaN where no
         fold was finished.
     folds : list of Fold
         Those that were finished.
@@ -99,9 +100,11 @@ def learn(
     rows, folds, held_out, errors = _choose(
         rows, warp, lambda each: _fit_folds(each, splits, plan, seeds, n_jobs, tell), plan
     )
-    weights = path_weights(errors) if folds else _strongest(len(plan.precisions))
+    weights = path_weights(errors) if folds else _strongest(len(errors))
     views = Views.of(rows.numeric, rows.codes, rows.weight)
     fits, polished = _fit_all(views, rows, plan, folds, seeds[-1])
+    if folds and polished:
+        fits.append(plain_fit(views, rows, folds[0].choice))
     weights = weights[: len(fits)] if weights[: len(fits)].any() else _strongest(len(fits))
     weights = weights / weights.sum()
     mixture = fit_mixture(views, rows, weighted([fit.scales for fit in fits], weights))
@@ -133,8 +136,8 @@ def _choose(
         candidates.append(replace(rows, warped=True))
     tried = []
     for each in candidates:
-        folds = fit(each)
-        tried.append((each, folds, *_judge(each, folds, len(plan.precisions))))
+        folds = with_plain(each, found) if (found := fit(each)) else []
+        tried.append((each, folds, *_judge(each, folds, len(plan.precisions) + 1)))
     # a warp whose folds were cut short says nothing
     whole = [each for each in tried if len(each[1]) == len(tried[0][1])]
     return min(whole, key=lambda each: float(np.nan_to_num(each[3], nan=np.inf).min()))
@@ -193,19 +196,13 @@ def _timed_fold(
 
 
 def _judge(rows: Rows, folds: Sequence[Fold], n_fits: int) -> tuple[FloatArray, FloatArray]:
-    """Return held-out predictions of each λ and their errors in units of the variance."""
+    """Return held-out predictions of each fit and their errors in units of the variance."""
     held_out = np.full((n_fits, len(rows), len(rows.targets)), np.nan)
     if not folds:
         return held_out, np.full(n_fits, np.nan)
-    seen = np.concatenate([fold.held_out for fold in folds])
     for fold in folds:
         held_out[:, fold.held_out] = fold.predictions
-    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-    share = weight[seen] / weight[seen].sum()
-    spread = spread_of(rows.targets - rows.targets.mean(axis=1, keepdims=True), rows.mass)
-    residual = (held_out[:, seen] - rows.targets.T[seen]) / spread
-    errors: FloatArray = np.einsum("i,kit->k", share, residual**2) / len(spread)
-    return held_out, errors
+    return held_out, held_out_errors(rows, folds, [fold.predictions for fold in folds])
 
 
 def _fit_all(
