@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +33,7 @@ def cluster() -> Iterator[Any]:
     """Two workers of one thread each, on the loopback address."""
     options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1"}
     with (
-        distributed.LocalCluster(dashboard_address=None, **options) as workers,
+        distributed.LocalCluster(dashboard_address="127.0.0.1:0", **options) as workers,
         distributed.Client(workers) as client,
     ):
         yield client
@@ -87,6 +90,29 @@ def test_a_cluster_learns_what_one_process_learns(cluster: Any) -> None:
     )
     low, high = parts.predict_interval(X, confidence=0.8)
     assert bool((low < high).all().compute())
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_loses_nothing(cluster: Any, tmp_path: Path) -> None:
+    frame, readings = table(600), tmp_path / "readings"
+
+    # a function of this test: workers cannot import the file it stands in
+    def part(k: int) -> pd.DataFrame:
+        """Return some rows; the fourth reading of the third part ends its worker, once."""
+        if k == 2:
+            count = int(readings.read_text()) if readings.exists() else 0
+            readings.write_text(str(count + 1))
+            if count == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return frame[100 * k : 100 * (k + 1)]
+
+    parts = [dask_parts.delayed(part)(k) for k in range(6)]
+    lazy = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+    X, y = lazy[["a", "b", "word"]], lazy["price"]
+    model = EvidenceKernelRegressor(**QUICK).fit(X, y)
+    assert int(readings.read_text()) > 4
+    whole = alone(X, y)
+    np.testing.assert_allclose(model._predictor.dual, whole._predictor.dual, rtol=1e-8, atol=1e-8)
 
 
 def test_arrays_with_weights_and_classes_without_a_cluster() -> None:
