@@ -170,6 +170,11 @@ class Model:
             If the model has no intervals.
         """
         self._require("predict_interval", "intervals", "regression with the evidence kernel has")
+        if self.header.certificate and self.header.held_out is None:
+            raise CommandError(
+                "the fit ended before rows were held out, so that there are no intervals: fit "
+                "again with a larger --max-time"
+            )
         rows = _rows(table)
         with rows.speaking():
             low, high = self.estimator.predict_interval(self.inputs(rows), confidence)
