@@ -1,4 +1,4 @@
-"""The plain Gaussian beside the path: its grid is kernel ridge regression, its choice held-out."""
+"""The plain Gaussian after the path: kernel ridge regression, chosen by leaving rows out."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier
 from kernelweave.evidence.mixture import fit_mixture
-from kernelweave.evidence.plain import RIDGES, WIDTHS, held_out_grid, plain_fit
+from kernelweave.evidence.plain import RIDGES, WIDTHS, left_out_errors, plain_fit
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.views import Views
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import rbf_kernel
 
 
 def rows(n: int, seed: int, weight: bool = False) -> Rows:
@@ -21,31 +22,37 @@ def rows(n: int, seed: int, weight: bool = False) -> Rows:
 
 
 @pytest.mark.parametrize("weight", [False, True])
-def test_the_grid_is_kernel_ridge_regression(weight: bool) -> None:
-    own, other = rows(40, 0, weight), rows(15, 1)
-    views = Views.of(own.numeric, own.codes, own.weight)
-    points, others = (views.points(each.numeric, each.codes) for each in (own, other))
-    near = np.vstack([points.X, np.eye(3)[:, points.C[0]] / np.sqrt(2.0)]).T
-    far = np.vstack([others.X, np.eye(3)[:, others.C[0]] / np.sqrt(2.0)]).T
-    targets = Standardised.of(own)
-    found = held_out_grid(views, own, other)
-    assert found.shape == (len(WIDTHS) * len(RIDGES), 15, 2)
-    for choice in (0, 29, 60):
-        which, ridge = divmod(choice, len(RIDGES))
-        machine = KernelRidge(kernel="rbf", gamma=WIDTHS[which] / 4, alpha=RIDGES[ridge])
-        machine.fit(near, targets.values.T, sample_weight=own.weight)
-        expected = targets.restore(machine.predict(far))
-        np.testing.assert_allclose(found[choice], expected, rtol=1e-6, atol=1e-7)
+def test_errors_are_those_of_ridge_regressions_without_the_row(weight: bool) -> None:
+    own = rows(20, 0, weight)
+    X, values, mass = own.numeric, own.targets, own.mass
+    found = left_out_errors(rbf_kernel(X, gamma=0.3), values, mass)
+    assert [ridge for _, _, ridge in found] == list(RIDGES)
+    for error, _, ridge in found[4:10]:
+        machine = KernelRidge(kernel="rbf", gamma=0.3, alpha=ridge)
+        left_out = 0.0
+        for i in range(20):
+            rest = np.arange(20) != i
+            machine.fit(X[rest], values.T[rest], sample_weight=mass[rest])
+            left_out += mass[i] * np.sum((machine.predict(X[i : i + 1])[0] - values[:, i]) ** 2)
+        assert error == pytest.approx(left_out / (2 * mass.sum()), rel=1e-8)
 
 
 @pytest.mark.parametrize("weight", [False, True])
-def test_the_fit_of_a_choice_predicts_as_its_place_in_the_grid(weight: bool) -> None:
-    own, other = rows(40, 0, weight), rows(15, 1)
+def test_the_fit_is_that_ridge_regression(weight: bool) -> None:
+    own, other = rows(60, 0, weight), rows(15, 1)
     views = Views.of(own.numeric, own.codes, own.weight)
-    fit = plain_fit(views, own, 34)
-    mixture = fit_mixture(views, own, (fit.scales,))
-    predicted = mixture.predict(views.points(other.numeric, other.codes))
-    np.testing.assert_allclose(predicted, held_out_grid(views, own, other)[34], rtol=1e-4)
+    fit = plain_fit(views, own)
+    points, others = (views.points(each.numeric, each.codes) for each in (own, other))
+    near = np.vstack([points.X, np.eye(3)[:, points.C[0]] / np.sqrt(2.0)]).T
+    far = np.vstack([others.X, np.eye(3)[:, others.C[0]] / np.sqrt(2.0)]).T
+    targets, gamma = Standardised.of(own), fit.scales.ell[0] ** 2 / 2.0
+    ridge = fit.scales.noise / fit.scales.weights[0]
+    assert np.isclose(4 * gamma, WIDTHS).any()
+    assert np.isclose(ridge, RIDGES).any()
+    machine = KernelRidge(kernel="rbf", gamma=gamma, alpha=ridge)
+    machine.fit(near, targets.values.T, sample_weight=own.weight)
+    predicted = fit_mixture(views, own, (fit.scales,)).predict(others)
+    np.testing.assert_allclose(predicted, targets.restore(machine.predict(far)), rtol=1e-3)
 
 
 def test_it_rescues_classes_that_the_evidence_takes_for_noise() -> None:

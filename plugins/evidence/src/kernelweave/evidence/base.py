@@ -62,7 +62,7 @@ class EvidenceCertificate:
     ----------
     precisions : tuple of float
         λ of each fit of the path; infinite for the plain Gaussian kernel of one scale, whose width
-        and ridge held-out rows choose.
+        and ridge leave-one-out errors choose.
     evidence : tuple of float
         Log evidence reached, priors included, up to a constant; NaN for the plain kernel.
     slopes : tuple of float

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .mixture import Mixture, fit_mixture, weighted
 from .path import Fit, Plan, coarse_starts, fit_path
-from .plain import held_out_grid, plain_fit
-from .rows import FloatArray, Rows, Standardised, spread_of
+from .plain import plain_fit
+from .rows import FloatArray, Rows, Standardised
 from .terms import Scales
 from .views import Views
 
@@ -29,10 +28,6 @@ class Fold:
     fits : list of Fit
     predictions : ndarray of shape (n_fits, n_held_out, n_outputs)
         One per fit, in the units of the targets.
-    grid : ndarray of shape (n_settings, n_held_out, n_outputs)
-        Those of a plain Gaussian kernel, for each width and ridge; empty once one is chosen.
-    choice : int
-        Which of them is the last of the fits, -1 before.
     """
 
     held_out: NDArray[np.intp]
@@ -40,8 +35,6 @@ class Fold:
     views: Views
     fits: list[Fit]
     predictions: FloatArray
-    grid: FloatArray
-    choice: int = -1
 
     def mixture(self, weights: FloatArray) -> Mixture:
         """Return this fold's predictor, the path combined."""
@@ -69,34 +62,8 @@ def fit_fold(
     """Fit the path on the training rows alone and predict the rows held out."""
     own, other = rows.take(training), rows.take(held_out)
     views = Views.of(own.numeric, own.codes, own.weight)
-    fits = fit_path(views, own, plan, coarse_starts(own, plan, random_state))
+    path = fit_path(views, own, plan, coarse_starts(own, plan, random_state))
+    fits = [*path, plain_fit(views, own)]
     points = views.points(other.numeric, other.codes)
     predictions = [fit_mixture(views, own, (fit.scales,)).predict(points) for fit in fits]
-    grid = held_out_grid(views, own, other)
-    return Fold(held_out, own, views, fits, np.array(predictions), grid)
-
-
-def with_plain(rows: Rows, folds: Sequence[Fold]) -> list[Fold]:
-    """Return the folds with the plain Gaussian that predicts the held-out rows best."""
-    choice = int(held_out_errors(rows, folds, [fold.grid for fold in folds]).argmin())
-    return [
-        replace(
-            fold,
-            fits=[*fold.fits, plain_fit(fold.views, fold.training, choice)],
-            predictions=np.concatenate([fold.predictions, fold.grid[choice : choice + 1]]),
-            grid=fold.grid[:0],
-            choice=choice,
-        )
-        for fold in folds
-    ]
-
-
-def held_out_errors(
-    rows: Rows, folds: Sequence[Fold], predictions: Sequence[FloatArray]
-) -> FloatArray:
-    """Return mean squared errors in units of the targets' variance, one per row of predictions."""
-    seen = np.concatenate([fold.held_out for fold in folds])
-    share = rows.mass[seen] / rows.mass[seen].sum()
-    spread = spread_of(rows.targets - rows.targets.mean(axis=1, keepdims=True), rows.mass)
-    residual = (np.concatenate(predictions, axis=1) - rows.targets.T[seen]) / spread
-    return np.asarray(np.einsum("i,kit->k", share, residual**2) / len(spread))
+    return Fold(held_out, own, views, fits, np.array(predictions))

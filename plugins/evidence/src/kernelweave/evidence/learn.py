@@ -10,12 +10,12 @@ from joblib import Parallel, delayed
 from kernelweave.kernels_core import clock
 from numpy.typing import NDArray
 
-from .folds import Fold, fit_fold, held_out_errors, with_plain
+from .folds import Fold, fit_fold
 from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .objective import start
 from .path import Fit, Plan, Stopped, coarse_starts, fit_path
 from .plain import plain_fit
-from .rows import FloatArray, Rows
+from .rows import FloatArray, Rows, spread_of
 from .views import Views
 from .warp import Warp
 
@@ -36,7 +36,7 @@ class Learned:
     mixture : Mixture
         The predictor from all rows.
     fits : list of Fit
-        The path on all rows, and the plain Gaussian kernel that held-out rows chose.
+        The path on all rows, and the plain Gaussian kernel after it.
     weights : ndarray of shape (n_fits,)
         How the path is combined.
     errors : ndarray of shape (n_fits,)
@@ -103,8 +103,8 @@ def learn(
     weights = path_weights(errors) if folds else _strongest(len(errors))
     views = Views.of(rows.numeric, rows.codes, rows.weight)
     fits, polished = _fit_all(views, rows, plan, folds, seeds[-1])
-    if folds and polished:
-        fits.append(plain_fit(views, rows, folds[0].choice))
+    if polished:
+        fits.append(plain_fit(views, rows))
     weights = weights[: len(fits)] if weights[: len(fits)].any() else _strongest(len(fits))
     weights = weights / weights.sum()
     mixture = fit_mixture(views, rows, weighted([fit.scales for fit in fits], weights))
@@ -136,7 +136,7 @@ def _choose(
         candidates.append(replace(rows, warped=True))
     tried = []
     for each in candidates:
-        folds = with_plain(each, found) if (found := fit(each)) else []
+        folds = fit(each)
         tried.append((each, folds, *_judge(each, folds, len(plan.precisions) + 1)))
     # a warp whose folds were cut short says nothing
     whole = [each for each in tried if len(each[1]) == len(tried[0][1])]
@@ -196,13 +196,19 @@ def _timed_fold(
 
 
 def _judge(rows: Rows, folds: Sequence[Fold], n_fits: int) -> tuple[FloatArray, FloatArray]:
-    """Return held-out predictions of each fit and their errors in units of the variance."""
+    """Return held-out predictions of each λ and their errors in units of the variance."""
     held_out = np.full((n_fits, len(rows), len(rows.targets)), np.nan)
     if not folds:
         return held_out, np.full(n_fits, np.nan)
+    seen = np.concatenate([fold.held_out for fold in folds])
     for fold in folds:
         held_out[:, fold.held_out] = fold.predictions
-    return held_out, held_out_errors(rows, folds, [fold.predictions for fold in folds])
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    share = weight[seen] / weight[seen].sum()
+    spread = spread_of(rows.targets - rows.targets.mean(axis=1, keepdims=True), rows.mass)
+    residual = (held_out[:, seen] - rows.targets.T[seen]) / spread
+    errors: FloatArray = np.einsum("i,kit->k", share, residual**2) / len(spread)
+    return held_out, errors
 
 
 def _fit_all(
