@@ -122,4 +122,4 @@ def test_list_as_json_has_what_the_text_has_not(run: Callable) -> None:
     row = next(row for row in listed["algorithms"] if row["name"] == "tkl-frank-wolfe")
     assert row["distribution"] == "kernelweave-spectahedron"
     assert row["scaling"]["m"] > 1
-    assert ["tessellated", "svc", "spectahedron"] in row["accepts"]
+    assert row["needs"]["constraint"] == ["min_eig"]

@@ -126,7 +126,6 @@ def _describe(kind: str, spec: ComponentSpec) -> dict[str, Any]:
     }
     if isinstance(spec, AlgorithmSpec):
         described["tasks"] = list(spec.tasks)
-        described["accepts"] = [list(triple) for triple in accepted_triples(spec)]
         described["needs"] = asdict(spec.needs)
         described["scaling"] = dict(spec.scaling)
     if isinstance(spec, AlgorithmSpec):
