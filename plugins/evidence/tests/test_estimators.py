@@ -210,3 +210,15 @@ def test_more_rows_than_pairs_allow_are_learned_by_landmarks() -> None:
     classes = EvidenceKernelClassifier(**QUICK).fit(X[:3000], y[:3000] > 14)
     assert classes.score(X[3000:], y[3000:] > 14) > 0.9
     assert classes.predict_proba(X[3000:]).shape == (1000, 2)
+
+
+@pytest.mark.parametrize("model", [EvidenceKernelClassifier, EvidenceKernelRegressor])
+def test_rows_equal_but_for_their_target_are_held_out_together(model: type) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (120, 3)).astype(float)
+    y = (X[:, 0] + rng.standard_normal(120) > 2).astype(int)
+    fitted = model(**QUICK).fit(X, y)
+    cells = X @ np.array([1.0, 10.0, 100.0])
+    for cell in np.unique(cells):
+        assert len(set(fitted.held_out_fold_[cells == cell])) == 1
+    assert len(set(fitted.held_out_fold_)) == 3

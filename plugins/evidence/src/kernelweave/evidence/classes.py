@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from .calibration import Calibration
 from .learn import Split
@@ -25,10 +25,21 @@ def class_codes(targets: FloatArray) -> NDArray[np.intp]:
 
 
 def class_folds(
-    codes: NDArray[np.intp], n_folds: int, random_state: np.random.RandomState
+    codes: NDArray[np.intp],
+    n_folds: int,
+    random_state: np.random.RandomState,
+    twins: NDArray[np.intp] | None = None,
 ) -> list[Split]:
-    """Return folds that keep the shares of the classes where their rows suffice."""
+    """Return folds that keep the shares of the classes where their rows suffice.
+
+    Twins, rows that are equal but for their class, stay together: equal rows of one class count
+    as one, so that a row held out would find in training only those that contradict it.
+    """
     n_folds = max(2, min(n_folds, len(codes)))
+    if twins is not None and n_folds <= twins.max() + 1 < len(codes):
+        whole = _whole_folds(codes, n_folds, random_state, twins)
+        if all(len(held_out) for _, held_out in whole):
+            return whole
     if np.bincount(codes).max() < n_folds:
         return list(KFold(n_folds, shuffle=True, random_state=random_state).split(codes))
     with warnings.catch_warnings():
@@ -36,6 +47,21 @@ def class_folds(
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
         return list(folds.split(codes, codes))
+
+
+def _whole_folds(
+    codes: NDArray[np.intp],
+    n_folds: int,
+    random_state: np.random.RandomState,
+    twins: NDArray[np.intp],
+) -> list[Split]:
+    if np.bincount(codes).max() < n_folds:
+        folds = GroupKFold(n_folds, shuffle=True, random_state=random_state)
+        return list(folds.split(codes, groups=twins))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
+        return list(folds.split(codes, codes, twins))
 
 
 def judge_classes(

@@ -11,7 +11,7 @@ from kernelweave.kernels_core.estimators.labels import class_weights
 from kernelweave.kernels_core.parameters import fitted, parameter
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .base import EvidenceModel
@@ -95,7 +95,10 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return self._shaped(held_out)
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
-        n_folds = min(self.n_folds, len(rows))
+        n_folds, twins = min(self.n_folds, len(rows)), rows.twins
+        if n_folds <= twins.max() + 1 < len(rows):
+            folds = GroupKFold(n_folds, shuffle=True, random_state=state)
+            return list(folds.split(rows.numeric, groups=twins))
         return list(KFold(n_folds, shuffle=True, random_state=state).split(rows.numeric))
 
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
@@ -238,7 +241,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         return np.asarray(softmax(self._calibration.logits(per_class(held_out)), axis=1))
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
-        return class_folds(class_codes(rows.targets), self.n_folds, state)
+        return class_folds(class_codes(rows.targets), self.n_folds, state, rows.twins)
 
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
         self._calibration, score, error = judge_classes(held_out, rows.targets, rows.mass)

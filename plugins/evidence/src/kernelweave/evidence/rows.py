@@ -41,6 +41,13 @@ class Rows:
         """The weights, ones where there are none."""
         return np.ones(len(self)) if self.weight is None else self.weight
 
+    @property
+    def twins(self) -> NDArray[np.intp]:
+        """A number for each row; rows that are equal but for their targets have the same."""
+        table = np.hstack([self.numeric, self.codes])
+        found: NDArray[np.intp] = np.unique(table, axis=0, return_inverse=True)[1]
+        return found.ravel()
+
     def take(self, rows: NDArray[np.intp]) -> Rows:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
