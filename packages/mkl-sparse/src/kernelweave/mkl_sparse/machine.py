@@ -26,6 +26,8 @@ BEST_RESPONSE = "smkl-best-response"
 _OF_ALGORITHM_1 = ("init", "n_init", "warm", "patience", "cap")
 # The relative gap of a proof: the global search stops there by default, Algorithm 1 need not go on.
 _PROVEN = 1e-4
+# smaller gaps than this are below what rounding leaves
+_FINEST = 1e-9
 _LOWER = {
     BEST_RESPONSE: "the k-support relaxation over the cuts of all learner solves",
     GLOBAL: "branch and bound on supports, every bound from feasible dual points",
@@ -63,7 +65,12 @@ class SparseMachine(DictionaryMachine):
         default=None,
         rule=_SCALE,
     )
-    max_iter: int = parameter("Iterations of one run of Algorithm 1.", default=50, rule=COUNT)
+    max_iter: int = parameter(
+        "Steps at most: rounds of the relaxation and branches. Algorithm 1 takes no more than 50 a "
+        "run in any case; `BestResponse` sets its own.",
+        default=1_000_000,
+        rule=COUNT,
+    )
     tol: float | None = parameter(  # type: ignore[assignment]
         "Algorithm 1: the absolute fall of the objective that counts, 1e-2 by default. Global: the "
         "relative certified gap, 1e-4 by default.",
@@ -120,7 +127,7 @@ class SparseMachine(DictionaryMachine):
             n_init=self.n_init,
             epsilon=1e-2 if self.tol is None else self.tol,
             patience=self.patience,
-            run_limit=self.max_iter,
+            run_limit=min(BestResponse().run_limit, self.max_iter),
             cap=self.cap,
             warm=self.warm,
         )
@@ -152,14 +159,14 @@ class SparseMachine(DictionaryMachine):
     ) -> tuple[str | Settings, dict[str, Any]]:
         method = self._method
         if name_of(method) == GLOBAL and getattr(method, "accuracy", None) is None:
-            return method, {"accuracy": self._limits()[0]}
+            return method, {"accuracy": max(self._limits()[0], _FINEST)}
         return method, {}
 
     def _limits(self) -> tuple[float, int]:
         method = self._method
         if isinstance(method, BestResponse):
             return _PROVEN, ROUNDS + 2 * method.n_init * (method.run_limit + 3)
-        return (_PROVEN if self.tol is None else self.tol), max(self.max_iter, 1_000_000)
+        return (_PROVEN if self.tol is None else self.tol), self.max_iter
 
     def _certify(self, problem: Problem, result: Result) -> Certificate:
         proven = bool(np.isfinite(result.lower_bound))

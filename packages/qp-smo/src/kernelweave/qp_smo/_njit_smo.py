@@ -55,12 +55,6 @@ def _set_offsets(k, u, lo, hi, up, dn, eps):
     dn[k] = np.inf if x <= lo[k] else (-eps if x > 0.0 else eps)
 
 
-def set_offsets(u, lo, hi, up, dn, eps):
-    """Write both offset arrays: once a solve, so it is not compiled."""
-    up[:] = np.where(u >= hi, -np.inf, np.where(u >= 0.0, -eps, eps))
-    dn[:] = np.where(u <= lo, np.inf, np.where(u > 0.0, -eps, eps))
-
-
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _extremes(g, up, dn):
     """Return the first argmax of ``g + up``, that maximum, and the minimum of ``g + dn``."""

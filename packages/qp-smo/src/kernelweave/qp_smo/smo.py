@@ -19,6 +19,19 @@ _COMPACT_BELOW = 0.7
 _TINY = 1e-300
 
 
+def set_offsets(
+    u: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    up: FloatArray,
+    down: FloatArray,
+    epsilon: float,
+) -> None:
+    """Write both offset arrays: once a solve, so it is not compiled."""
+    up[:] = np.where(u >= upper, -np.inf, np.where(u >= 0.0, -epsilon, epsilon))
+    down[:] = np.where(u <= lower, np.inf, np.where(u > 0.0, -epsilon, epsilon))
+
+
 @dataclass
 class Workspace:
     """The arrays that the compiled steps change, for all samples or for the active ones.
@@ -42,7 +55,7 @@ class Workspace:
         self.up = np.empty_like(self.u)
         self.down = np.empty_like(self.u)
         self.score = np.empty_like(self.u)
-        _njit_smo.set_offsets(self.u, self.lower, self.upper, self.up, self.down, self.epsilon)
+        set_offsets(self.u, self.lower, self.upper, self.up, self.down, self.epsilon)
 
     def step(self, tol: float, tau: float, n_steps: int) -> tuple[int, float, float, bool]:
         """Take compiled steps."""
@@ -171,5 +184,5 @@ def _restore(problem: BoxProblem, full: Workspace, active: Workspace) -> int:
     full.u[active.index] = active.u
     values = function_values(problem, full.u)
     np.subtract(problem.p, values.f, out=full.g)
-    _njit_smo.set_offsets(full.u, full.lower, full.upper, full.up, full.down, full.epsilon)
+    set_offsets(full.u, full.lower, full.upper, full.up, full.down, full.epsilon)
     return values.n_rows

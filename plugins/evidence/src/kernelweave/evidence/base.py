@@ -19,7 +19,7 @@ from kernelweave.kernels_core import (
     interrupts,
 )
 from kernelweave.kernels_core.checks import COUNT, FLAG, SECONDS, integer, number, one_of
-from kernelweave.kernels_core.clock import time_limit
+from kernelweave.kernels_core.clock import expired, time_limit
 from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.estimators.samples import merge_samples
 from kernelweave.kernels_core.memory import require
@@ -92,6 +92,12 @@ class EvidenceCertificate:
             "which nothing bounds; at these scales the predictor is the minimiser of a convex "
             "problem over its features"
         )
+
+
+def _notify_unless_over(progress: Progress) -> None:
+    """Tell whoever watches, who might press Ctrl-C a second time, nothing more after the first."""
+    if not expired():
+        notify(progress, None, 0)
 
 
 class EvidenceModel(Explained, Estimator):
@@ -289,14 +295,14 @@ class EvidenceModel(Explained, Estimator):
         if self.verbose > 0:
             print(f"[evidence] {done} of {parts} parts")  # noqa: T201
         now = Progress("evidence", done, -np.inf, np.inf, np.inf, 0.0, np.nan, done / parts)
-        notify(now, None, 0)
+        _notify_unless_over(now)
 
     def _tell_rows(self, lines: RowsTold, what: str, rows: int, n_rows: int) -> None:
         """Let whoever watches see how many rows are summed over."""
         if self.verbose > 0:
             lines(what, rows, n_rows)
         now = Progress("evidence", rows, -np.inf, np.inf, np.inf, 0.0, np.nan, rows / n_rows)
-        notify(now, None, 0)
+        _notify_unless_over(now)
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
         raise NotImplementedError

@@ -19,6 +19,8 @@ from .views import Points, Views
 WIDTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 RIDGES = tuple(10.0 ** np.arange(-5.0, 1.5, 0.5))
 _ABSENT = -60.0
+# the weight of the kernel where all targets are equal
+_LEAST = 1e-12
 
 
 def plain_fit(views: Views, rows: Rows) -> Fit:
@@ -34,6 +36,7 @@ def plain_fit(views: Views, rows: Rows) -> Fit:
         for each in left_out_errors(np.exp(-gamma * distances), values, rows.mass)
     ]
     _, amplitude, ridge, gamma = min(tried)
+    amplitude = max(amplitude, _LEAST)
     n = views.n_dimensions
     theta = np.full(2 * n + N_TERMS + 1, _ABSENT)
     theta[:n] = 0.5 * np.log(2.0 * gamma)
