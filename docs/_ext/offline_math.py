@@ -12,11 +12,13 @@ from sphinx.errors import ExtensionError
 
 # these look the same on both sides, so a browser takes each for an opening one and stretches it
 BARS = re.compile("<mo[^>]*>([|‖⟨⟩])</mo>")
+# TeX takes \frac12 for one half, the converter for a twelfth part of what follows
+SHORT = re.compile(r"(\\[td]?frac)\s*(\d)\s*(\d|[a-zA-Z])")
 
 
 def converted(formula: str, *, block: bool) -> str:
     try:
-        drawn = str(tex2mathml(formula, as_block=block))
+        drawn = str(tex2mathml(SHORT.sub(r"\1{\2}{\3}", formula), as_block=block))
     except MathError as error:
         raise ExtensionError(f"cannot draw the formula {formula!r}: {error}") from error
     return BARS.sub(r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', drawn)
