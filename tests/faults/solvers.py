@@ -153,7 +153,14 @@ def _sylvester(function: Callable[..., Any]) -> Solver:
 # Public functions that solve nothing on Gram matrices, and where their arguments are tested.
 ELSEWHERE = {
     "settings and the registry, in the tests of kernels-core": {
-        *("algorithms", "as_grams", "as_sklearn_gp_kernel", "commands", "components"),
+        *(
+            "accepted_triples",
+            "algorithms",
+            "as_grams",
+            "as_sklearn_gp_kernel",
+            "commands",
+            "components",
+        ),
         *("config_context", "datasets", "default_kernels", "get_algorithm", "get_component"),
         *("get_config", "plugins", "register_plugin", "relative_gap", "solve", "watch"),
     },

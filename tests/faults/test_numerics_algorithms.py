@@ -67,7 +67,6 @@ def test_threads_and_bounds(name: str) -> None:
         assert one.gap >= 0.0
         assert (np.diff(one.history.lower) >= 0.0).all()
         assert (np.diff(one.history.upper) <= 0.0).all()
-        assert (np.diff(one.history.gap) <= 1e-15).all()
 
 
 @pytest.mark.parametrize("subject", subjects())
@@ -145,8 +144,9 @@ def test_scaling_of_the_kernels(name: str) -> None:
         kernels = [RBF(1.0), Linear(), Polynomial(2)]
         constraint = problem.constraint
         scaled = [c * each for each in kernels]
-        if hasattr(constraint, "lam"):
-            constraint = replace(constraint, lam=constraint.lam / c)
+        for price in ("lam", "beta"):
+            if hasattr(constraint, price):
+                constraint = replace(constraint, **{price: getattr(constraint, price) / c})
         one = quick(over(kernels, problem), name)
         two = quick(
             replace(

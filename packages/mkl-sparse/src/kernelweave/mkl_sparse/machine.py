@@ -94,7 +94,13 @@ class SparseMachine(DictionaryMachine):
         super()._check_parameters()
         self._learner().validate()
         if self.algorithm is None:
-            self._refuse_settings_of_algorithm_1()
+            for name in _OF_ALGORITHM_1:
+                value, default = getattr(self, name), type(self).__dataclass_fields__[name].default
+                if value is not default and not np.array_equal(value, default):
+                    raise ValueError(
+                        f"{name} is a setting of Algorithm 1: set algorithm={BEST_RESPONSE!r} as "
+                        f"well, got algorithm=None and {name}={value!r}"
+                    )
             return
         try:
             get_algorithm(name_of(self.algorithm))
@@ -105,15 +111,6 @@ class SparseMachine(DictionaryMachine):
                 f"algorithm={GLOBAL!r} is registered by kernelweave-relaxations, which is not "
                 "installed: pip install kernelweave-relaxations"
             ) from error
-
-    def _refuse_settings_of_algorithm_1(self) -> None:
-        for name in _OF_ALGORITHM_1:
-            value, default = getattr(self, name), type(self).__dataclass_fields__[name].default
-            if value is not default and not np.array_equal(value, default):
-                raise ValueError(
-                    f"{name} is a setting of Algorithm 1: set algorithm={BEST_RESPONSE!r} as "
-                    f"well, got algorithm=None and {name}={value!r}"
-                )
 
     @property
     def _method(self) -> str | Settings:

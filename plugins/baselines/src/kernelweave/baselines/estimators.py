@@ -6,7 +6,6 @@ from typing import Any
 
 from kernelweave.kernels_core.checks import NONNEGATIVE
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
-from kernelweave.kernels_core.kernels.psd import refuse_indefinite_matrix
 from kernelweave.kernels_core.parameters import parameter, parameter_of
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.saddle import GramStack
@@ -41,11 +40,11 @@ class AverageMKLClassifier(RuleMachine):
     _name, _rule = "mkl-average", AverageWeights
     _definite = "the average"
 
-    def _refuse_indefinite(self, grams: Any) -> None:
-        """Check the average: no other matrix is used, and the proof needs no more."""
+    def _to_prove(self, grams: Any) -> tuple[Any, str]:
+        """Return the average: no other matrix is used, and the proof needs no more."""
         stack = GramStack(grams, check=False)
         average = stack.combine(average_weights(len(stack)))
-        refuse_indefinite_matrix(average, "the average of the matrices in X")
+        return average, "the average of the matrices in X"
 
 
 class EasyMKLClassifier(RuleMachine):

@@ -134,7 +134,11 @@ class KernelMachine(Estimator):
         return places, y, grams
 
     def _refuse_indefinite(self, grams: Any) -> None:
-        refuse_indefinite(grams, "X")
+        refuse_indefinite(*self._to_prove(grams))
+
+    def _to_prove(self, grams: FloatArray) -> tuple[FloatArray, str]:
+        """Return what must be positive semidefinite, one matrix or a stack, and its name."""
+        return grams, "X"
 
     def _parts_of(self, grams: Any) -> PrecomputedGrams:
         """Return checked matrices as samples whose slices need no check."""

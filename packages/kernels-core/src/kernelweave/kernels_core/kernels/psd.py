@@ -140,8 +140,8 @@ def refuse_indefinite(grams: NDArray[Any], name: str) -> None:
 
     Parameters
     ----------
-    grams : ndarray, shape (q, n, n)
-        Symmetric matrices.
+    grams : ndarray, shape (q, n, n) or (n, n)
+        Symmetric matrices, or one.
     name : str
         What they are called, for the message.
 
@@ -150,27 +150,10 @@ def refuse_indefinite(grams: NDArray[Any], name: str) -> None:
     NotPSDError
         Naming the first indefinite matrix and its extreme eigenvalues.
     """
-    for j, K in enumerate(grams):
-        refuse_indefinite_matrix(K, f"{name}[{j}]")
-
-
-def refuse_indefinite_matrix(K: NDArray[Any], name: str) -> None:
-    """Raise as `refuse_indefinite` does, for one matrix.
-
-    Parameters
-    ----------
-    K : ndarray, shape (n, n)
-        Symmetric matrix.
-    name : str
-        What it is called, for the message.
-
-    Raises
-    ------
-    NotPSDError
-        Naming it and its extreme eigenvalues.
-    """
-    found = find_indefinite(K)
-    if found is not None and found.lambda_min < -_NEARLY * found.lambda_max:
-        raise NotPSDError(
-            f"{describe(name, found)}: leave it out, or set its negative eigenvalues to zero"
-        )
+    stack = {name: grams} if grams.ndim == 2 else {f"{name}[{j}]": K for j, K in enumerate(grams)}
+    for label, K in stack.items():
+        found = find_indefinite(K)
+        if found is not None and found.lambda_min < -_NEARLY * found.lambda_max:
+            raise NotPSDError(
+                f"{describe(label, found)}: leave it out, or set its negative eigenvalues to zero"
+            )
