@@ -67,6 +67,10 @@ def test_threads_and_bounds(name: str) -> None:
         assert one.gap >= 0.0
         assert (np.diff(one.history.lower) >= 0.0).all()
         assert (np.diff(one.history.upper) <= 0.0).all()
+        # relative to the larger bound, which may fall faster while the interval holds zero
+        signed = np.multiply(one.history.lower, one.history.upper) >= 0.0
+        gap = np.asarray(one.history.gap)[signed]
+        assert (np.diff(gap) <= 1e-15).all()
 
 
 @pytest.mark.parametrize("subject", subjects())
