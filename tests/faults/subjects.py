@@ -42,6 +42,7 @@ OF_TABLES = {
     "words as weights": error("must hold numbers"),
     "constant targets": error("nothing to learn"),
 }
+_SPARSE = ("a sparse X", "a sparse array to predict")
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,8 @@ class Subject:
         )
         if folds:
             return replace(fault, expected=either("class|fold"))
+        if self.takes_sparse and fault.name in _SPARSE:
+            return replace(fault, expected=WORKS)
         if self.takes_tables:
             return replace(fault, expected=OF_TABLES.get(fault.name, fault.expected))
         return fault
@@ -95,6 +98,11 @@ class Subject:
     def takes_tables(self) -> bool:
         """Whether words, dates, gaps and sparse matrices are no faults to it."""
         return bool(get_tags(self.kind()).input_tags.string)
+
+    @functools.cached_property
+    def takes_sparse(self) -> bool:
+        """Whether sparse matrices are no faults to it, with the kernels that the matrix gives."""
+        return bool(get_tags(self.make({})).input_tags.sparse)
 
     def make(self, params: dict[str, Any]) -> Any:
         """Return the estimator, quick unless the parameters say otherwise."""

@@ -87,7 +87,7 @@ def test_names_and_access():
         (([],), "kernels is empty"),
         (("rbf",), "must be a list of kernels"),
         ((iter([RBF()]),), "iterator"),
-        ((["rbf"],), "must hold kernels such as"),
+        (([0.5],), "must hold kernels such as"),
         (([[RBF()], [Linear()]],), "columns must hold 2 views, got None"),
         (([[RBF()], [Linear()]], [[0]]), "columns must hold 2 views, got 1"),
     ],

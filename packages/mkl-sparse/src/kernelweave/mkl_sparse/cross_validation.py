@@ -113,7 +113,7 @@ def cross_validate_path(
 
     estimator._check_parameters()
     labels = np.asarray(y)
-    grams = _all_grams(estimator, X, sample_weight)
+    grams = _all_grams(estimator, X, labels, sample_weight)
     weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
     task = _Task(estimator, labels, weight, is_classifier(estimator))
     splits = check_cv(cv, labels, classifier=task.is_classifier).split(labels, labels)
@@ -129,18 +129,23 @@ def cross_validate_path(
     )
 
 
-def _all_grams(estimator: Any, X: Any, sample_weight: ArrayLike | None) -> NDArray[Any]:
+def _all_grams(
+    estimator: Any, X: Any, labels: NDArray[Any], sample_weight: ArrayLike | None
+) -> NDArray[Any]:
     """Return the Gram matrices of all samples, shape (q, n, n)."""
     if estimator._is_precomputed:
         stack = as_grams(X, square=True)
         for j, K in enumerate(stack):
             require_psd(K, f"X[{j}]")
         return stack
-    features = np.asarray(X, dtype=np.float64)
+    from sklearn.base import clone
+
+    reader = clone(estimator)
+    features, _, _ = reader._read(X, labels)
     if estimator._is_scaled:
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         features = Scaling(*mean_and_spread(features, weight))(features)
-    grams: NDArray[Any] = estimator._dictionary().fit_grams(features).grams
+    grams: NDArray[Any] = reader._dictionary().fit_grams(features).grams
     return grams
 
 

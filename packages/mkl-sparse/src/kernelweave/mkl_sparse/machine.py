@@ -138,6 +138,10 @@ class SparseMachine(DictionaryMachine):
             return False
         return self.kernels is None if self.scale is None else bool(self.scale)
 
+    @property
+    def _accepts_sparse(self) -> bool:
+        return super()._accepts_sparse and not self._is_scaled
+
     def _scaling(self, samples: Samples) -> Scaling | None:
         return Scaling(*mean_and_spread(samples.X, samples.weight)) if self._is_scaled else None
 

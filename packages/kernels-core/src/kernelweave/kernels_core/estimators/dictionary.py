@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_X_y, validate_data
 
 from ..checks import Rule
 from ..formula.problem import Problem
@@ -16,6 +17,7 @@ from ..parameters import fitted, parameter
 from ..result import Result
 from .machine import KernelMachine
 from .samples import Samples
+from .tables import TableReader
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -139,7 +141,7 @@ class DictionaryMachine(KernelMachine):
     kernels: Any = parameter(
         "The kernels; by default the ten of the sparse multiple kernel learning paper without the "
         'two sigmoids. With ``"precomputed"`` X holds Gram matrices, (n_kernels, n, n_train).',
-        kind='None, KernelDictionary, list of Kernel or "precomputed"',
+        kind='None, KernelDictionary, list of Kernel or str, or "precomputed"',
         default=None,
         rule=KERNELS,
         kw_only=False,
@@ -155,6 +157,14 @@ class DictionaryMachine(KernelMachine):
         "ndarray of shape (n_kernels,)", "β; 0 for kernels that the dictionary left out."
     )
     kernel_names_: tuple[str, ...] = fitted("tuple of str", "Names of the kernels used.")
+    view_weights_: dict[str, float] | list[dict[str, float]] = fitted(
+        "dict of str to float",
+        "The weight of each view, summed over its kernels; empty where the dictionary has no "
+        "``columns``.",
+    )
+
+    # made anew by each fit to a table whose views are not simply positions
+    _reader: TableReader | None = None
 
     @abstractmethod
     def _learner(self) -> Any:
@@ -172,13 +182,43 @@ class DictionaryMachine(KernelMachine):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.three_d_array = self._is_precomputed
+        tags.input_tags.sparse = self._accepts_sparse
         return tags
+
+    @property
+    def _accepts_sparse(self) -> bool:
+        """Whether X may be sparse: the default kernels see standardised features, never sparse."""
+        return self.kernels is not None and not self._is_precomputed
 
     @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernels, str) and self.kernels == "precomputed"
 
+    def _read(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any, Any]:
+        self._reader = None
+        if self._is_precomputed or not self._dictionary().reads_tables:
+            return super()._read(X, y, **options)
+        self._reader = TableReader(self._dictionary(), X, y)
+        points, y = check_X_y(self._reader.points, y, "csr", dtype=np.float64, **options)
+        validate_data(self, X, skip_check_array=True)
+        return points, y, None
+
+    def _points(self, X: Any) -> Any:
+        if self._reader is None:
+            return super()._points(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self._reader.transform(X)
+
+    def _for_parts(self) -> dict[str, Any]:
+        return {} if self._reader is None else {"kernels": self._reader.dictionary}
+
     def _dictionary(self) -> KernelDictionary:
+        if self._reader is not None:
+            return self._reader.dictionary
+        return self._stated_dictionary()
+
+    def _stated_dictionary(self) -> KernelDictionary:
+        """Return the dictionary as the user gave it."""
         if isinstance(self.kernels, KernelDictionary):
             return self.kernels
         kernels = default_kernels() if self.kernels is None else self.kernels
@@ -212,6 +252,18 @@ class DictionaryMachine(KernelMachine):
         size, kept = self._places
         self.weights_ = np.zeros(size)
         self.weights_[kept] = result.parameters
+        self.view_weights_ = self._by_view(self.weights_)
+
+    def _keep_parts(self) -> None:
+        self.view_weights_ = [self._by_view(part.weights_) for part in self.estimators_]
+
+    def _by_view(self, weights: FloatArray) -> dict[str, float]:
+        """Return the sum of the weights of each view."""
+        views = () if self._is_precomputed else self._stated_dictionary().view_names
+        sums = dict.fromkeys(views, 0.0)
+        for view, weight in zip(views, weights.tolist(), strict=bool(views)):
+            sums[view] += weight
+        return sums
 
     def _products(self, X: Any) -> FloatArray:
         if not self._is_precomputed:

@@ -44,7 +44,7 @@ from ..settings import Settings
 from .base import Estimator
 from .labels import encode_classes, one_vs_rest
 from .parts import SCHEMES, fit_parts, part_decisions
-from .samples import Samples, merge_samples
+from .samples import Samples, like, merge_samples
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -91,6 +91,11 @@ class KernelMachine(Estimator):
         """Whether X holds Gram matrices."""
         return False
 
+    @property
+    def _accepts_sparse(self) -> bool:
+        """Whether X may be a scipy sparse matrix."""
+        return False
+
     @abstractmethod
     def _problem(self, samples: Samples) -> Problem:
         """Return the problem to solve."""
@@ -123,7 +128,8 @@ class KernelMachine(Estimator):
     def _read(self, X: Any, y: Any, **options: Any) -> tuple[FloatArray, Any, Any]:
         """Return points, targets, and the Gram matrices where X holds them: points are places."""
         if not self._is_precomputed:
-            X, y = validate_data(self, X, y, dtype=np.float64, **options)
+            sparse = "csr" if self._accepts_sparse else False
+            X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=sparse, **options)
             return X, y, None
         grams = as_grams(X, "X", square=True)
         if self._definite is not None:
@@ -213,24 +219,36 @@ class KernelMachine(Estimator):
         """Return K(X, X_support) · coefficients + intercept, shape (n_samples, n_tasks)."""
         check_is_fitted(self, "kernel_")
         if hasattr(self, "estimators_"):
-            return part_decisions(self, X)
+            return part_decisions(self, X if self._is_precomputed else self._points(X))
         intercept = np.atleast_1d(np.asarray(self.intercept_))
         values: FloatArray = self._products(X) + intercept
         return values
+
+    def _points(self, X: Any) -> Any:
+        """Return points to judge as the fit has them."""
+        sparse = "csr" if self._accepts_sparse else False
+        return validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
+
+    def _for_parts(self) -> dict[str, Any]:
+        """Return the parameters that the binary parts of several classes have otherwise."""
+        return {}
+
+    def _keep_parts(self) -> None:
+        """Set the attributes that the parts do not give."""
 
     def _products(self, X: Any) -> FloatArray:
         """Return K(X, X_support) · coefficients.
 
         The cross Gram is formed in blocks of rows that respect the memory limit.
         """
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        if len(self._rows) == 0:
+        X = self._points(X)
+        if self._rows.shape[0] == 0:
             return np.zeros((X.shape[0], len(self._coef)))
-        per_row = 8 * 8 * len(self._rows)
+        per_row = 8 * 8 * self._rows.shape[0]
         block = max(1, min(X.shape[0], 4096, limit_bytes() // per_row))
         with np.errstate(over="ignore", invalid="ignore"):
             parts = [
-                self.kernel_(X[start : start + block], self._rows) @ self._coef.T
+                self.kernel_(like(self._rows, X[start : start + block]), self._rows) @ self._coef.T
                 for start in range(0, X.shape[0], block)
             ]
         values: FloatArray = np.vstack(parts)
@@ -336,6 +354,7 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
             self._run(X, one_vs_rest(codes, n_classes), weight, grams)
         else:
             fit_parts(self, X if grams is None else self._parts_of(grams), codes, weight)
+            self._keep_parts()
         return self
 
     def decision_function(self, X: Any) -> FloatArray:

@@ -61,6 +61,7 @@ def fit_parts(estimator: Any, X: Any, codes: IntArray, weight: FloatArray) -> No
         Class weights included.
     """
     alone = {"multiclass": "shared", "class_weight": None, "warm_start": False}
+    alone |= estimator._for_parts()
     known = estimator.get_params(deep=False)
     template = clone(estimator).set_params(**{k: v for k, v in alone.items() if k in known})
     parts = parts_of(codes, len(estimator.classes_), estimator.multiclass)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import check_sample_weight
+from ..kernels._validation import is_sparse
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -24,7 +25,7 @@ class Samples:
 
     Attributes
     ----------
-    X : ndarray of shape (n_merged, n_features)
+    X : ndarray or CSR of shape (n_merged, n_features)
         Distinct rows, sorted.
     targets : ndarray of shape (n_tasks, n_merged)
         Their targets.
@@ -53,12 +54,12 @@ class Samples:
         return result
 
 
-def merge_samples(X: FloatArray, targets: FloatArray, weight: FloatArray) -> Samples:
+def merge_samples(X: Any, targets: FloatArray, weight: FloatArray) -> Samples:
     """Return the canonical form of weighted samples.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    X : ndarray or CSR of shape (n_samples, n_features)
         Finite features.
     targets : ndarray of shape (n_tasks, n_samples)
         Finite targets.
@@ -75,20 +76,50 @@ def merge_samples(X: FloatArray, targets: FloatArray, weight: FloatArray) -> Sam
     ValueError
         If a weight is negative or not finite, or all are zero.
     """
-    check_sample_weight(weight, len(X))
+    check_sample_weight(weight, X.shape[0])
     kept = np.flatnonzero(weight > 0)
-    rows = np.hstack([X[kept], targets[:, kept].T]) + 0.0
-    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-    inverse = inverse.ravel()
+    unique = _unique_sparse if is_sparse(X) else _unique
+    distinct, values, inverse = unique(X[kept], targets[:, kept].T + 0.0)
     summed: FloatArray = np.bincount(inverse, weights=weight[kept]).astype(np.float64)
     owner = np.full(len(weight), -1, dtype=np.intp)
     owner[kept] = inverse
     share = np.zeros(len(weight))
     share[kept] = weight[kept] / summed[inverse]
     return Samples(
-        X=np.ascontiguousarray(distinct[:, : X.shape[1]]),
-        targets=np.ascontiguousarray(distinct[:, X.shape[1] :].T),
+        X=distinct,
+        targets=np.ascontiguousarray(values.T),
         weight=None if (summed == 1.0).all() else summed,
         owner=owner,
         share=share,
     )
+
+
+def like(rows: Any, X: Any) -> Any:
+    """Return points sparse where ``rows`` are, else dense."""
+    if is_sparse(rows):
+        return X if is_sparse(X) else type(rows)(X)
+    return X.toarray() if is_sparse(X) else X
+
+
+def _unique(X: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray, Any]:
+    """Return distinct rows of points, their targets, and which of them each row is."""
+    rows = np.hstack([X + 0.0, values])
+    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+    points = np.ascontiguousarray(distinct[:, : X.shape[1]])
+    return points, distinct[:, X.shape[1] :], inverse.ravel()
+
+
+def _unique_sparse(X: Any, values: FloatArray) -> tuple[Any, FloatArray, Any]:
+    """Return the same of sparse points, in the order of their bytes."""
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    keys = [
+        (v.tobytes(), X.indices[a:b].tobytes(), X.data[a:b].tobytes())
+        for (a, b), v in zip(ends, values, strict=True)
+    ]
+    place = {key: i for i, key in enumerate(sorted(set(keys)))}
+    inverse = np.array([place[key] for key in keys], dtype=np.intp)
+    first = np.empty(len(place), dtype=np.intp)
+    first[inverse[::-1]] = np.arange(len(keys))[::-1]
+    return X[first], values[first], inverse

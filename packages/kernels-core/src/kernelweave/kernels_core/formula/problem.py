@@ -32,7 +32,7 @@ class Problem:
         The inner maximisation, e.g. ``kernelweave.qp_smo.SVC(C=1.0)``.
     constraint : object with ``name``
         The set Θ, e.g. ``kernelweave.spectahedron.Spectahedron()``.
-    X : ndarray of shape (n_samples, n_features)
+    X : ndarray or sparse of shape (n_samples, n_features)
         Training data.
     y : ndarray of shape (n_samples,) or (n_tasks, n_samples)
         ±1 labels or real targets; several rows are tasks that share the kernel.
@@ -58,7 +58,8 @@ class Problem:
             part = getattr(self, role)
             if not isinstance(getattr(part, "name", None), str):
                 raise TypeError(f"{role} must have a str attribute 'name', got {part!r}")
-        X = np.asarray(self.X)
+        X = self.X if hasattr(self.X, "tocsr") else np.asarray(self.X)
+        values = X.data if hasattr(X, "tocsr") else X
         if X.ndim != 2 or X.shape[0] == 0:
             raise ValueError(f"X must have shape (n_samples, n_features), got {X.shape}")
         if self.targets.shape[1] != X.shape[0]:
@@ -70,7 +71,7 @@ class Problem:
             raise ValueError(
                 f"sample_weight must have shape ({X.shape[0]},), got {np.shape(weight)}"
             )
-        for name, array in (("X", X), ("y", self.targets), ("sample_weight", weight)):
+        for name, array in (("X", values), ("y", self.targets), ("sample_weight", weight)):
             if array is not None and not np.isfinite(array).all():
                 raise ValueError(f"{name} must be finite, found NaN or infinity")
         check_magnitude("y", self.targets)

@@ -74,6 +74,10 @@ class Kernel(Parameters, ABC):
             if isinstance(value, Kernel):
                 value._validate()
 
+    def _at(self, X: Any) -> Kernel:
+        """Return the kernel with what it takes from training points, itself as a rule."""
+        return self
+
     def _sparse_refuser(self) -> Kernel | None:
         """Return the kernel inside this one that cannot take sparse samples, if any."""
         return None if self.accepts_sparse else self

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import memory
 from ..checks import Rule, number
 from ._fill import add_scaled, scale_outer
-from ._validation import check_weights
+from ._validation import check_weights, is_sparse
 from .base import KERNEL, Kernel
 
 
@@ -161,6 +162,8 @@ class Scaled(Kernel):
 class Columns(Kernel):
     """k(x, y) = k₁(x_S, y_S): a kernel that sees some columns only, written ``k.on(S)``.
 
+    A kernel that takes no sparse samples gets these columns of them as a dense array.
+
     Parameters
     ----------
     kernel : Kernel
@@ -189,7 +192,10 @@ class Columns(Kernel):
         return self.kernel.is_psd
 
     def _sparse_refuser(self) -> Kernel | None:
-        return self.kernel._sparse_refuser()
+        return None  # a kernel that refuses sparse samples gets its columns dense
+
+    def _at(self, X: Any) -> Kernel:
+        return Columns(self.kernel._at(self._select(X)), self.columns)
 
     def _select(self, X: Any) -> Any:
         S = np.asarray(self.columns)
@@ -198,7 +204,17 @@ class Columns(Kernel):
                 f"{self!r} needs column {S.max()}, but the samples have {X.shape[1]} features"
             )
         out = X[:, S]
-        return out if hasattr(out, "tocsr") else np.ascontiguousarray(out)
+        if not is_sparse(out):
+            return np.ascontiguousarray(out)
+        if self.kernel._sparse_refuser() is None:
+            return out
+        n, m = out.shape
+        memory.require(
+            n * m * out.dtype.itemsize,
+            f"{m} columns of {n} samples, dense for {self.kernel!r}",
+            alternative="use Linear, Polynomial or RBF on them, which take sparse samples",
+        )
+        return out.toarray()
 
     def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
         return self.kernel._gram(self._select(X), None if Y is None else self._select(Y))

@@ -16,11 +16,13 @@ from ._fill import add_scaled, largest
 from ._parameters import Parameters
 from ._validation import check_pair, check_samples, check_size, check_weights
 from .base import Kernel
+from .by_name import kernel_by_name
 from .compose import Combination, UnitDiagonal
 from .fitted import NORMALIZATION, Clipped, fit_normalization
 from .fitted_dictionary import FittedDictionary, require_stack
 from .psd import REMEDY, Spectrum, describe, find_indefinite
 from .standard import RBF, Laplacian, Linear, Polynomial
+from .views import View, views_of
 
 POLICY = one_of("raise", "drop", "clip", "keep")
 
@@ -33,13 +35,20 @@ class KernelDictionary(Parameters):
 
     Parameters
     ----------
-    kernels : list of Kernel, dict of str to Kernel, or KernelDictionary
-        The kernels. With ``columns`` also a list of lists of kernels, one per view. Of another
-        dictionary its kernels and names are taken, not its ``normalize`` and ``psd``.
-    columns : list of lists of int, optional
-        Views: view v sees ``columns[v]``. A flat ``kernels`` is used on every view (q = number
-        of kernels × number of views), a list of lists gives each view its own kernels.
-        ``None``: every kernel sees all columns, unless it restricts itself by ``k.on([0, 3])``.
+    kernels : list of Kernel or str, dict of str to Kernel, or KernelDictionary
+        The kernels. ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"`` and ``"sigmoid"``
+        have the γ that the training points suggest: 1/(n_features · Var X), as
+        ``gamma="scale"`` in scikit-learn, with √Var X for ``"laplacian"``. With ``columns`` also
+        a list of lists of kernels, one per view. Of another dictionary its kernels and names are
+        taken, not its ``normalize`` and ``psd``.
+    columns : list or dict, optional
+        Views; keys of a dict are their names. A view is a list of positions, or what
+        scikit-learn's ColumnTransformer takes: a column's name or a list of them, a slice, a mask
+        or ``make_column_selector(...)``; a pair ``(transformer, columns)`` turns its columns into
+        numbers first, as ``(TfidfVectorizer(), "review")``. Other than positions are for
+        estimators, which read the table. A flat ``kernels`` is used on every view (q = number of
+        kernels × number of views), a list of lists gives each view its own kernels. ``None``:
+        every kernel sees all columns, unless it restricts itself by ``k.on([0, 3])``.
     normalize : None or str
         With K the Gram matrix of the n training points, after clipping; x, y any points:
 
@@ -86,7 +95,7 @@ class KernelDictionary(Parameters):
     def __init__(
         self,
         kernels: Any,
-        columns: Sequence[Sequence[int]] | None = None,
+        columns: Sequence[Any] | Mapping[str, Any] | None = None,
         normalize: Literal["trace", "unit-diagonal", "center", "center-trace"] | None = None,
         psd: Literal["raise", "drop", "clip", "keep"] = "raise",
     ) -> None:
@@ -161,49 +170,62 @@ class KernelDictionary(Parameters):
 
         return default_kernels()
 
-    def _entries(self) -> list[tuple[str, Kernel]]:
-        """Return names and kernels, views applied and names made unique."""
+    def _stated(self) -> list[tuple[str, Kernel, View | None]]:
+        """Return name, kernel and view of every kernel, the names made unique."""
         source = self.kernels
         if isinstance(source, KernelDictionary):
-            named = source._entries()
+            stated = source._stated()
         elif isinstance(source, Mapping):
-            named = list(source.items())
+            stated = [(name, kernel, None) for name, kernel in source.items()]
         else:
-            named = self._listed(source)
+            stated = self._listed(source)
         if self.columns is not None and not _is_nested(source):
-            views = [np.asarray(view).tolist() for view in self.columns]
-            named = [(f"{n}.on({v})", k.on(v)) for v in views for n, k in named]
-        if not named:
+            views = views_of(self.columns)
+            stated = [(v.label(n), _within(k, w), v) for v in views for n, k, w in stated]
+        if not stated:
             raise ValueError("kernels is empty: give at least one kernel")
-        return _unique(named)
+        return _unique(stated)
 
-    def _listed(self, source: Any) -> list[tuple[str, Kernel]]:
+    def _entries(self) -> list[tuple[str, Kernel]]:
+        """Return names and kernels, each on its view."""
+        return [(name, _within(kernel, view)) for name, kernel, view in self._stated()]
+
+    def _listed(self, source: Any) -> list[tuple[str, Any, View | None]]:
         if isinstance(source, (str, bytes)) or not isinstance(source, (Sequence, Iterator)):
             raise ValueError(
-                f"kernels must be a list of kernels such as [Linear(), RBF(gamma=1.0)], "
-                f"got {source!r}"
+                f"kernels must be a list of kernels such as [Linear(), RBF(gamma=1.0)] or of their "
+                f"names, got {source!r}"
             )
         if isinstance(source, Iterator):
             raise ValueError("kernels must be a list: an iterator is used up by its first reader")
-        items: list[Any] = list(source)
-        if _is_nested(source):
-            if self.columns is None or len(self.columns) != len(items):
-                raise ValueError(
-                    f"kernels holds {len(items)} lists, one per view, so columns must hold "
-                    f"{len(items)} views, got "
-                    f"{None if self.columns is None else len(self.columns)}"
-                )
-            pairs = zip(items, self.columns, strict=True)
-            items = [_as_kernel(k).on(view) for group, view in pairs for k in group]
-        return [(repr(_as_kernel(k)), k) for k in items]
+        if not _is_nested(source):
+            return [(_label(k), k, None) for k in source]
+        if self.columns is None or len(self.columns) != len(source):
+            raise ValueError(
+                f"kernels holds {len(source)} lists, one per view, so columns must hold "
+                f"{len(source)} views, got {None if self.columns is None else len(self.columns)}"
+            )
+        pairs = zip(source, views_of(self.columns), strict=True)
+        return [(view.label(_label(k)), k, view) for group, view in pairs for k in group]
+
+    @property
+    def view_names(self) -> tuple[str, ...]:
+        """Name of the view that each kernel sees; empty without ``columns``."""
+        views = [view for _, _, view in self._stated()]
+        return () if None in views else tuple(view.name for view in views if view is not None)
+
+    @property
+    def reads_tables(self) -> bool:
+        """Whether a view names or selects its columns or transforms them, so that it needs X."""
+        return any(view is not None and not view.is_read for _, _, view in self._stated())
 
     @property
     def names(self) -> tuple[str, ...]:
         """A name per kernel, all different."""
-        return tuple(name for name, _ in self._entries())
+        return tuple(name for name, _, _ in self._stated())
 
     def __len__(self) -> int:
-        return len(self._entries())
+        return len(self._stated())
 
     def __iter__(self) -> Iterator[Kernel]:
         return (kernel for _, kernel in self._entries())
@@ -284,6 +306,7 @@ class KernelDictionary(Parameters):
         self, label: str, kernel: Kernel, X: Any, K: NDArray[Any], found: dict[str, Spectrum]
     ) -> Kernel | None:
         """Write the Gram matrix into K and return the fitted kernel, ``None`` if unusable."""
+        kernel = kernel._at(X)
         with np.errstate(over="ignore", invalid="ignore"):
             K[...] = kernel(X)
         if not largest(K) <= LARGEST:
@@ -385,12 +408,30 @@ class KernelDictionary(Parameters):
 
 
 def _as_kernel(value: Any) -> Kernel:
+    if isinstance(value, str):
+        return kernel_by_name(value)
     if not isinstance(value, Kernel):
         raise ValueError(
-            f"kernels must hold kernels such as RBF(gamma=1.0), got {value!r}: "
-            "derive your own from Kernel"
+            f"kernels must hold kernels such as RBF(gamma=1.0) or names such as 'rbf', got "
+            f"{value!r}: derive your own from Kernel"
         )
     return value
+
+
+def _label(value: Any) -> str:
+    return value if isinstance(value, str) else repr(_as_kernel(value))
+
+
+def _within(kernel: Any, view: View | None) -> Kernel:
+    """Return the kernel on its view."""
+    if view is None:
+        return _as_kernel(kernel)
+    if not view.is_read:
+        raise ValueError(
+            f"the columns of view {view.name} are known once a table is read, which "
+            "SparseMKLClassifier and the other estimators of kernel weights do: here give positions"
+        )
+    return _as_kernel(kernel).on(view.columns)
 
 
 def _is_nested(source: Any) -> bool:
@@ -398,12 +439,12 @@ def _is_nested(source: Any) -> bool:
     return plain and any(isinstance(item, (list, tuple)) for item in source)
 
 
-def _unique(named: list[tuple[str, Any]]) -> list[tuple[str, Kernel]]:
-    counts = Counter(name for name, _ in named)
+def _unique(stated: list[tuple[str, Any, View | None]]) -> list[tuple[str, Kernel, View | None]]:
+    counts = Counter(name for name, _, _ in stated)
     seen: Counter[str] = Counter()
-    out: list[tuple[str, Kernel]] = []
-    for name, kernel in named:
+    out: list[tuple[str, Kernel, View | None]] = []
+    for name, kernel, view in stated:
         seen[name] += 1
         label = name if counts[name] == 1 else f"{name} #{seen[name]}"
-        out.append((str(label), _as_kernel(kernel)))
+        out.append((str(label), _as_kernel(kernel), view))
     return out

@@ -81,7 +81,7 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
             raise TypeError("y is sparse: give a dense array, y.toarray()")
         X, y, grams = self._read(X, y, y_numeric=True, multi_output=True)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if len(X) < 2:
+        if X.shape[0] < 2:
             raise ValueError("1 sample is too few to weight kernels: at least 2 are needed")
         targets = np.asarray(y, dtype=np.float64)
         self._flat = targets.ndim == 1

@@ -119,7 +119,7 @@ class EvidenceMachine(DictionaryMachine):
         learned, stopped = False, None
         with config_context(memory_limit=self.memory_limit), time_limit(self.max_time):
             try:
-                with interrupts.kept(), blas_threads(len(samples.X)):
+                with interrupts.kept(), blas_threads(samples.X.shape[0]):
                     stored = self._learn(samples)
                     learned = True
                     if self.result_.status is Status.INTERRUPTED:
@@ -134,7 +134,7 @@ class EvidenceMachine(DictionaryMachine):
 
     def _learn(self, samples: Samples) -> Any:
         """Learn the weights on all rows, keep the model, and return the kernels' matrices."""
-        n = len(samples.X)
+        n = samples.X.shape[0]
         hint = "raise memory_limit or give fewer samples"
         require(5 * 8 * n * n, f"factors of the Gram matrix of {n} samples", alternative=hint)
         scaling = self._scaling(samples)

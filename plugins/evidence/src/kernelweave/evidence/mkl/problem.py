@@ -62,7 +62,7 @@ def weight_problem(
     weight : ndarray of shape (n,), optional
         Divides the noise of a row.
     """
-    share = np.ones(len(X)) if weight is None else 1.0 / weight
+    share = np.ones(X.shape[0]) if weight is None else 1.0 / weight
     ridge = Ridge(C=1.0 / FLOOR)
     return Problem(NoisyFamily(stored, share), ridge, PricedOrthant(), X, targets, weight)
 

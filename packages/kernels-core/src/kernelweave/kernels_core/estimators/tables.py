@@ -1,0 +1,86 @@
+"""Tables read as the views of a dictionary say: columns by name, by a selector, transformed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.utils.validation import check_array
+
+from ..kernels import KernelDictionary
+
+
+class TableReader:
+    """Turns tables into numbers, a block of columns per view, and knows where each view lies.
+
+    Parameters
+    ----------
+    stated : KernelDictionary
+        With views that name, select or transform columns.
+    X : DataFrame or array-like of shape (n_samples, n_columns)
+        Training table: the selectors and transformers are fitted to it.
+    y : array-like of shape (n_samples,)
+        For transformers that look at targets.
+
+    Attributes
+    ----------
+    dictionary : KernelDictionary
+        The same kernels, by the positions of their columns in `points`.
+    points : ndarray or CSR of shape (n_samples, n_features)
+        The training table in numbers; sparse where most of it is 0.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from kernelweave.kernels_core import KernelDictionary
+    >>> from kernelweave.kernels_core.estimators.tables import TableReader
+    >>> table = pd.DataFrame({"age": [31.0, 45.0], "height": [1.7, 1.8]})
+    >>> reader = TableReader(KernelDictionary(["rbf"], columns={"body": ["height"]}), table, None)
+    >>> reader.dictionary.names, reader.points
+    (('rbf on body',), array([[1.7],
+           [1.8]]))
+    """
+
+    def __init__(self, stated: KernelDictionary, X: Any, y: Any) -> None:
+        views = {view.name: view for _, _, view in stated._stated() if view is not None}
+        places = {name: str(place) for place, name in enumerate(views)}
+        steps = [
+            (places[name], *_step(view.transformer, view.columns)) for name, view in views.items()
+        ]
+        self._table = ColumnTransformer(steps)
+        found = self._table.fit_transform(X, y)
+        # without any column scikit-learn returns early
+        slices = getattr(self._table, "output_indices_", {})
+        for name, place in places.items():
+            if place not in slices or slices[place].start == slices[place].stop:
+                raise ValueError(f"view {name} selects no column of X: leave it out")
+        self.points = _numbers(found)
+        kernels = {
+            label: kernel.on(np.r_[slices[places[view.name]]].tolist()) if view else kernel
+            for label, kernel, view in stated._stated()
+        }
+        self.dictionary = KernelDictionary(kernels, normalize=stated.normalize, psd=stated.psd)
+
+    def transform(self, X: Any) -> Any:
+        """Return other rows in numbers, shape (n_samples, n_features)."""
+        return _numbers(self._table.transform(X))
+
+
+def _step(transformer: Any, columns: Any) -> tuple[Any, Any]:
+    """Return a step of a ColumnTransformer; what is passed through must have two dimensions."""
+    if transformer is None:
+        return "passthrough", [columns] if isinstance(columns, str) else columns
+    return transformer, columns
+
+
+def _numbers(X: Any) -> Any:
+    try:
+        return check_array(X, accept_sparse="csr", dtype=np.float64)
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(
+            f"a view holds what is no number ({error}): give it a transformer, such as "
+            "(TfidfVectorizer(), 'review') for text or (OneHotEncoder(), ['colour']) for words"
+        ) from None
