@@ -262,4 +262,14 @@ def _of_numbers() -> list[Function]:
                 "noise": (math.inf,),
             },
         ),
+        Function(
+            granger.random_network,
+            {"n_nodes": 3, "n_times": 5, "random_state": 0},
+            numbers={
+                "n_nodes": (0, 1.5),
+                "n_times": (0, 1.5),
+                "degree": (-1.0, math.inf),
+                "memory": (-0.5, 1.0),
+            },
+        ),
     ]

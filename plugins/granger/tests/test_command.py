@@ -49,14 +49,16 @@ def test_text_json_edges_and_picture(
         drop=drop,
         lam=0.1,
         significance="permutation",
-        draws=9,
+        draws=60,
         edges=edges,
         picture=picture,
         json=True,
     )
     found = json.loads(capsys.readouterr().out)
     assert found["edges"][0]["source"] == "a"
-    assert found["edges"][0]["p_value"] == pytest.approx(0.1)
+    assert found["edges"][0]["p_value"] == pytest.approx(1 / 121)
+    assert found["edges"][0]["adjusted_p_value"] == pytest.approx(6 / 121)
+    assert found["edges"][0]["passes"]
     assert found["largest_gap"] <= 1e-3
     with edges.open() as stream:
         assert next(csv.DictReader(stream))["target"] == "b"
@@ -81,7 +83,7 @@ def test_edges_stand_in_columns(table: Path, capsys: pytest.CaptureFixture[str])
     ("significance", "said"),
     [
         (None, "--significance permutation tests them"),
-        ("permutation", "chance alone puts 0.3 of the 6 at or below 0.05"),
+        ("permutation", "of 6 edges pass at 0.05, 60 draws per series: of those that pass"),
         ("stability", "error rate <= "),
     ],
 )
@@ -89,7 +91,7 @@ def test_the_screen_says_how_to_read_its_numbers(
     table: Path, capsys: pytest.CaptureFixture[str], significance: Any, said: str
 ) -> None:
     drop = ["time", "run"]
-    granger_command(str(table), drop=drop, lam=1.0, significance=significance, draws=3)
+    granger_command(str(table), drop=drop, lam=1.0, significance=significance, draws=60)
     assert said in capsys.readouterr().out
 
 
@@ -142,8 +144,8 @@ def test_files_of_other_programs_are_read(
     path = tmp_path / "series.csv"
     path.write_text(f"{header}\n1{separator}2\n\n3{separator}5\n", encoding=encoding)
     table = read_series(str(path), None, [])
-    assert table.names == header.split(separator)
-    np.testing.assert_array_equal(table.X, [[1.0, 2.0], [3.0, 5.0]])
+    assert list(table.frame) == header.split(separator)
+    np.testing.assert_array_equal(table.frame, [[1.0, 2.0], [3.0, 5.0]])
 
 
 def test_what_is_no_text_or_no_file_is_named(tmp_path: Path) -> None:
@@ -165,7 +167,7 @@ def test_what_is_no_text_or_no_file_is_named(tmp_path: Path) -> None:
 def test_a_time_that_was_not_dropped_is_noticed(table: Path) -> None:
     with pytest.warns(KernelWeaveWarning, match="column time rises in every row.*--drop 'time'"):
         read_series(str(table), "run", [])
-    assert read_series(str(table), "run", ["time"]).names == ["a", "b", "c"]
+    assert read_series(str(table), "run", ["time"]).frame.columns.tolist() == ["a", "b", "c"]
 
 
 @pytest.mark.filterwarnings("ignore:the fits of p came to rest")

@@ -123,16 +123,23 @@ def test_shared_or_separate_lambda(driven: np.ndarray) -> None:
 
 def test_permutations_find_the_edge_and_spare_the_others(driven: np.ndarray) -> None:
     model = GrangerGraph(
-        lam=0.1, cv=None, significance="permutation", n_draws=39, random_state=0, tol=1e-2
+        lam=0.1, cv=None, significance="permutation", n_draws=60, random_state=0, tol=1e-2
     ).fit(driven)
     assert model.p_values_ is not None
-    assert model.p_values_[0, 2] == 1 / 40
+    assert model.p_values_[0, 2] == 1 / 121, "draws into both targets of node 2 count"
     assert np.isnan(np.diag(model.p_values_)).all()
     others = model.p_values_[~np.eye(3, dtype=bool)]
     assert (others <= 0.05).sum() <= 2
-    assert model.n_draws_ == 39
+    assert model.n_draws_ == 60
+    assert model.adjusted_p_values_ is not None
+    assert model.adjusted_p_values_[0, 2] == pytest.approx(6 / 121)
+    best = model.edges_.iloc[0]
+    assert (best["source"], best["target"], best["lag"]) == ("2", "0", 1)
+    assert best["passes"]
+    assert best["effect"] == "±", "a cosine neither rises nor falls"
 
 
+@pytest.mark.filterwarnings("ignore:n_draws=2")
 def test_replicates_too_short_for_a_circle_are_named(driven: np.ndarray) -> None:
     model = GrangerGraph(lam=0.1, cv=None, significance="permutation", n_draws=2)
     with pytest.warns(KernelWeaveWarning, match="a replicate has 19 samples"):
@@ -174,6 +181,7 @@ def test_slow_series_without_edges_pass_a_test_of_five_per_cent_as_often(n_repli
             replicates=np.repeat(np.arange(n_replicates), kept.shape[1]),
             significance="permutation",
             n_draws=19,
+            adjust="max-t",
             random_state=seed,
         ).fit(kept.reshape(-1, 4))
         assert model.p_values_ is not None
@@ -204,6 +212,7 @@ def test_stability_counts_edges_between_groups_only() -> None:
     np.testing.assert_array_equal(stability_p_values(np.ones((3, 1, 1))), [[1.0]])
 
 
+@pytest.mark.filterwarnings("ignore:n_draws=4")
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_any_joblib_backend_gives_the_same_graph(driven: np.ndarray, backend: str) -> None:
     model = GrangerGraph(
@@ -235,6 +244,8 @@ def test_kernels_and_names_of_the_user(driven: np.ndarray) -> None:
         ({"lams": []}, "lams must hold"),
         ({"n_draws": 0}, "n_draws must be"),
         ({"n_draws": 1.5}, "n_draws must be"),
+        ({"adjust": "holm"}, "adjust must be"),
+        ({"level": 0.0}, "level must be"),
         ({"cv": None}, "needs cv"),
         ({"cv": 1}, "cv must be"),
         ({"significance": "magic"}, "significance must be"),

@@ -108,15 +108,19 @@ class GramStack:
         return out
 
     def inner(self, C: Matrix, L: Matrix) -> Vector:
-        """Return wⱼ = ⟨S½ Kⱼ S½, C L Cᵀ⟩ (l² flops per kernel, and l²n once).
+        """Return wⱼ = ⟨S½ Kⱼ S½, C L Cᵀ⟩ (2 l² flops per kernel, and l²n once).
 
-        The lower triangle does for both. Rows are summed first: the rounding error then grows
-        with l, not with l².
+        Rows are summed first: the rounding error then grows with l, not with l². In float32 each
+        strip of a matrix is read once, as the lower triangle does for both.
         """
         scaled = C if self.root_weight is None else C * self.root_weight[:, None]
         right = scaled @ L
         w = np.zeros(self.n_kernels)
         for rows, before in _strips(self.n_samples):
+            if self.grams.dtype == np.float64:
+                M = right[rows] @ scaled.T
+                w += np.matmul(self.grams[:, rows].transpose(1, 0, 2), M[:, :, None]).sum(0)[:, 0]
+                continue
             M = right[rows] @ scaled[: rows.stop].T
             for j, K in enumerate(self.grams):
                 left, square = _parts(K, rows, before)

@@ -3,7 +3,7 @@ from .graph import GrangerGraph
 from .linear import LassoVAR, lasso_var
 from .scores import GraphScores, score_graph
 from .series import LaggedSamples, lagged_samples
-from .simulation import lorenz96
+from .simulation import lorenz96, random_network
 
 __all__ = [
     "CausalGraphDisplay",
@@ -17,6 +17,7 @@ __all__ = [
     "lorenz96",
     "plot_output_kernel",
     "plot_weights",
+    "random_network",
     "score_graph",
 ]
 __version__: str

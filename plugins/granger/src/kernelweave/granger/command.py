@@ -17,7 +17,9 @@ def granger_command(
     drop: list[str] | None = None,
     lam: float | None = None,
     significance: Literal["permutation", "stability"] | None = None,
-    draws: int = 100,
+    draws: int = 199,
+    adjust: Literal["bh", "max-t"] = "bh",
+    level: float = 0.05,
     top: int = 20,
     jobs: int = 1,
     seed: int = 0,
@@ -44,6 +46,11 @@ def granger_command(
         How p-values are found. Default: none.
     draws : int
         Refits per series for p-values.
+    adjust : str
+        How p-values are adjusted for the number of edges: bh keeps the rate of false edges among
+        those that pass, max-t the chance of a single one.
+    level : float
+        Adjusted p-value up to which an edge passes.
     top : int
         Edges to print.
     jobs : int
@@ -65,8 +72,10 @@ def granger_command(
 
     table = read_series(data, replicate, list(drop or []))
     needed = lags + (2 if lam is not None else 5)
-    if len(table.X) < needed:
-        raise ValueError(f"{data} has {len(table.X)} rows: --lags {lags} needs at least {needed}")
+    if len(table.frame) < needed:
+        raise ValueError(
+            f"{data} has {len(table.frame)} rows: --lags {lags} needs at least {needed}"
+        )
     model = GrangerGraph(
         lags,
         lam="cv" if lam is None else lam,
@@ -74,11 +83,12 @@ def granger_command(
         replicates=table.replicates,
         significance=significance,
         n_draws=draws,
+        adjust=adjust,
+        level=level,
         n_jobs=jobs,
         random_state=seed,
-    ).fit(table.X)
-    model.group_names_ = table.names
-    rows = edge_rows(model)
+    ).fit(table.frame)
+    rows = model.edges_.to_dict("records")
     if edges is not None:
         _write_edges(rows, edges)
     if picture is not None:
@@ -101,34 +111,6 @@ def _check_outputs(edges: Path | None, picture: Path | None, force: bool) -> Non
             raise ValueError(f"{picture} must end in one of {', '.join(sorted(known))}")
 
 
-def edge_rows(model: Any) -> list[dict[str, Any]]:
-    """Return every edge of positive weight, heaviest first, self loops left out.
-
-    Parameters
-    ----------
-    model : GrangerGraph
-        Fitted.
-
-    Returns
-    -------
-    list of dict
-        With ``source``, ``target``, ``weight`` and, where there are p-values, ``p_value``.
-    """
-    from .displays import strongest
-
-    rows = []
-    for target, source, weight in strongest(model.graph_, model.graph_.size):
-        row: dict[str, Any] = {
-            "source": model.group_names_[source],
-            "target": model.group_names_[target],
-            "weight": weight,
-        }
-        if model.p_values_ is not None:
-            row["p_value"] = float(model.p_values_[target, source])
-        rows.append(row)
-    return rows
-
-
 def _facts(model: Any) -> dict[str, Any]:
     gaps = [result.gap for result in model.results_]
     return {
@@ -137,6 +119,8 @@ def _facts(model: Any) -> dict[str, Any]:
         "lam": float(model.lam_[0]),
         "largest_gap": max(gaps),
         "significance": model.significance,
+        "adjust": model.adjust,
+        "level": float(model.level),
         "n_draws": model.n_draws_,
         "rmse": None if model.rmse_ is None else model.rmse_.tolist(),
     }
@@ -159,26 +143,30 @@ def _print_text(model: Any, rows: list[dict[str, Any]], top: int, data: str) -> 
     sign = "p =" if facts["significance"] == "permutation" else "error rate <="
     for row in rows[:top]:
         p = f"  {sign} {row['p_value']:.3f}" if "p_value" in row else ""
-        edge = f"{row['source']:>{from_}} -> {row['target']:<{to}}"
-        lines.append(f"  {edge}  {row['weight']:.4f}{p}")
+        if facts["significance"] == "permutation":
+            p += f"  adjusted {row['adjusted_p_value']:.3f}"
+        edge = f"{row['source']:>{from_}} -> {row['target']:<{to}}  lag {row['lag']}"
+        lines.append(f"  {edge}  {row['effect'] or ' '}  {row['weight']:.4f}{p}")
     if len(rows) > top:
         lines.append(f"  {len(rows) - top} lighter edges: --top, --edges or --json show them")
-    lines.append(f"  {_reading(facts)}" if rows else "  no series drives another at this lambda")
+    lines.append(
+        f"  {_reading(facts, rows)}" if rows else "  no series drives another at this lambda"
+    )
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _reading(facts: dict[str, Any]) -> str:
+def _reading(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """Return what the numbers of the edges say, and what they do not."""
     draws = f"{facts['n_draws']} draws per series"
     if facts["significance"] is None:
         return "weights rank edges, chance gives weight too: --significance permutation tests them"
     if facts["significance"] == "stability":
         return f"error rates of stability selection from {draws}"
-    pairs = facts["n_nodes"] * (facts["n_nodes"] - 1)
-    return (
-        f"p-values from {draws}, for each edge by itself: chance alone puts {0.05 * pairs:.2g} "
-        f"of the {pairs} at or below 0.05"
-    )
+    pairs, level = facts["n_nodes"] * (facts["n_nodes"] - 1), facts["level"]
+    passing = f"{sum(row['passes'] for row in rows)} of {pairs} edges pass at {level:g}, {draws}"
+    if facts["adjust"] == "bh":
+        return f"{passing}: of those that pass, a share of {level:g} is expected to be false"
+    return f"{passing}: the chance that one of them is false is at most {level:g}"
 
 
 def _write_edges(rows: list[dict[str, Any]], path: Path) -> None:

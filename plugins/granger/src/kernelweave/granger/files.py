@@ -9,10 +9,14 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _SEPARATORS = ",;\t"
 _ENOUGH = 8
@@ -24,16 +28,13 @@ class SeriesTable:
 
     Attributes
     ----------
-    names : list of str
-        Nodes.
-    X : ndarray of shape (n_times, n_nodes)
-        Values.
+    frame : DataFrame of shape (n_times, n_nodes)
+        A column per series.
     replicates : list of str or None
         Label of each row.
     """
 
-    names: list[str]
-    X: npt.NDArray[np.float64]
+    frame: pd.DataFrame
     replicates: list[str] | None
 
 
@@ -82,7 +83,9 @@ def read_series(path: str, replicate: str | None, drop: list[str]) -> SeriesTabl
         raise ValueError(f"column {name} of {path} is constant: leave it out with --drop {name!r}")
     labels = None if replicate is None else [row[header.index(replicate)] for row in body]
     _warn_of_a_time(names, values, labels)
-    return SeriesTable(names, values, labels)
+    import pandas as pd
+
+    return SeriesTable(pd.DataFrame(values, columns=names), labels)
 
 
 def _rows(path: str) -> list[list[str]]:

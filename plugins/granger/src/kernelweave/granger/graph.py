@@ -14,20 +14,28 @@ from kernelweave.kernels_core.checks import (
     POSITIVE,
     Rule,
     check_magnitude,
+    number,
 )
 from kernelweave.kernels_core.estimators.base import Estimator
+from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.vv_rkhs.penalties.choose import as_penalty
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
 
+from .assumptions import warn_of_draws, warn_of_series
 from .dictionary import history_dictionary
+from .edges import edge_table
+from .effects import Effects, find_effects
 from .selection import Selection, choose, held_out_errors, make_folds
 from .series import LaggedSamples, lagged_samples, make_groups
 from .significance import (
+    ADJUST,
     SIGNIFICANCE,
+    adjusted_p_values,
     incoming,
-    permutation_p_values,
+    null_weights,
+    pooled_p_values,
     selection_frequencies,
     stability_p_values,
     warn_if_short,
@@ -126,16 +134,28 @@ class GrangerGraph(Estimator):
         "How p-values are computed: by refits with the histories of the other groups moved in"
         " time, by whole replicates where there are five or more of equal length, else round "
         "in a circle within each; or by refits on random halves of the samples. The first is "
-        "a test, the second bounds an error rate. Both speak of one edge: correct for the "
-        "number of edges.",
+        "a test, the second bounds an error rate.",
         default=None,
         rule=SIGNIFICANCE,
     )
     n_draws: int = parameter(
-        "Refits per target for p-values; the smallest p-value of a permutation is 1/(1 + "
-        "n_draws), and about 1/n_samples for a single replicate, which has so many shifts.",
-        default=100,
+        "Refits per target for p-values. All draws of a source's history, into whichever target, "
+        "speak for each of its edges: the smallest p-value of a permutation is "
+        "1/(1 + n_draws · (n_groups − 1)). One replicate has as many shifts as samples.",
+        default=199,
         rule=COUNT,
+    )
+    adjust: str = parameter(
+        "How p-values of permutations are adjusted for the number of edges: by Benjamini and "
+        "Hochberg, for the rate of false edges among those that pass, or by the largest weight "
+        "of each draw, for the chance of one false edge.",
+        default="bh",
+        rule=ADJUST,
+    )
+    level: float = parameter(
+        "Adjusted p-value up to which an edge passes.",
+        default=0.05,
+        rule=number(above=0.0, below=1.0),
     )
     tol: float = parameter(
         "Relative certified gap; for groups with a learned L, relative stationarity.",
@@ -162,6 +182,19 @@ class GrangerGraph(Estimator):
         "ndarray of shape (n_groups, n_groups) or None",
         "Per edge; NaN on the diagonal for permutations. ``None`` without ``significance``.",
     )
+    adjusted_p_values_: Matrix | None = fitted(
+        "ndarray of shape (n_groups, n_groups) or None",
+        "The same, adjusted for the number of edges; for stability selection the bound on the "
+        "number of false edges, at most 1.",
+    )
+    edges_: Any = fitted(
+        "DataFrame",
+        "A row per edge of positive weight: ``source``, ``target``, ``lag`` of the strongest "
+        'effect, ``effect`` ("+" where the target rises with the source, "-" where it falls, '
+        '"±" otherwise) and ``weight``; with p-values ``p_value``, ``adjusted_p_value`` and '
+        "``passes``, the smallest first.",
+    )
+    effects_: Effects = fitted("Effects", "Curves of all edges.")
     n_draws_: int = fitted("int", "Draws behind them; 0 without.")
     output_kernels_: list[Matrix] = fitted("list of ndarray", "L of each target group.")
     weights_: Matrix = fitted(
@@ -213,6 +246,7 @@ class GrangerGraph(Estimator):
             self._select(dictionary.grams, samples)
             self._fit_targets(dictionary.grams, samples)
             self._find_p_values(dictionary.grams, samples)
+            self._tabulate(X, dictionary)
         return self
 
     def forecast(self, X: Any) -> Matrix:
@@ -315,8 +349,8 @@ class GrangerGraph(Estimator):
         warn_of_rest(dict(zip(self.group_names_, self.results_, strict=True)), self.tol)
 
     def _find_p_values(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
-        """Set ``p_values_`` and ``n_draws_``."""
-        self.p_values_ = None
+        """Set ``p_values_``, ``adjusted_p_values_`` and ``n_draws_``."""
+        self.p_values_ = self.adjusted_p_values_ = None
         self.n_draws_ = 0
         if self.significance is None:
             return
@@ -325,19 +359,45 @@ class GrangerGraph(Estimator):
         seeds = [rng.randint(2**31 - 1, size=int(self.n_draws)) for _ in range(n)]
         targets, lams, task = self._targets_of(samples), self.lam_.tolist(), [self._task()] * n
         stack, owner = [grams] * n, [self.owner_] * n
+        self.n_draws_ = int(self.n_draws)
         if self.significance == "stability":
             found = self._over_targets(
                 selection_frequencies, stack, targets, owner, lams, task, [n] * n, seeds
             )
             self.p_values_ = stability_p_values(np.stack(found, axis=1))
-        else:
-            warn_if_short(samples.replicate)
-            replicate = [samples.replicate] * n
-            rows = list(self.graph_)
-            self.p_values_ = np.array(
-                self._over_targets(
-                    permutation_p_values,
-                    *(stack, targets, owner, range(n), lams, task, replicate, rows, seeds),
-                )
-            )
-        self.n_draws_ = int(self.n_draws)
+            self.adjusted_p_values_ = np.minimum(1.0, n * (n - 1) * self.p_values_)
+            return
+        self._warn_of_tests(samples)
+        found = self._over_targets(
+            null_weights,
+            *(stack, targets, owner, range(n), lams, task),
+            *([samples.replicate] * n, [n] * n, seeds),
+        )
+        self.p_values_ = pooled_p_values(self.graph_, np.array(found))
+        self.adjusted_p_values_ = adjusted_p_values(
+            self.p_values_, self.graph_, np.array(found), self.adjust
+        )
+
+    def _warn_of_tests(self, samples: LaggedSamples) -> None:
+        """Warn of what p-values take for granted and does not hold."""
+        n, draws = len(self._groups), int(self.n_draws)
+        warn_if_short(samples.replicate)
+        names = getattr(self, "feature_names_in_", range(samples.targets.shape[1]))
+        warn_of_series(samples.targets, [str(name) for name in names], samples.replicate)
+        if n > 1:
+            smallest = 1.0 / (1.0 + draws * (n - 1))
+            warn_of_draws(draws, smallest, n * (n - 1), float(self.level), self.adjust)
+
+    def _tabulate(self, X: Matrix, dictionary: FittedDictionary) -> None:
+        """Set ``effects_`` and ``edges_``."""
+        self.effects_ = find_effects(
+            (X - self._mean) / self._scale,
+            (self._mean, self._scale),
+            *(int(self.lags), self._groups, dictionary, self.owner_, self._targets),
+        )
+        self.edges_ = edge_table(
+            self.group_names_,
+            self.graph_,
+            self.effects_,
+            *(self.p_values_, self.adjusted_p_values_, float(self.level)),
+        )

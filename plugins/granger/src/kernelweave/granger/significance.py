@@ -16,6 +16,7 @@ Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 SIGNIFICANCE = one_of("permutation", "stability")
+ADJUST = one_of("bh", "max-t")
 _SELECTED = 1e-3
 _EXCHANGED = 5  # replicates: they have 120 orders
 _SHORT = 25  # samples of a replicate: with fewer the seam of the circle counted in simulations
@@ -88,7 +89,7 @@ def rearranged(replicate: Index, rng: np.random.Generator) -> Index:
     return order
 
 
-def permutation_p_values(
+def null_weights(
     grams: npt.NDArray[Any],
     Y: Matrix,
     owner: Index,
@@ -96,16 +97,15 @@ def permutation_p_values(
     lam: float,
     task: Task,
     replicate: Index,
-    observed: Vector,
+    n_groups: int,
     seeds: npt.NDArray[Any],
-) -> Vector:
-    """Return p-values of the edges into one group, by moving the others' histories in time.
+) -> Matrix:
+    """Return the weights that histories of other groups get by chance, from refits.
 
     Per draw the histories of all other groups move together, see `rearranged`: they keep their
     autocorrelation and their dependence on one another and lose that on the target, whose own
     history stays. Single samples drawn anew would compare slow series with white noise, which earns
-    less weight. p = (1 + #{draws with a weight as large}) / (1 + draws). Tested is that the target
-    and its own history are independent of all other groups.
+    less weight. Moved is what is least: target and own history, the other way.
 
     Parameters
     ----------
@@ -123,27 +123,113 @@ def permutation_p_values(
         The problem.
     replicate : ndarray of int of shape (n_samples,)
         Replicate of each sample.
-    observed : ndarray of shape (n_groups,)
-        Weights of the fit.
+    n_groups : int
+        Number of groups.
     seeds : ndarray of int of shape (n_draws,)
         One per draw.
 
     Returns
     -------
-    ndarray of shape (n_groups,)
-        NaN for the group itself, whose history is not permuted.
+    ndarray of shape (n_draws, n_groups)
+        NaN for the group itself, whose history is not moved.
     """
-    above = np.zeros(len(observed))
-    others = owner != own
-    for seed in seeds:
-        order = rearranged(replicate, np.random.default_rng(int(seed)))
-        shifted = np.array(grams)
-        shifted[others] = grams[others][:, order[:, None], order]
-        found = fit_target(shifted, Y, lam, task).weights
-        above += incoming(found, owner, len(observed)) >= observed
-    p: Vector = (1.0 + above) / (1.0 + len(seeds))
-    p[own] = np.nan
+    out = np.empty((len(seeds), n_groups))
+    mine = np.flatnonzero(owner == own)
+    moved = np.array(grams)
+    for draw, seed in enumerate(seeds):
+        back = np.argsort(rearranged(replicate, np.random.default_rng(int(seed))))
+        moved[mine] = grams[mine][:, back[:, None], back]
+        found = fit_target(moved, np.ascontiguousarray(Y[back]), lam, task)
+        out[draw] = incoming(found.weights, owner, n_groups)
+    out[:, own] = np.nan
+    return out
+
+
+def pooled_p_values(observed: Matrix, null: npt.NDArray[np.float64]) -> Matrix:
+    """Return p-values of edges, each against the draws of its source into every target.
+
+    p = (1 + #{draws with a weight as large})/(1 + draws), over all n_targets · n_draws weights that
+    the history of this source got by chance. A slow series earns more by chance than a fast one
+    whatever the target, so that a source's draws speak for all its edges: there are as many times
+    more of them.
+
+    Parameters
+    ----------
+    observed : ndarray of shape (n_targets, n_sources)
+        Weights of the fits.
+    null : ndarray of shape (n_targets, n_draws, n_sources)
+        Weights by chance; NaN for edges that are not tested.
+
+    Returns
+    -------
+    ndarray of shape (n_targets, n_sources)
+        NaN for edges that are not tested.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.granger.significance import pooled_p_values
+    >>> null = np.array([[[0.1, 0.3], [0.2, 0.1]], [[0.4, np.nan], [0.0, np.nan]]])
+    >>> pooled_p_values(np.array([[0.3, 0.2], [0.5, 0.9]]), null)
+    array([[0.4       , 0.66666667],
+           [0.2       ,        nan]])
+    """
+    p = np.full(observed.shape, np.nan)
+    for source in range(observed.shape[1]):
+        pool = null[:, :, source]
+        pool = np.sort(pool[~np.isnan(pool)])
+        as_large = len(pool) - np.searchsorted(pool, observed[:, source], side="left")
+        p[:, source] = (1.0 + as_large) / (1.0 + len(pool))
+    p[np.isnan(null).all(axis=1)] = np.nan
     return p
+
+
+def adjusted_p_values(
+    p: Matrix, observed: Matrix, null: npt.NDArray[np.float64], adjust: str
+) -> Matrix:
+    """Return p-values that speak of all tested edges together.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n_targets, n_sources)
+        Of each edge by itself; NaN where it is not tested.
+    observed, null : ndarray
+        As for `pooled_p_values`.
+    adjust : {"bh", "max-t"}
+        Benjamini and Hochberg's, which keep the rate of false discoveries, or those of the
+        largest weight per draw (Westfall and Young), which keep the chance of a single one. There
+        weights are over the root mean square of their source by chance.
+
+    Returns
+    -------
+    ndarray of shape (n_targets, n_sources)
+        NaN where p is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.granger.significance import adjusted_p_values
+    >>> p = np.array([[np.nan, 0.01], [0.04, np.nan]])
+    >>> adjusted_p_values(p, p, p[:, None], "bh")
+    array([[ nan, 0.02],
+           [0.04,  nan]])
+    """
+    from scipy.stats import false_discovery_control
+
+    out, tested = np.full(p.shape, np.nan), ~np.isnan(p)
+    if not tested.any():
+        return out
+    if adjust == "bh":
+        out[tested] = false_discovery_control(p[tested])
+        return out
+    draws = np.where(np.isnan(null), 0.0, null)
+    counted = np.maximum(1, (~np.isnan(null)).sum(axis=(0, 1)))
+    scale = np.sqrt((draws**2).sum(axis=(0, 1)) / counted)
+    scale = np.where(scale > 0.0, scale, np.finfo(np.float64).tiny ** 0.5)
+    largest = np.sort((draws / scale).max(axis=(0, 2)))
+    as_large = len(largest) - np.searchsorted(largest, observed / scale, side="left")
+    out[tested] = ((1.0 + as_large) / (1.0 + len(largest)))[tested]
+    return out
 
 
 def selection_frequencies(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, integer, number
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, integer, number, one_of
 
 Matrix = npt.NDArray[np.float64]
 
@@ -82,3 +84,81 @@ def _runge_kutta(x: Matrix, forcing: float, dt: float) -> Matrix:
     c = slope(x + 0.5 * dt * b)
     d = slope(x + dt * c)
     return x + dt / 6.0 * (a + 2.0 * b + 2.0 * c + d)
+
+
+_LINKS: dict[str, Callable[[Matrix], Matrix]] = {
+    "linear": lambda x: 0.5 * x,
+    "saturating": lambda x: np.tanh(2.0 * x),
+    "even": lambda x: 1.5 * x * x / (1.0 + x * x),
+}
+_SETTLE = 200  # rows left out, until the start is forgotten
+
+
+def random_network(
+    n_nodes: int = 5,
+    n_times: int = 200,
+    *,
+    kind: str = "mixed",
+    degree: float = 1.0,
+    memory: float = 0.5,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[Matrix, npt.NDArray[np.bool_]]:
+    """Return series of a random system and its true graph.
+
+    xᵢ(t) = a xᵢ(t − 1) + Σ ±g(xⱼ(t − 1)) + noise of variance 1, the sum over what drives i: each
+    other node with the same chance.
+
+    Parameters
+    ----------
+    n_nodes : int, default=5
+        Nodes, at least 2.
+    n_times : int, default=200
+        Rows.
+    kind : {"mixed", "linear", "saturating", "even"}, default="mixed"
+        What g is: x/2, tanh 2x, 1.5 x²/(1 + x²), which no straight line sees, or one of them for
+        each edge.
+    degree : float, default=1.0
+        Expected number of drivers per node; 0 for no edges.
+    memory : float, default=0.5
+        a, in [0, 1).
+    random_state : int or RandomState, optional
+        Of graph and noise.
+
+    Returns
+    -------
+    X : ndarray of shape (n_times, n_nodes)
+        The series.
+    truth : ndarray of bool of shape (n_nodes, n_nodes)
+        ``truth[i, j]`` says that j drives i; every node drives itself.
+
+    Examples
+    --------
+    >>> from kernelweave.granger import random_network
+    >>> X, truth = random_network(4, 100, degree=0.0, random_state=0)
+    >>> X.shape, int(truth.sum())
+    ((100, 4), 4)
+    """
+    from sklearn.utils import check_random_state
+
+    integer(2).check("n_nodes", n_nodes)
+    COUNT.check("n_times", n_times)
+    one_of("mixed", *_LINKS).check("kind", kind)
+    number(least=0.0, most=n_nodes - 1.0).check("degree", degree)
+    number(least=0.0, below=1.0).check("memory", memory)
+    rng = check_random_state(random_state)
+    edges = rng.uniform(size=(n_nodes, n_nodes)) < degree / (n_nodes - 1)
+    np.fill_diagonal(edges, False)
+    drawn = rng.choice(list(_LINKS), size=edges.shape)
+    kinds = drawn if kind == "mixed" else np.full(edges.shape, kind)
+    parts = {
+        name: edges * (kinds == name) * rng.choice([-1.0, 1.0], edges.shape) for name in _LINKS
+    }
+    top = np.abs(np.linalg.eigvals(memory * np.eye(n_nodes) + 0.5 * parts["linear"])).max()
+    parts["linear"] *= min(1.0, 0.95 * (1.0 - memory) / max(top - memory, 1e-300))
+    rows, x = np.empty((n_times, n_nodes)), np.zeros(n_nodes)
+    for t in range(-_SETTLE, n_times):
+        driven = sum(parts[name] @ link(x) for name, link in _LINKS.items())
+        x = memory * x + driven + rng.standard_normal(n_nodes)
+        if t >= 0:
+            rows[t] = x
+    return rows, edges | np.eye(n_nodes, dtype=bool)

@@ -1,0 +1,185 @@
+"""p-values against counts by hand, their warnings, and what edges do."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.granger import GrangerGraph, lagged_samples, random_network
+from kernelweave.granger.assumptions import shared_season, wanders, warn_of_draws, warn_of_series
+from kernelweave.granger.dictionary import history_dictionary
+from kernelweave.granger.series import make_groups
+from kernelweave.granger.significance import (
+    adjusted_p_values,
+    null_weights,
+    pooled_p_values,
+    rearranged,
+)
+from kernelweave.granger.target import Task, fit_target
+from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.vv_rkhs.penalties import ElasticNet
+
+
+@pytest.fixture
+def drawn() -> tuple[np.ndarray, np.ndarray]:
+    """Weights of five groups, rounded so that some are equal, and of seven draws."""
+    rng = np.random.default_rng(1)
+    null = rng.integers(0, 9, (5, 7, 5)) / 8.0
+    null[range(5), :, range(5)] = np.nan
+    return rng.integers(0, 12, (5, 5)) / 8.0, null
+
+
+def test_p_values_count_the_draws_of_a_source_into_all_targets(
+    drawn: tuple[np.ndarray, np.ndarray],
+) -> None:
+    observed, null = drawn
+    found = pooled_p_values(observed, null)
+    assert np.isnan(np.diag(found)).all()
+    for i, j in zip(*np.nonzero(~np.eye(5, dtype=bool)), strict=True):
+        pool = [null[k, d, j] for k in range(5) if k != j for d in range(7)]
+        count = sum(weight >= observed[i, j] for weight in pool)
+        assert found[i, j] == (1 + count) / (1 + len(pool))
+
+
+def test_adjusted_p_values_are_those_of_their_definitions(
+    drawn: tuple[np.ndarray, np.ndarray],
+) -> None:
+    observed, null = drawn
+    p = pooled_p_values(observed, null)
+    tested = [(i, j) for i in range(5) for j in range(5) if i != j]
+    found = adjusted_p_values(p, observed, null, "bh")
+    ordered = sorted(p[each] for each in tested)
+    for each in tested:
+        later = [20 * ordered[k] / (k + 1) for k in range(20) if ordered[k] >= p[each]]
+        assert found[each] == pytest.approx(min(1.0, *later))
+    found = adjusted_p_values(p, observed, null, "max-t")
+    size = [np.sqrt(np.nanmean(null[:, :, j] ** 2)) for j in range(5)]
+    largest = [max(null[i, d, j] / size[j] for i, j in tested) for d in range(7)]
+    for i, j in tested:
+        count = sum(each >= observed[i, j] / size[j] for each in largest)
+        assert found[i, j] == (1 + count) / 8
+
+
+def test_weights_by_chance_are_those_of_histories_moved_away() -> None:
+    X, _ = random_network(3, 60, random_state=0)
+    samples = lagged_samples(X / X.std(axis=0), 1)
+    dictionary, owner = history_dictionary(samples.history, make_groups(None, list("abc")), 1, None)
+    grams, Y = dictionary.grams, samples.targets[:, [1]]
+    task = Task(ElasticNet(0.5), learn_output=False, tol=1e-8, max_iter=500)
+    seeds = np.array([3, 8])
+    found = null_weights(grams, Y, owner, 1, 0.1, task, samples.replicate, 3, seeds)
+    for draw, seed in zip(found, seeds, strict=True):
+        order = rearranged(samples.replicate, np.random.default_rng(seed))
+        moved = grams.copy()
+        for s in np.flatnonzero(owner != 1):
+            moved[s] = grams[s][np.ix_(order, order)]
+        weights = fit_target(moved, Y, 0.1, task).weights
+        expected = [weights[owner == j].sum() for j in range(3)]
+        np.testing.assert_allclose(draw[[0, 2]], np.array(expected)[[0, 2]], atol=1e-5)
+    assert np.isnan(found[:, 1]).all()
+
+
+@pytest.fixture(scope="module")
+def model() -> GrangerGraph:
+    """Node b falls with a two steps before, c is noise."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((150, 3))
+    X[2:, 1] -= 1.5 * X[:-2, 0]
+    frame = pd.DataFrame(10.0 + 3.0 * X, columns=["a", "b", "c"])
+    return GrangerGraph(lags=3, lam=0.1, cv=None).fit(frame)
+
+
+def test_the_table_says_lag_and_sign(model: GrangerGraph) -> None:
+    best = model.edges_.iloc[0]
+    assert (best["source"], best["target"], best["lag"], best["effect"]) == ("a", "b", 2, "-")
+    assert best["weight"] == model.graph_[1, 0] == model.edges_["weight"].max()
+    assert list(model.edges_) == ["source", "target", "lag", "effect", "weight"]
+    assert len(model.edges_) == (model.graph_[~np.eye(3, dtype=bool)] > 0).sum()
+
+
+def test_a_curve_is_what_forecasts_do_when_one_value_changes(model: GrangerGraph) -> None:
+    effects, history = model.effects_, np.full((3, 3), 10.0)
+    history[:] = model._mean
+    rows = []
+    for value in effects.values[0]:
+        history[1, 0] = value  # two steps before the forecast
+        rows.append(model.forecast(pd.DataFrame(history, columns=list("abc")))[-1])
+    found = np.array(rows)
+    for i in range(3):
+        expected = found[:, i] - found[0, i]
+        curve = effects.curves[i, 0, 1]
+        np.testing.assert_allclose(curve - curve[0], expected, atol=1e-10)
+    assert effects.sign(1, 0) == "-"
+    assert effects.curves.shape == (3, 3, 3, effects.values.shape[1])
+
+
+@pytest.mark.parametrize(
+    ("adjust", "n_draws", "needed"), [("bh", 99, 120), ("max-t", 18, 19), ("bh", 120, None)]
+)
+def test_draws_that_cannot_reach_the_level_are_counted(
+    adjust: str, n_draws: int, needed: int | None
+) -> None:
+    smallest = 1.0 / (1.0 + 5 * n_draws)
+    if needed is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warn_of_draws(n_draws, smallest, 30, 0.05, adjust)
+        return
+    with pytest.warns(KernelWeaveWarning, match=f"give n_draws={needed}"):
+        warn_of_draws(n_draws, smallest, 30, 0.05, adjust)
+
+
+def test_random_walks_trends_and_shared_seasons_are_named() -> None:
+    rng = np.random.default_rng(0)
+    noise, time = rng.standard_normal((200, 4)), np.arange(200)
+    together = np.zeros(200, dtype=np.intp)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_series(noise, list("abcd"), together)
+    X = noise.copy()
+    X[:, 1] = noise[:, [1, 2]].sum(axis=1).cumsum()
+    X[:, 3] += time / 20.0
+    with pytest.warns(KernelWeaveWarning, match="series b, d seem to wander or follow a trend"):
+        warn_of_series(X, list("abcd"), together)
+    X = noise.copy()
+    X[:, [0, 2]] += 1.5 * np.sin(time * np.pi / 6)[:, None]
+    with pytest.warns(KernelWeaveWarning, match="series a, c seem to share a season of about 11.7"):
+        warn_of_series(X, list("abcd"), together)
+
+
+def test_slow_series_are_no_random_walks_and_have_no_season() -> None:
+    X = np.zeros((40, 450, 5))
+    noise = np.random.default_rng(1).standard_normal(X.shape)
+    for t in range(1, 450):
+        X[:, t] = 0.8 * X[:, t - 1] + noise[:, t]
+    assert np.mean([wanders(x) for series in X[:, 250:] for x in series.T]) <= 0.02
+    assert np.mean([len(shared_season(series)[1]) > 0 for series in X[:, 250:]]) <= 0.05
+    assert np.mean([wanders(x) for series in noise.cumsum(axis=1) for x in series.T]) >= 0.65
+
+
+def test_random_networks_follow_their_equation() -> None:
+    X, truth = random_network(4, 4000, kind="linear", memory=0.3, random_state=3)
+    found = np.linalg.lstsq(X[:-1], X[1:], rcond=None)[0].T
+    assert ((np.abs(found) > 0.1) == truth).all()
+    np.testing.assert_allclose(np.diag(found), 0.3, atol=0.06)
+    assert random_network(3, 10, degree=0.0, random_state=0)[1].sum() == 3
+    even, graph = random_network(3, 3000, kind="even", degree=2.0, memory=0.0, random_state=0)
+    assert graph.all()
+    assert np.abs(np.corrcoef(even[1:, 0], even[:-1, 1])[0, 1]) < 0.08
+    assert np.abs(np.corrcoef(even[1:, 0], even[:-1, 1] ** 2)[0, 1]) > 0.3
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"n_nodes": 1}, "n_nodes must be"),
+        ({"kind": "cubic"}, "kind must be"),
+        ({"degree": 9.0}, "degree must be"),
+        ({"memory": 1.0}, "memory must be"),
+    ],
+)
+def test_bad_networks_are_named(change: dict[str, float], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        random_network(**change)
