@@ -225,6 +225,13 @@ def _of_matrices() -> list[Function]:
             (),
             {"ridge": (0.0, math.inf), "tol": (0.0, math.inf)},
         ),
+        Function(
+            vv_rkhs.leave_one_out,
+            {"K": square, "Y": Y[:2], "ridge": 0.5},
+            (),
+            ("K", "Y"),
+            {"ridge": (0.0, math.inf)},
+        ),
         Function(granger.lagged_samples, {"X": series, "lags": 1}, (), ("X",), {"lags": (0, 1.5)}),
         Function(
             granger.score_graph,

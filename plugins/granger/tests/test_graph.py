@@ -197,19 +197,23 @@ def test_stability_bounds(driven: np.ndarray) -> None:
         lam=1.0, cv=None, significance="stability", n_draws=20, random_state=0, tol=1e-2
     ).fit(driven)
     assert model.p_values_ is not None
-    assert model.p_values_[0, 2] == model.p_values_.min() < 0.5
-    assert model.p_values_.max() <= 1.0
+    assert model.p_values_[0, 2] == np.nanmin(model.p_values_) < 0.5
+    assert np.nanmax(model.p_values_) <= 1.0
+    np.testing.assert_array_equal(model.adjusted_p_values_, np.minimum(1.0, 6 * model.p_values_))
 
 
 def test_stability_counts_edges_between_groups_only() -> None:
     chosen = np.tile(np.eye(4), (10, 1, 1))
     chosen[:, 0, 1] = 1.0
     chosen[:6, 2, 3] = 1.0
-    found = stability_p_values(chosen)
+    edges = ~np.eye(4, dtype=bool)
+    found = stability_p_values(chosen, edges)
     share = 1.6 / 12
     np.testing.assert_allclose([found[0, 1], found[2, 3]], [share**2, share**2 / 0.2])
     assert found[1, 0] == 1.0
-    np.testing.assert_array_equal(stability_p_values(np.ones((3, 1, 1))), [[1.0]])
+    assert np.isnan(np.diag(found)).all()
+    alone = stability_p_values(np.ones((3, 1, 1)), np.zeros((1, 1), dtype=bool))
+    np.testing.assert_array_equal(alone, [[np.nan]])
 
 
 @pytest.mark.filterwarnings("ignore:n_draws=4")

@@ -109,7 +109,7 @@ def test_bad_series_are_named(reader: Callable[[Any], Any], name: str) -> None:
         reader(X)
 
 
-@pytest.mark.parametrize("lags", [0, -1, 1.5, "1", None, True, [1]])
+@pytest.mark.parametrize("lags", [0, -1, 1.5, "1", None, True, [], [0], [1.5]])
 @pytest.mark.parametrize("reader", [lagged_samples, lasso_var])
 def test_bad_lags_are_named(reader: Callable[..., Any], lags: Any) -> None:
     with pytest.raises(ValueError, match="lags must be an integer >= 1"):

@@ -4,6 +4,7 @@ from .factors import low_rank_factor, random_fourier_factor
 from .family import PrecomputedFamily
 from .gaussian_grid import GaussianGrid
 from .learner import VectorLeastSquares
+from .leave_one_out import leave_one_out
 from .output import OutputSubproblem, closed_form_output_kernel
 from .parameters import SeparableKernel, VectorSolution
 from .penalties import ElasticNet, GroupNorm, Penalty, SquaredLpNorm, update_weights
@@ -51,6 +52,7 @@ __all__ = [
     "__version__",
     "choose_method",
     "closed_form_output_kernel",
+    "leave_one_out",
     "low_rank_factor",
     "rademacher_average",
     "rademacher_bound",

@@ -1,4 +1,6 @@
 from .displays import CausalGraphDisplay, plot_output_kernel, plot_weights
+from .effects import Effects
+from .forecasting import Forecast
 from .graph import GrangerGraph
 from .linear import LassoVAR, lasso_var
 from .scores import GraphScores, score_graph
@@ -7,6 +9,8 @@ from .simulation import lorenz96, random_network
 
 __all__ = [
     "CausalGraphDisplay",
+    "Effects",
+    "Forecast",
     "GrangerGraph",
     "GraphScores",
     "LaggedSamples",

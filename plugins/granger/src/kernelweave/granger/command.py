@@ -88,9 +88,9 @@ def granger_command(
         n_jobs=jobs,
         random_state=seed,
     ).fit(table.frame)
-    rows = model.edges_.to_dict("records")
+    rows = [{str(k): value for k, value in row.items()} for row in model.edges_.to_dict("records")]
     if edges is not None:
-        _write_edges(rows, edges)
+        model.edges_.to_csv(edges, index=False)
     if picture is not None:
         _draw(model, picture)
     _print_json(model, rows) if json else _print_text(model, rows, top, data)
@@ -167,21 +167,6 @@ def _reading(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     if facts["adjust"] == "bh":
         return f"{passing}: of those that pass, a share of {level:g} is expected to be false"
     return f"{passing}: the chance that one of them is false is at most {level:g}"
-
-
-def _write_edges(rows: list[dict[str, Any]], path: Path) -> None:
-    import csv
-
-    columns = [
-        "source",
-        "target",
-        "weight",
-        *(["p_value"] if rows and "p_value" in rows[0] else []),
-    ]
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, columns)
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def _draw(model: Any, path: Path) -> None:

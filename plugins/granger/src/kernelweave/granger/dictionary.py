@@ -33,7 +33,12 @@ def default_kernels(n_columns: int) -> list[Kernel]:
 
 
 def history_dictionary(
-    history: npt.NDArray[np.float64], groups: Groups, lags: int, kernels: Any
+    history: npt.NDArray[np.float64],
+    groups: Groups,
+    n_lags: int,
+    kernels: Any,
+    *,
+    per_lag: bool = False,
 ) -> tuple[FittedDictionary, npt.NDArray[np.intp]]:
     """Return the kernels on every group's history, centred and scaled to trace n.
 
@@ -42,24 +47,29 @@ def history_dictionary(
 
     Parameters
     ----------
-    history : ndarray of shape (n_samples, n_nodes * lags)
+    history : ndarray of shape (n_samples, n_nodes * n_lags)
         Standardised, see `LaggedSamples`.
     groups : Groups
         Groups of nodes.
-    lags : int
-        Length of a history.
+    n_lags : int
+        Lags of a history.
     kernels : list of Kernel or None
         Used on every group's history; ``None`` takes `default_kernels`.
+    per_lag : bool, default=False
+        Whether every lag has kernels of its own.
 
     Returns
     -------
     dictionary : FittedDictionary
         Gram matrices and what new histories need.
-    owner : ndarray of int of shape (n_kernels,)
-        The group that each kernel sees.
+    unit : ndarray of int of shape (n_kernels,)
+        The group that each kernel sees; with ``per_lag`` group times ``n_lags`` plus place of the
+        lag.
     """
-    views = groups.columns(lags)
+    views = groups.columns(n_lags)
+    if per_lag:
+        views = [view[k::n_lags] for view in views for k in range(n_lags)]
     nested = [default_kernels(len(view)) if kernels is None else list(kernels) for view in views]
     dictionary = KernelDictionary(nested, columns=views, normalize="center-trace")
-    owner = np.repeat(np.arange(len(groups)), [len(each) for each in nested])
-    return dictionary.fit_grams(history), owner
+    unit = np.repeat(np.arange(len(views)), [len(each) for each in nested])
+    return dictionary.fit_grams(history), unit

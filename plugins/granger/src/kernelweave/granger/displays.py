@@ -244,10 +244,10 @@ def plot_output_kernel(model: GrangerGraph, group: str, ax: Any) -> None:
     ValueError
         If there is no such group.
     """
-    if group not in model.group_names_:
-        raise ValueError(f"group must be one of {', '.join(model.group_names_)}, got {group!r}")
-    at = model.group_names_.index(group)
-    L, nodes = model.output_kernels_[at], model._groups.members[at]
+    if group not in model.targets_:
+        raise ValueError(f"group must be one of {', '.join(model.targets_)}, got {group!r}")
+    at = model.targets_.index(group)
+    L, nodes = model.output_kernels_[at], model._columns[at]
     limit = float(np.abs(L).max()) or 1.0
     image = ax.imshow(L, cmap="PuOr", vmin=-limit, vmax=limit)
     ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)

@@ -17,7 +17,7 @@ Matrix = npt.NDArray[np.float64]
 
 def edge_table(
     names: list[str],
-    graph: Matrix,
+    weights: npt.NDArray[np.float64],
     effects: Effects,
     p: Matrix | None = None,
     adjusted: Matrix | None = None,
@@ -29,11 +29,11 @@ def edge_table(
     ----------
     names : list of str
         Of the groups.
-    graph : ndarray of shape (n_groups, n_groups)
-        Weight of the edge to the row's group from the column's.
+    weights : ndarray of shape (n_groups, n_groups, n_lags or 1)
+        Of the edges to the first group from the second.
     effects : Effects
         Of the same edges.
-    p, adjusted : ndarray of shape (n_groups, n_groups), optional
+    p, adjusted : ndarray of the shape of ``weights``, optional
         p-values of each edge, and of all together.
     level : float, default=0.05
         What an adjusted p-value must not exceed for an edge to pass.
@@ -41,27 +41,89 @@ def edge_table(
     Returns
     -------
     DataFrame
-        ``source``, ``target``, ``lag`` of the strongest effect, ``effect`` (its sign) and
-        ``weight``, the heaviest first; with p-values ``p_value``, ``adjusted_p_value`` and
-        ``passes``, the smallest first.
+        ``source``, ``target``, ``lag``, of the strongest effect unless lags have weights of their
+        own, ``effect`` (its sign) and ``weight``, the heaviest first; with p-values ``p_value``,
+        ``adjusted_p_value`` and ``passes``, the smallest first.
     """
     import pandas as pd
 
-    lag = effects.lag()
-    there = (graph > 0.0) & ~np.eye(len(graph), dtype=bool)
-    targets, sources = (each.tolist() for each in np.nonzero(there))
+    there = (weights > 0.0) & ~np.eye(len(names), dtype=bool)[:, :, None]
+    targets, sources, slots = (each.tolist() for each in np.nonzero(there))
+    at = slots if weights.shape[2] == len(effects.lags) else effects.lag()[targets, sources]
+    edges = list(zip(targets, sources, at, strict=True))
     columns: dict[str, Any] = {
         "source": [names[j] for j in sources],
         "target": [names[i] for i in targets],
-        "lag": lag[targets, sources],
-        "effect": [effects.sign(i, j) for i, j in zip(targets, sources, strict=True)],
-        "weight": graph[targets, sources],
+        "lag": [effects.lags[k] for k in at],
+        "effect": [effects.sign(*each) for each in edges],
+        "weight": weights[there],
     }
     order, ascending = ["weight"], [False]
     if p is not None and adjusted is not None:
-        columns["p_value"] = p[targets, sources]
-        columns["adjusted_p_value"] = adjusted[targets, sources]
-        columns["passes"] = columns["adjusted_p_value"] <= level
+        columns["p_value"] = p[there]
+        columns["adjusted_p_value"] = adjusted[there]
+        columns["passes"] = adjusted[there] <= level
         order, ascending = ["p_value", "weight"], [True, False]
     table = pd.DataFrame(columns)
     return table.sort_values(order, ascending=ascending, kind="stable", ignore_index=True)
+
+
+def as_networkx(table: pd.DataFrame, names: list[str], self_weights: Matrix) -> Any:
+    """Return a directed multigraph of the edges of a table, keyed by lag.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Rows of `edge_table`.
+    names : list of str
+        Nodes.
+    self_weights : ndarray of shape (n_groups,)
+        How much each drives itself.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        With the columns of the table as attributes of the edges, which all formats can write.
+    """
+    import networkx as nx
+
+    graph: Any = nx.MultiDiGraph()
+    for name, weight in zip(names, self_weights.tolist(), strict=True):
+        graph.add_node(name, self_weight=weight)
+    for row in table.to_dict("records"):
+        given = {str(name): value for name, value in row.items() if name not in _ENDS}
+        graph.add_edge(row["source"], row["target"], key=int(row["lag"]), **given)
+    return graph
+
+
+def as_dot(table: pd.DataFrame, names: list[str]) -> str:
+    """Return the edges of a table as text in the DOT language of Graphviz.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Rows of `edge_table`.
+    names : list of str
+        Nodes.
+
+    Returns
+    -------
+    str
+        A digraph; labels hold lag and sign, widths follow weights.
+    """
+    heaviest = max(table["weight"], default=1.0)
+    lines = ["digraph {", *(f"  {_quoted(name)};" for name in names)]
+    for row in table.to_dict("records"):
+        label = f"{row['lag']} {row['effect']}".strip()
+        width = 0.5 + 3.0 * row["weight"] / heaviest
+        ends = f"{_quoted(row['source'])} -> {_quoted(row['target'])}"
+        lines.append(f"  {ends} [label={_quoted(label)}, penwidth={width:.2f}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _quoted(text: Any) -> str:
+    escaped = str(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'"{escaped}"'
+
+
+_ENDS = ("source", "target")

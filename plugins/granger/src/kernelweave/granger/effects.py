@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,32 +29,30 @@ class Effects:
     values : ndarray of shape (n_groups, n_points)
         Where each source goes: quantiles of its node, in the units of the data; for a group of
         several nodes, levels of the quantiles.
-    curves : ndarray of shape (n_groups, n_groups, lags, n_points)
-        ``curves[i, j, k]``: what j adds to the prediction of i, k + 1 steps later, in units of the
-        data; the mean over a target's nodes.
+    curves : ndarray of shape (n_groups, n_groups, n_lags, n_points)
+        ``curves[i, j, k]``: what j adds to the prediction of i, ``lags[k]`` steps later, in units
+        of the data; the mean over a target's nodes.
+    lags : tuple of int
+        Of a history.
     """
 
     values: npt.NDArray[np.float64]
     curves: npt.NDArray[np.float64]
+    lags: tuple[int, ...]
 
     def strength(self) -> npt.NDArray[np.float64]:
-        """Return the standard deviation along each curve, shape (n_groups, n_groups, lags)."""
+        """Return the standard deviation along each curve, shape (n_groups, n_groups, n_lags)."""
         deviation: npt.NDArray[np.float64] = self.curves.std(axis=3)
         return deviation
 
     def lag(self) -> Index:
-        """Return the lag of the strongest curve of each edge, shape (n_groups, n_groups)."""
-        strongest: Index = 1 + self.strength().argmax(axis=2)
+        """Return the place of the strongest curve of each edge in ``lags``."""
+        strongest: Index = self.strength().argmax(axis=2)
         return strongest
 
-    def strongest(self, target: int, source: int) -> Vector:
-        """Return the strongest curve of an edge, shape (n_points,)."""
-        curve: Vector = self.curves[target, source, self.lag()[target, source] - 1]
-        return curve
-
-    def sign(self, target: int, source: int) -> str:
+    def sign(self, target: int, source: int, lag: int) -> str:
         """Return "+" where the target rises with the source, "-" where it falls, else "±"."""
-        curve = self.strongest(target, source)
+        curve = self.curves[target, source, lag]
         if curve.std() == 0.0:
             return ""
         slope = float(np.corrcoef(LEVELS, curve)[0, 1])
@@ -65,30 +62,30 @@ class Effects:
 def find_effects(
     scaled: npt.NDArray[np.float64],
     units: tuple[Vector, Vector],
-    lags: int,
+    lags: tuple[int, ...],
     groups: Groups,
     dictionary: FittedDictionary,
     owner: Index,
-    fits: list[TargetFit],
+    fits: dict[int, TargetFit],
 ) -> Effects:
     """Return the curves of all edges, lag by lag.
 
     Parameters
     ----------
-    scaled : ndarray of shape (n_times, n_nodes)
-        The series, standardised.
+    scaled : ndarray of shape (n_times, n_columns)
+        The series, standardised; NaN where there are gaps.
     units : tuple of ndarray
-        Mean and scale of each node.
-    lags : int
-        Length of a history.
+        Mean and scale of each column.
+    lags : tuple of int
+        Of a history.
     groups : Groups
-        Groups of nodes.
+        The nodes of the graph.
     dictionary : FittedDictionary
         Kernels of all histories.
     owner : ndarray of int of shape (n_kernels,)
-        Group of each kernel.
-    fits : list of TargetFit
-        One per group.
+        Source of each kernel, nodes first.
+    fits : dict of TargetFit
+        By node, where it has a model.
 
     Returns
     -------
@@ -96,30 +93,19 @@ def find_effects(
         On 33 quantiles.
     """
     mean, scale = units
-    quantiles = np.quantile(scaled, LEVELS, axis=0)
+    quantiles = np.nanquantile(scaled, LEVELS, axis=0)
     n = len(groups)
-    curves = np.zeros((n, n, lags, len(LEVELS)))
-    for k in range(lags):
-        points = np.zeros((len(LEVELS), scaled.shape[1], lags))
+    curves = np.zeros((n, n, len(lags), len(LEVELS)))
+    for k in range(len(lags)):
+        points = np.zeros((len(LEVELS), scaled.shape[1], len(lags)))
         points[:, :, k] = quantiles
         cross = dictionary.cross(points.reshape(len(LEVELS), -1))
-        for i, (fit, nodes) in enumerate(zip(fits, groups.members, strict=True)):
-            coef = (fit.coef * scale[nodes]).mean(axis=1)
-            _add_curves(curves[i, :, k], fit.weights, owner, cross, coef)
+        for i, fit in fits.items():
+            coef = (fit.coef * scale[groups.members[i]]).mean(axis=1)
+            for s in np.flatnonzero((fit.weights != 0.0) & (owner < n)):
+                curves[i, owner[s], k] += fit.weights[s] * (cross[s] @ coef)
     values = [
         quantiles[:, nodes[0]] * scale[nodes[0]] + mean[nodes[0]] if len(nodes) == 1 else LEVELS
         for nodes in groups.members
     ]
-    return Effects(np.array(values), curves)
-
-
-def _add_curves(
-    curves: npt.NDArray[np.float64],
-    weights: Vector,
-    owner: Index,
-    cross: npt.NDArray[Any],
-    coef: Vector,
-) -> None:
-    """Add what each kernel says to the curve of its owner, shape (n_groups, n_points)."""
-    for s in np.flatnonzero(weights):
-        curves[owner[s]] += weights[s] * (cross[s] @ coef)
+    return Effects(np.array(values), curves, lags)

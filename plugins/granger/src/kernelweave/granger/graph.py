@@ -7,31 +7,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import config_context
-from kernelweave.kernels_core.checks import (
-    COUNT,
-    FLAG,
-    NONNEGATIVE,
-    POSITIVE,
-    Rule,
-    check_magnitude,
-    number,
-)
-from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.kernels import FittedDictionary
-from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.vv_rkhs.penalties.choose import as_penalty
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
 
 from .assumptions import warn_of_draws, warn_of_series
 from .dictionary import history_dictionary
-from .edges import edge_table
 from .effects import Effects, find_effects
-from .selection import Selection, choose, held_out_errors, make_folds
-from .series import LaggedSamples, lagged_samples, make_groups
+from .forecasting import left_out_errors
+from .frames import stack_replicates
+from .graph_parameters import LAMS, LENGTHS, GraphParameters
+from .graph_use import GraphUse
+from .roles import Roles, make_roles
+from .selection import choose, held_out_errors, make_folds
+from .series import LaggedSamples, lag_list, lagged_samples, replicate_codes
 from .significance import (
-    ADJUST,
-    SIGNIFICANCE,
     adjusted_p_values,
     incoming,
     null_weights,
@@ -40,20 +30,13 @@ from .significance import (
     stability_p_values,
     warn_if_short,
 )
-from .target import Task, fit_target, warn_of_rest
+from .target import TargetFit, Task, fit_target, warn_of_rest
 
 Matrix = npt.NDArray[np.float64]
-
-LAMS = tuple(np.logspace(1, -2, 7).tolist())
-
-
-_LAM = Rule(
-    "'cv' or a finite number > 0",
-    lambda value: POSITIVE.holds(value) or (isinstance(value, str) and value == "cv"),
-)
+Index = npt.NDArray[np.intp]
 
 
-class GrangerGraph(Estimator):
+class GrangerGraph(GraphUse, GraphParameters):
     """Which series help to predict which others, by nonlinear Granger causality (V, section 4.1).
 
     For every target group i, x_t^i = f^i(histories of all groups, t − 1 to t − lags) with
@@ -76,152 +59,14 @@ class GrangerGraph(Estimator):
     np.int64(2)
     """
 
-    lags: int = parameter(
-        "Length of a history. No history crosses the border of a replicate.",
-        default=1,
-        rule=COUNT,
-        kw_only=False,
-    )
-    groups: Any = parameter(
-        "A label per node; nodes of a group share a history and an output kernel. Every node "
-        "by itself by default.",
-        default=None,
-        kind="sequence of length n_nodes",
-        kw_only=False,
-    )
-    kernels: Any = parameter(
-        "Used on each group's history; a linear one and three Gaussians by default.",
-        default=None,
-        kind="list of Kernel",
-        kw_only=False,
-    )
-    penalty: Any = parameter(
-        "The regulariser ω. An elastic net gives small weights where there is little to "
-        "explain, so that edges into different targets compare; squared ℓp norms make the "
-        "weights of each target sum to 1 (p = 1), however little they explain.",
-        default="elastic-net",
-        kind='{"elastic-net", "lp"} or Penalty',
-    )
-    mu: float = parameter("Share of the squared norm in the elastic net.", default=0.5)
-    p: float = parameter("Exponent of the squared ℓp norm, in [1, 2].", default=1.0)
-    learn_output: bool = parameter(
-        "Whether L is learned; without effect for groups of one node.", default=True, rule=FLAG
-    )
-    lam: Any = parameter(
-        "λ, or its choice by cross-validation.", default="cv", kind='"cv" or float', rule=_LAM
-    )
-    lams: Any = parameter(
-        "Candidates; 7 from 10 to 10⁻² by default.", default=None, kind="sequence of float"
-    )
-    shared_lam: bool = parameter(
-        "Whether one λ serves all targets, which is the steadier choice for short series.",
-        default=True,
-        rule=FLAG,
-    )
-    cv: Any = parameter(
-        "Folds of the held-out errors. An integer holds out whole replicates where there are "
-        "three or more, else contiguous stretches of time. ``None`` needs a number for "
-        "``lam``.",
-        default=5,
-        kind="int, splitter or None",
-    )
-    replicates: Any = parameter(
-        "Replicate of each row; its rows are neighbours in order of time.",
-        default=None,
-        kind="array-like of shape (n_times,)",
-    )
-    significance: str | None = parameter(
-        "How p-values are computed: by refits with the histories of the other groups moved in"
-        " time, by whole replicates where there are five or more of equal length, else round "
-        "in a circle within each; or by refits on random halves of the samples. The first is "
-        "a test, the second bounds an error rate.",
-        default=None,
-        rule=SIGNIFICANCE,
-    )
-    n_draws: int = parameter(
-        "Refits per target for p-values. All draws of a source's history, into whichever target, "
-        "speak for each of its edges: the smallest p-value of a permutation is "
-        "1/(1 + n_draws · (n_groups − 1)). One replicate has as many shifts as samples.",
-        default=199,
-        rule=COUNT,
-    )
-    adjust: str = parameter(
-        "How p-values of permutations are adjusted for the number of edges: by Benjamini and "
-        "Hochberg, for the rate of false edges among those that pass, or by the largest weight "
-        "of each draw, for the chance of one false edge.",
-        default="bh",
-        rule=ADJUST,
-    )
-    level: float = parameter(
-        "Adjusted p-value up to which an edge passes.",
-        default=0.05,
-        rule=number(above=0.0, below=1.0),
-    )
-    tol: float = parameter(
-        "Relative certified gap; for groups with a learned L, relative stationarity.",
-        default=1e-3,
-        rule=NONNEGATIVE,
-    )
-    max_iter: int = parameter("Steps per fit at most.", default=500, rule=COUNT)
-    n_jobs: int | None = parameter(
-        "Targets at a time, by joblib under whatever backend is configured.", default=None
-    )
-    memory_limit: float | None = parameter(
-        "Bytes that the fit may allocate per process.", default=None
-    )
-    random_state: int | np.random.RandomState | None = parameter(
-        "Of the draws.", default=None, kind="int or RandomState"
-    )
-
-    graph_: Matrix = fitted(
-        "ndarray of shape (n_groups, n_groups)",
-        "``graph_[i, j]`` is the weight of j → i; the diagonal says how much a group drives "
-        "itself.",
-    )
-    p_values_: Matrix | None = fitted(
-        "ndarray of shape (n_groups, n_groups) or None",
-        "Per edge; NaN on the diagonal for permutations. ``None`` without ``significance``.",
-    )
-    adjusted_p_values_: Matrix | None = fitted(
-        "ndarray of shape (n_groups, n_groups) or None",
-        "The same, adjusted for the number of edges; for stability selection the bound on the "
-        "number of false edges, at most 1.",
-    )
-    edges_: Any = fitted(
-        "DataFrame",
-        "A row per edge of positive weight: ``source``, ``target``, ``lag`` of the strongest "
-        'effect, ``effect`` ("+" where the target rises with the source, "-" where it falls, '
-        '"±" otherwise) and ``weight``; with p-values ``p_value``, ``adjusted_p_value`` and '
-        "``passes``, the smallest first.",
-    )
-    effects_: Effects = fitted("Effects", "Curves of all edges.")
-    n_draws_: int = fitted("int", "Draws behind them; 0 without.")
-    output_kernels_: list[Matrix] = fitted("list of ndarray", "L of each target group.")
-    weights_: Matrix = fitted(
-        "ndarray of shape (n_groups, n_kernels)",
-        "η of each target; ``owner_`` tells whose history a kernel sees.",
-    )
-    owner_: npt.NDArray[np.intp] = fitted(
-        "ndarray of int of shape (n_kernels,)", "Group of each kernel."
-    )
-    kernel_names_: tuple[str, ...] = fitted("tuple of str", "Names of the kernels.")
-    rmse_: npt.NDArray[np.float64] | None = fitted(
-        "ndarray of shape (n_nodes,) or None",
-        "Held-out root mean squared error of one-step predictions at the chosen λ, in the "
-        "units of the data; ``None`` without ``cv``.",
-    )
-    lam_: npt.NDArray[np.float64] = fitted("ndarray of shape (n_groups,)", "λ of each target.")
-    selection_: Selection | None = fitted("Selection or None", "Held-out errors per candidate.")
-    group_names_: list[str] = fitted("list of str", "In the order of ``graph_``.")
-    results_: list[Any] = fitted("list of Result", "Bounds and status of each target.")
-
     def fit(self, X: Any, y: Any = None) -> GrangerGraph:
         """Learn the graph.
 
         Parameters
         ----------
-        X : array-like of shape (n_times, n_nodes)
-            The series in order of time, one replicate after the other.
+        X : array-like of shape (n_times, n_columns), or a list of such
+            The series in order of time, one replicate after the other; or a table, DataFrame or
+            array, for each replicate.
         y : None
             Ignored.
 
@@ -231,63 +76,78 @@ class GrangerGraph(Estimator):
             The fitted estimator.
         """
         self._check_parameters()
-        names = _get_feature_names(X)
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=int(self.lags) + 2)
-        check_magnitude("X", X)
-        names = [str(j) for j in range(X.shape[1])] if names is None else [str(n) for n in names]
-        groups = make_groups(self.groups, names)
+        X, replicates = stack_replicates(X, self.replicates)
+        X = self._read(X, reset=True)
+        names = [str(each) for each in getattr(self, "feature_names_in_", range(X.shape[1]))]
+        roles = make_roles(names, self.groups, self.exogenous, self.never_targets, self.forbidden)
         with config_context(memory_limit=self.memory_limit):
-            samples = self._standardise(X, names)
-            dictionary, self.owner_ = history_dictionary(
-                samples.history, groups, int(self.lags), self.kernels
-            )
-            self._groups, self._dictionary = groups, dictionary
-            self.group_names_, self.kernel_names_ = groups.names, dictionary.names
+            scaled = self._standardise(X, names)
+            self._choose_lags(scaled, roles, replicates)
+            samples = self._samples(scaled, self.lags_, replicates)
+            dictionary = self._describe(samples, roles)
             self._select(dictionary.grams, samples)
             self._fit_targets(dictionary.grams, samples)
+            self._errors = self._left_out(dictionary.grams, samples)
+            self.effects_ = self._find_effects(scaled)
+            self._warn(scaled, names, replicate_codes(replicates, len(scaled)), samples)
             self._find_p_values(dictionary.grams, samples)
-            self._tabulate(X, dictionary)
         return self
-
-    def forecast(self, X: Any) -> Matrix:
-        """Return one-step predictions along one stretch of time.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_times, n_nodes)
-            Rows in order of time, at least ``lags`` of them.
-
-        Returns
-        -------
-        ndarray of shape (n_times - lags + 1, n_nodes)
-            Row k predicts row ``lags + k`` of X; the last one lies beyond it.
-        """
-        check_is_fitted(self, "graph_")
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_min_samples=int(self.lags))
-        scaled = (X - self._mean) / self._scale
-        longer = np.vstack([scaled, scaled[-1:]])
-        cross = self._dictionary.cross(lagged_samples(longer, int(self.lags)).history)
-        values = np.empty((cross.shape[1], X.shape[1]))
-        for nodes, found in zip(self._groups.members, self._targets, strict=True):
-            values[:, nodes] = found.predict(cross)
-        predicted: Matrix = values * self._scale + self._mean
-        return predicted
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_random_state(self.random_state)
         if self.lam == "cv" and self.cv is None:
             raise ValueError("lam='cv' needs cv, got None: give a number of folds or a lam")
+        if self._tries and self.cv is None:
+            raise ValueError("lags='cv' needs cv, got None: give a number of folds or lags")
+        if self.per_lag and self.significance == "stability":
+            raise ValueError("per_lag=True needs significance='permutation' or None")
         if self.lams is not None and np.size(self.lams) == 0:
             raise ValueError("lams must hold at least one candidate, got none")
 
-    def _standardise(self, X: Matrix, names: list[str]) -> LaggedSamples:
-        """Return lagged samples of standardised nodes; a constant node is an error."""
-        self._mean, self._scale = X.mean(axis=0), X.std(axis=0)
-        flat = np.flatnonzero(self._scale <= 1e-12 * np.maximum(1.0, np.abs(self._mean)))
+    def _standardise(self, X: Matrix, names: list[str]) -> Matrix:
+        """Return standardised columns; a constant one is an error."""
+        self._mean, self._scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+        flat = np.flatnonzero(~(self._scale > 1e-12 * np.maximum(1.0, np.abs(self._mean))))
         if len(flat):
             raise ValueError(f"node {names[flat[0]]} is constant over the series: leave it out")
-        return lagged_samples((X - self._mean) / self._scale, int(self.lags), self.replicates)
+        scaled: Matrix = (X - self._mean) / self._scale
+        return scaled
+
+    def _samples(
+        self, scaled: Matrix, lags: tuple[int, ...], replicates: Any, first: int = 0
+    ) -> LaggedSamples:
+        return lagged_samples(scaled, lags, replicates, gaps=self.gaps == "skip", first=first)
+
+    def _choose_lags(self, scaled: Matrix, roles: Roles, replicates: Any) -> None:
+        """Set ``lags_``, by held-out errors of the same rows where they are to be chosen."""
+        if not self._tries:
+            self.lags_ = lag_list(self.lags)
+            return
+        longest = int(np.bincount(replicate_codes(replicates, len(scaled))).max())
+        lengths = [each for each in LENGTHS if each == 1 or 5 * each <= longest]
+        errors = []
+        for length in lengths:
+            self.lags_ = lag_list(length)
+            samples = self._samples(scaled, self.lags_, replicates, first=lengths[-1])
+            self._select(self._describe(samples, roles).grams, samples)
+            assert self.selection_ is not None
+            errors.append(float(np.nansum(self.selection_.error(self._columns))))
+        self.lags_ = lag_list(lengths[int(np.argmin(errors))])
+
+    def _describe(self, samples: LaggedSamples, roles: Roles) -> FittedDictionary:
+        """Set the kernels and whom they belong to."""
+        n_lags = len(self.lags_)
+        dictionary, unit = history_dictionary(
+            samples.history, roles.sources, n_lags, self.kernels, per_lag=self.per_lag
+        )
+        self._slots = n_lags if self.per_lag else 1
+        self._roles, self._dictionary, self._unit = roles, dictionary, unit
+        self.owner_ = unit // self._slots
+        self._columns = [roles.nodes.members[i] for i in roles.driven]
+        self.group_names_, self.kernel_names_ = roles.nodes.names, dictionary.names
+        self.targets_ = [roles.nodes.names[i] for i in roles.driven]
+        return dictionary
 
     def _task(self) -> Task:
         penalty = as_penalty(self.penalty, p=self.p, mu=self.mu)
@@ -300,104 +160,138 @@ class GrangerGraph(Estimator):
         work = (delayed(function)(*row) for row in zip(*columns, strict=True))
         return list(Parallel(n_jobs=self.n_jobs)(work))
 
-    def _targets_of(self, samples: LaggedSamples) -> list[Matrix]:
-        return [np.ascontiguousarray(samples.targets[:, nodes]) for nodes in self._groups.members]
+    def _data_of(self, samples: LaggedSamples) -> tuple[list[Matrix], list[Any]]:
+        """Return values to predict and kernels that are seen, for each target."""
+        values = [np.ascontiguousarray(samples.targets[:, nodes]) for nodes in self._columns]
+        return values, [self._roles.seen(i, self.owner_) for i in self._roles.driven]
 
     def _select(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
         """Set ``selection_``, ``lam_`` and ``rmse_``."""
-        n_groups = len(self._groups)
+        n_targets = len(self._columns)
         self.selection_ = None
         self.rmse_ = None
         if self.lam == "cv":
             lams = np.sort(np.asarray(LAMS if self.lams is None else self.lams, float))[::-1]
         else:
             lams = np.array([float(self.lam)])
-        self.lam_ = np.full(n_groups, lams[0])
+        self.lam_ = np.full(n_targets, lams[0])
         if self.cv is None:
             return
         folds = make_folds(self.cv, samples.replicate)
-        task, targets = self._task(), self._targets_of(samples)
+        shared = ([each] * n_targets for each in (folds, lams, self._task()))
         found = self._over_targets(
-            held_out_errors,
-            [grams] * n_groups,
-            targets,
-            [folds] * n_groups,
-            [lams] * n_groups,
-            [task] * n_groups,
+            held_out_errors, [grams] * n_targets, *self._data_of(samples), *shared
         )
-        errors = np.empty((len(lams), samples.targets.shape[1]))
-        for nodes, each in zip(self._groups.members, found, strict=True):
+        errors = np.full((len(lams), samples.targets.shape[1]), np.nan)
+        for nodes, each in zip(self._columns, found, strict=True):
             errors[:, nodes] = each
-        self.selection_ = choose(errors, lams, self._groups, self.shared_lam)
+        self.selection_ = choose(errors, lams, self._columns, self.shared_lam)
         self.lam_ = lams[self.selection_.chosen]
-        self.rmse_ = np.sqrt(self.selection_.error(self._groups)) * self._scale
+        self.rmse_ = np.sqrt(self.selection_.error(self._columns)) * self._scale
 
     def _fit_targets(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
         """Set what the fits on all samples give."""
-        n_groups = len(self._groups)
-        self._targets = self._over_targets(
+        n, n_targets = len(self._roles.nodes), len(self._columns)
+        values, seen = self._data_of(samples)
+        fits: list[TargetFit] = self._over_targets(
             fit_target,
-            [grams] * n_groups,
-            self._targets_of(samples),
-            self.lam_.tolist(),
-            [self._task()] * n_groups,
+            *([grams] * n_targets, values, self.lam_.tolist(), [self._task()] * n_targets, seen),
         )
-        self.weights_ = np.array([each.weights for each in self._targets])
-        self.output_kernels_ = [each.output_kernel for each in self._targets]
-        self.results_ = [each.result for each in self._targets]
-        self.graph_ = np.array([incoming(w, self.owner_, n_groups) for w in self.weights_])
-        warn_of_rest(dict(zip(self.group_names_, self.results_, strict=True)), self.tol)
+        driven = self._roles.driven.tolist()
+        self._models = dict(zip(driven, zip(self._columns, fits, strict=True), strict=True))
+        self.weights_ = np.zeros((n, len(self.owner_)))
+        self.weights_[driven] = [each.weights for each in fits]
+        self.output_kernels_ = [each.output_kernel for each in fits]
+        self.results_ = [each.result for each in fits]
+        n_units = len(self._roles.sources) * self._slots
+        by_unit = np.array([incoming(w, self._unit, n_units) for w in self.weights_])
+        self._by_lag = by_unit[:, : n * self._slots].reshape(n, n, self._slots)
+        self.graph_ = self._by_lag.sum(axis=2)
+        self.lag_graph_ = self._by_lag if self.per_lag else None
+        warn_of_rest(dict(zip(self.targets_, self.results_, strict=True)), self.tol)
 
     def _find_p_values(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
-        """Set ``p_values_``, ``adjusted_p_values_`` and ``n_draws_``."""
-        self.p_values_ = self.adjusted_p_values_ = None
+        """Set what is known of p-values."""
+        self.p_values_ = self.adjusted_p_values_ = self.lag_p_values_ = None
+        self._row_p_values: tuple[Any, Any] = (None, None)
         self.n_draws_ = 0
         if self.significance is None:
             return
-        n = len(self._groups)
+        n, n_targets = len(self._roles.nodes), len(self._columns)
         rng = check_random_state(self.random_state)
-        seeds = [rng.randint(2**31 - 1, size=int(self.n_draws)) for _ in range(n)]
-        targets, lams, task = self._targets_of(samples), self.lam_.tolist(), [self._task()] * n
-        stack, owner = [grams] * n, [self.owner_] * n
+        seeds = [rng.randint(2**31 - 1, size=int(self.n_draws)) for _ in range(n_targets)]
+        work = ([grams] * n_targets, *self._data_of(samples))
+        rest = (self.lam_.tolist(), [self._task()] * n_targets)
         self.n_draws_ = int(self.n_draws)
         if self.significance == "stability":
-            found = self._over_targets(
-                selection_frequencies, stack, targets, owner, lams, task, [n] * n, seeds
-            )
-            self.p_values_ = stability_p_values(np.stack(found, axis=1))
-            self.adjusted_p_values_ = np.minimum(1.0, n * (n - 1) * self.p_values_)
+            owners = ([self.owner_] * n_targets, [len(self._roles.sources)] * n_targets)
+            found = self._over_targets(selection_frequencies, *work, *owners, *rest, seeds)
+            self._use_frequencies(np.stack(found, axis=1)[:, :, :n])
             return
-        self._warn_of_tests(samples)
-        found = self._over_targets(
-            null_weights,
-            *(stack, targets, owner, range(n), lams, task),
-            *([samples.replicate] * n, [n] * n, seeds),
-        )
-        self.p_values_ = pooled_p_values(self.graph_, np.array(found))
-        self.adjusted_p_values_ = adjusted_p_values(
-            self.p_values_, self.graph_, np.array(found), self.adjust
-        )
+        stays = [self._roles.stays(i, self.owner_) for i in self._roles.driven]
+        n_units = len(self._roles.sources) * self._slots
+        units = (stays, [self._unit] * n_targets, [n_units] * n_targets)
+        replicate = [samples.replicate] * n_targets
+        found = self._over_targets(null_weights, *work, *units, *rest, replicate, seeds)
+        null = np.full((n, self.n_draws_, n * self._slots), np.nan)
+        null[self._roles.driven] = np.array(found)[:, :, : n * self._slots]
+        self._use_null(null)
 
-    def _warn_of_tests(self, samples: LaggedSamples) -> None:
+    def _use_frequencies(self, chosen: Matrix) -> None:
+        """Turn selection by halves into bounds on error rates."""
+        tested = self._roles.tested()
+        p = np.full(tested.shape, np.nan)
+        p[self._roles.driven] = stability_p_values(chosen, tested[self._roles.driven])
+        self.p_values_, self.adjusted_p_values_ = p, np.minimum(1.0, tested.sum() * p)
+        self._row_p_values = (p[:, :, None], self.adjusted_p_values_[:, :, None])
+
+    def _use_null(self, null: npt.NDArray[np.float64]) -> None:
+        """Turn weights by chance into p-values, of nodes and of their lags."""
+        n, n_slots = len(self._roles.nodes), self._slots
+        whole = null.reshape(*null.shape[:2], n, n_slots).sum(axis=3)
+        self.p_values_ = pooled_p_values(self.graph_, whole)
+        self.adjusted_p_values_ = adjusted_p_values(self.p_values_, self.graph_, whole, self.adjust)
+        flat = self._by_lag.reshape(n, -1)
+        p = pooled_p_values(flat, null)
+        adjusted = adjusted_p_values(p, flat, null, self.adjust)
+        self._row_p_values = (p.reshape(n, n, n_slots), adjusted.reshape(n, n, n_slots))
+        self.lag_p_values_ = self._row_p_values[0] if self.per_lag else None
+
+    def _warn(
+        self, scaled: Matrix, names: list[str], replicate: Index, samples: LaggedSamples
+    ) -> None:
         """Warn of what p-values take for granted and does not hold."""
-        n, draws = len(self._groups), int(self.n_draws)
+        if self.significance != "permutation":
+            return
         warn_if_short(samples.replicate)
-        names = getattr(self, "feature_names_in_", range(samples.targets.shape[1]))
-        warn_of_series(samples.targets, [str(name) for name in names], samples.replicate)
-        if n > 1:
-            smallest = 1.0 / (1.0 + draws * (n - 1))
-            warn_of_draws(draws, smallest, n * (n - 1), float(self.level), self.adjust)
+        roles, filled = self._roles, np.nan_to_num(scaled)
+        nodes = np.concatenate(roles.nodes.members)
+        rest = filled[:, nodes]
+        if len(roles.exogenous):
+            # what exogenous columns explain, a season or a trend, stays in place in every draw
+            given = filled[:, np.concatenate(roles.exogenous.members)]
+            rest = rest - given @ np.linalg.lstsq(given, rest, rcond=None)[0]
+        warn_of_series(rest, [names[j] for j in nodes], replicate)
+        tested = roles.tested()
+        if tested.any():
+            draws, pool = int(self.n_draws), int(tested.sum(axis=0).max())
+            n_edges = int(tested.sum()) * self._slots
+            smallest = 1.0 / (1.0 + draws * pool)
+            warn_of_draws(draws, smallest, n_edges, float(self.level), self.adjust)
 
-    def _tabulate(self, X: Matrix, dictionary: FittedDictionary) -> None:
-        """Set ``effects_`` and ``edges_``."""
-        self.effects_ = find_effects(
-            (X - self._mean) / self._scale,
+    def _find_effects(self, scaled: Matrix) -> Effects:
+        fits = {i: fit for i, (_, fit) in self._models.items()}
+        return find_effects(
+            scaled,
             (self._mean, self._scale),
-            *(int(self.lags), self._groups, dictionary, self.owner_, self._targets),
+            *(self.lags_, self._roles.nodes, self._dictionary, self.owner_, fits),
         )
-        self.edges_ = edge_table(
-            self.group_names_,
-            self.graph_,
-            self.effects_,
-            *(self.p_values_, self.adjusted_p_values_, float(self.level)),
-        )
+
+    def _left_out(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> Matrix:
+        """Return errors at left-out samples, standardised, shape (n_samples, n_columns)."""
+        errors = np.zeros(samples.targets.shape)
+        for (columns, fit), lam in zip(self._models.values(), self.lam_, strict=True):
+            errors[:, columns] = left_out_errors(
+                grams, fit, samples.targets[:, columns], float(lam)
+            )
+        return errors

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.checks import integer
 
-from .series import Groups
-from .target import Task, fit_target
+from .target import Task, fit_target, of_kernels
 
 Matrix = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
@@ -76,16 +75,21 @@ class Selection:
     errors: Matrix
     chosen: Index
 
-    def error(self, groups: Groups) -> npt.NDArray[np.float64]:
+    def error(self, groups: list[Index]) -> npt.NDArray[np.float64]:
         """Return the held-out error of each node at the chosen λ, shape (n_nodes,)."""
-        out = np.empty(self.errors.shape[1])
-        for nodes, each in zip(groups.members, self.chosen, strict=True):
+        out = np.full(self.errors.shape[1], np.nan)
+        for nodes, each in zip(groups, self.chosen, strict=True):
             out[nodes] = self.errors[each, nodes]
         return out
 
 
 def held_out_errors(
-    grams: npt.NDArray[Any], Y: Matrix, folds: list[Fold], lams: npt.NDArray[np.float64], task: Task
+    grams: npt.NDArray[Any],
+    Y: Matrix,
+    seen: Index,
+    folds: list[Fold],
+    lams: npt.NDArray[np.float64],
+    task: Task,
 ) -> Matrix:
     """Return mean squared errors of one target group, shape (n_lams, n_outputs).
 
@@ -95,6 +99,8 @@ def held_out_errors(
         Kernels of all histories.
     Y : ndarray of shape (n_samples, n_outputs)
         Targets.
+    seen : ndarray of int
+        Kernels of the model.
     folds : list of (ndarray, ndarray)
         Training and test samples.
     lams : ndarray of shape (n_lams,)
@@ -107,6 +113,7 @@ def held_out_errors(
     ndarray of shape (n_lams, n_outputs)
         Over all held-out samples.
     """
+    grams = of_kernels(grams, seen)
     total = np.zeros((len(lams), Y.shape[1]))
     count = 0
     for train, test in folds:
@@ -120,7 +127,7 @@ def held_out_errors(
 
 
 def choose(
-    errors: Matrix, lams: npt.NDArray[np.float64], groups: Groups, shared: bool
+    errors: Matrix, lams: npt.NDArray[np.float64], groups: list[Index], shared: bool
 ) -> Selection:
     """Return the candidate of least error, over all nodes or group by group.
 
@@ -130,8 +137,8 @@ def choose(
         Held-out errors.
     lams : ndarray of shape (n_lams,)
         Candidates.
-    groups : Groups
-        Target groups.
+    groups : list of ndarray of int
+        Columns of each target group.
     shared : bool
         Whether all targets share one λ.
 
@@ -141,7 +148,7 @@ def choose(
         Errors and choice.
     """
     if shared:
-        best = np.full(len(groups), int(errors.sum(axis=1).argmin()))
+        best = np.full(len(groups), int(np.nansum(errors, axis=1).argmin()))
     else:
-        best = np.array([int(errors[:, nodes].sum(axis=1).argmin()) for nodes in groups.members])
+        best = np.array([int(errors[:, nodes].sum(axis=1).argmin()) for nodes in groups])
     return Selection(lams, errors, best)

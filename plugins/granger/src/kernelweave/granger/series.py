@@ -8,10 +8,33 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.checks import COUNT, check_magnitude
+from kernelweave.kernels_core.checks import COUNT, Rule, check_magnitude
 
 Matrix = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
+
+
+def _are_lags(value: Any) -> bool:
+    if isinstance(value, list | tuple | np.ndarray | range):
+        return len(value) > 0 and all(COUNT.holds(each) for each in value)
+    return COUNT.holds(value)
+
+
+LAGS = Rule("an integer >= 1 or a list of such", _are_lags)
+
+
+def lag_list(lags: Any) -> tuple[int, ...]:
+    """Return the lags of a history: 1 to ``lags``, or those listed, in order.
+
+    Raises
+    ------
+    ValueError
+        If it is neither an integer of at least 1 nor a list of such.
+    """
+    LAGS.check("lags", lags)
+    if isinstance(lags, list | tuple | np.ndarray | range):
+        return tuple(sorted({int(each) for each in lags}))
+    return tuple(range(1, int(lags) + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +43,8 @@ class LaggedSamples:
 
     Attributes
     ----------
-    history : ndarray of shape (n_samples, n_nodes * lags)
-        Column ``j * lags + k`` is node j, k + 1 steps before.
+    history : ndarray of shape (n_samples, n_nodes * n_lags)
+        Column ``j * n_lags + k`` is node j at the k-th lag.
     targets : ndarray of shape (n_samples, n_nodes)
         The values that follow.
     replicate : ndarray of shape (n_samples,)
@@ -36,8 +59,8 @@ class LaggedSamples:
     times: Index
 
 
-def checked_series(X: Any) -> Matrix:
-    """Return a series as float64 of shape (n_times, n_nodes).
+def checked_series(X: Any, *, gaps: bool = False) -> Matrix:
+    """Return a series as float64 of shape (n_times, n_nodes), NaN only where gaps may be.
 
     Raises
     ------
@@ -57,18 +80,20 @@ def checked_series(X: Any) -> Matrix:
         )
     if series.shape[1] == 0:
         raise ValueError(f"X must have at least one node, got shape {series.shape}")
-    bad = np.argwhere(~np.isfinite(series))
+    bad = np.argwhere(np.isinf(series) if gaps else ~np.isfinite(series))
     if len(bad):
         t, j = bad[0]
         raise ValueError(
             f"X must be finite, got {series[t, j]} in row {t}, column {j}: "
             "leave such rows out and mark where they were by replicates"
         )
-    check_magnitude("X", series)
+    check_magnitude("X", np.nan_to_num(series, nan=0.0))
     return series
 
 
-def lagged_samples(X: npt.ArrayLike, lags: int, replicates: Any = None) -> LaggedSamples:
+def lagged_samples(
+    X: npt.ArrayLike, lags: Any, replicates: Any = None, *, gaps: bool = False, first: int = 0
+) -> LaggedSamples:
     """Return x_{t−1}, …, x_{t−lags} beside x_t for every t that has so many predecessors.
 
     V prints inputs from x_t, which is the target itself; here they end at t − 1.
@@ -77,11 +102,15 @@ def lagged_samples(X: npt.ArrayLike, lags: int, replicates: Any = None) -> Lagge
     ----------
     X : array-like of shape (n_times, n_nodes)
         The series, equally spaced in time, one replicate after the other.
-    lags : int
-        Length of a history, at least 1.
+    lags : int or sequence of int
+        Length of a history, at least 1, or the lags that it holds.
     replicates : array-like of shape (n_times,), optional
         Label of the replicate of each row; no history crosses from one to another. The rows of a
         replicate must be neighbours.
+    gaps : bool, default=False
+        Whether X may have NaN; samples with one are left out then.
+    first : int, default=0
+        Leave so many rows of each replicate without a sample, if the lags do not.
 
     Returns
     -------
@@ -91,7 +120,7 @@ def lagged_samples(X: npt.ArrayLike, lags: int, replicates: Any = None) -> Lagge
     Raises
     ------
     ValueError
-        If X is not a table of finite numbers, ``lags`` is not an integer of at least 1, no row
+        If X is not a table of finite numbers, ``lags`` are not integers of at least 1, no row
         has enough predecessors, or a replicate's rows are apart.
 
     Examples
@@ -100,17 +129,23 @@ def lagged_samples(X: npt.ArrayLike, lags: int, replicates: Any = None) -> Lagge
     >>> lagged_samples([[1.0], [2.0], [3.0], [8.0], [9.0]], 1, [0, 0, 0, 1, 1]).history.ravel()
     array([1., 2., 8.])
     """
-    series, lags = checked_series(X), int(COUNT.check("lags", lags))
-    code = replicate_codes(replicates, len(series))
-    times = np.flatnonzero(code[lags:] == code[: max(0, len(code) - lags)]) + lags
+    series, listed = checked_series(X, gaps=gaps), lag_list(lags)
+    code, far = replicate_codes(replicates, len(series)), max(*listed, first)
+    times = np.flatnonzero(code[far:] == code[: max(0, len(code) - far)]) + far
     if len(times) == 0:
         raise ValueError(
-            f"no row has {lags} predecessors in its replicate of X: the longest replicate has "
+            f"no row has {far} predecessors in its replicate of X: the longest replicate has "
             f"{int(np.bincount(code).max()) if len(code) else 0} rows, give a longer series or "
             "fewer lags"
         )
-    past = np.stack([series[times - k] for k in range(1, lags + 1)], axis=2)
-    return LaggedSamples(past.reshape(len(times), -1), series[times], code[times], times)
+    past = np.stack([series[times - k] for k in listed], axis=2).reshape(len(times), -1)
+    whole = ~(np.isnan(past).any(axis=1) | np.isnan(series[times]).any(axis=1))
+    if not whole.any():
+        raise ValueError(
+            f"no row of X is without a gap together with its lags {listed}: give fewer lags or "
+            "leave out the series with most gaps"
+        )
+    return LaggedSamples(past[whole], series[times][whole], code[times][whole], times[whole])
 
 
 def replicate_codes(replicates: Any, n_times: int) -> Index:
@@ -153,9 +188,10 @@ class Groups:
     def __len__(self) -> int:
         return len(self.names)
 
-    def columns(self, lags: int) -> list[list[int]]:
+    def columns(self, n_lags: int) -> list[list[int]]:
         """Return the columns of a history that each group's nodes have."""
-        return [[int(j) * lags + k for j in nodes for k in range(lags)] for nodes in self.members]
+        lags = range(n_lags)
+        return [[int(j) * n_lags + k for j in nodes for k in lags] for nodes in self.members]
 
 
 def make_groups(groups: Any, names: Sequence[str]) -> Groups:

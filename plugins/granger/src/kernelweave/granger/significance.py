@@ -10,7 +10,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.checks import one_of
 
-from .target import Task, fit_target
+from .target import Task, fit_target, of_kernels
 
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
@@ -92,20 +92,22 @@ def rearranged(replicate: Index, rng: np.random.Generator) -> Index:
 def null_weights(
     grams: npt.NDArray[Any],
     Y: Matrix,
-    owner: Index,
-    own: int,
+    seen: Index,
+    stays: npt.NDArray[np.bool_],
+    unit: Index,
+    n_units: int,
     lam: float,
     task: Task,
     replicate: Index,
-    n_groups: int,
     seeds: npt.NDArray[Any],
 ) -> Matrix:
     """Return the weights that histories of other groups get by chance, from refits.
 
     Per draw the histories of all other groups move together, see `rearranged`: they keep their
     autocorrelation and their dependence on one another and lose that on the target, whose own
-    history stays. Single samples drawn anew would compare slow series with white noise, which earns
-    less weight. Moved is what is least: target and own history, the other way.
+    history stays, and so do exogenous ones. Single samples drawn anew would compare slow series
+    with white noise, which earns less weight. Moved is what is least: target, own history and
+    exogenous ones, the other way.
 
     Parameters
     ----------
@@ -113,35 +115,37 @@ def null_weights(
         Kernels of all histories.
     Y : ndarray of shape (n_samples, n_outputs)
         Targets.
-    owner : ndarray of int of shape (n_kernels,)
-        Group of each kernel.
-    own : int
-        The target group.
+    seen : ndarray of int
+        Kernels of the model.
+    stays : ndarray of bool of shape (n_kernels,)
+        Which kernels see the target's own history or an exogenous one.
+    unit : ndarray of int of shape (n_kernels,)
+        What is tested with each kernel: a group, or one of its lags.
+    n_units : int
+        How many there are.
     lam : float
         λ.
     task : Task
         The problem.
     replicate : ndarray of int of shape (n_samples,)
         Replicate of each sample.
-    n_groups : int
-        Number of groups.
     seeds : ndarray of int of shape (n_draws,)
         One per draw.
 
     Returns
     -------
-    ndarray of shape (n_draws, n_groups)
-        NaN for the group itself, whose history is not moved.
+    ndarray of shape (n_draws, n_units)
+        NaN for units that the model does not see or that stay.
     """
-    out = np.empty((len(seeds), n_groups))
-    mine = np.flatnonzero(owner == own)
+    grams, unit, stays = of_kernels(grams, seen), unit[seen], stays[seen]
+    out = np.full((len(seeds), n_units), np.nan)
+    still, tested = np.flatnonzero(stays), np.unique(unit[~stays])
     moved = np.array(grams)
     for draw, seed in enumerate(seeds):
         back = np.argsort(rearranged(replicate, np.random.default_rng(int(seed))))
-        moved[mine] = grams[mine][:, back[:, None], back]
+        moved[still] = grams[still][:, back[:, None], back]
         found = fit_target(moved, np.ascontiguousarray(Y[back]), lam, task)
-        out[draw] = incoming(found.weights, owner, n_groups)
-    out[:, own] = np.nan
+        out[draw, tested] = incoming(found.weights, unit, n_units)[tested]
     return out
 
 
@@ -235,10 +239,11 @@ def adjusted_p_values(
 def selection_frequencies(
     grams: npt.NDArray[Any],
     Y: Matrix,
+    seen: Index,
     owner: Index,
+    n_groups: int,
     lam: float,
     task: Task,
-    n_groups: int,
     seeds: npt.NDArray[Any],
 ) -> Matrix:
     """Return which histories get weight on random halves of the samples.
@@ -249,14 +254,16 @@ def selection_frequencies(
         Kernels of all histories.
     Y : ndarray of shape (n_samples, n_outputs)
         Targets.
+    seen : ndarray of int
+        Kernels of the model.
     owner : ndarray of int of shape (n_kernels,)
         Group of each kernel.
+    n_groups : int
+        Number of groups.
     lam : float
         λ.
     task : Task
         The problem.
-    n_groups : int
-        Number of groups.
     seeds : ndarray of int of shape (n_draws,)
         One per half.
 
@@ -265,6 +272,7 @@ def selection_frequencies(
     ndarray of shape (n_draws, n_groups)
         1 where a history has more than a thousandth of all weight.
     """
+    grams, owner = of_kernels(grams, seen), owner[seen]
     chosen = np.zeros((len(seeds), n_groups))
     for draw, seed in enumerate(seeds):
         rng = np.random.default_rng(int(seed))
@@ -275,7 +283,7 @@ def selection_frequencies(
     return chosen
 
 
-def stability_p_values(chosen: Matrix) -> Matrix:
+def stability_p_values(chosen: Matrix, tested: npt.NDArray[np.bool_]) -> Matrix:
     """Return the error rate per edge that stability selection bounds, q²/((2π − 1) p²).
 
     π is an edge's selection frequency, q the mean number selected of the p edges between different
@@ -287,17 +295,20 @@ def stability_p_values(chosen: Matrix) -> Matrix:
     ----------
     chosen : ndarray of shape (n_draws, n_targets, n_sources)
         Which edges each draw selected.
+    tested : ndarray of bool of shape (n_targets, n_sources)
+        Candidates.
 
     Returns
     -------
     ndarray of shape (n_targets, n_sources)
-        Bounds, at most 1. They assume exchangeable candidates, as the theorem does.
+        Bounds, at most 1; NaN for what is no candidate. They assume exchangeable candidates, as
+        the theorem does.
     """
     frequency = chosen.mean(axis=0)
-    edges = frequency[~np.eye(len(frequency), dtype=bool)]
+    edges = frequency[tested]
     share = float(edges.mean()) if len(edges) else 1.0
     margin = 2.0 * frequency - 1.0
     bound = np.ones_like(frequency)
     np.divide(share**2, margin, out=bound, where=margin > 0)
-    rate: Matrix = np.minimum(bound, 1.0)
+    rate: Matrix = np.where(tested, np.minimum(bound, 1.0), np.nan)
     return rate

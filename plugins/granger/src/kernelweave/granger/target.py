@@ -15,6 +15,7 @@ from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeast
 
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,9 @@ class TargetFit:
         return values
 
 
-def fit_target(grams: npt.NDArray[Any], Y: Matrix, lam: float, task: Task) -> TargetFit:
+def fit_target(
+    grams: npt.NDArray[Any], Y: Matrix, lam: float, task: Task, seen: Index | None = None
+) -> TargetFit:
     """Fit x_t = f(histories) for the nodes of one group.
 
     min over f, η, L of (1/n) Σ ‖f(hᵢ) − yᵢ‖² + λ Σ ‖fⱼ‖²/ηⱼ + λω(η), fⱼ in the space of kⱼ L (V,
@@ -88,12 +91,16 @@ def fit_target(grams: npt.NDArray[Any], Y: Matrix, lam: float, task: Task) -> Ta
         λ.
     task : Task
         The rest.
+    seen : ndarray of int, optional
+        The kernels that the model has, all by default; the others get weight 0.
 
     Returns
     -------
     TargetFit
         Weights, output kernel and coefficients.
     """
+    n_kernels = len(grams)
+    grams = of_kernels(grams, seen)
     mean = Y.mean(axis=0)
     problem = Problem(
         PrecomputedFamily(grams, check=False),
@@ -109,7 +116,14 @@ def fit_target(grams: npt.NDArray[Any], Y: Matrix, lam: float, task: Task) -> Ta
             problem, "vv-spg", tol=task.tol, max_iter=task.max_iter, stationarity_tol=task.tol
         )
     L = result.parameters.output_kernel
-    return TargetFit(result.parameters.weights, L, result.solution.C @ L, mean, result)
+    weights = np.zeros(n_kernels)
+    weights[slice(None) if seen is None else seen] = result.parameters.weights
+    return TargetFit(weights, L, result.solution.C @ L, mean, result)
+
+
+def of_kernels(grams: npt.NDArray[Any], seen: Index | None) -> npt.NDArray[Any]:
+    """Return the Gram matrices of some kernels; a copy only where some are left out."""
+    return grams if seen is None or len(seen) == len(grams) else grams[seen]
 
 
 def warn_of_rest(results: dict[str, Result], tol: float) -> None:

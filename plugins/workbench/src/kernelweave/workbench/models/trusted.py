@@ -110,7 +110,9 @@ _OWN = {
     f"{_COLUMNS}.report": ("ColumnReport",),
     f"{_COLUMNS}.training": ("LevelColumn", "NumberColumn"),
     "kernelweave.workbench.data.matrix": ("TableMatrix",),
+    "kernelweave.granger.effects": ("Effects",),
     "kernelweave.granger.graph": ("GrangerGraph",),
+    "kernelweave.granger.roles": ("Roles",),
     "kernelweave.granger.series": ("Groups",),
     "kernelweave.granger.target": ("TargetFit",),
 }

@@ -1,0 +1,79 @@
+"""Errors at left-out samples, in closed form where weights and output kernel are fixed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core.checks import POSITIVE, check_array
+
+Matrix = npt.NDArray[np.float64]
+
+
+def leave_one_out(
+    K: npt.ArrayLike, Y: npt.ArrayLike, ridge: float, L: npt.ArrayLike | None = None
+) -> Matrix:
+    """Return yᵢ − f₋ᵢ(xᵢ), f₋ᵢ being fitted without sample i at the same kernel and ridge.
+
+    In the eigenvectors of L outputs are ridge problems of their own, with kernels ρK, and the error
+    at sample i is uᵢ over the i-th diagonal entry of (ρK + rI)⁻¹, u being the coefficients of all
+    samples.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_samples, n_samples)
+        Gram matrix, symmetric positive semidefinite.
+    Y : array-like of shape (n_samples, n_outputs)
+        Targets.
+    ridge : float
+        r > 0: λ times the number of samples.
+    L : array-like of shape (n_outputs, n_outputs), optional
+        Output kernel; the identity by default.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs)
+        Errors.
+
+    Examples
+    --------
+    >>> from kernelweave.vv_rkhs import leave_one_out
+    >>> leave_one_out([[1.0, 0.5], [0.5, 1.0]], [[2.0], [4.0]], 1.0)
+    array([[1. ],
+           [3.5]])
+    """
+    K, Y = check_array("K", K, 2, square=True), check_array("Y", Y, 2)
+    POSITIVE.check("ridge", ridge)
+    if len(K) != len(Y):
+        raise ValueError(f"K and Y must have as many rows, got {len(K)} and {len(Y)}")
+    return LeaveOneOut(K).errors(Y, ridge, L)
+
+
+class LeaveOneOut:
+    """One Gram matrix, decomposed once for many ridges and output kernels.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        Symmetric positive semidefinite.
+    """
+
+    def __init__(self, K: Matrix) -> None:
+        values, self.vectors = np.linalg.eigh(K)
+        self.values = np.maximum(values, 0.0)
+        self.squares = self.vectors**2
+
+    def errors(self, Y: Matrix, ridge: float, L: Any = None) -> Matrix:
+        """Return errors at left-out samples, shape (n_samples, n_outputs)."""
+        rho, V = np.ones(Y.shape[1]), None
+        if L is not None:
+            L = check_array("L", L, 2, square=True)
+            if len(L) != Y.shape[1]:
+                raise ValueError(f"L must have shape {(Y.shape[1],) * 2}, got {L.shape}")
+            rho, V = np.linalg.eigh(L)
+            Y = Y @ V
+        inverse = 1.0 / (self.values[:, None] * np.maximum(rho, 0.0) + ridge)
+        found = (self.vectors @ (inverse * (self.vectors.T @ Y))) / (self.squares @ inverse)
+        errors: Matrix = found if V is None else found @ V.T
+        return errors

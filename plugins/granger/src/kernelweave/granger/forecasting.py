@@ -1,0 +1,119 @@
+"""Several steps ahead: paths drawn from the model and from its own errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core.kernels import FittedDictionary
+from kernelweave.vv_rkhs import leave_one_out
+
+from .target import TargetFit
+
+Matrix = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What comes next.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (steps, n_nodes)
+        Mean over the paths.
+    lower, upper : ndarray of shape (steps, n_nodes)
+        Ends of the interval that holds a share ``level`` of the paths.
+    level : float
+        That share.
+    """
+
+    mean: Matrix
+    lower: Matrix
+    upper: Matrix
+    level: float
+
+
+def left_out_errors(grams: npt.NDArray[Any], fit: TargetFit, Y: Matrix, lam: float) -> Matrix:
+    """Return what the model of a target misses at each sample when it is fitted without it.
+
+    Weights and output kernel are those of all samples.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (n_kernels, n_samples, n_samples)
+        Kernels of all histories.
+    fit : TargetFit
+        The fitted model.
+    Y : ndarray of shape (n_samples, n_outputs)
+        Targets.
+    lam : float
+        λ.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs)
+        Target minus prediction.
+    """
+    used = np.flatnonzero(fit.weights)
+    K = np.tensordot(fit.weights[used], grams[used], axes=1)
+    return leave_one_out(K, Y - fit.mean, lam * len(Y), fit.output_kernel)
+
+
+def draw_paths(
+    past: Matrix,
+    lags: tuple[int, ...],
+    dictionary: FittedDictionary,
+    models: list[tuple[Index, TargetFit]],
+    errors: Matrix,
+    future: Matrix,
+    n_paths: int,
+    rng: np.random.RandomState,
+) -> npt.NDArray[np.float64]:
+    """Return paths of all columns in standardised units, shape (n_paths, steps, n_columns).
+
+    Parameters
+    ----------
+    past : ndarray of shape (>= max(lags), n_columns)
+        The last rows.
+    lags : tuple of int
+        Of a history.
+    dictionary : FittedDictionary
+        Kernels of all histories.
+    models : list of (ndarray of int, TargetFit)
+        Columns that each model predicts, and the model.
+    errors : ndarray of shape (n_samples, n_columns)
+        Rows are drawn from these together, so that nodes err together as they did.
+    future : ndarray of shape (steps, n_columns)
+        Values of the columns that have no model.
+    n_paths : int
+        How many.
+    rng : RandomState
+        Draws.
+
+    Returns
+    -------
+    ndarray of shape (n_paths, steps, n_columns)
+        The paths.
+    """
+    steps, n_columns = future.shape
+    longest = max(lags)
+    path = np.empty((n_paths, longest + steps, n_columns))
+    path[:, :longest] = past[len(past) - longest :]
+    for step in range(steps):
+        now = longest + step
+        history = np.stack([path[:, now - lag] for lag in lags], axis=2).reshape(n_paths, -1)
+        cross = dictionary.cross(history)
+        path[:, now] = future[step]
+        noise = errors[rng.randint(len(errors), size=n_paths)]
+        for columns, fit in models:
+            path[:, now, columns] = fit.predict(cross) + noise[:, columns]
+    return path[:, longest:]
+
+
+def summarise(paths: npt.NDArray[np.float64], level: float) -> Forecast:
+    """Return mean and interval of paths of shape (n_paths, steps, n_nodes)."""
+    ends = np.quantile(paths, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0)
+    return Forecast(paths.mean(axis=0), ends[0], ends[1], level)

@@ -1,0 +1,212 @@
+"""The parameters of a Granger graph, and what a fit finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core.checks import (
+    COUNT,
+    FLAG,
+    NONNEGATIVE,
+    POSITIVE,
+    Rule,
+    number,
+    one_of,
+)
+from kernelweave.kernels_core.estimators.base import Estimator
+from kernelweave.kernels_core.parameters import fitted, parameter
+
+from .effects import Effects
+from .selection import Selection
+from .series import LAGS
+from .significance import ADJUST, SIGNIFICANCE
+
+Matrix = npt.NDArray[np.float64]
+
+LAMS = tuple(np.logspace(1, -2, 7).tolist())
+LENGTHS = (1, 2, 3, 5, 8)
+_LAGS = Rule(
+    "an integer >= 1, a list of such or 'cv'",
+    lambda value: LAGS.holds(value) or (isinstance(value, str) and value == "cv"),
+)
+_LAM = Rule(
+    "'cv' or a finite number > 0",
+    lambda value: POSITIVE.holds(value) or (isinstance(value, str) and value == "cv"),
+)
+
+
+class GraphParameters(Estimator):
+    """What `GrangerGraph` is told, and what it stores."""
+
+    lags: Any = parameter(
+        "Length of a history, the lags that it holds such as ``[1, 2, 12]``, or the length of "
+        "least held-out error among 1, 2, 3, 5 and 8. No history crosses the border of a "
+        "replicate.",
+        default=1,
+        kind='int, list of int or "cv"',
+        rule=_LAGS,
+        kw_only=False,
+    )
+    groups: Any = parameter(
+        "A label per column that is not exogenous; columns of a group are one node of the graph, "
+        "share a history and an output kernel. Every column by itself by default.",
+        default=None,
+        kind="sequence of length n_nodes",
+        kw_only=False,
+    )
+    exogenous: Any = parameter(
+        "Columns whose histories every model sees, such as a season or the weather: they are no "
+        "nodes, and stay in place where histories are moved for p-values.",
+        default=None,
+        kind="list of column names",
+    )
+    never_targets: Any = parameter(
+        "Nodes that may drive and are never driven.", default=None, kind="list of node names"
+    )
+    forbidden: Any = parameter(
+        "Links that cannot be, as (source, target).", default=None, kind="list of pairs of names"
+    )
+    per_lag: bool = parameter(
+        "Whether every lag of a node has kernels, and so a weight and a p-value, of its own.",
+        default=False,
+        rule=FLAG,
+    )
+    gaps: str = parameter(
+        "What NaN means: an error, or a gap. Rows with a gap in them or in their history are "
+        "left out then.",
+        default="raise",
+        rule=one_of("raise", "skip"),
+    )
+    kernels: Any = parameter(
+        "Used on each group's history; a linear one and three Gaussians by default.",
+        default=None,
+        kind="list of Kernel",
+        kw_only=False,
+    )
+    penalty: Any = parameter(
+        "The regulariser ω. An elastic net gives small weights where there is little to "
+        "explain, so that edges into different targets compare; squared ℓp norms make the "
+        "weights of each target sum to 1 (p = 1), however little they explain.",
+        default="elastic-net",
+        kind='{"elastic-net", "lp"} or Penalty',
+    )
+    mu: float = parameter("Share of the squared norm in the elastic net.", default=0.5)
+    p: float = parameter("Exponent of the squared ℓp norm, in [1, 2].", default=1.0)
+    learn_output: bool = parameter(
+        "Whether L is learned; without effect for groups of one node.", default=True, rule=FLAG
+    )
+    lam: Any = parameter(
+        "λ, or its choice by cross-validation.", default="cv", kind='"cv" or float', rule=_LAM
+    )
+    lams: Any = parameter(
+        "Candidates; 7 from 10 to 10⁻² by default.", default=None, kind="sequence of float"
+    )
+    shared_lam: bool = parameter(
+        "Whether one λ serves all targets, which is the steadier choice for short series.",
+        default=True,
+        rule=FLAG,
+    )
+    cv: Any = parameter(
+        "Folds of the held-out errors. An integer holds out whole replicates where there are "
+        "three or more, else contiguous stretches of time. ``None`` needs a number for "
+        "``lam``.",
+        default=5,
+        kind="int, splitter or None",
+    )
+    replicates: Any = parameter(
+        "Replicate of each row; its rows are neighbours in order of time.",
+        default=None,
+        kind="array-like of shape (n_times,)",
+    )
+    significance: str | None = parameter(
+        "How p-values are computed: by refits with the histories of the other groups moved in"
+        " time, by whole replicates where there are five or more of equal length, else round "
+        "in a circle within each; or by refits on random halves of the samples. The first is "
+        "a test, the second bounds an error rate.",
+        default=None,
+        rule=SIGNIFICANCE,
+    )
+    n_draws: int = parameter(
+        "Refits per target for p-values. All draws of a source's history, into whichever target, "
+        "speak for each of its edges: the smallest p-value of a permutation is "
+        "1/(1 + n_draws · (n_groups − 1)). One replicate has as many shifts as samples.",
+        default=199,
+        rule=COUNT,
+    )
+    adjust: str = parameter(
+        "How p-values of permutations are adjusted for the number of edges: by Benjamini and "
+        "Hochberg, for the rate of false edges among those that pass, or by the largest weight "
+        "of each draw, for the chance of one false edge.",
+        default="bh",
+        rule=ADJUST,
+    )
+    level: float = parameter(
+        "Adjusted p-value up to which an edge passes.",
+        default=0.05,
+        rule=number(above=0.0, below=1.0),
+    )
+    tol: float = parameter(
+        "Relative certified gap; for groups with a learned L, relative stationarity.",
+        default=1e-3,
+        rule=NONNEGATIVE,
+    )
+    max_iter: int = parameter("Steps per fit at most.", default=500, rule=COUNT)
+    n_jobs: int | None = parameter(
+        "Targets at a time, by joblib under whatever backend is configured.", default=None
+    )
+    memory_limit: float | None = parameter(
+        "Bytes that the fit may allocate per process.", default=None
+    )
+    random_state: int | np.random.RandomState | None = parameter(
+        "Of the draws.", default=None, kind="int or RandomState"
+    )
+
+    graph_: Matrix = fitted(
+        "ndarray of shape (n_groups, n_groups)",
+        "``graph_[i, j]`` is the weight of j → i; the diagonal says how much a group drives "
+        "itself.",
+    )
+    p_values_: Matrix | None = fitted(
+        "ndarray of shape (n_groups, n_groups) or None",
+        "Per edge; NaN on the diagonal and where no edge may be. ``None`` without "
+        "``significance``.",
+    )
+    adjusted_p_values_: Matrix | None = fitted(
+        "ndarray of shape (n_groups, n_groups) or None",
+        "The same, adjusted for the number of edges; for stability selection the bound on the "
+        "number of false edges, at most 1.",
+    )
+    effects_: Effects = fitted("Effects", "Curves of all edges.")
+    n_draws_: int = fitted("int", "Draws behind them; 0 without.")
+    lag_graph_: Matrix | None = fitted(
+        "ndarray of shape (n_groups, n_groups, n_lags) or None",
+        "The weights of each lag, with ``per_lag``.",
+    )
+    lag_p_values_: Matrix | None = fitted(
+        "ndarray of shape (n_groups, n_groups, n_lags) or None", "Of them."
+    )
+    lags_: tuple[int, ...] = fitted("tuple of int", "The lags of a history.")
+    targets_: list[str] = fitted(
+        "list of str", "The groups that have a model: all but ``never_targets``."
+    )
+    output_kernels_: list[Matrix] = fitted("list of ndarray", "L of each of them.")
+    weights_: Matrix = fitted(
+        "ndarray of shape (n_groups, n_kernels)",
+        "η of each group, 0 for ``never_targets``; ``owner_`` tells whose history a kernel sees.",
+    )
+    owner_: npt.NDArray[np.intp] = fitted(
+        "ndarray of int of shape (n_kernels,)",
+        "Group of each kernel; exogenous columns are counted after the groups.",
+    )
+    kernel_names_: tuple[str, ...] = fitted("tuple of str", "Names of the kernels.")
+    rmse_: npt.NDArray[np.float64] | None = fitted(
+        "ndarray of shape (n_nodes,) or None",
+        "Held-out root mean squared error of one-step predictions at the chosen λ, in the "
+        "units of the data; ``None`` without ``cv``.",
+    )
+    lam_: npt.NDArray[np.float64] = fitted("ndarray of shape (n_targets,)", "λ of each target.")
+    selection_: Selection | None = fitted("Selection or None", "Held-out errors per candidate.")
+    group_names_: list[str] = fitted("list of str", "In the order of ``graph_``.")
+    results_: list[Any] = fitted("list of Result", "Bounds and status of each target.")

@@ -1,0 +1,242 @@
+"""What a fitted graph is used for: forecasts, a score, other programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core.checks import COUNT, check_magnitude, number
+from kernelweave.kernels_core.kernels import FittedDictionary
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .edges import as_dot, as_networkx, edge_table
+from .effects import Effects
+from .forecasting import Forecast, draw_paths, summarise
+from .roles import Roles
+from .series import lag_list
+from .target import TargetFit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Matrix = npt.NDArray[np.float64]
+
+
+class GraphUse:
+    """Methods of a fitted `GrangerGraph`, which has what is listed here."""
+
+    lags: Any
+    level: float
+    gaps: str
+    random_state: Any
+    lags_: tuple[int, ...]
+    graph_: Matrix
+    group_names_: list[str]
+    effects_: Effects
+    _mean: npt.NDArray[np.float64]
+    _scale: npt.NDArray[np.float64]
+    _errors: Matrix
+    _dictionary: FittedDictionary
+    _roles: Roles
+    _by_lag: npt.NDArray[np.float64]
+    _row_p_values: tuple[Any, Any]
+    _models: dict[int, tuple[npt.NDArray[np.intp], TargetFit]]
+
+    @property
+    def edges_(self) -> pd.DataFrame:
+        """A row per edge of positive weight, with ``per_lag`` per lag of it.
+
+        ``source``, ``target``, ``lag`` of the strongest effect, ``effect`` ("+" where the target
+        rises with the source, "-" where it falls, "±" otherwise) and ``weight``, the heaviest
+        first; with p-values ``p_value``, ``adjusted_p_value`` and ``passes``, the smallest first.
+        """
+        check_is_fitted(self, "graph_")
+        p, adjusted = self._row_p_values
+        level = float(self.level)
+        return edge_table(self.group_names_, self._by_lag, self.effects_, p, adjusted, level)
+
+    def forecast(self, X: Any) -> Matrix:
+        """Return one-step predictions along one stretch of time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_times, n_columns)
+            Rows in order of time, at least as many as the longest lag.
+
+        Returns
+        -------
+        ndarray of shape (n_times - longest lag + 1, n_columns)
+            Row k predicts row ``longest lag + k`` of X; the last one lies beyond it. NaN where a
+            gap is in the history, and for columns without a model.
+        """
+        X = self._read(X)
+        return self._predict((X - self._mean) / self._scale) * self._scale + self._mean
+
+    def forecast_ahead(
+        self,
+        X: Any,
+        steps: int = 1,
+        *,
+        future: Any = None,
+        level: float = 0.9,
+        n_paths: int = 200,
+    ) -> Forecast:
+        """Return what comes after a stretch of time, with intervals.
+
+        Paths go on step by step: each adds to the prediction an error that the model made at a
+        sample left out, all nodes' at once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_times, n_columns)
+            Rows in order of time, at least as many as the longest lag, the last ones without gap.
+        steps : int, default=1
+            How far.
+        future : array-like of shape (steps, n_columns), optional
+            The coming rows; read are exogenous columns and ``never_targets`` only, which need it.
+        level : float, default=0.9
+            Share of the paths within the interval.
+        n_paths : int, default=200
+            How many are drawn, from ``random_state``.
+
+        Returns
+        -------
+        Forecast
+            Mean, lower and upper end, each of shape (steps, n_columns).
+        """
+        X = self._read(X)
+        COUNT.check("steps", steps)
+        COUNT.check("n_paths", n_paths)
+        number(above=0.0, below=1.0).check("level", level)
+        past = X[-max(self.lags_) :]
+        if np.isnan(past).any():
+            raise ValueError("the last rows of X must have no gap: a forecast starts from them")
+        paths = draw_paths(
+            (past - self._mean) / self._scale,
+            self.lags_,
+            self._dictionary,
+            list(self._models.values()),
+            self._errors,
+            self._coming(future, steps),
+            int(n_paths),
+            check_random_state(self.random_state),
+        )
+        return summarise(paths * self._scale + self._mean, float(level))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean R² of one-step predictions of the nodes that have a model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_times, n_columns)
+            One stretch of time, longer than the longest lag.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            1 for a perfect prediction, 0 for one no better than the mean.
+        """
+        from sklearn.metrics import r2_score
+
+        X = self._read(X)
+        if len(X) < max(self.lags_) + 2:
+            raise ValueError(
+                f"X must have at least {max(self.lags_) + 2} rows, got {len(X)}: the first "
+                f"{max(self.lags_)} are history"
+            )
+        columns = self._roles.driven_columns
+        scaled = (X - self._mean) / self._scale
+        found = self._predict(scaled)[:-1, columns]
+        known = scaled[max(self.lags_) :, columns]
+        whole = ~(np.isnan(found) | np.isnan(known)).any(axis=1)
+        return float(r2_score(known[whole], found[whole]))
+
+    def to_networkx(self, *, passing: bool = True) -> Any:
+        """Return the graph for networkx, which writes GraphML and other formats.
+
+        Parameters
+        ----------
+        passing : bool, default=True
+            Whether edges that do not pass are left out, where there are p-values.
+
+        Returns
+        -------
+        networkx.MultiDiGraph
+            Keys are lags; the columns of ``edges_`` are attributes.
+        """
+        return as_networkx(self._kept(passing), self.group_names_, np.diag(self.graph_))
+
+    def to_dot(self, *, passing: bool = True) -> str:
+        """Return the graph in the DOT language of Graphviz.
+
+        Parameters
+        ----------
+        passing : bool, default=True
+            Whether edges that do not pass are left out, where there are p-values.
+
+        Returns
+        -------
+        str
+            A digraph.
+        """
+        return as_dot(self._kept(passing), self.group_names_)
+
+    def _kept(self, passing: bool) -> pd.DataFrame:
+        edges = self.edges_
+        return edges[edges["passes"]] if passing and "passes" in edges else edges
+
+    def _read(self, X: Any, *, reset: bool = False) -> Matrix:
+        """Return a checked table."""
+        if not reset:
+            check_is_fitted(self, "graph_")
+        least = max(self.lags_) if not reset else 2 + max(lag_list(1 if self._tries else self.lags))
+        read: Matrix = validate_data(
+            self,
+            X,
+            dtype=np.float64,
+            reset=reset,
+            ensure_min_samples=least,
+            ensure_all_finite="allow-nan" if self.gaps == "skip" else True,
+        )
+        check_magnitude("X", np.nan_to_num(read))
+        return read
+
+    @property
+    def _tries(self) -> bool:
+        return isinstance(self.lags, str)
+
+    def _predict(self, scaled: Matrix) -> Matrix:
+        """Return one-step predictions in standardised units, NaN where there is none."""
+        far = max(self.lags_)
+        longer = np.vstack([scaled, scaled[-1:]])
+        past = np.stack([longer[far - lag : len(longer) - lag] for lag in self.lags_], axis=2)
+        history = past.reshape(len(past), -1)
+        whole = ~np.isnan(history).any(axis=1)
+        values = np.full((len(history), scaled.shape[1]), np.nan)
+        if whole.any():
+            cross = self._dictionary.cross(history[whole])
+            for columns, fit in self._models.values():
+                values[np.ix_(whole, columns)] = fit.predict(cross)
+        return values
+
+    def _coming(self, future: Any, steps: int) -> Matrix:
+        """Return the coming rows in standardised units; NaN where a model says what comes."""
+        given = np.setdiff1d(np.arange(len(self._mean)), self._roles.driven_columns)
+        if len(given) == 0:
+            return np.full((steps, len(self._mean)), np.nan)
+        if future is None:
+            raise ValueError(
+                f"future must hold the coming rows of series {', '.join(map(str, given))}, which "
+                "have no model, got None"
+            )
+        rows = (np.asarray(future, dtype=np.float64) - self._mean) / self._scale
+        if rows.shape != (steps, len(self._mean)) or np.isnan(rows[:, given]).any():
+            raise ValueError(
+                f"future must have shape {(steps, len(self._mean))} and no gap in what it is read "
+                f"for, got shape {rows.shape}"
+            )
+        return rows
