@@ -73,9 +73,10 @@ def test_every_lag_may_have_a_weight_and_a_p_value(frame: pd.DataFrame) -> None:
     assert np.nanmin(model.lag_p_values_[0]) > 0.05
     assert np.isnan(model.lag_p_values_[0, 0]).all()
     passing = model.edges_[model.edges_["passes"]]
-    assert {("a", "b", 3), ("b", "c", 1)} <= set(
+    assert ("a", "b", 3) in set(
         passing[["source", "target", "lag"]].itertuples(index=False, name=None)
     )
+    assert model.lag_p_values_[2, 1, 0] <= 2 / 39
 
 
 def test_a_list_of_tables_is_its_replicates(frame: pd.DataFrame) -> None:
