@@ -130,3 +130,8 @@ def test_kernels_by_name_have_the_width_of_their_view():
         KernelDictionary(["rfb"]).fit_grams(X)
     with pytest.raises(ValueError, match="width of 'rbf' comes from training points"):
         KernelDictionary(["rbf"]).gram(X, [1.0])
+
+
+def test_parameters_are_what_the_user_may_set():
+    for kind in (SparseMKLClassifier, SparseMKLRegressor):
+        assert not [name for name in kind().get_params() if name.startswith("_")]

@@ -35,8 +35,8 @@ class Status(enum.Enum):
         "best seen; raise max_time or tol, or fit fewer samples"
     )
     STALLED = (
-        "no further progress is possible in this precision: the bounds hold; raise tol, regularise "
-        "more (lower C, higher lam), or use dtype='float64'"
+        "no further progress is possible in this precision: the bounds hold; raise tol, or "
+        "regularise more (a smaller penalty of the loss); float32, if asked for, ends earlier"
     )
     STOPPED = "a callback asked to stop: the bounds hold, the parameters are the best seen"
     INTERRUPTED = "interrupted from the keyboard: the bounds hold, the parameters are the best seen"

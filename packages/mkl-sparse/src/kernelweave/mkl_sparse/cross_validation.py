@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.estimators.labels import class_weights, one_vs_rest
 from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.kernels.psd import require_psd
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from .paths import PathPoint, sparse_mkl_path
 
 FloatArray = NDArray[np.float64]
+CHOICES = ("one-standard-error", "best")
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,53 @@ class PathScores:
         return means
 
     @property
+    def standard_error(self) -> FloatArray:
+        """Return the standard error of each mean over the folds, shape (n_settings,)."""
+        n_folds = self.scores.shape[1]
+        errors: FloatArray = self.scores.std(axis=1, ddof=1) / np.sqrt(n_folds)
+        return errors
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """Return settings, means and standard deviations as scikit-learn's searches name them."""
+        spread = self.scores.std(axis=1)
+        return {"params": self.params, "mean_test_score": self.mean, "std_test_score": spread}
+
+    @property
     def best_params(self) -> dict[str, Any]:
         """Return the setting of the best mean score; of equal ones the smallest C and k₀."""
         return self.params[int(np.argmax(self.mean))]
+
+    def best_by(self, name: str) -> dict[Any, int]:
+        """Return the place of the best setting for each value of one of ``C``, ``lam``, ``k0``.
+
+        Parameters
+        ----------
+        name : {"C", "lam", "k0"}
+            What the settings are grouped by.
+        """
+        places: dict[Any, int] = {}
+        for i, setting in enumerate(self.params):
+            value = setting[name]
+            if value not in places or self.mean[i] > self.mean[places[value]]:
+                places[value] = i
+        return dict(sorted(places.items()))
+
+    def choose(self, choice: str = "one-standard-error") -> dict[str, Any]:
+        """Return the setting that wins.
+
+        Parameters
+        ----------
+        choice : {"one-standard-error", "best"}
+            The fewest kernels whose best setting is within one standard error of the best of all,
+            or the best of all.
+        """
+        one_of(*CHOICES).check("choice", choice)
+        best = int(np.argmax(self.mean))
+        if choice == "best":
+            return self.params[best]
+        least = self.mean[best] - self.standard_error[best]
+        return next(self.params[i] for i in self.best_by("k0").values() if self.mean[i] >= least)
 
 
 def cross_validate_path(
@@ -119,10 +165,12 @@ def cross_validate_path(
     splits = check_cv(cv, labels, classifier=task.is_classifier).split(labels, labels)
     grid = {"Cs": list(Cs), "lams": list(lams), "k0s": list(k0s)}
     folds = [task.fold(grams, train, test, grid) for train, test in splits]
-    points = [points for points, _ in folds]
+    # where max_time ended the work, the settings that every fold has reached
+    reached = min(len(scores) for _, scores in folds)
+    points = [points[:reached] for points, _ in folds]
     return PathScores(
         params=[{"C": p.C, "lam": p.lam, "k0": p.k0} for p in points[0]],
-        scores=np.stack([scores for _, scores in folds], axis=1),
+        scores=np.stack([scores[:reached] for _, scores in folds], axis=1),
         gaps=np.array([[p.gap for p in column] for column in points]).T,
         supports=[list(row) for row in zip(*[[p.support for p in c] for c in points], strict=True)],
         n_svm_solves=sum(p.n_svm_solves for column in points for p in column),

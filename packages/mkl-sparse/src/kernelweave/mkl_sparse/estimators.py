@@ -27,7 +27,7 @@ class SparseMKLClassifier(SparseMachine, KernelMachineClassifier):
     """
 
     def _learner(self) -> SVC:
-        return SVC(C=self.C)
+        return SVC(C=self._value("C"))
 
 
 class SparseMKLRegressor(SparseMachine, KernelMachineRegressor):
@@ -50,4 +50,4 @@ class SparseMKLRegressor(SparseMachine, KernelMachineRegressor):
     )
 
     def _learner(self) -> SVR:
-        return SVR(C=self.C, epsilon=self.epsilon)
+        return SVR(C=self._value("C"), epsilon=self.epsilon)

@@ -8,17 +8,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import Certificate, Problem, Result, get_algorithm
-from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, Rule
+from kernelweave.kernels_core.checks import (
+    COUNT,
+    NONNEGATIVE,
+    POSITIVE,
+    STRENGTH,
+    Rule,
+    one_of,
+)
+from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators import DictionaryMachine
+from kernelweave.kernels_core.estimators.choosing import candidates, one_or_several
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.exceptions import UnknownNameError
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 from kernelweave.kernels_core.settings import Settings, name_of
 from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
 
 from .algorithm import ROUNDS
 from .constraint import SparseSimplex
+from .cross_validation import CHOICES, PathScores, cross_validate_path
 from .settings import BestResponse
 
 GLOBAL = "smkl-global"
@@ -33,17 +44,48 @@ _LOWER = {
     GLOBAL: "branch and bound on supports, every bound from feasible dual points",
 }
 _UPPER = "the primal value of the learner at the sparse weights"
+# C and λ a factor of ten apart, as in the paper's grids; k₀ up to the five that it tries
+_GRIDS: dict[str, tuple[Any, ...]] = {
+    "C": (1.0, 10.0, 100.0),
+    "lam": (0.01, 0.1, 1.0, 10.0),
+    "k0": (1, 2, 3, 4, 5),
+}
 _ABSENT = "(kernelweave-relaxations, which is not installed, finds and proves the optimum)"
 _NO_PROOF = "none: an indefinite kernel is among the candidates (psd='keep')"
+_SEVERAL = 'Of several, or those that ``"cv"`` means, cross-validation chooses.'
+_KIND = 'float, list of float or "cv"'
 _SCALE = Rule("None, True or False", lambda value: value is None or value is True or value is False)
 
 
 class SparseMachine(DictionaryMachine):
     """Mixed in before `KernelMachineClassifier` or `KernelMachineRegressor`."""
 
-    C: float = parameter("Penalty of the loss.", default=1.0, rule=POSITIVE)
-    lam: float = parameter_of(SparseSimplex, "lam")
-    k0: int = parameter_of(SparseSimplex, "k0")
+    C: Any = parameter(
+        f"Penalty of the loss. {_SEVERAL}", kind=_KIND, default=1.0, rule=one_or_several(POSITIVE)
+    )
+    lam: Any = parameter(
+        f"λ, of the ridge on the weights. {_SEVERAL}",
+        kind=_KIND,
+        default=1.0,
+        rule=one_or_several(STRENGTH),
+    )
+    k0: Any = parameter(
+        f"Kernels at most. {_SEVERAL}",
+        kind='int, list of int or "cv"',
+        default=3,
+        rule=one_or_several(COUNT),
+    )
+    cv: Any = parameter(
+        "The folds that choose, as in scikit-learn; read where there is something to choose.",
+        kind="int or splitter",
+        default=5,
+    )
+    choice: str = parameter(
+        "Which setting of the folds wins: the best on average, or the fewest kernels whose best "
+        "setting is within one standard error of it, which names fewer kernels by chance.",
+        default="one-standard-error",
+        rule=one_of(*CHOICES),
+    )
     algorithm: str | Settings | None = parameter(
         "Algorithm 1 of the paper, or the certified global optimum, which needs "
         "kernelweave-relaxations. None: the optimum where that is installed, else Algorithm 1. "
@@ -80,6 +122,12 @@ class SparseMachine(DictionaryMachine):
     patience: int = parameter_of(BestResponse, "patience")
     cap: float | None = parameter_of(BestResponse, "cap")
 
+    C_: float = fitted("float", "The C of the fit: the one given, or the chosen one.")
+    lam_: float = fitted("float", "The λ of the fit.")
+    k0_: int = fitted("int", "The k₀ of the fit.")
+    path_scores_: PathScores | None = fitted(
+        "PathScores or None", "Scores and proven gaps of every setting, where folds chose."
+    )
     kernel_support_: NDArray[np.intp] = fitted("ndarray of int", "The kernels that are used.")
     problem_: Problem = fitted(
         "Problem",
@@ -130,7 +178,46 @@ class SparseMachine(DictionaryMachine):
         )
 
     def _constraint(self) -> SparseSimplex:
-        return SparseSimplex(k0=self.k0, lam=self.lam)
+        return SparseSimplex(k0=self._value("k0"), lam=self._value("lam"))
+
+    def _value(self, name: str) -> Any:
+        """Return a setting: as given, or as chosen, before that the first of several."""
+        values = candidates(getattr(self, name), _GRIDS[name])
+        return values[0] if len(values) == 1 else getattr(self, f"{name}_", values[0])
+
+    def _run(self, X: Any, targets: Any, weight: Any, grams: Any) -> None:
+        with time_limit(self.max_time):
+            self._choose(X, targets, weight, grams)
+            super()._run(X, targets, weight, grams)
+
+    def _choose(self, X: Any, targets: Any, weight: Any, grams: Any) -> None:
+        """Set C, λ and k₀ of this fit, by folds where several are given."""
+        grid = {name: candidates(getattr(self, name), _GRIDS[name]) for name in _GRIDS}
+        chosen = {name: values[0] for name, values in grid.items()}
+        self.path_scores_ = None
+        if any(len(values) > 1 for values in grid.values()):
+            kernels = self.kernels if self._is_precomputed else self._dictionary()
+            if self.kernels is None:
+                kernels = None  # which standardises the features
+            # class weights are in the weights of the samples already
+            reader = clone(self).set_params(**chosen, kernels=kernels)
+            if is_classifier(self):
+                reader.set_params(class_weight=None)
+                y = targets.argmax(axis=0) if len(targets) > 1 else targets[0] > 0
+            else:
+                y = targets[0]
+            kept = np.flatnonzero(weight > 0)
+            points = X[kept] if grams is None else self._parts_of(grams)[kept, kept]
+            self.path_scores_ = cross_validate_path(
+                reader,
+                points,
+                y[kept],
+                **{f"{name}s": values for name, values in grid.items()},
+                cv=self.cv,
+                sample_weight=weight[kept],
+            )
+            chosen = self.path_scores_.choose(self.choice)
+        self.C_, self.lam_, self.k0_ = chosen["C"], chosen["lam"], chosen["k0"]
 
     @property
     def _is_scaled(self) -> bool:

@@ -140,7 +140,8 @@ class DictionaryMachine(KernelMachine):
 
     kernels: Any = parameter(
         "The kernels; by default the ten of the sparse multiple kernel learning paper without the "
-        'two sigmoids. With ``"precomputed"`` X holds Gram matrices, (n_kernels, n, n_train).',
+        'two sigmoids. With ``"precomputed"`` X holds Gram matrices, (n_kernels, n, n_train); '
+        "`PrecomputedGrams` makes of them what GridSearchCV can cut into folds.",
         kind='None, KernelDictionary, list of Kernel or str, or "precomputed"',
         default=None,
         rule=KERNELS,
@@ -162,9 +163,6 @@ class DictionaryMachine(KernelMachine):
         "The weight of each view, summed over its kernels; empty where the dictionary has no "
         "``columns``.",
     )
-
-    # made anew by each fit to a table whose views are not simply positions
-    _reader: TableReader | None = None
 
     @abstractmethod
     def _learner(self) -> Any:
@@ -194,8 +192,14 @@ class DictionaryMachine(KernelMachine):
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernels, str) and self.kernels == "precomputed"
 
+    @property
+    def _table(self) -> TableReader | None:
+        """What the fit to a table left whose views are not simply positions."""
+        reader: TableReader | None = getattr(self, "_reader", None)
+        return reader
+
     def _read(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any, Any]:
-        self._reader = None
+        self.__dict__.pop("_reader", None)
         if self._is_precomputed or not self._dictionary().reads_tables:
             return super()._read(X, y, **options)
         self._reader = TableReader(self._dictionary(), X, y)
@@ -204,17 +208,17 @@ class DictionaryMachine(KernelMachine):
         return points, y, None
 
     def _points(self, X: Any) -> Any:
-        if self._reader is None:
+        if self._table is None:
             return super()._points(X)
         validate_data(self, X, reset=False, skip_check_array=True)
-        return self._reader.transform(X)
+        return self._table.transform(X)
 
     def _for_parts(self) -> dict[str, Any]:
-        return {} if self._reader is None else {"kernels": self._reader.dictionary}
+        return {} if self._table is None else {"kernels": self._table.dictionary}
 
     def _dictionary(self) -> KernelDictionary:
-        if self._reader is not None:
-            return self._reader.dictionary
+        if self._table is not None:
+            return self._table.dictionary
         return self._stated_dictionary()
 
     def _stated_dictionary(self) -> KernelDictionary:

@@ -1,0 +1,57 @@
+"""Parameters of which a fit may be given several, to choose among by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..checks import Rule
+
+
+def one_or_several(rule: Rule) -> Rule:
+    """Return the rule for a number, several to choose among, or ``"cv"``.
+
+    Parameters
+    ----------
+    rule : Rule
+        Of each number.
+
+    Returns
+    -------
+    Rule
+        A wrong number is refused in the words of ``rule``.
+    """
+
+    def is_several(value: Any) -> bool:
+        if isinstance(value, str):
+            return value == "cv"
+        several = isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) == 1
+        return several and len(value) > 0 and all(rule.holds(each) for each in value)
+
+    return Rule(
+        f"{rule.words}, a list of such, or 'cv'",
+        lambda value: is_several(value) or (np.ndim(value) == 0 and not isinstance(value, str)),
+        then=Rule(rule.words, lambda value: is_several(value) or rule.holds(value)),
+    )
+
+
+def candidates(given: Any, usual: Sequence[Any]) -> list[Any]:
+    """Return the values of a parameter, ascending: one, those of a list, or ``usual`` of "cv".
+
+    Parameters
+    ----------
+    given : number, sequence of number, or "cv"
+        The parameter.
+    usual : sequence of number
+        What ``"cv"`` means.
+
+    Returns
+    -------
+    list of number
+        One or more.
+    """
+    if isinstance(given, str):
+        return list(usual)
+    return sorted(set(given)) if isinstance(given, (list, tuple, np.ndarray)) else [given]

@@ -1,0 +1,85 @@
+"""C, λ and k₀ by cross-validation within a fit."""
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import RBF, KernelDictionary, Linear
+from kernelweave.kernels_core.kernels import PrecomputedGrams
+from kernelweave.mkl_sparse import (
+    PathScores,
+    SparseMKLClassifier,
+    SparseMKLRegressor,
+    cross_validate_path,
+)
+from sklearn.model_selection import KFold
+
+# where kernelweave-relaxations is absent the default is Algorithm 1, whose gap may stay open
+pytestmark = pytest.mark.filterwarnings("ignore:.*no step of the search")
+
+
+def views(n=160, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 12))
+    y = (X[:, 0:2] ** 2).sum(axis=1) + (X[:, 4:6] ** 2).sum(axis=1) > 4
+    columns = {str(v): [2 * v, 2 * v + 1] for v in range(6)}
+    return X, y, KernelDictionary([RBF(0.5)], columns=columns)
+
+
+def test_the_number_of_views_is_found():
+    X, y, kernels = views()
+    model = SparseMKLClassifier(kernels, k0="cv", lam=0.1).fit(X, y)
+    assert model.k0_ == 2
+    assert [name for name, weight in model.view_weights_.items() if weight] == ["0", "2"]
+    assert (model.C_, model.lam_) == (1.0, 0.1)
+    scores = model.path_scores_
+    assert [setting["k0"] for setting in scores.params] == [1, 2, 3, 4, 5]
+    assert scores.scores.shape == (5, 5)
+    # what the function finds on the same folds
+    same = cross_validate_path(SparseMKLClassifier(kernels), X, y, lams=[0.1], k0s=range(1, 6))
+    np.testing.assert_array_equal(same.scores, scores.scores)
+    plain = SparseMKLClassifier(kernels, k0=2, lam=0.1).fit(X, y)
+    np.testing.assert_array_equal(plain.weights_, model.weights_)
+    assert plain.path_scores_ is None
+    assert plain.k0_ == 2
+
+
+def test_lists_and_all_three_at_once():
+    X, y, kernels = views()
+    model = SparseMKLClassifier(kernels, C=[1.0, 10.0], lam="cv", k0=(1, 2), cv=3, choice="best")
+    model.fit(X, y)
+    assert len(model.path_scores_.params) == 2 * 4 * 2
+    assert {"C": model.C_, "lam": model.lam_, "k0": model.k0_} == model.path_scores_.best_params
+    target = (X[:, 0] ** 2) + X[:, 4]
+    number = SparseMKLRegressor([Linear(), RBF(0.5)], k0=[1, 2], C="cv", cv=KFold(3)).fit(X, target)
+    assert number.C_ in (1.0, 10.0, 100.0)
+
+
+@pytest.mark.parametrize("multiclass", ["shared", "ovr"])
+def test_several_classes_weights_and_gram_matrices(multiclass):
+    X, y, kernels = views()
+    y = y + (X[:, 4] > 1.0)
+    weight = np.arange(len(y)) % 3
+    grams = PrecomputedGrams(kernels.fit_grams(X).grams)
+    settings = {"k0": [1, 2], "cv": 3, "multiclass": multiclass, "class_weight": "balanced"}
+    one = SparseMKLClassifier(kernels, **settings).fit(X, y, weight)
+    other = SparseMKLClassifier("precomputed", **settings).fit(grams, y, weight)
+    assert one.k0_ == other.k0_
+    assert np.mean(one.predict(X) == other.predict(grams)) > 0.98
+
+
+def test_one_standard_error_takes_fewer_kernels():
+    params = [{"C": 1.0, "lam": 1.0, "k0": k} for k in (1, 2, 3)]
+    means = np.array([0.80, 0.89, 0.90])
+    scores = means[:, None] + np.array([-0.02, 0.0, 0.02])
+    found = PathScores(params, scores, np.zeros((3, 3)), [], 0)
+    assert found.standard_error[0] == pytest.approx(0.02 / np.sqrt(3))
+    assert found.choose()["k0"] == 2
+    assert found.choose("best")["k0"] == found.best_params["k0"] == 3
+    assert found.best_by("k0") == {1: 0, 2: 1, 3: 2}
+    with pytest.raises(ValueError, match="choice must be one of"):
+        found.choose("least")
+
+
+@pytest.mark.parametrize("wrong", ["all", [], [0, 1], [[1]], True])
+def test_what_is_no_choice_is_refused(wrong):
+    with pytest.raises(ValueError, match="k0 must be an integer >= 1"):
+        SparseMKLClassifier(k0=wrong).fit(np.eye(4), [0, 1, 0, 1])

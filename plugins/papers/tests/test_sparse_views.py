@@ -1,0 +1,53 @@
+"""The tables of views: their plans, a cell of each, and what is shown of them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from kernelweave.papers import Request, tables
+from kernelweave.papers.sparse.views import METHODS, digits, made, measure
+
+
+def test_the_class_depends_on_the_true_views_alone() -> None:
+    data = made(200, 12, seed=3)
+    at = [column for view in data.true for column in data.columns[view]]
+    squares = (data.X_test[:, at] ** 2).sum(axis=1)
+    assert np.mean((squares > 9.0) == data.y_test) > 0.95
+    assert len(data.columns) == 12
+    assert data.X.shape == (200, 36)
+
+
+def test_the_views_of_digits_cover_the_columns() -> None:
+    data = digits(100, seed=0)
+    assert sorted(j for at in data.columns.values() for j in at) == list(range(data.X.shape[1]))
+    assert len(data.columns) == 9
+    assert len(data.y) == 100
+    assert np.isfinite(data.X).all()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_cell_of_every_method(name: str) -> None:
+    found = json.loads(json.dumps(measure(name, 150, 6, 0)))
+    assert found["accuracy"] > 50.0
+    if name.endswith("proved"):
+        assert found["kept"] == found["true"]
+    (sheet,) = tables()["smkl-views"].plan(Request()).present({f"{name}/0": found})
+    row = next(row for row in sheet.rows if row[0] == name)
+    assert row[1] == found["accuracy"]
+    assert row[3] is not None
+
+
+def test_plans_and_pictures() -> None:
+    assert len(tables()["smkl-views"].plan(Request()).cells) == 10 * len(METHODS)
+    assert len(tables()["smkl-views-digits"].plan(Request(quick=True)).cells) == len(METHODS) - 1
+    plan = tables()["smkl-views-phase"].plan(Request(quick=True))
+    cell = plan.cells[-1]
+    drawing, sheet = plan.present({cell.key: cell.compute(**cell.arguments)})
+    assert sheet.rows[0][:3] == [20, 300, 1.0]
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    drawing.draw(figure)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["1.0"]
