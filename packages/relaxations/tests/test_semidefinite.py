@@ -36,6 +36,28 @@ def test_agrees_with_our_own_methods(task, min_eig):
     np.testing.assert_allclose(np.trace(sdp.parameters), problem.family.n_P, rtol=1e-9)
 
 
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("order", [1, 2, ((0, 1), (2,))])
+@pytest.mark.parametrize("degree", [0, 1])
+def test_agrees_where_groups_of_columns_are_compared(task, order, degree):
+    rng = np.random.default_rng(0)
+    X = rng.random((24, 3))
+    y = np.sin(5.0 * X[:, 0]) + X[:, 1] * X[:, 2]
+    classes = task == "classification"
+    learner = SVC(C=5.0) if classes else SVR(C=5.0, epsilon=0.05)
+    family = TessellatedFamily(degree, lower=[-0.1] * 3, upper=[1.1] * 3, order=order)
+    y = np.sign(y - np.median(y)) if classes else y
+    problem = Problem(family, learner, Spectahedron(), X, y)
+    # a conic solver leaves 3e-6 on some of them
+    sdp = solve(problem, "tkl-sdp", tol=1e-5)
+    found = [solve(problem, name, tol=1e-5) for name in ("tkl-low-rank", "tkl-interior-point")]
+    found += [solve(problem, name, tol=1e-2) for name in ("tkl-frank-wolfe", "tkl-hybrid")]
+    assert all(each.status is Status.CONVERGED for each in (sdp, *found))
+    assert max(each.lower_bound for each in (sdp, *found)) <= min(
+        each.upper_bound for each in (sdp, *found)
+    )
+
+
 def test_sample_weights_count_like_copies():
     problem = tessellated("classification", m=16)
     weight = np.ones(16)

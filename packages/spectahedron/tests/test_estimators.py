@@ -145,6 +145,53 @@ def test_polynomial_kernel_without_scaling_and_with_a_domain() -> None:
     assert raw.score(100 * X, y) > 0.5
 
 
+def wide(m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.random((m, n))
+    return X, np.where(X[:, 0] > 0.5, X[:, 1], 1.0 - X[:, 1]) + 0.1 * rng.normal(size=m)
+
+
+@pytest.mark.parametrize("n", [16, 60])
+def test_many_columns_are_compared_three_at_a_time(n: int) -> None:
+    X, z = wide(80, n)
+    y = z > 0.5
+    model = TessellatedKernelClassifier(tol=0.01).fit(X, y)
+    assert model.kernel_.kernel.order == 3
+    assert model.P_.shape == (2 * (n + 1), 2 * (n + 1))
+    assert model.result_.gap <= 0.01
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
+    numbers = TessellatedKernelRegressor(tol=0.01, dtype="float32", order=2).fit(X, z)
+    assert numbers.result_.gap <= 0.01
+    few = TessellatedKernelClassifier(tol=0.01).fit(X[:, :15], y)
+    assert few.kernel_.kernel.order is None
+    # monomials in z go with all columns alone
+    deep = TessellatedKernelClassifier(tol=0.1, delta=0.1, z_degree=1, max_iter=2)
+    assert deep._family(np.zeros((2, n))).order is None
+
+
+@pytest.mark.parametrize("algorithm", ["tkl-frank-wolfe", "tkl-interior-point", "tkl-low-rank"])
+@pytest.mark.parametrize("order", [1, [(0, 1), (2,)]])
+def test_every_algorithm_learns_from_groups_of_columns(algorithm: str, order: Any) -> None:
+    X, z = wide(40, 4)
+    results = [
+        TessellatedKernelRegressor(algorithm=name, order=order, tol=tol).fit(X, z).result_
+        for name, tol in ((algorithm, 1e-2), ("tkl-low-rank", 1e-4))
+    ]
+    assert results[0].gap <= 1e-2
+    assert results[0].lower_bound <= results[1].upper_bound
+    assert results[1].lower_bound <= results[0].upper_bound
+
+
+def test_a_known_group_needs_no_other() -> None:
+    """A sum over listed groups at degree 0 does not see the columns that no group has."""
+    X, z = wide(60, 6)
+    model = TessellatedKernelClassifier(order=[(0, 1)], degree=0, tol=0.01).fit(X, z > 0.5)
+    other = X.copy()
+    other[:, 2:] = 0.5
+    assert_allclose(model.decision_function(other), model.decision_function(X), atol=1e-12)
+
+
 def test_search_and_calibration_accept_it(iris: Any) -> None:
     X, y = iris
     search = GridSearchCV(TessellatedKernelClassifier(tol=0.05), {"C": [0.1, 1.0]}, cv=2)
@@ -181,6 +228,7 @@ def test_interrupted_fits_keep_the_best_iterate() -> None:
         ("dtype", "float16"),
         ("min_eig", 1.0),
         ("z_degree", -1),
+        *(("order", v) for v in (0, 1.5, "all", None, True, [], [(0, 9)])),
         ("tol", -1.0),
         ("max_iter", -1),
         ("max_time", 0),
@@ -240,7 +288,7 @@ def test_clones_are_equal_and_repeat() -> None:
 def test_a_box_that_drowns_its_samples_is_named():
     X = np.random.default_rng(0).random((12, 40))
     y = np.arange(12) % 2
-    fitted = TessellatedKernelClassifier(tol=0.5, max_iter=2, C=1e-6)
+    fitted = TessellatedKernelClassifier(tol=0.5, max_iter=2, C=1e-6, order=40)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         fitted.fit(X, y)

@@ -20,7 +20,7 @@ from .gram import GramAt
 from .saddle import FloatArray, SaddleOracle
 
 _FREE = 1e-9
-_ORDER = 1600
+_ORDER = 800
 _MOST_FREE = 4000
 # one float64 matrix of the free samples and its factor, in a quarter of the limit
 _SHARE = 64

@@ -72,7 +72,7 @@ class LowRankSearch(SaddleAlgorithm):
     Where it is slow, `tkl-interior-point` runs once, if the problem is small enough for it, and
     hands its P back. One iteration forms the Gram of r rank-one atoms, one moment matrix, the
     second-order model (what r moment matrices cost, plus a Cholesky factorisation on the free
-    samples and an eigendecomposition of order ≤ 1600) and one warm-started learner solve. It
+    samples and an eigendecomposition of order ≤ 800) and one warm-started learner solve. It
     holds two Gram-sized arrays and the learner's copy of half of one, or none (``gram``).
     """
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +18,7 @@ from kernelweave.kernels_core import (
     Tessellated,
     TessellatedFamily,
 )
-from kernelweave.kernels_core.checks import DTYPE, NONNEGATIVE, POSITIVE, integer, one_of
+from kernelweave.kernels_core.checks import DTYPE, NONNEGATIVE, POSITIVE, Rule, integer, one_of
 from kernelweave.kernels_core.estimators.machine import KernelMachine
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.kernels.scaled import Scaling, unit_range
@@ -32,6 +34,18 @@ FloatArray = npt.NDArray[np.float64]
 # six digits of a float64 are left to tell samples apart
 _LARGEST_VOLUME = 1e10
 _DEGREE = integer(0)
+# measured: on tables of more columns the product of all of them predicts worse
+_MOST_COLUMNS, _ORDER = 15, 3
+
+
+def _is_order(value: Any) -> bool:
+    if isinstance(value, str):
+        return value == "auto"
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return isinstance(value, Iterable) or (whole and value >= 1)
+
+
+_COLUMNS = Rule('"auto", an integer >= 1 or a list of groups of columns', _is_order)
 
 
 class PositiveMatrixMachine(KernelMachine):
@@ -71,6 +85,15 @@ class PositiveMatrixMachine(KernelMachine):
     )
     z_degree: int | None = parameter(
         "Degree in z at most; 0 is what the authors' program uses.", default=None, rule=_DEGREE
+    )
+    order: Any = parameter(
+        "How many columns the indicators of a tessellated kernel compare at once, averaged over "
+        "all groups of so many, or over the groups listed, such as ``[(0,), (1, 2)]``. "
+        f'``"auto"`` compares all columns up to {_MOST_COLUMNS} of them, and '
+        f"{_ORDER} at a time above, where what all of them compare would drown.",
+        kind='int, "auto" or list of groups of columns',
+        default="auto",
+        rule=_COLUMNS,
     )
     min_eig: float = parameter_of(Spectahedron, "min_eig")
     dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)
@@ -149,9 +172,19 @@ class PositiveMatrixMachine(KernelMachine):
         if self.kernel == "polynomial":
             return PolynomialFamily(self.degree, n_features=X.shape[1])
         lower, upper = self._box(X)
-        if self.scale:
+        order = self._order(X.shape[1])
+        family = TessellatedFamily(
+            self.degree, lower=lower, upper=upper, z_degree=self.z_degree, order=order
+        )
+        if self.scale and family.order is None:
             warn_of_volume(upper - lower)
-        return TessellatedFamily(self.degree, lower=lower, upper=upper, z_degree=self.z_degree)
+        return family
+
+    def _order(self, n_features: int) -> Any:
+        """Return the order for so many columns; with monomials in z only all of them will do."""
+        if not isinstance(self.order, str):
+            return self.order
+        return None if n_features <= _MOST_COLUMNS or self.z_degree else _ORDER
 
     def _box(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the box of integration: ``domain``, else the data's range widened by δ."""
@@ -181,6 +214,7 @@ class PositiveMatrixMachine(KernelMachine):
             np.asarray(family.upper),
             z_degree=self.z_degree,
             outside=self.outside,
+            order=family.order,
         )
 
     def _keep(self, problem: Problem, result: Result) -> None:

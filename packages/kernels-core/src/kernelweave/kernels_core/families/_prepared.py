@@ -12,16 +12,17 @@ from .. import memory
 from . import _affine, _affine_values, _general, _moments, _sample_products
 from ._affine_sum import AffineSum
 from ._affine_values import DecisionValues
-from ._arguments import matrix, output, rows, vector
+from ._arguments import matrix, rows, vector
 from ._box import Float
 from ._general import Box
+from ._samples_base import BoundSamples
 from ._unstored import GeneralGram, factors_are_cheaper, factors_of
 from .base import FloatArray
 
 _GIB_HINT = "use fewer samples, dtype float32, or raise the memory limit"
 
 
-class PreparedTessellated:
+class PreparedTessellated(BoundSamples):
     """A tessellated family of any degree bound to training samples.
 
     Attributes
@@ -37,36 +38,13 @@ class PreparedTessellated:
     """
 
     def __init__(self, box: Box, X: Float, dtype: np.dtype[Any]) -> None:
-        self._box, self._X = box, X
-        self._dtype = dtype
-
-    @property
-    def n_P(self) -> int:
-        """Side of P."""
-        return 2 * self._box.tables.q
-
-    @property
-    def n_samples(self) -> int:
-        """Number of training samples."""
-        return len(self._X)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Precision of the Gram matrices."""
-        return self._dtype
+        super().__init__(box.tables, X, dtype)
+        self._box = box
 
     @property
     def scale(self) -> float:
         """Volume of the box."""
         return float(np.prod(self._box.upper - self._box.lower))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return int(self._X.nbytes)
-
-    def _output(self, out: FloatArray | None) -> FloatArray:
-        return output(out, (self.n_samples, self.n_samples), self._dtype)
 
     def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
         """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``.
@@ -188,24 +166,6 @@ class PreparedTessellated:
         float
         """
         return _moments.moment_error(self._box, self._X, rows(W, self.n_samples))
-
-    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
-        """Return ``D(w) u``.
-
-        From degree 2 on the matrix is formed: a product of its own would cost n_z² steps a pair,
-        more than the matrix.
-
-        Parameters
-        ----------
-        w : array-like of shape (m,)
-        u : array-like of shape (n_P,)
-
-        Returns
-        -------
-        ndarray of shape (n_P,), float64
-        """
-        u = vector(u, self.n_P, "u")
-        return np.asarray(self.moment(vector(w, self.n_samples, "w")) @ u)
 
     def sample_products(
         self, w: ArrayLike, U: ArrayLike, samples: ArrayLike

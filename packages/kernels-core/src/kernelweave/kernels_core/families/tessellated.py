@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +11,13 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
 from ..checks import real_dtype
-from . import _affine, _box, _general
+from . import _affine, _box, _general, _sub_boxes
 from ._arguments import in_box, matrix, samples, vector
+from ._groups import Order, order_of, program
 from ._prepared import PreparedAffine, PreparedTessellated
-from ._tables import count_tessellated, tessellated_tables
+from ._prepared_sub_boxes import PreparedSubBoxes
+from ._sub_boxes import SubBoxes
+from ._tables import TessellatedTables, count_tessellated, tessellated_tables
 from ._unstored import factors_of, fill_rectangle
 from .base import FloatArray
 
@@ -49,13 +53,19 @@ class TessellatedFamily:
     lower, upper : array-like of shape (n_features,)
         Corners a < b of the box that holds all points.
     z_degree : int, optional
-        Largest degree in z; None means ``degree``. With 0 the family has ``2·C(n + d, d)``
-        features, a subset of the full one.
+        Largest degree in z; None means ``degree``, and 0 where there is an order. With 0 the
+        family has ``2·C(n + d, d)`` features, a subset of the full one.
+    order : int or sequence of groups of columns, optional
+        z lies on the disjoint union of the sub-boxes of groups of columns, uniformly, in the
+        place of the whole box: of all groups of so many columns, or of those listed, such as
+        ``[(0,), (1, 2)]``. I compares the columns of the group alone, and the monomials are those
+        of x. Without, or with the number of features, it compares all of them.
 
     Raises
     ------
     ValueError
-        If a corner is not finite, the corners differ in shape, or lower is not below upper.
+        If a corner is not finite, the corners differ in shape, lower is not below upper, or order
+        names columns that do not exist.
 
     Notes
     -----
@@ -86,6 +96,7 @@ class TessellatedFamily:
         lower: ArrayLike,
         upper: ArrayLike,
         z_degree: int | None = None,
+        order: int | Sequence[Sequence[int]] | None = None,
     ) -> None:
         state = self.__dict__
         state["degree"] = int(integer(0).check("degree", degree))
@@ -106,11 +117,15 @@ class TessellatedFamily:
                 f"lower must be below upper in every feature, got {float(self.lower[j])} and "
                 f"{float(self.upper[j])} in feature {j}: widen the box"
             )
+        state["order"] = order_of(order, len(self.lower))
+        if self.order is not None and z_degree:
+            raise ValueError(f"z_degree must be 0 where there is an order, got {z_degree}")
 
     degree: int
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     z_degree: int | None
+    order: Order | None
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"TessellatedFamily is a frozen value: cannot set {name}")
@@ -120,13 +135,15 @@ class TessellatedFamily:
 
     def __repr__(self) -> str:
         tail = "" if self.z_degree is None else f", z_degree={self.z_degree}"
+        tail += "" if self.order is None else f", order={self.order}"
         return (
             f"TessellatedFamily(degree={self.degree}, lower={self.lower.tolist()}, "
             f"upper={self.upper.tolist()}{tail})"
         )
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.degree, self._z, tuple(self.lower.tolist()), tuple(self.upper.tolist()))
+        corners = tuple(self.lower.tolist()), tuple(self.upper.tolist())
+        return (self.degree, self._z, *corners, self.order)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TessellatedFamily) and self._key() == other._key()
@@ -135,16 +152,28 @@ class TessellatedFamily:
         return hash(self._key())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.degree, self.lower.tolist(), self.upper.tolist(), self.z_degree)
+        corners = self.lower.tolist(), self.upper.tolist()
+        return _rebuild, (self.degree, *corners, self.z_degree, self.order)
 
     @property
     def _z(self) -> int:
-        return self.degree if self.z_degree is None else self.z_degree
+        full = self.degree if self.order is None else 0
+        return full if self.z_degree is None else self.z_degree
+
+    @property
+    def _tables(self) -> TessellatedTables:
+        return tessellated_tables(self.n_features, self.degree, self._z)
 
     @property
     def _box(self) -> _general.Box:
-        tables = tessellated_tables(self.n_features, self.degree, self._z)
-        return _general.Box(tables, self.lower, self.upper)
+        return _general.Box(self._tables, self.lower, self.upper)
+
+    @property
+    def _boxes(self) -> SubBoxes | None:
+        if self.order is None:
+            return None
+        run = program(self.order, self.n_features)
+        return SubBoxes(self._tables, self.lower, self.upper, run)
 
     @property
     def n_features(self) -> int:
@@ -164,7 +193,7 @@ class TessellatedFamily:
     @property
     def monomials(self) -> NDArray[np.int64]:
         """Exponents of (x, z) in the q monomials, shape (q, 2n)."""
-        return np.array(self._box.tables.monomials)
+        return np.array(self._tables.monomials)
 
     def _points(self, X: ArrayLike, name: str) -> NDArray[np.float64]:
         array = samples(X, self.n_features, name)
@@ -189,9 +218,14 @@ class TessellatedFamily:
         """
         a = self._points(np.reshape(np.asarray(x, dtype=np.float64), (1, -1)), "x")[0]
         b = self._points(np.reshape(np.asarray(y, dtype=np.float64), (1, -1)), "y")[0]
-        return _box.block(self._box.tables, a, b, self.lower, self.upper)
+        boxes = self._boxes
+        if boxes is not None:
+            return boxes.block(a, b)
+        return _box.block(self._tables, a, b, self.lower, self.upper)
 
-    def prepare(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedTessellated:
+    def prepare(
+        self, X: ArrayLike, dtype: DTypeLike = np.float64
+    ) -> PreparedTessellated | PreparedSubBoxes:
         """Bind the family to samples, without storing anything of the size of a Gram matrix.
 
         Parameters
@@ -200,9 +234,12 @@ class TessellatedFamily:
         dtype : numpy dtype, default=numpy.float64
             float32 or float64: the precision of the Grams. Moments are float64 in both cases.
         """
-        box = self._box
-        kind = PreparedAffine if _affine.is_affine(box.tables) else PreparedTessellated
-        return kind(box, self._points(X, "X"), real_dtype(dtype))
+        points, kind = self._points(X, "X"), real_dtype(dtype)
+        boxes = self._boxes
+        if boxes is not None:
+            return PreparedSubBoxes(boxes, points, kind)
+        fast = PreparedAffine if _affine.is_affine(self._tables) else PreparedTessellated
+        return fast(self._box, points, kind)
 
     def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
         """Return ``vᵀ G(xₖ, yₗ) v``.
@@ -240,7 +277,7 @@ class TessellatedFamily:
         if Y is None:
             return self.prepare(X).gram(P)
         P = matrix(P, self.n_P)
-        return self._rectangular(X, Y, P, factors_of(P))
+        return self._rectangular(X, Y, P, factors_of(P) if self.order is None else None)
 
     def _rectangular(
         self,
@@ -255,6 +292,11 @@ class TessellatedFamily:
             f"a Gram matrix of {len(left)} x {len(right)} samples",
             alternative="pass fewer rows at a time",
         )
+        boxes = self._boxes
+        if boxes is not None:
+            whole = factors.T @ factors if P is None and factors is not None else P
+            assert whole is not None
+            return _sub_boxes.gram_rectangular(boxes, left, right, whole)
         out = np.empty((len(left), len(right)))
         fill_rectangle(self._box, left, right, P, factors, out)
         return out
@@ -275,7 +317,11 @@ class TessellatedFamily:
 
     def diag(self, X: ArrayLike, P: ArrayLike) -> NDArray[np.float64]:
         """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,), float64."""
-        return _general.diagonal(self._box, self._points(X, "X"), matrix(P, self.n_P))
+        points, P = self._points(X, "X"), matrix(P, self.n_P)
+        boxes = self._boxes
+        if boxes is not None:
+            return _sub_boxes.diagonal(_sub_boxes.Bound.of(boxes, points), P)
+        return _general.diagonal(self._box, points, P)
 
     def kernel(self, P: ArrayLike) -> Tessellated:
         """Return the kernel of one P as a value that can be called, copied and pickled.
@@ -298,10 +344,18 @@ class TessellatedFamily:
             np.array(self.upper),
             z_degree=self.z_degree,
             outside="clip",
+            order=self.order,
         )
 
     @classmethod
-    def from_data(cls, X: ArrayLike, *, degree: int = 1, delta: float = 0.5) -> TessellatedFamily:
+    def from_data(
+        cls,
+        X: ArrayLike,
+        *,
+        degree: int = 1,
+        delta: float = 0.5,
+        order: int | Sequence[Sequence[int]] | None = None,
+    ) -> TessellatedFamily:
         """Return the family on the box of the data, widened by ``delta`` ranges on each side.
 
         Parameters
@@ -310,6 +364,7 @@ class TessellatedFamily:
             A constant feature gets a range of 1.
         degree : int, default=1
         delta : float, default=0.5
+        order : int or sequence of groups of columns, optional
 
         Returns
         -------
@@ -318,10 +373,14 @@ class TessellatedFamily:
         points = samples(X, None)
         low, high = points.min(axis=0), points.max(axis=0)
         width = np.where(high > low, high - low, 1.0)
-        return cls(degree, lower=low - delta * width, upper=high + delta * width)
+        return cls(degree, lower=low - delta * width, upper=high + delta * width, order=order)
 
 
 def _rebuild(
-    degree: int, lower: list[float], upper: list[float], z_degree: int | None
+    degree: int,
+    lower: list[float],
+    upper: list[float],
+    z_degree: int | None,
+    order: Order | None,
 ) -> TessellatedFamily:
-    return TessellatedFamily(degree, lower=lower, upper=upper, z_degree=z_degree)
+    return TessellatedFamily(degree, lower=lower, upper=upper, z_degree=z_degree, order=order)

@@ -79,6 +79,8 @@ class Tessellated(_MatrixKernel):
     outside : "raise" or "clip"
         What happens to samples outside the box: an error, or they are moved onto its surface
         with one warning per call that counts them.
+    order : int or sequence of groups of columns, optional
+        Which columns the indicators compare, see ``TessellatedFamily``.
     """
 
     name = "tessellated"
@@ -93,6 +95,7 @@ class Tessellated(_MatrixKernel):
         upper: Any,
         z_degree: int | None = None,
         outside: Literal["raise", "clip"] = "raise",
+        order: Any = None,
     ) -> None:
         self.P = P
         self.degree = degree
@@ -100,6 +103,7 @@ class Tessellated(_MatrixKernel):
         self.upper = upper
         self.z_degree = z_degree
         self.outside = outside
+        self.order = order
 
     def _validate(self) -> None:
         super()._validate()
@@ -117,7 +121,11 @@ class Tessellated(_MatrixKernel):
         from ..families import TessellatedFamily
 
         return TessellatedFamily(
-            self.degree, lower=self.lower, upper=self.upper, z_degree=self.z_degree
+            self.degree,
+            lower=self.lower,
+            upper=self.upper,
+            z_degree=self.z_degree,
+            order=self.order,
         )
 
     def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:

@@ -91,6 +91,8 @@ def _tessellated(n_features: int, y: FloatArray, *, classes: bool, quick: bool) 
 
     most = _QUICK_SECONDS if quick else _MOST_SECONDS
     limits: dict[str, Any] = {"tol": _GAP, "max_iter": 500, "max_time": most}
+    # the papers' kernel compares all columns
+    limits["order"] = n_features
     reach = (0.1, 0.5) if n_features <= _MANY_FEATURES else (0.01, 0.1)
     delta = reach[:1] if quick else reach
     penalties = (0.01, 1.0) if quick else (0.001, 0.01, 0.1, 1.0, 10.0)

@@ -1,0 +1,66 @@
+"""What every tessellated family bound to training samples has: its size and its samples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._arguments import output, vector
+from ._box import Float
+from ._tables import TessellatedTables
+from .base import FloatArray
+
+
+class BoundSamples(ABC):
+    """Samples with the tables of their family and the precision of its Gram matrices."""
+
+    def __init__(self, tables: TessellatedTables, X: Float, dtype: np.dtype[Any]) -> None:
+        self._tables, self._X, self._dtype = tables, X, dtype
+
+    @property
+    def n_P(self) -> int:
+        """Side of P."""
+        return 2 * self._tables.q
+
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples."""
+        return len(self._X)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Precision of the Gram matrices."""
+        return self._dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return int(self._X.nbytes)
+
+    def _output(self, out: FloatArray | None) -> FloatArray:
+        return output(out, (self.n_samples, self.n_samples), self._dtype)
+
+    @abstractmethod
+    def moment(self, W: ArrayLike) -> NDArray[np.float64]:
+        """Return ``D = Σₜ Σₖₗ Wₜₖ Wₜₗ G(xₖ, xₗ)``, for W of shape (m,) or (t, m)."""
+
+    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
+        """Return ``D(w) u``.
+
+        The matrix is formed: from degree 2 on a product of its own would cost n_z² steps a pair,
+        more than the matrix.
+
+        Parameters
+        ----------
+        w : array-like of shape (m,)
+        u : array-like of shape (n_P,)
+
+        Returns
+        -------
+        ndarray of shape (n_P,), float64
+        """
+        u = vector(u, self.n_P, "u")
+        return np.asarray(self.moment(vector(w, self.n_samples, "w")) @ u)
