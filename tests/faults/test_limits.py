@@ -22,6 +22,7 @@ from kernelweave.kernels_core import (
     MemoryBudgetError,
     Progress,
     SolveInterrupted,
+    TessellatedFamily,
     UnsupportedProblemError,
     clock,
     config_context,
@@ -331,12 +332,16 @@ def refused(kind: type[Any], X: np.ndarray, said: str, **settings: Any) -> None:
 def test_too_many_features_are_refused_with_how_many_fit() -> None:
     X = np.random.default_rng(0).standard_normal((80, 5000))
     with config_context(memory_limit=16 * 2**30):
-        refused(
-            TessellatedKernelClassifier,
-            X,
-            r"5000 features need 4\d\d GiB, .*: choose \d{3,4} features or fewer, or learn weights",
-            max_time=10.0,
+        said = "5000 features give P the side 10002, .*: choose 2499 features or fewer, or learn"
+        refused(TessellatedKernelClassifier, X, said, max_time=10.0)
+        said = "5000 features give P the side 20002, .*: choose 1249 features or fewer"
+        refused(TessellatedKernelClassifier, X, said, order=5000)
+        said = (
+            r"5000 features need 4\d\d GiB, .*: choose \d{3,4} features or fewer, or learn weights"
         )
+        family = TessellatedFamily(lower=np.zeros(5000), upper=np.ones(5000))
+        with pytest.raises(MemoryBudgetError, match=said):
+            family.prepare(np.full((2, 5000), 0.5))
 
 
 def test_too_many_samples_are_refused_with_how_many_are_bearable() -> None:

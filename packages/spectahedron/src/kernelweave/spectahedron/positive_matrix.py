@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from kernelweave.kernels_core import (
     Result,
     Tessellated,
     TessellatedFamily,
+    UnsupportedProblemError,
 )
 from kernelweave.kernels_core.checks import DTYPE, NONNEGATIVE, POSITIVE, Rule, integer, one_of
 from kernelweave.kernels_core.estimators.machine import KernelMachine
@@ -33,6 +35,8 @@ FloatArray = npt.NDArray[np.float64]
 
 # six digits of a float64 are left to tell samples apart
 _LARGEST_VOLUME = 1e10
+# a factorisation takes about a minute there
+_LARGEST_SIDE = 5000
 _DEGREE = integer(0)
 # measured: on tables of more columns the product of all of them predicts worse
 _MOST_COLUMNS, _ORDER = 15, 3
@@ -176,6 +180,7 @@ class PositiveMatrixMachine(KernelMachine):
         family = TessellatedFamily(
             self.degree, lower=lower, upper=upper, z_degree=self.z_degree, order=order
         )
+        limit_side(family)
         if self.scale and family.order is None:
             warn_of_volume(upper - lower)
         return family
@@ -219,6 +224,26 @@ class PositiveMatrixMachine(KernelMachine):
 
     def _keep(self, problem: Problem, result: Result) -> None:
         self.P_ = result.parameters
+
+
+def limit_side(family: TessellatedFamily) -> None:
+    """Refuse a P whose factorisations nobody would wait for, with how many features would do."""
+    n, few = family.n_features, isinstance(family.order, int)
+
+    def side(k: int) -> int:
+        corner, order = np.zeros(k), min(k - 1, _ORDER) if few and k > 1 else None
+        return TessellatedFamily(
+            family.degree, lower=corner, upper=corner + 1.0, z_degree=family.z_degree, order=order
+        ).n_P
+
+    if family.n_P > _LARGEST_SIDE:
+        most = bisect_right(range(1, n), _LARGEST_SIDE, key=side)
+        raise UnsupportedProblemError(
+            f"{n} features give P the side {family.n_P}, and a fit factorises dozens of matrices "
+            f"of that size: choose {most} features or fewer, or learn weights of kernels, whose "
+            "matrices have one size for any number of features (SparseMKLClassifier, "
+            "SparseMKLRegressor)"
+        )
 
 
 def warn_of_volume(width: FloatArray) -> None:
