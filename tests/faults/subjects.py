@@ -72,7 +72,9 @@ class Subject:
             found.add("y")
         if "sample_weight" in fit:
             found.add("weight")
-        if {"kernels"} <= found and "weight" in found:
+        # what is approximated is no matrix that a user computed
+        approximate = "approximation" in dict(self.fixed)
+        if {"kernels"} <= found and "weight" in found and not approximate:
             found.add("grams")
         return frozenset(found)
 
@@ -163,6 +165,16 @@ def estimators() -> list[Subject]:
         if inspect.isclass(it) and issubclass(it, BaseEstimator) and hasattr(it, "fit")
     }
     return [found[name] for name in sorted(found)]
+
+
+def approximated() -> list[Subject]:
+    """Return the estimators of kernel lists with their kernels approximated at any size."""
+    settings = (("approximation", "nystroem"), ("n_components", 8))
+    return [
+        Subject(f"{each.name}[nystroem]", each.kind, settings)
+        for each in estimators()
+        if "approximation" in each.parameters
+    ]
 
 
 def algorithm_subjects() -> list[Subject]:

@@ -11,7 +11,7 @@ from cells import judge
 from estimator_faults import FAULTS
 from expectations import Fault
 from sound_cases import sound
-from subjects import Subject, algorithm_subjects, estimators
+from subjects import Subject, algorithm_subjects, approximated, estimators
 
 FEW = ("a NaN in X", "no sample", "X times 1e200", "C = 1e+300", "conflicting", "read-only")
 
@@ -43,7 +43,7 @@ def check(subject: Subject, fault: Fault) -> None:
     assert problem is None, problem
 
 
-@pytest.mark.parametrize(("subject", "fault"), cells(estimators(), light=True))
+@pytest.mark.parametrize(("subject", "fault"), cells(estimators() + approximated(), light=True))
 def test_estimator(subject: Subject, fault: Fault, record_property: Any) -> None:
     record_property("fault matrix", True)
     check(subject, fault)

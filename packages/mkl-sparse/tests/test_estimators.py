@@ -45,6 +45,8 @@ def test_scikit_learn_and_our_checks(kind):
         ),
         SparseMKLRegressor(algorithm=ALGORITHM_1),
         SparseMKLRegressor(),
+        SparseMKLClassifier(KERNELS, approximation="nystroem", n_components=9, random_state=0),
+        SparseMKLRegressor(approximation="nystroem", n_components=9, random_state=0),
     ]
 )
 def test_every_check_of_scikit_learn(estimator, check):

@@ -235,3 +235,17 @@ def test_classes_may_have_weights_of_their_own(scheme: str) -> None:
     one = EasyMKLClassifier(KERNELS).fit(X, y == 0)
     if scheme == "ovr":
         np.testing.assert_allclose(model.decision_function(X)[:, 0], one.decision_function(X))
+
+
+@pytest.mark.parametrize("algorithm", ["saddle", "reduced-gradient"])
+def test_simplemkl_of_as_many_components_as_samples_is_the_exact_one(algorithm: str) -> None:
+    X, y = make_classification(60)
+    options: dict[str, Any] = {"C": 5.0, "tol": 1e-5, "random_state": 0, "algorithm": algorithm}
+    exact = SimpleMKLClassifier(KERNELS, **options).fit(X, y)
+    options["approximation"] = "nystroem"
+    full = SimpleMKLClassifier(KERNELS, n_components=60, **options).fit(X, y)
+    assert full.result_.value == pytest.approx(exact.result_.value, rel=1e-4)
+    np.testing.assert_allclose(full.decision_function(X), exact.decision_function(X), atol=5e-2)
+    few = SimpleMKLClassifier(KERNELS, n_components=10, **options).fit(X, y).exact_certificate_
+    assert few.lower_bound <= exact.certificate_.upper_bound
+    assert few.upper_bound >= exact.certificate_.lower_bound

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, Needs, hookimpl
 
-_NEEDS = Needs(family=("fit_grams", "degree=1"), constraint=("k0", "lam"))
+_NEEDS = Needs(family=("fit_grams|fit_factors", "degree=1"), constraint=("k0", "lam"))
 
 
 @hookimpl

@@ -14,13 +14,14 @@ from kernelweave.kernels_core.exceptions import KernelWeaveWarning, NotPSDError
 from kernelweave.kernels_core.kernels.psd import REMEDY, describe
 from kernelweave.kernels_core.result import Status
 from kernelweave.qp_smo.saddle import (
-    GramStack,
     KSupport,
     RidgePenalty,
     SaddleOracle,
     SaddleSearch,
     WeightPenalty,
+    fit_family,
     solve_cut_master,
+    stack_of,
 )
 from numpy.typing import NDArray
 
@@ -58,7 +59,7 @@ def oracle_of(problem: Problem, *, allow_indefinite: bool = False) -> tuple[Sadd
         With ``allow_indefinite``, naming the same.
     """
     problem.constraint.validate()
-    fitted = problem.family.fit_grams(problem.X)
+    fitted = fit_family(problem.family, problem.X)
     found = indefinite_kernels(fitted)
     if found:
         clauses = "; ".join(describe(name, spectrum) for name, spectrum in found.items())
@@ -72,7 +73,7 @@ def oracle_of(problem: Problem, *, allow_indefinite: bool = False) -> tuple[Sadd
         )
     weight = problem.sample_weight
     oracle = SaddleOracle(
-        GramStack(fitted.grams, check=False),
+        stack_of(fitted),
         np.asarray(problem.targets, dtype=np.float64),
         problem.learner,
         None if weight is None else np.asarray(weight, dtype=np.float64),

@@ -17,8 +17,11 @@ def indefinite_kernels(fitted: Any) -> dict[str, Spectrum]:
     Parameters
     ----------
     fitted : FittedDictionary or the like
-        With ``grams`` of shape (q, n, n), ``names``, and ``kernels`` where they are known.
+        With ``grams`` of shape (q, n, n), ``names``, and ``kernels`` where they are known; or
+        with ``factors``, which no indefinite kernel has.
     """
+    if hasattr(fitted, "factors"):
+        return {}
     kernels = getattr(fitted, "kernels", None)
     found = {}
     for j, K in enumerate(fitted.grams):

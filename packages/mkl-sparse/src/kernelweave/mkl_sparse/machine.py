@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,13 +15,14 @@ from kernelweave.kernels_core.checks import (
     one_of,
 )
 from kernelweave.kernels_core.clock import time_limit
-from kernelweave.kernels_core.estimators import DictionaryMachine
+from kernelweave.kernels_core.estimators import NystroemMachine
 from kernelweave.kernels_core.estimators.choosing import candidates, one_or_several
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.exceptions import UnknownNameError
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 from kernelweave.kernels_core.settings import Settings, name_of
+from kernelweave.qp_smo.saddle import KSupport, WeightPenalty
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
@@ -37,6 +36,8 @@ BEST_RESPONSE = "smkl-best-response"
 _OF_ALGORITHM_1 = ("init", "n_init", "warm", "patience", "cap")
 # The relative gap of a proof: the global search stops there by default, Algorithm 1 need not go on.
 _PROVEN = 1e-4
+# What ZZᵀ leaves of K matters more than the last digits of its optimum.
+_PROVEN_OF_FACTORS = 1e-3
 # smaller gaps than this are below what rounding leaves
 _FINEST = 1e-9
 _LOWER = {
@@ -57,7 +58,17 @@ _KIND = 'float, list of float or "cv"'
 _SCALE = Rule("None, True or False", lambda value: value is None or value is True or value is False)
 
 
-class SparseMachine(DictionaryMachine):
+class _Charge:
+    """What sparse weights make of quadratic forms at worst, less the penalty, as sets say it."""
+
+    def __init__(self, penalty: WeightPenalty) -> None:
+        self._penalty = penalty
+
+    def worst(self, forms: NDArray[np.float64]) -> float:
+        return -self._penalty.best_response(forms)[1]
+
+
+class SparseMachine(NystroemMachine):
     """Mixed in before `KernelMachineClassifier` or `KernelMachineRegressor`."""
 
     C: Any = parameter(
@@ -115,7 +126,7 @@ class SparseMachine(DictionaryMachine):
     )
     tol: float | None = parameter(  # type: ignore[assignment]
         "Algorithm 1: the absolute fall of the objective that counts, 1e-2 by default. Global: the "
-        "relative certified gap, 1e-4 by default.",
+        "relative certified gap, 1e-4 by default, 1e-3 of approximated kernels.",
         default=None,
         rule=NONNEGATIVE,
     )
@@ -219,6 +230,10 @@ class SparseMachine(DictionaryMachine):
             chosen = self.path_scores_.choose(self.choice)
         self.C_, self.lam_, self.k0_ = chosen["C"], chosen["lam"], chosen["k0"]
 
+    def _charge(self, problem: Problem) -> Any:
+        constraint: SparseSimplex = problem.constraint
+        return _Charge(KSupport(constraint.lam, constraint.k0).on(len(problem.family)))
+
     @property
     def _is_scaled(self) -> bool:
         if self._is_precomputed:
@@ -254,16 +269,13 @@ class SparseMachine(DictionaryMachine):
         method = self._method
         if isinstance(method, BestResponse):
             return _PROVEN, ROUNDS + 2 * method.n_init * (method.run_limit + 3)
-        return (_PROVEN if self.tol is None else self.tol), self.max_iter
+        proven = _PROVEN if self.approximation_ is None else _PROVEN_OF_FACTORS
+        return (proven if self.tol is None else self.tol), self.max_iter
 
     def _certify(self, problem: Problem, result: Result) -> Certificate:
         proven = bool(np.isfinite(result.lower_bound))
-        return Certificate(
-            result.lower_bound,
-            result.upper_bound,
-            self._lower_proof() if proven else _NO_PROOF,
-            _UPPER if proven else _NO_PROOF,
-        )
+        lower, upper = (self._lower_proof(), _UPPER) if proven else (_NO_PROOF, _NO_PROOF)
+        return Certificate(result.lower_bound, result.upper_bound, lower, upper)
 
     def _lower_proof(self) -> str:
         method = name_of(self._method)
@@ -273,8 +285,7 @@ class SparseMachine(DictionaryMachine):
     def _keep(self, problem: Problem, result: Result) -> None:
         super()._keep(problem, result)
         # the Gram matrices are computed again when somebody asks: a fitted model stays small
-        keeps = self._is_precomputed
-        self.problem_ = problem if keeps else replace(problem, family=deepcopy(self._dictionary()))
+        self.problem_ = self._unfitted(problem)
         self.kernel_support_ = np.flatnonzero(self.weights_)
 
 

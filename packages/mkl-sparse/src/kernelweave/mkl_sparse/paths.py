@@ -14,11 +14,12 @@ from kernelweave.kernels_core.result import Status, relative_gap
 from kernelweave.qp_smo import SVC
 from kernelweave.qp_smo.saddle import (
     CutPool,
-    GramStack,
     KSupport,
     RidgePenalty,
     SaddleOracle,
     SaddleSearch,
+    Stack,
+    as_stack,
     run_search,
     solve_cut_master,
 )
@@ -109,7 +110,7 @@ class SparseMKLPath:
 
 
 def sparse_mkl_path(
-    grams: ArrayLike | Sequence[ArrayLike] | GramStack,
+    grams: ArrayLike | Sequence[ArrayLike] | Stack,
     y: ArrayLike,
     *,
     Cs: Iterable[float] = (1.0,),
@@ -129,7 +130,7 @@ def sparse_mkl_path(
 
     Parameters
     ----------
-    grams : ndarray of shape (q, n, n), sequence of (n, n) arrays, or GramStack
+    grams : ndarray of shape (q, n, n), sequence of (n, n) arrays, or Stack
         Symmetric positive semidefinite.
     y : ndarray of shape (n,) or (t, n)
         Labels ±1 or targets; rows are tasks that share the weights.
@@ -173,7 +174,7 @@ def sparse_mkl_path(
     [(1, 10.0, [0]), (1, 0.1, [0]), (2, 10.0, [0, 1]), (2, 0.1, [0])]
     """
     one_of(*ALGORITHMS).check("algorithm", algorithm)
-    stack = grams if isinstance(grams, GramStack) else GramStack(grams, check=check)
+    stack = as_stack(grams, check=check)
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
     if targets.shape[1] != stack.n_samples:
         raise ValueError(f"y must have {stack.n_samples} samples, got shape {np.shape(y)}")
@@ -200,7 +201,7 @@ class _Walk:
 
     def __init__(
         self,
-        grams: GramStack,
+        grams: Stack,
         targets: FloatArray,
         learner: Any,
         sample_weight: FloatArray | None,

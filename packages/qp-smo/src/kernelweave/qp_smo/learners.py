@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from . import validation
 from .bounds import FunctionValues, dual_value, function_values, kkt_violation, primal_bound
+from .descent import LowRankGram, descend
 from .engine import Backend, Outcome, solve_box
 from .feasible import GridPoint
 from .problem import BoxProblem, Budget, KernelArray, classification, regression
@@ -23,10 +24,17 @@ from .unstored import UnstoredKernel, solve_by_blocks
 
 
 def solve_unstored(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
-    """Solve in blocks; the rows read are counted as those of the blocks."""
+    """Solve in blocks, low-rank factors first by descent; only the blocks' rows are counted."""
+    kernel: Any = problem.K
+    log: tuple[str, ...] = ()
+    n_visited = 0
+    if isinstance(kernel.entries, LowRankGram):
+        start, n_visited = descend(problem, start, budget)
+        log = (f"descent: {n_visited} samples visited",)
     run = solve_by_blocks(problem, start, budget)
-    log = (f"blocks: {run.n_blocks} blocks, {run.n_iter} steps, {run.status.value}",)
-    return Outcome(run.landing, run.status, run.n_iter, float(run.n_rows), "blocks", log)
+    log += (f"blocks: {run.n_blocks} blocks, {run.n_iter} steps, {run.status.value}",)
+    n_iter = n_visited + run.n_iter
+    return Outcome(run.landing, run.status, n_iter, float(run.n_rows), "blocks", log)
 
 
 def _part(problem: BoxProblem, found: DualSolution) -> Solution:

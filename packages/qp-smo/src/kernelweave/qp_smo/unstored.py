@@ -147,7 +147,7 @@ class BlockGram:
         return part
 
 
-def _rates(problem: BoxProblem, u: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+def rates(problem: BoxProblem, u: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the rates at which each sample may go up and down, infinite at a bound."""
     g, eps = problem.p - f, problem.epsilon
     up = np.where(u >= problem.upper, -np.inf, g + np.where(u >= 0.0, -eps, eps))
@@ -160,7 +160,7 @@ def choose_block(problem: BoxProblem, u: FloatArray, f: FloatArray, size: int) -
 
     Half of them by how fast they may go up, half by how fast down.
     """
-    up, down = _rates(problem, u, f)
+    up, down = rates(problem, u, f)
     middle = 0.5 * (up.max() + down.min())
     score = np.maximum(up - middle, middle - down)
     # both ends of the worst pair are in, whatever the rest
@@ -233,7 +233,7 @@ def solve_by_blocks(problem: BoxProblem, start: FloatArray | None, budget: Budge
     f = kernel.entries.product(u[None])[0] if u.any() else np.zeros(n)
     gram, n_iter, n_blocks, landings = BlockGram(kernel), 0, 0, 0
     while True:
-        up, down = _rates(problem, u, f)
+        up, down = rates(problem, u, f)
         violation = float(up.max() - down.min())
         over = budget.expired or n_iter >= budget.max_iter
         if violation <= budget.tol or over:

@@ -12,10 +12,10 @@ from kernelweave.kernels_core.clock import Stopwatch, time_limit
 from kernelweave.qp_smo.feasible import starting_point, to_grid
 from kernelweave.qp_smo.learners import BoxLearner
 from kernelweave.qp_smo.saddle import (
-    GramStack,
     KSupport,
     SaddleOracle,
     SaddleSearch,
+    Stack,
     lower_bound_from,
     run_search,
 )
@@ -75,7 +75,7 @@ class Bound:
 
 
 def lower_bound(
-    grams: ArrayLike | Sequence[ArrayLike] | GramStack,
+    grams: ArrayLike | Sequence[ArrayLike] | Stack,
     y: ArrayLike,
     *,
     C: float | None = None,
@@ -95,7 +95,7 @@ def lower_bound(
 
     Parameters
     ----------
-    grams : ndarray of shape (q, n, n), sequence of (n, n) arrays, or GramStack
+    grams : ndarray of shape (q, n, n), sequence of (n, n) arrays, or Stack
         Symmetric positive semidefinite.
     y : ndarray of shape (n,) or (t, n)
         Labels ±1 or targets; rows are tasks.
@@ -223,7 +223,7 @@ def _vectors(problem: SparseProblem, name: str, n_vectors: int, random_state: in
     return np.vstack([rows, np.eye(n)])
 
 
-def common_eigenvectors(grams: GramStack) -> FloatArray:
+def common_eigenvectors(grams: Stack) -> FloatArray:
     """Return an orthonormal basis in which all Gram matrices are diagonal, shape (n, n).
 
     Raises

@@ -13,11 +13,12 @@ from kernelweave.kernels_core.result import History, Status
 from kernelweave.qp_smo.learners import BoxLearner
 from kernelweave.qp_smo.saddle import (
     CutPool,
-    GramStack,
     KSupport,
     SaddleOracle,
     SolveCounts,
+    Stack,
     as_learner,
+    as_stack,
 )
 from numpy.typing import ArrayLike, NDArray
 
@@ -84,7 +85,7 @@ class GlobalOptimum:
 
 
 def solve_global(
-    grams: ArrayLike | Sequence[ArrayLike] | GramStack,
+    grams: ArrayLike | Sequence[ArrayLike] | Stack,
     y: ArrayLike,
     *,
     C: float | None = None,
@@ -106,7 +107,7 @@ def solve_global(
 
     Parameters
     ----------
-    grams : ndarray of shape (q, n, n), sequence of (n, n) arrays, or GramStack
+    grams : ndarray of shape (q, n, n), sequence of (n, n) arrays, or Stack
         Symmetric positive semidefinite.
     y : ndarray of shape (n,) or (t, n)
         Labels ±1 or targets; rows are tasks that share the weights.
@@ -159,7 +160,7 @@ def solve_global(
     >>> s.support, s.gap <= 1e-4
     (array([0]), True)
     """
-    stack = grams if isinstance(grams, GramStack) else GramStack(grams, check=check)
+    stack = as_stack(grams, check=check)
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
     weight = check_sample_weight(sample_weight, stack.n_samples)
     check_limits(tol, 1, None)

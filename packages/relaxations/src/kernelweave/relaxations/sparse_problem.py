@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.checks import check_sample_weight
 from kernelweave.qp_smo.learners import BoxLearner
-from kernelweave.qp_smo.saddle import GramStack, KSupport, as_learner
+from kernelweave.qp_smo.saddle import KSupport, Stack, as_learner, as_stack
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
@@ -20,7 +20,7 @@ class SparseProblem:
 
     Attributes
     ----------
-    grams : GramStack
+    grams : Stack
     targets : ndarray of shape (t, n)
     learner : BoxLearner
     lam : float
@@ -28,7 +28,7 @@ class SparseProblem:
     sample_weight : ndarray of shape (n,) or None
     """
 
-    grams: GramStack
+    grams: Stack
     targets: FloatArray
     learner: BoxLearner
     lam: float
@@ -59,7 +59,7 @@ def as_problem(
     ValueError
         If the number of targets does not fit the Gram matrices, or λ or k₀ is out of range.
     """
-    stack = grams if isinstance(grams, GramStack) else GramStack(grams, check=check)
+    stack = as_stack(grams, check=check)
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
     if targets.shape[1] != stack.n_samples:
         raise ValueError(f"y must have {stack.n_samples} samples, got shape {np.shape(y)}")

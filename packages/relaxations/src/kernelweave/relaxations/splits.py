@@ -8,7 +8,7 @@ parts add up to u exactly is seen to here, so that nothing depends on the solver
 from __future__ import annotations
 
 import numpy as np
-from kernelweave.qp_smo.saddle import GramStack
+from kernelweave.qp_smo.saddle import Stack
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -34,13 +34,13 @@ def positive_shares(share: FloatArray) -> FloatArray:
 
 
 def forms_by_vectors(
-    grams: GramStack, vectors: FloatArray, along: FloatArray, share: FloatArray, u: FloatArray
+    grams: Stack, vectors: FloatArray, along: FloatArray, share: FloatArray, u: FloatArray
 ) -> FloatArray:
     """Return upper bounds of ``uᵀKⱼu`` by ``u = Σ cₗxₗ``, shape (q,).
 
     Parameters
     ----------
-    grams : GramStack
+    grams : Stack
     vectors : ndarray of shape (L, n)
         The rows x; the last n are the unit vectors, which take up what the others leave of u.
     along : ndarray of shape (L,)
@@ -64,14 +64,12 @@ def forms_by_vectors(
     return raised
 
 
-def forms_by_pairs(
-    grams: GramStack, parts: FloatArray, share: FloatArray, u: FloatArray
-) -> FloatArray:
+def forms_by_pairs(grams: Stack, parts: FloatArray, share: FloatArray, u: FloatArray) -> FloatArray:
     """Return upper bounds of ``uᵀKⱼu`` by parts on two samples each, shape (q,).
 
     Parameters
     ----------
-    grams : GramStack
+    grams : Stack
     parts : ndarray of shape (n(n − 1)/2, 2)
         Roughly what each pair, in the order of ``numpy.triu_indices``, holds of u.
     share : ndarray of shape (n(n − 1)/2,)

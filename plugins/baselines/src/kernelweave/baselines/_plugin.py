@@ -48,7 +48,8 @@ _SETS = {
 def _needs(tasks: tuple[str, ...], constraint: str) -> Needs:
     """Return what an algorithm over weights needs; a rule for labels needs a classifier."""
     learner = ("solve",) if tasks == _BOTH else ("solve", f"task={tasks[0]}")
-    return Needs(family=("fit_grams", "degree=1"), learner=learner, constraint=(constraint,))
+    matrices = "fit_grams|fit_factors" if constraint == "total=1.0" else "fit_grams"
+    return Needs(family=(matrices, "degree=1"), learner=learner, constraint=(constraint,))
 
 
 @hookimpl

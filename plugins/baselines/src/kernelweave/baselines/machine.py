@@ -10,6 +10,7 @@ from kernelweave.kernels_core.checks import POSITIVE, one_of
 from kernelweave.kernels_core.estimators import (
     DictionaryMachine,
     KernelMachineClassifier,
+    NystroemMachine,
 )
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.parameters import parameter
@@ -49,7 +50,7 @@ class RuleMachine(DictionaryMachine, KernelMachineClassifier):
         return Certificate(result.lower_bound, result.upper_bound, _LOWER, _UPPER)
 
 
-class SimplexMachine(DictionaryMachine):
+class SimplexMachine(NystroemMachine):
     """Optimal weights on the simplex by one of two algorithms."""
 
     algorithm: str = parameter(
@@ -61,7 +62,6 @@ class SimplexMachine(DictionaryMachine):
         "Penalty of the loss, as in scikit-learn's SVC and SVR.", default=1.0, rule=POSITIVE
     )
     tol: float = 1e-4
-    random_state: ClassVar[None] = None  # type: ignore[misc]
 
     def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
         return _SADDLE[self.algorithm], {}

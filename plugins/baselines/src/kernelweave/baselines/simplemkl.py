@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
-from kernelweave.qp_smo.saddle import GramStack, NoPenalty, SaddleOracle, SaddleSearch
+from kernelweave.qp_smo.saddle import (
+    NoPenalty,
+    SaddleOracle,
+    SaddleSearch,
+    fit_family,
+    stack_of,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,7 +42,7 @@ def oracle_of(problem: Problem) -> SaddleOracle:
     problem.learner.validate()
     weight = problem.sample_weight
     return SaddleOracle(
-        GramStack(problem.family.fit_grams(problem.X).grams, check=False),
+        stack_of(fit_family(problem.family, problem.X)),
         np.asarray(problem.targets, dtype=np.float64),
         problem.learner,
         None if weight is None else np.asarray(weight, dtype=np.float64),

@@ -11,6 +11,7 @@ _WHERE = {
     "KernelLearningRegressor": "generic",
     "KernelMachineClassifier": "machine",
     "KernelMachineRegressor": "machine",
+    "NystroemMachine": "nystroem",
     "PrecomputedKernel": "dictionary",
     "PrecomputedStack": "dictionary",
 }
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .dictionary import DictionaryMachine, PrecomputedKernel, PrecomputedStack
     from .generic import KernelLearningClassifier, KernelLearningRegressor
     from .machine import KernelMachineClassifier, KernelMachineRegressor
+    from .nystroem import NystroemMachine
 
 __all__ = [
     "DictionaryMachine",
@@ -26,6 +28,7 @@ __all__ = [
     "KernelLearningRegressor",
     "KernelMachineClassifier",
     "KernelMachineRegressor",
+    "NystroemMachine",
     "PrecomputedKernel",
     "PrecomputedStack",
 ]

@@ -19,6 +19,7 @@ _NEED = re.compile(r"^[a-z]\w*(=[\w.-]+)?(\|[a-z]\w*(=[\w.-]+)?)*$")
 MEANING: dict[str, dict[str, str]] = {
     "family": {
         "fit_grams": "one Gram matrix for each kernel",
+        "fit_grams|fit_factors": "a Gram matrix or a low-rank factor for each kernel",
         "degree=1": "a Gram matrix that is linear in the weights",
         "name=dictionary-power": "products of kernels",
         "prepare": "the Gram and moment matrices of positive matrices",

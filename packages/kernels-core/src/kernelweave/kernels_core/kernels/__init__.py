@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from .dictionary import KernelDictionary
     from .fitted import Centered, Clipped
     from .fitted_dictionary import FittedDictionary, FittedFamily
+    from .fitted_factors import FittedFactors, LowRankDictionary
     from .gp import as_sklearn_gp_kernel
     from .learned import GeneralizedPolynomial, Tessellated
+    from .nystroem import Nystroem
     from .paper import PAPER_FIFTY, PAPER_TEN, default_kernels
     from .precomputed import PrecomputedGrams, as_grams
     from .psd import Spectrum, require_psd
@@ -37,9 +39,12 @@ _HOMES = {
     "Clipped": "fitted",
     "FittedDictionary": "fitted_dictionary",
     "FittedFamily": "fitted_dictionary",
+    "FittedFactors": "fitted_factors",
+    "LowRankDictionary": "fitted_factors",
     "as_sklearn_gp_kernel": "gp",
     "GeneralizedPolynomial": "learned",
     "Tessellated": "learned",
+    "Nystroem": "nystroem",
     "PAPER_FIFTY": "paper",
     "PAPER_TEN": "paper",
     "default_kernels": "paper",
@@ -59,9 +64,9 @@ _HOMES = {
 __all__ = [  # noqa: RUF022
     "Kernel", "Linear", "Polynomial", "RBF", "Laplacian", "Sigmoid", "standard_kernels",
     "Sum", "Product", "Scaled", "Columns", "Combination", "UnitDiagonal", "Centered", "Clipped",
-    "ScaledFeatures",
+    "ScaledFeatures", "Nystroem",
     "Tessellated", "GeneralizedPolynomial",
-    "KernelDictionary", "FittedDictionary", "FittedFamily",
+    "KernelDictionary", "FittedDictionary", "FittedFamily", "FittedFactors", "LowRankDictionary",
     "PAPER_TEN", "PAPER_FIFTY", "default_kernels",
     "PrecomputedGrams", "as_grams", "Spectrum", "require_psd",
     "as_sklearn_gp_kernel", "check_kernel",

@@ -203,12 +203,27 @@ def fit_normalization(
 
 
 def _fit_trace(kernel: Kernel, K: NDArray[Any], label: str) -> Kernel:
-    trace = float(K.trace(dtype=np.float64))
-    size = largest(K)
-    if trace <= 10.0 * len(K) * np.finfo(K.dtype).eps * size or size == 0.0:
+    scale = trace_scale(float(K.trace(dtype=np.float64)), K, largest(K), label)
+    K *= K.dtype.type(scale)
+    return Scaled(kernel, scale)
+
+
+def trace_scale(trace: float, values: NDArray[Any], size: float, label: str) -> float:
+    """Return n/trace, or say that the trace is nothing but rounding.
+
+    Parameters
+    ----------
+    trace : float
+    values : ndarray, shape (n, n) or (n,)
+        The matrix, or its diagonal: its length and type.
+    size : float
+        Its largest entry.
+    label : str
+        The kernel's name, for the message.
+    """
+    if trace <= 10.0 * len(values) * np.finfo(values.dtype).eps * size or size == 0.0:
         raise ValueError(
             f"{label} has trace {trace:.3g} on these samples, so it cannot be scaled to trace n: "
             "leave this kernel out, or use normalize=None"
         )
-    K *= K.dtype.type(len(K) / trace)
-    return Scaled(kernel, len(K) / trace)
+    return len(values) / trace

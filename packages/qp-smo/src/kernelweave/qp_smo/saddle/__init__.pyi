@@ -1,5 +1,6 @@
 from .cuts import CutPool
-from .grams import GramStack
+from .grams import GramStack, Stack, as_stack
+from .low_rank import LowRankStack, fit_family, stack_of
 from .master import MasterSolution, lower_bound_from, solve_cut_master
 from .oracle import Evaluation, SaddleOracle, SolveCounts, objective_upper
 from .penalties import Elastic, KSupport, NoPenalty, RidgePenalty, WeightPenalty
@@ -19,18 +20,23 @@ __all__ = [
     "GramStack",
     "KSupport",
     "KernelWeights",
+    "LowRankStack",
     "MasterSolution",
     "NoPenalty",
     "RidgePenalty",
     "SaddleOracle",
     "SaddleSearch",
     "SolveCounts",
+    "Stack",
     "WeightPenalty",
     "as_learner",
+    "as_stack",
     "check_weights",
+    "fit_family",
     "lower_bound_from",
     "objective_upper",
     "run_search",
     "solve_cut_master",
     "solve_kernel_weights",
+    "stack_of",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -24,7 +25,48 @@ _BLOCK_BYTES = 1 << 18
 _MIN_ENTRIES = 4_000_000
 
 
-class GramStack:
+class Stack(ABC):
+    """K₁ … K_q on n samples: all that the saddle over kernel weights asks of them."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return q."""
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """Return n."""
+
+    @property
+    @abstractmethod
+    def diagonals(self) -> FloatArray:
+        """Return the diagonal of each matrix, shape (q, n)."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> FloatArray:
+        """Return the largest ``|Kᵢₖ|`` of each matrix, or more, shape (q,)."""
+
+    @property
+    @abstractmethod
+    def matrices(self) -> tuple[KernelArray, ...]:
+        """Return the matrices, or raise where there are none to look at."""
+
+    @abstractmethod
+    def combine(self, weights: FloatArray) -> Any:
+        """Return ``Σ βⱼKⱼ`` as a learner takes it: each entry within (q + 4) roundings."""
+
+    @abstractmethod
+    def quadratic_forms(self, u: FloatArray) -> FloatArray:
+        """Return ``uᵀKⱼu`` of each matrix, rounded up, shape (q,), for u of shape (n,)."""
+
+
+def as_stack(grams: Any, *, check: bool = True) -> Stack:
+    """Return a stack as it is, and Gram matrices as a `GramStack`."""
+    return grams if isinstance(grams, Stack) else GramStack(grams, check=check)
+
+
+class GramStack(Stack):
     """K₁ … K_q on n samples, never copied where they are contiguous.
 
     Parameters
@@ -57,7 +99,7 @@ class GramStack:
                 f"grams must hold Gram matrices, shape (q, n, n) with q >= 1, "
                 f"got {len(items)} of shapes {shapes}"
             )
-        self.matrices: tuple[KernelArray, ...] = tuple(validation.as_kernel(K) for K in items)
+        self._matrices: tuple[KernelArray, ...] = tuple(validation.as_kernel(K) for K in items)
         shapes = {K.shape for K in self.matrices}
         if len(shapes) > 1:
             raise ValueError(f"grams must all have one shape, got {sorted(shapes)}")
@@ -74,6 +116,11 @@ class GramStack:
 
     def __len__(self) -> int:
         return len(self.matrices)
+
+    @property
+    def matrices(self) -> tuple[KernelArray, ...]:
+        """Return K₁ … K_q."""
+        return self._matrices
 
     @property
     def n_samples(self) -> int:

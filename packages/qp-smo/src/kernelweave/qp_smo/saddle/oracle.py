@@ -10,7 +10,7 @@ from kernelweave.kernels_core.formula import Learner, Solution
 
 from ..solution import FloatArray
 from .cuts import CutPool
-from .grams import GramStack
+from .grams import Stack
 from .penalties import WeightPenalty
 
 _UNIT = 2.0**-53
@@ -66,7 +66,7 @@ class SaddleOracle:
 
     Parameters
     ----------
-    grams : GramStack
+    grams : Stack
     targets : ndarray of shape (t, n)
     learner : Learner
     sample_weight : ndarray of shape (n,), optional
@@ -76,7 +76,7 @@ class SaddleOracle:
 
     def __init__(
         self,
-        grams: GramStack,
+        grams: Stack,
         targets: FloatArray,
         learner: Learner,
         sample_weight: FloatArray | None = None,

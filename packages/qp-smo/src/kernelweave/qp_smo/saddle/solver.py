@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ..learners import SVC
 from ..solution import FloatArray
 from .cuts import CutPool
-from .grams import GramStack
+from .grams import Stack, as_stack
 from .master import solve_cut_master
 from .oracle import Evaluation, SaddleOracle, SolveCounts, objective_upper
 from .penalties import NoPenalty, WeightPenalty
@@ -236,7 +236,7 @@ def as_learner(C: float | None, learner: _L | None) -> _L | SVC:
 
 
 def solve_kernel_weights(
-    grams: ArrayLike | Sequence[ArrayLike] | GramStack,
+    grams: ArrayLike | Sequence[ArrayLike] | Stack,
     y: ArrayLike,
     *,
     C: float | None = None,
@@ -258,7 +258,7 @@ def solve_kernel_weights(
 
     Parameters
     ----------
-    grams : ndarray of shape (q, n, n), sequence of (n, n) arrays, or GramStack
+    grams : ndarray of shape (q, n, n), sequence of (n, n) arrays, or Stack
         Symmetric positive semidefinite, float64 or float32; never copied if contiguous.
     y : ndarray of shape (n,) or (t, n)
         Labels ±1 or targets; several rows are tasks that share the weights.
@@ -311,7 +311,7 @@ def solve_kernel_weights(
     >>> s.weights.round(2), bool(s.gap <= 1e-4)
     (array([1., 0.]), True)
     """
-    stack = grams if isinstance(grams, GramStack) else GramStack(grams, check=check)
+    stack = as_stack(grams, check=check)
     chosen = as_learner(C, learner)
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
     if targets.shape[1:] != (stack.n_samples,):

@@ -1,0 +1,264 @@
+"""A kernel dictionary on training points by low-rank factors in place of Gram matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import memory
+from ..checks import COUNT, LARGEST
+from ..exceptions import NotPSDError
+from ._validation import check_samples, check_size, check_weights
+from .base import Kernel
+from .compose import Combination, Scaled, UnitDiagonal
+from .dictionary import KernelDictionary
+from .fitted import is_same, trace_scale
+from .nystroem import FloatArray, Nystroem, factorise
+
+# kernel values of all pairs of support vectors that a proof may ask for: some ten seconds
+_MOST_PAIRS = 2_000_000_000
+_ENTRIES = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFactors:
+    """The kernels of a dictionary on its training points as K̃ⱼ = ZⱼZⱼᵀ.
+
+    Built by `LowRankDictionary.fit_factors`. Every Kⱼ − K̃ⱼ is positive semidefinite.
+
+    Attributes
+    ----------
+    names : tuple of str, length q
+    exact : tuple of Kernel, length q
+        The kernels kⱼ that are approximated, normalised.
+    kernels : tuple of Nystroem, length q
+        The approximations, for any points.
+    X : ndarray or CSR of shape (n, n_features)
+        Training points.
+    factors : ndarray of shape (n, r)
+        Z₁ … Z_q side by side.
+    ends : ndarray of int, shape (q + 1,)
+        The columns of Zⱼ are those from ``ends[j]`` to ``ends[j + 1]``.
+    missing : ndarray of shape (q, n)
+        The diagonals of Kⱼ − K̃ⱼ.
+    family : LowRankDictionary
+        What they were built by.
+    """
+
+    names: tuple[str, ...]
+    exact: tuple[Kernel, ...]
+    kernels: tuple[Nystroem, ...]
+    X: Any
+    factors: FloatArray
+    ends: NDArray[np.intp]
+    missing: FloatArray
+    family: LowRankDictionary
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    @property
+    def kept(self) -> NDArray[np.intp]:
+        """Position in the dictionary of each kernel, shape (q,): none is left out."""
+        return np.arange(len(self))
+
+    @property
+    def dropped(self) -> dict[str, float]:
+        """Nothing is left out."""
+        return {}
+
+    def kernel(self, weights: Any) -> Combination:
+        """Return Σⱼ βⱼ k̃ⱼ as one kernel for any points, without those of weight 0."""
+        beta = check_weights(weights, len(self))
+        used = np.flatnonzero(beta)
+        used = used if len(used) else np.array([0])
+        return Combination([self.kernels[j] for j in used], beta[used])
+
+    def as_family(self) -> LowRankDictionary:
+        """Return the same as a family of a `Problem`, whose factors are already there."""
+        return replace(self.family, fitted=self)
+
+    def expansions(
+        self, weights: Any, X: Any, coef: FloatArray
+    ) -> list[tuple[Kernel, Any, FloatArray]]:
+        """Return (kⱼ, P, c) of each kernel used, with Σⱼ βⱼ k̃ⱼ(x, X) coefᵀ = Σⱼ kⱼ(x, P) c.
+
+        Parameters
+        ----------
+        weights : array-like of shape (q,)
+            β.
+        X : ndarray of shape (n, n_features)
+            Points, e.g. the support vectors.
+        coef : ndarray of shape (t, n)
+        """
+        beta = check_weights(weights, len(self))
+        found: list[tuple[Kernel, Any, FloatArray]] = []
+        for j in np.flatnonzero(beta):
+            own = self.kernels[j]
+            found.append((own.kernel, own.X, beta[j] * own.dual(own.features(X).T @ coef.T)))
+        return found
+
+    def exact_forms(self, u: FloatArray) -> FloatArray:
+        """Return Σₜ uₜᵀKⱼuₜ or more of the kernels that are approximated, shape (q,).
+
+        By the kernels' own values where all pairs of samples with u ≠ 0 are at most 2·10⁹ for all
+        kernels. Else from ‖Zⱼᵀu‖² and what Kⱼ − ZⱼZⱼᵀ, being positive semidefinite with a known
+        diagonal d, can add: (Σ √dᵢ|uᵢ|)² and ‖u‖² Σd, whichever is less.
+
+        Parameters
+        ----------
+        u : ndarray of shape (t, n)
+        """
+        used = np.flatnonzero(u.any(axis=0))
+        size = np.array([_size(k.diag(self.X[used]), u[:, used]) for k in self.exact])
+        margin = 4.0 * (len(used) + 16) * np.finfo(np.float64).eps * size
+        if len(self) * len(used) ** 2 <= _MOST_PAIRS:
+            pairs = [_forms_of(kernel, self.X[used], u[:, used]) for kernel in self.exact]
+            return np.asarray(pairs) + margin
+        sums = np.split(u @ self.factors, self.ends[1:-1], axis=1)
+        known = np.array([float(np.sum(part**2)) for part in sums])
+        trace = self.missing.sum(axis=1) * float(np.sum(u**2))
+        added = np.minimum(trace, [_size(d, u) for d in self.missing])
+        return np.asarray(known + added * (1.0 + 1e-9) + margin)
+
+
+def _size(diagonal: FloatArray, u: FloatArray) -> float:
+    """Return Σₜ (Σ √dᵢ|uₜᵢ|)²: no form of a positive semidefinite matrix is larger."""
+    return float(np.sum((np.abs(u) @ np.sqrt(diagonal)) ** 2))
+
+
+def _forms_of(kernel: Kernel, X: Any, u: FloatArray) -> float:
+    """Return Σₜ uₜᵀKuₜ, block by block."""
+    step, total = max(1, _ENTRIES // max(1, u.shape[1])), 0.0
+    for start in range(0, u.shape[1], step):
+        rows = slice(start, start + step)
+        total += float(np.sum(u[:, rows] * (u @ kernel(X, X[rows]))))
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankDictionary:
+    """K̃(β) = Σⱼ βⱼ ZⱼZⱼᵀ: a dictionary whose Gram matrices are never formed, as a family.
+
+    Parameters
+    ----------
+    dictionary : KernelDictionary
+        Of kernels that are known to be positive semidefinite; neither centred.
+    n_components : int, default=300
+        Columns of each Zⱼ at most.
+    random_state : int, default=0
+        Draws them.
+    fitted : FittedFactors, optional
+        The factors, where they are already there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core.kernels import RBF, KernelDictionary, LowRankDictionary
+    >>> X = np.random.default_rng(0).random((500, 2))
+    >>> family = LowRankDictionary(KernelDictionary([RBF(0.1), RBF(1.0)]), n_components=20)
+    >>> fitted = family.fit_factors(X)
+    >>> fitted.factors.shape, bool(fitted.missing.max() < 1e-3)
+    ((500, 40), True)
+    """
+
+    name: ClassVar[str] = "dictionary"
+    degree: ClassVar[int] = 1
+    dictionary: KernelDictionary
+    n_components: int = 300
+    random_state: int = 0
+    fitted: FittedFactors | None = None
+
+    def __len__(self) -> int:
+        return len(self.dictionary)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the kernels."""
+        return self.dictionary.names
+
+    def fit_factors(self, X: Any) -> FittedFactors:
+        """Factorise the Gram matrices of training points, column by column.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n, n_features)
+
+        Raises
+        ------
+        NotPSDError
+            If a kernel is not known to be positive semidefinite.
+        MemoryBudgetError
+            Before the work, if the factors do not fit.
+        ValueError
+            If the samples are invalid, or the dictionary centres its kernels.
+        """
+        train = check_samples(X, dtype=np.float64)
+        if self.fitted is not None and is_same(train, self.fitted.X):
+            return self.fitted
+        check_size(train)
+        COUNT.check("n_components", self.n_components)
+        n, rank = train.shape[0], min(self.n_components, train.shape[0])
+        memory.require(
+            8 * n * rank * (len(self) + 2),
+            f"{rank} components of {len(self)} kernels on {n} samples",
+            alternative="use fewer kernels or n_components, or raise memory_limit",
+        )
+        draw = np.random.RandomState(self.random_state)
+        exact = tuple(self._normalised(name, k, train) for name, k in self.dictionary._entries())
+        stack, ends, parts = np.empty((n, len(exact) * rank)), [0], []
+        for kernel in exact:
+            part = factorise(kernel, train, rank, draw)
+            ends.append(ends[-1] + part.Z.shape[1])
+            stack[:, ends[-2] : ends[-1]] = part.Z
+            parts.append((Nystroem(kernel, train[part.pivots], part.root), part.missing))
+        kernels, missing = zip(*parts, strict=True)
+        return FittedFactors(
+            self.names, exact, kernels, train, np.ascontiguousarray(stack[:, : ends[-1]]),
+            np.array(ends), np.array(missing), self,
+        )  # fmt: skip
+
+    def _normalised(self, name: str, kernel: Kernel, X: Any) -> Kernel:
+        """Return the kernel with the normalisation of the dictionary, or say why it cannot be."""
+        wanted = self.dictionary.normalize
+        if kernel.is_psd is not True:
+            raise NotPSDError(
+                f"{name} is not known to be positive semidefinite, and the eigenvalues that would "
+                "tell need its whole Gram matrix: leave it out, or set approximation=None"
+            )
+        if wanted in ("center", "center-trace"):
+            raise ValueError(
+                f"normalize={wanted!r} averages over all pairs of samples, which an approximation "
+                "never forms: use 'trace', 'unit-diagonal' or None, or set approximation=None"
+            )
+        kernel = UnitDiagonal(kernel) if wanted == "unit-diagonal" else kernel
+        with np.errstate(over="ignore", invalid="ignore"):
+            diagonal = np.asarray(kernel.diag(X), dtype=np.float64)
+        largest = float(diagonal.max())
+        if not largest <= LARGEST:
+            raise ValueError(
+                f"{name} overflows on these samples: scale the features (StandardScaler) or "
+                "choose smaller parameters"
+            )
+        if wanted != "trace":
+            return kernel
+        return Scaled(kernel, trace_scale(float(diagonal.sum()), diagonal, largest, name))
+
+    def gram(self, X: Any, weights: Any, Y: Any = None) -> NDArray[Any]:
+        """Return Σⱼ βⱼ k̃ⱼ(X, Y), shape (n_x, n_y), for β of shape (q,)."""
+        return self.kernel(weights)(X, Y)
+
+    def kernel(self, weights: Any) -> Combination:
+        """Return Σⱼ βⱼ k̃ⱼ as one kernel.
+
+        Raises
+        ------
+        ValueError
+            If nothing has been fitted.
+        """
+        if self.fitted is None:
+            raise ValueError("the approximated kernels need training points: use fit_factors(X)")
+        return self.fitted.kernel(weights)

@@ -1,0 +1,139 @@
+"""Randomly pivoted Cholesky factors against the Gram matrices that they stand for."""
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import MemoryBudgetError, NotPSDError
+from kernelweave.kernels_core.config import config_context
+from kernelweave.kernels_core.kernels import (
+    RBF,
+    KernelDictionary,
+    Laplacian,
+    Linear,
+    LowRankDictionary,
+    Sigmoid,
+    check_kernel,
+    fitted_factors,
+)
+from kernelweave.kernels_core.kernels.nystroem import factorise
+
+KERNELS = [RBF(0.1), RBF(10.0), Linear(), Laplacian(1.0)]
+
+
+def points(n=120):
+    return np.random.default_rng(0).random((n, 3))
+
+
+def draw():
+    return np.random.RandomState(0)
+
+
+def fit(n_components, normalize=None, X=None):
+    family = LowRankDictionary(KernelDictionary(KERNELS, normalize=normalize), n_components)
+    return family.fit_factors(points() if X is None else X)
+
+
+def each(fitted):
+    return np.split(fitted.factors, fitted.ends[1:-1], axis=1)
+
+
+@pytest.mark.parametrize("normalize", [None, "trace", "unit-diagonal"])
+def test_as_many_components_as_samples_give_the_gram_matrices(normalize):
+    X, fitted = points(), fit(120, normalize)
+    exact = KernelDictionary(KERNELS, normalize=normalize).fit_grams(X)
+    for Z, K, k in zip(each(fitted), exact.grams, fitted.kernels, strict=True):
+        np.testing.assert_allclose(Z @ Z.T, K, atol=1e-10)
+        np.testing.assert_allclose(k(X), K, atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("n_components", [1, 40, 77])
+def test_what_is_missing_is_positive_semidefinite_with_the_diagonal_that_is_said(
+    kernel, n_components
+):
+    X = points()
+    found, K = factorise(kernel, X, n_components, draw()), kernel(X)
+    rest = K - found.Z @ found.Z.T
+    assert found.Z.shape[1] <= n_components
+    assert np.linalg.eigvalsh(rest)[0] > -1e-11 * np.trace(K)
+    np.testing.assert_allclose(np.diag(rest), found.missing, atol=1e-11)
+    np.testing.assert_allclose(rest[found.pivots], 0.0, atol=1e-10)
+    assert len(set(found.pivots)) == len(found.pivots)
+
+
+def test_a_kernel_of_rank_three_has_three_columns():
+    assert factorise(Linear(), points(), 50, draw()).Z.shape == (120, 3)
+    assert factorise(Linear(), np.zeros((5, 2)), 3, draw()).Z.shape == (5, 0)
+
+
+def test_equal_samples_are_pivots_once():
+    X = np.repeat(points(20), 3, axis=0)
+    found = factorise(RBF(1.0), X, 60, draw())
+    assert found.Z.shape[1] <= 20
+    np.testing.assert_allclose(found.Z @ found.Z.T, RBF(1.0)(X), atol=1e-10)
+
+
+def test_the_approximations_are_kernels():
+    for k in fit(15).kernels:
+        check_kernel(k, points())
+        np.testing.assert_allclose(k(points()).diagonal(), k.diag(points()))
+
+
+def test_expansions_are_the_combined_kernel():
+    X, fitted = points(), fit(15, "trace")
+    weights, u = np.array([0.2, 0.3, 0.0, 0.5]), np.random.default_rng(1).normal(size=(2, 120))
+    new = np.random.default_rng(2).random((7, 3))
+    parts = fitted.expansions(weights, X, u)
+    assert len(parts) == 3
+    np.testing.assert_allclose(
+        sum(k(new, P) @ c for k, P, c in parts), fitted.kernel(weights)(new, X) @ u.T, rtol=1e-7
+    )
+
+
+@pytest.mark.parametrize("most", [10**9, 0], ids=["pairs", "diagonals"])
+def test_forms_of_the_exact_kernels_are_bounded(monkeypatch, most):
+    monkeypatch.setattr(fitted_factors, "_MOST_PAIRS", most)
+    X, u = points(), np.random.default_rng(1).normal(size=(2, 120))
+    u[:, ::2] = 0.0
+    for n_components in (10, 120):
+        bound = fit(n_components).exact_forms(u)
+        truth = np.array([np.sum(u * (u @ k(X))) for k in KERNELS])
+        assert (bound >= truth).all()
+        if most or n_components == 120:
+            np.testing.assert_allclose(bound, truth, rtol=1e-6)
+
+
+def test_the_same_seed_draws_the_same_columns():
+    np.testing.assert_array_equal(fit(15).factors, fit(15).factors)
+
+
+def test_a_fitted_family_gives_its_factors_and_its_kernel():
+    X, fitted = points(), fit(15)
+    family = fitted.as_family()
+    assert family.fit_factors(X) is fitted
+    assert family.fit_factors(X[1:]) is not fitted
+    weights = np.full(4, 0.25)
+    np.testing.assert_allclose(
+        family.gram(X, weights), 0.25 * fitted.factors @ fitted.factors.T, atol=1e-9
+    )
+    with pytest.raises(ValueError, match="need training points: use fit_factors"):
+        fitted.family.kernel(weights)
+
+
+def test_what_cannot_be_approximated_is_refused():
+    with pytest.raises(NotPSDError, match=r"Sigmoid.* is not known to be positive semidefinite"):
+        LowRankDictionary(KernelDictionary([Sigmoid(1.0, 0.0)], psd="clip")).fit_factors(points())
+    for normalize in ("center", "center-trace"):
+        with pytest.raises(ValueError, match="averages over all pairs"):
+            fit(5, normalize)
+    with pytest.raises(ValueError, match="overflows on these samples"):
+        LowRankDictionary(KernelDictionary([Linear()])).fit_factors(1e40 * points())
+    with pytest.raises(ValueError, match="n_components must be"):
+        fit(0)
+
+
+def test_memory_is_asked_for_before_the_work():
+    with (
+        config_context(memory_limit=10_000),
+        pytest.raises(MemoryBudgetError, match="15 components of 4 kernels on 120 samples"),
+    ):
+        fit(15)

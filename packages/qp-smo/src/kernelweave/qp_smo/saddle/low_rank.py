@@ -1,0 +1,111 @@
+"""A stack of low-rank Gram matrices ZⱼZⱼᵀ that are never formed."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..descent import LowRankGram
+from ..solution import FloatArray
+from ..unstored import UnstoredKernel
+from .grams import GramStack, Stack
+
+_UNIT = 2.0**-53
+# of the part of K over the samples that descent leaves to blocks: some 4,000 of them
+_BLOCK_BYTES = 2**27
+
+
+class LowRankStack(Stack):
+    """``Kⱼ = ZⱼZⱼᵀ`` for q factors of n rows: weighted sums and quadratic forms, never a matrix.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (n, r)
+        Z₁ … Z_q side by side, finite; never copied where it is C-contiguous.
+    ends : array-like of int, shape (q + 1,)
+        The columns of Zⱼ are those from ``ends[j]`` to ``ends[j + 1]``.
+
+    Raises
+    ------
+    ValueError
+        If there is no kernel, or the columns do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.qp_smo.saddle import LowRankStack, solve_kernel_weights
+    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> stack = LowRankStack(np.stack([x, x**2], axis=1), [0, 1, 2])
+    >>> s = solve_kernel_weights(stack, np.sign(x), C=10.0)
+    >>> s.weights.round(2), bool(s.gap <= 1e-4)
+    (array([1., 0.]), True)
+    """
+
+    def __init__(self, factors: ArrayLike, ends: ArrayLike) -> None:
+        self._factors = np.ascontiguousarray(factors, dtype=np.float64)
+        self._ends = np.asarray(ends, dtype=np.intp)
+        n_columns = self._factors.shape[1] if self._factors.ndim == 2 else None
+        fits = self._ends.ndim == 1 and self._ends.size > 1 and self._ends[0] == 0
+        if not fits or self._ends[-1] != n_columns or (np.diff(self._ends) < 0).any():
+            raise ValueError(
+                f"ends must rise from 0 to the columns of factors, got {ends!r} for factors of "
+                f"shape {self._factors.shape}"
+            )
+        self._diagonals = np.array([np.einsum("ir,ir->i", Z, Z) for Z in self._each()])
+
+    def _each(self) -> list[FloatArray]:
+        """Return Z₁ … Z_q."""
+        return np.split(self._factors, self._ends[1:-1], axis=1)
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @property
+    def n_samples(self) -> int:
+        """Return n."""
+        return len(self._factors)
+
+    @property
+    def diagonals(self) -> FloatArray:
+        """Return the diagonal of each matrix, shape (q, n)."""
+        return self._diagonals
+
+    @property
+    def largest(self) -> FloatArray:
+        """Return the largest diagonal entry of each matrix, shape (q,): no entry is larger."""
+        return np.asarray(self._diagonals.max(axis=1))
+
+    @property
+    def matrices(self) -> NoReturn:
+        """Refuse."""
+        raise ValueError(
+            "this needs Gram matrices, and the kernels are approximated by low-rank factors: set "
+            "approximation=None"
+        )
+
+    def combine(self, weights: FloatArray) -> UnstoredKernel:
+        """Return ``Σ βⱼZⱼZⱼᵀ``; nothing is computed."""
+        entries = LowRankGram(self._factors, self._ends, weights, self._diagonals)
+        return UnstoredKernel(entries, _BLOCK_BYTES)
+
+    def quadratic_forms(self, u: FloatArray) -> FloatArray:
+        """Return ``‖Zⱼᵀu‖²`` of each matrix, rounded up, shape (q,), for u of shape (n,)."""
+        sums = np.split(u @ self._factors, self._ends[1:-1])
+        forms = np.array([float(part @ part) for part in sums])
+        size = (np.sqrt(self._diagonals) @ np.abs(u)) ** 2
+        count = 2 * self.n_samples + max(np.diff(self._ends)) + 8
+        return np.asarray(forms + 1.01 * count * _UNIT * size)
+
+
+def fit_family(family: Any, X: Any) -> Any:
+    """Return the fitted dictionary of a family: with factors where it has them, else matrices."""
+    return family.fit_factors(X) if hasattr(family, "fit_factors") else family.fit_grams(X)
+
+
+def stack_of(fitted: Any) -> Stack:
+    """Return the stack of what `fit_family` returned."""
+    if hasattr(fitted, "factors"):
+        return LowRankStack(fitted.factors, fitted.ends)
+    return GramStack(fitted.grams, check=False)
