@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,32 +19,8 @@ from kernelweave.evidence import (
     base,
 )
 from kernelweave.evidence.large.drawing import draw
-from kernelweave.evidence.large.plan import LargePlan
-
-QUICK: dict[str, Any] = {"precisions": (5.0,), "max_iter": 10, "warp": False}
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let 200 rows be many; in double precision, for the last bit of a mean moves a float32."""
-
-    def plan(path: Any = None) -> LargePlan:
-        own = {} if path is None else {"path": path}
-        return LargePlan(
-            metric_rows=60, sample_rows=300, first=20, most=40, dtype=np.float64, **own
-        )
-
-    monkeypatch.setattr(base, "EXACT_ROWS", 200)
-    monkeypatch.setattr(base, "LargePlan", plan)
-
-
-def table(n: int) -> pd.DataFrame:
-    state = np.random.RandomState(0)
-    frame = pd.DataFrame({"a": state.rand(n), "b": state.rand(n)})
-    frame["word"] = np.where(state.rand(n) < 0.5, "red", "blue")
-    noise = 0.2 * state.randn(n)
-    frame["price"] = np.sin(4 * frame["a"]) + frame["b"] + (frame["word"] == "red") + noise
-    return frame.sort_values("price", ignore_index=True)
+from kernelweave.kernels_core import Status
+from large_tables import QUICK, small, table  # noqa: F401
 
 
 def written(frame: pd.DataFrame, folder: Path, kind: str) -> Path:
@@ -251,3 +228,54 @@ def test_a_fit_without_time_leaves_a_model_and_says_what_is_missing() -> None:
             Batches(frame, "price", size=250)
         )
     assert np.isfinite(model.predict(frame.drop(columns="price"))).all()
+
+
+class Interrupted:
+    """A table whose reading meets a Ctrl-C: where the n-th of all its parts is read."""
+
+    def __init__(self, frame: pd.DataFrame, at: int) -> None:
+        self.frame, self.at, self.n_read = frame, at, 0
+
+    def __call__(self) -> Iterator[tuple[pd.DataFrame, Any]]:
+        for begin in range(0, len(self.frame), 100):
+            self.n_read += 1
+            if self.n_read == self.at:
+                signal.raise_signal(signal.SIGINT)
+            own = self.frame[begin : begin + 100]
+            yield own.drop(columns="price"), own["price"]
+
+
+# of six parts each: the second reading is the survey, the third the sums over all rows
+@pytest.mark.parametrize("at", [9, 15])
+def test_a_ctrl_c_between_blocks_leaves_a_model(at: int) -> None:
+    frame = table(600)
+    X, y = frame.drop(columns="price"), frame["price"]
+    # what is compiled meanwhile lets the Ctrl-C wait too long
+    fit_of(frame)
+    model = EvidenceKernelRegressor(**QUICK)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(Batches(Interrupted(frame, at)))
+    assert model.result_.status is Status.INTERRUPTED
+    # a survey that was cut short has seen the lowest prices alone
+    assert model.score(X, y) > (0.8 if at == 15 else 0.0)
+    same = EvidenceKernelRegressor(on_interrupt="return", **QUICK)
+    same.fit(Batches(Interrupted(frame, at)))
+    np.testing.assert_array_equal(same.predict(X), model.predict(X))
+
+
+def test_prices_in_batches_are_learned_under_a_power() -> None:
+    frame = table(1200)
+    truth = np.exp(1.5 * (np.sin(4 * frame["a"]) + frame["b"] + (frame["word"] == "red")))
+    frame["price"] = np.exp(1.5 * frame["price"])
+    X, y = frame.drop(columns="price"), frame["price"]
+    model = EvidenceKernelRegressor(**QUICK | {"warp": True}).fit(Batches(frame, "price", size=70))
+    plain = EvidenceKernelRegressor(**QUICK).fit(Batches(frame, "price", size=70))
+    assert model._predictor.targets.warps
+    assert model.held_out_score_ > plain.held_out_score_
+    assert model.score(X, truth) > plain.score(X, truth) > 0.9
+    low, high = model.predict_interval(X, confidence=0.9)
+    assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.9, abs=0.06)
+    mean, deviation = model.predict(X, return_std=True)
+    # as wide as the price is high
+    assert np.corrcoef(mean, deviation)[0, 1] > 0.9
+    assert mean.min() > 0.0 > plain.predict(X).min()

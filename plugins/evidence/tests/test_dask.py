@@ -16,12 +16,10 @@ from kernelweave.evidence import (
     CellError,
     EvidenceKernelClassifier,
     EvidenceKernelRegressor,
-    base,
 )
 from kernelweave.evidence.large import dask_parts
-from kernelweave.evidence.large.plan import LargePlan
+from large_tables import QUICK, small, table  # noqa: F401
 
-QUICK: dict[str, Any] = {"precisions": (5.0,), "max_iter": 10, "warp": False}
 dask = pytest.importorskip("dask", reason="needs dask")
 dd = pytest.importorskip("dask.dataframe", reason="needs dask")
 da = pytest.importorskip("dask.array", reason="needs dask")
@@ -37,29 +35,6 @@ def cluster() -> Iterator[Any]:
         distributed.Client(workers) as client,
     ):
         yield client
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let 200 rows be many."""
-
-    def plan(path: Any = None) -> LargePlan:
-        own = {} if path is None else {"path": path}
-        return LargePlan(
-            metric_rows=60, sample_rows=300, first=20, most=40, dtype=np.float64, **own
-        )
-
-    monkeypatch.setattr(base, "EXACT_ROWS", 200)
-    monkeypatch.setattr(base, "LargePlan", plan)
-
-
-def table(n: int) -> pd.DataFrame:
-    state = np.random.RandomState(0)
-    frame = pd.DataFrame({"a": state.rand(n), "b": state.rand(n)})
-    frame["word"] = np.where(state.rand(n) < 0.5, "red", "blue")
-    frame["price"] = np.sin(4 * frame["a"]) + frame["b"] + (frame["word"] == "red")
-    frame["price"] += 0.2 * state.randn(n)
-    return frame.sort_values("price", ignore_index=True)
 
 
 def alone(X: Any, y: Any) -> EvidenceKernelRegressor:

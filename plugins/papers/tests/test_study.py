@@ -207,6 +207,7 @@ def test_the_table_of_many_rows_computes_and_shows(shared: Path) -> None:
     found = dict(zip(sheet.columns, row, strict=True))
     assert 30.0 <= float(found["linear"]) <= 80.0
     assert found["evidence"] is None
+    assert float(found["HistGB, MiB"]) >= 0.0
     whole = tables()["large"].plan(Request(folder=shared / "data"))
     assert len({cell.arguments["where"] for cell in whole.cells}) == 7
     assert max(cell.arguments["n_rows"] for cell in whole.cells) == 10**6

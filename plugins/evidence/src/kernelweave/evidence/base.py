@@ -213,7 +213,8 @@ class EvidenceModel(Explained, Estimator):
         if not isinstance(source, Rows) or len(source) > EXACT_ROWS:
             learned = learn_large(
                 source, LargePlan(plan), state,
-                stratify=is_classifier(self), n_jobs=self.n_jobs,
+                stratify=is_classifier(self), warp=self.warp and not is_classifier(self),
+                n_jobs=self.n_jobs,
                 tell=partial(self._tell_rows, RowsTold()),
             )  # fmt: skip
             if self.verbose > 0:

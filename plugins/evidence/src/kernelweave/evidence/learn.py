@@ -95,7 +95,7 @@ def learn(
     """
     seeds = random_state.randint(2**31 - 1, size=len(splits) + 1)
     if warp and len(rows) > 2 * plan.coarse:
-        rows = replace(rows, warped=_warp_pays(rows, plan, random_state))
+        rows = replace(rows, warped=warp_pays(rows, plan, random_state))
         warp = False
     rows, folds, held_out, errors = _choose(
         rows, warp, lambda each: _fit_folds(each, splits, plan, seeds, n_jobs, tell), plan
@@ -115,7 +115,12 @@ def learn(
     return Learned(mixture, fits, weights, errors, folds, combined, rows, missing)
 
 
-def _warp_pays(rows: Rows, plan: Plan, random_state: np.random.RandomState) -> bool:
+def is_bent(rows: Rows) -> bool:
+    """Return whether a power far from none makes a target nearly normal."""
+    return any(abs(Warp.of(each).power - 1.0) > _BENT for each in rows.targets)
+
+
+def warp_pays(rows: Rows, plan: Plan, random_state: np.random.RandomState) -> bool:
     """Return what held-out rows of a part prefer: two fits of all would cost twice."""
     part = rows.take(np.sort(random_state.permutation(len(rows))[: 3 * plan.coarse // 2]))
     index = random_state.permutation(len(part))
@@ -132,7 +137,7 @@ def _choose(
 ) -> tuple[Rows, list[Fold], FloatArray, FloatArray]:
     """Return the rows with their targets as they are or warped, by the held-out errors."""
     candidates = [rows]
-    if warp and any(abs(Warp.of(each).power - 1.0) > _BENT for each in rows.targets):
+    if warp and is_bent(rows):
         candidates.append(replace(rows, warped=True))
     tried = []
     for each in candidates:

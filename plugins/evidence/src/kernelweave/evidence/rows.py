@@ -126,10 +126,12 @@ class Standardised:
         Parameters
         ----------
         values : ndarray of shape (n, n_outputs)
-        width : ndarray of shape (n,) or float
+        width : ndarray of shape (n,) or (n, n_outputs), or float
             Standard deviation of the standardised target.
         """
-        reach = np.broadcast_to(np.asarray(width, dtype=np.float64), len(values))[:, None]
+        reach = np.asarray(width, dtype=np.float64)
+        if reach.ndim < 2:
+            reach = np.broadcast_to(reach, len(values))[:, None]
         if not self.warps:
             return self.restore(values), reach * self.spread
         nodes = np.array([self.restore(values + reach * node) for node in NODES])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,26 @@ def timed(
     start = clock()
     found = work()
     return found, clock() - start
+
+
+def peak_of(work: Callable[[], Any]) -> tuple[Any, float]:
+    """Return what ``work`` returns, and the bytes that this process took for it at most.
+
+    Beyond what it held before, its threads included; NaN where the system is not Linux.
+    """
+    try:
+        # what Linux understands as: forget the peak so far
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return work(), float("nan")
+    before = _resident("VmRSS")
+    found = work()
+    return found, max(0.0, _resident("VmHWM") - before)
+
+
+def _resident(name: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024.0 * float(next(line for line in lines if line.startswith(name)).split()[1])
 
 
 def within(results: Mapping[str, Any], *start: object) -> dict[str, Any]:

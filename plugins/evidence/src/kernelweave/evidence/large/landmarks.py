@@ -32,7 +32,9 @@ class LandmarkPredictor:
     root, factor : ndarray of shape (n_landmarks, n_landmarks)
         Lower Cholesky factors of Kₘₘ and of the whitened equations.
     targets : Standardised
-        Centre, spread and cut of all training targets.
+        Centre, spread and cut of all training targets, and their warp.
+    width : float
+        Deviation of a warped target around its prediction; 0 where there is no warp.
     inflation : ndarray of shape (n_outputs,)
         What the posterior variance is multiplied by, so that held-out residuals have variance
         one in its units.
@@ -50,6 +52,7 @@ class LandmarkPredictor:
     root: FloatArray
     factor: FloatArray
     targets: Standardised
+    width: float
     inflation: FloatArray
     scores: FloatArray
     rows: Rows
@@ -77,17 +80,23 @@ class LandmarkPredictor:
 
     def mean(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the posterior mean, shape (n, n_outputs)."""
+        return self.targets.moments(self._latent(numeric, codes), self.width)[0]
+
+    def _latent(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return standardised predictions, shape (n, n_outputs)."""
         out = np.empty((len(numeric), self.dual.shape[1]))
         for rows in blocks(len(numeric), len(self.landmarks)):
             own = self.landmarks.features(numeric[rows], codes[rows])
             out[rows] = own.astype(np.float64) @ self.dual
-        return cut(out, self.targets)
+        return out
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""
         latent = latent_variance(self.landmarks, self.root, self.factor, self.ridge, numeric, codes)
-        width = np.sqrt(latent + self.ridge)[:, None]
-        return np.asarray(width * np.sqrt(self.inflation) * self.targets.spread)
+        width = np.sqrt(latent + self.ridge)[:, None] * np.sqrt(self.inflation)
+        if not self.targets.warps:
+            return np.asarray(width * self.targets.spread)
+        return self.targets.moments(self._latent(numeric, codes), width)[1]
 
     def judges(self) -> list[Judge]:
         """Return the rows that no sum has seen, and the predictions of any row."""
@@ -103,8 +112,8 @@ class LandmarkPredictor:
             return np.asarray(seen - self.ridge * np.einsum("ij,ij->j", half, half))
 
         return Expansion(
-            self.views, self.landmarks.points, self.scales, self.dual, self.targets, 0.0,
-            explained, self.inflation,
+            self.views, self.landmarks.points, self.scales, self.dual, self.targets,
+            self.width, explained, self.inflation,
         )  # fmt: skip
 
     def interval(
@@ -123,11 +132,6 @@ class LandmarkPredictor:
             return np.array([np.full_like(centre, -np.inf), np.full_like(centre, np.inf)])
         reach = np.partition(self.scores, rank - 1, axis=0)[rank - 1] * width
         return np.array([centre - reach, centre + reach])
-
-
-def cut(values: FloatArray, targets: Standardised) -> FloatArray:
-    """Return standardised predictions in the units of the targets, cut at their range."""
-    return np.clip(values * targets.spread + targets.centre, targets.low, targets.high)
 
 
 def latent_variance(

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from kernelweave.kernels_core.memory import require
 
+from ..learn import is_bent, warp_pays
 from ..objective import start
 from ..path import Fit, Plan, Stopped, coarse_starts, fit_path
-from ..rows import FloatArray, Rows
+from ..rows import FloatArray, Rows, Standardised
 from ..views import Views
 from .features import Landmarks
 from .landmarks import LandmarkPredictor
@@ -80,6 +81,7 @@ def learn_large(
     random_state: np.random.RandomState,
     *,
     stratify: bool = False,
+    warp: bool = False,
     n_jobs: int | None = None,
     tell: Told | None = None,
 ) -> LearnedLarge:
@@ -94,6 +96,9 @@ def learn_large(
         Draws the rows of the metric, those held out and the landmarks.
     stratify : bool, default=False
         Whether the targets are ±1 of classes, each of which the rows of the metric must show.
+    warp : bool, default=False
+        Whether a power of the targets is tried on the rows of the metric, where one is far from
+        none; rows held out of them decide.
     n_jobs : int, optional
         Threads of the sums over rows in memory.
     tell : callable, optional
@@ -104,8 +109,12 @@ def learn_large(
     roles = _Roles.of(seen, plan, stratify)
     sizes = plan.sizes(seen.n_rows, len(roles.landmarks))
     _refuse(sizes[-1], seen, plan)
+    targets = seen.targets
+    if warp and is_bent(roles.metric) and warp_pays(roles.metric, plan.path, random_state):
+        roles = replace(roles, metric=replace(roles.metric, warped=True))
+        targets = _warped(seen)
     fits, finished = _fit_metric(seen, roles, plan.path, random_state)
-    work = _Work(seen, roles, plan, whole, n_jobs, tell)
+    work = _Work(seen, targets, roles, plan, whole, n_jobs, tell)
     work.start(fits)
     undone = [] if seen.complete else ["part of the survey of all rows"]
     undone += [] if finished else ["part of the path"]
@@ -114,7 +123,7 @@ def learn_large(
         work.finish()
     except Stopped:
         undone.append("part of the sums over all rows")
-    predictor = work.best.predictor(roles.held_out, seen.targets)
+    predictor = work.best.predictor(roles.held_out, targets)
     if isinstance(source, Rows):
         predictor = _placed(predictor, source, seen.index[: len(roles.held_out)])
     weights = np.eye(len(fits))[int(np.argmin(work.errors))]
@@ -122,6 +131,12 @@ def learn_large(
     return LearnedLarge(
         predictor, fits, weights, work.errors, len(roles.metric), work.record, missing
     )
+
+
+def _warped(seen: Survey) -> Standardised:
+    """Return the sample's targets under a power, to be cut at the range of all rows."""
+    own = Standardised.of(replace(seen.sample, warped=True))
+    return replace(own, low=seen.targets.low, high=seen.targets.high)
 
 
 def _cut(rows: Rows) -> Iterator[Rows]:
@@ -198,6 +213,7 @@ class _Work:
     """Trials with more and more landmarks, and the best of them."""
 
     seen: Survey
+    targets: Standardised
     roles: _Roles
     plan: LargePlan
     source: Source
@@ -213,7 +229,7 @@ class _Work:
         for fit in fits:
             landmarks = self._landmarks(fit, size)
             # never cut short: it is what a stopped fit returns
-            sums = block_sums(landmarks, others, self.seen.targets, stop=lambda: False)
+            sums = block_sums(landmarks, others, self.targets, stop=lambda: False)
             trials.append(self._trial(landmarks, sums, fit.scales.noise))
         mass = self.roles.held_out.mass
         self.errors = np.array([trial.losses @ mass for trial in trials]) / mass.sum()
@@ -250,7 +266,7 @@ class _Work:
                 self.tell(f"{size} landmarks", done, n_rows - len(without))
 
         landmarks = self._landmarks(self.fit, size)
-        sums = source.sums(landmarks, without, self.seen.targets, n_rows, tell)
+        sums = source.sums(landmarks, without, self.targets, n_rows, tell)
         return self._trial(landmarks, sums, self.best.ridge)
 
     def _others(self, most: int | None = None) -> Rows:
@@ -264,7 +280,8 @@ class _Work:
         return Landmarks(views, points, (fit.scales,), self.plan.dtype)
 
     def _trial(self, landmarks: Landmarks, sums: Sums, ridge: float) -> Trial:
-        return Trial.of(landmarks, sums, self.roles.held_out, self.seen.targets, ridge)
+        units = self.seen.targets.spread
+        return Trial.of(landmarks, sums, self.roles.held_out, self.targets, units, ridge)
 
     def _note(self, trial: Trial) -> None:
         share = self.roles.held_out.mass / self.roles.held_out.mass.sum()

@@ -66,7 +66,7 @@ def block_sums(
     landmarks : Landmarks
     rows : Rows
     targets : Standardised
-        Centre and spread of the targets of all rows.
+        Centre, spread and warp of the targets of all rows.
     stop : callable
         Asked between pieces of the block.
 
@@ -76,7 +76,7 @@ def block_sums(
         Where ``stop`` says so.
     """
     sums = Sums.nothing(len(landmarks), len(rows.targets))
-    values = (rows.targets - targets.centre[:, None]) / targets.spread[:, None]
+    values = targets.of_rows(rows).values
     root = None if rows.weight is None else np.sqrt(rows.weight)
     for start in range(0, len(rows), _PIECE):
         if stop():

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..rows import FloatArray, Rows, Standardised
 from .features import Landmarks
-from .landmarks import LandmarkPredictor, cut, latent_variance
+from .landmarks import LandmarkPredictor, latent_variance
 from .sums import Normal, Sums
 
 _STEP = float(np.sqrt(10.0))
@@ -38,7 +38,7 @@ class Trial:
     dual, factor : ndarray
         As in `LandmarkPredictor`.
     losses : ndarray of shape (n_held_out,)
-        Squared residuals of standardised targets, averaged over outputs.
+        Squared residuals in units of the targets' variance, averaged over outputs.
     n_rows : int
         Rows in the sums.
     """
@@ -53,12 +53,31 @@ class Trial:
 
     @classmethod
     def of(
-        cls, landmarks: Landmarks, sums: Sums, held_out: Rows, targets: Standardised, ridge: float
+        cls,
+        landmarks: Landmarks,
+        sums: Sums,
+        held_out: Rows,
+        targets: Standardised,
+        units: FloatArray,
+        ridge: float,
     ) -> Trial:
-        """Walk from a ridge to the least held-out error, in steps of √10; the sums are lost."""
+        """Walk from a ridge to the least held-out error, in steps of √10; the sums are lost.
+
+        Parameters
+        ----------
+        landmarks : Landmarks
+        sums : Sums
+        held_out : Rows
+        targets : Standardised
+            As in the sums.
+        units : ndarray of shape (n_outputs,)
+            Of the errors: the spread of the targets themselves.
+        ridge : float
+            To begin with.
+        """
         n_rows, normal = sums.n_rows, Normal.of(landmarks.gram(), sums)
         own = landmarks.features(held_out.numeric, held_out.codes)
-        judge = _Judge(normal, own, held_out, targets)
+        judge = _Judge(normal, own, held_out, targets, units)
         best = judge.least_that_solves(ridge)
         for step in (1.0 / _STEP, _STEP):
             first = best
@@ -84,18 +103,31 @@ class Trial:
         """Return the predictor, its spread set by the rows held out."""
         numeric, codes, root = held_out.numeric, held_out.codes, self.normal.root
         own = self.landmarks.features(numeric, codes)
-        predicted = cut(own @ self.dual, targets)
-        residuals = (held_out.targets.T - predicted) / targets.spread
+        latent, width = own @ self.dual, _width(own @ self.dual, held_out, targets)
+        predicted = targets.moments(latent, width)[0]
+        residuals = targets.of_rows(held_out).values.T - targets.standardise(
+            targets.restore(latent)
+        )
         variance = self.ridge + latent_variance(
             self.landmarks, root, self.factor, self.ridge, numeric, codes
         )
         share = held_out.mass / held_out.mass.sum()
         units = residuals**2 / variance[:, None]
         inflation = np.maximum(share @ units, np.finfo(np.float64).tiny)
+        deviation = targets.moments(latent, np.sqrt(variance[:, None] * inflation))[1]
+        scores = np.abs(held_out.targets.T - predicted) / deviation
         return LandmarkPredictor(
-            self.landmarks, self.ridge, self.dual, root, self.factor, targets, inflation,
-            np.sqrt(units / inflation), held_out, predicted,
+            self.landmarks, self.ridge, self.dual, root, self.factor, targets, width, inflation,
+            scores, held_out, predicted,
         )  # fmt: skip
+
+
+def _width(latent: FloatArray, held_out: Rows, targets: Standardised) -> float:
+    """Return the deviation of warped targets around standardised predictions; 0 of others."""
+    if not targets.warps:
+        return 0.0
+    rest = targets.of_rows(held_out).values.T - latent
+    return float(np.sqrt(np.average(np.mean(rest**2, axis=1), weights=held_out.mass)))
 
 
 @dataclass
@@ -104,6 +136,7 @@ class _Judge:
     features: FloatArray
     held_out: Rows
     targets: Standardised
+    units: FloatArray
 
     def least_that_solves(self, ridge: float) -> _Solution:
         """Raise a ridge until it is more than the rounding of the sums."""
@@ -122,8 +155,10 @@ class _Judge:
             nothing = np.empty(0)
             return _Solution(np.inf, ridge, nothing, nothing, nothing)
         dual, factor = solved
-        predicted = cut(self.features @ dual, self.targets)
-        residuals = (self.held_out.targets.T - predicted) / self.targets.spread
+        latent = self.features @ dual
+        width = _width(latent, self.held_out, self.targets)
+        predicted = self.targets.moments(latent, width)[0]
+        residuals = (self.held_out.targets.T - predicted) / self.units
         losses = np.mean(residuals**2, axis=1)
         share = self.held_out.mass / self.held_out.mass.sum()
         return _Solution(float(share @ losses), ridge, losses, dual, factor)
