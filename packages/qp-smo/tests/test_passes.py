@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernelweave.qp_smo import _njit_gram, _njit_newton, _njit_point, _njit_smo, smo
-from kernelweave.qp_smo._njit_newton import scratch
+from kernelweave.qp_smo import _njit_gram, _njit_smo, point, smo
+from kernelweave.qp_smo.newton import newton_steps
+from kernelweave.qp_smo.problem import BoxProblem
 from svm_problems import rbf, real_targets, two_classes, violation
 
 
@@ -39,7 +40,22 @@ def run(K, p, epsilon, lower, upper, tol, n_steps):
     smo.set_offsets(u, lower, upper, up, down, epsilon)
     diag = np.diagonal(K).astype(float)
     done, top, bottom, stalled = _njit_smo.smo_steps(
-        frozen, diag, u, g, lower, upper, up, down, score, epsilon, tol, 1e-12, n_steps
+        frozen,
+        diag,
+        u,
+        g,
+        lower,
+        upper,
+        up,
+        down,
+        score,
+        epsilon,
+        tol,
+        1e-12,
+        n_steps,
+        int((g + up).argmax()),
+        float((g + up).max()),
+        float((g + down).min()),
     )
     return u, g, done, top - bottom, stalled
 
@@ -90,9 +106,9 @@ def test_product_and_its_majorant(n, dtype):
     K = np.ascontiguousarray(K + K.T)
     K.flags.writeable = False
     u = np.where(rng.random(n) < 0.4, rng.normal(size=n), 0.0)
-    f, a = np.empty(n), np.empty(n)
-    rows = _njit_point.gram_product(K, u, f, a)
+    f, a, rows, roundings = point.product(K, u)
     assert rows == np.count_nonzero(u)
+    assert roundings <= rows + 2
     np.testing.assert_allclose(f, u @ K.astype(float), atol=1e-12 * n)
     np.testing.assert_allclose(a, np.abs(u) @ np.abs(K.astype(float)), rtol=1e-12)
 
@@ -162,7 +178,7 @@ def test_a_newton_step_solves_the_free_problem(epsilon):
     u = np.zeros(60)
     u[:10] = np.linspace(-3, 3, 10)
     f = K @ u
-    steps, m = _njit_newton.newton_steps(K, y, u, f, -upper, upper, epsilon, 1e9, *scratch(60))
+    steps, m = newton_steps(BoxProblem(K, y, -upper, upper, epsilon), u, f, 1e9, 60)
     free = np.flatnonzero(u)
     assert steps >= 1
     assert m == 10
@@ -182,12 +198,13 @@ def test_newton_steps_never_leave_the_box_nor_lower_the_dual():
     u = np.where(y > 0, share / share[y > 0].sum(), -share / share[y < 0].sum())
     f = K @ u
     before = np.abs(u).sum() - 0.5 * u @ K @ u
-    steps, m = _njit_newton.newton_steps(K, y, u, f, lower, upper, 0.0, 1e9, *scratch(60))
+    problem = BoxProblem(K, y, lower, upper)
+    steps, m = newton_steps(problem, u, f, 1e9, 60)
     assert m == 60
     assert steps > 1
     assert np.all((u >= lower) & (u <= upper))
     assert np.abs(u).sum() - 0.5 * u @ K @ u >= before
-    assert _njit_newton.newton_steps(K, y, u, f, lower, upper, 0.0, 1e9, *scratch(1)) == (0, 0)
+    assert newton_steps(problem, u, f, 1e9, 1) == (0, 0)
 
 
 def test_offsets_of_all_samples_are_those_that_a_step_writes():

@@ -6,7 +6,8 @@ fails. Here every file carries a SHA-256 digest of its content; what does not ma
 again and replaced, and what cannot be written is kept in memory, with one warning.
 
 A private function, whose name begins with an underscore, is called by compiled functions of its
-file alone. It becomes part of them: it gets no door to Python and is not kept on disk.
+file alone. It becomes part of them: it gets no door to Python, no machine code of its own and is
+not kept on disk.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from numba.core import event as events
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 from . import clock
+from .compiled_parts import PartCompiler
 from .exceptions import KernelWeaveWarning
 
 _DIGEST = hashlib.sha256().digest_size
@@ -119,7 +121,11 @@ class CompileWatch(events.Listener):  # type: ignore[misc]
 
 
 events.register("numba:compile", CompileWatch())
-_PART = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_PART = {
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": PartCompiler,
+}
 _told = threading.Event()
 
 

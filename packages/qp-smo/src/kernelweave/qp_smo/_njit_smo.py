@@ -56,33 +56,11 @@ def _set_offsets(k, u, lo, hi, up, dn, eps):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def _extremes(g, up, dn):
-    """Return the first argmax of ``g + up``, that maximum, and the minimum of ``g + dn``."""
-    n = g.size
-    best = -np.inf
-    least = np.inf
-    at = 0
-    for start in range(0, n, _BLOCK):
-        stop = start + _BLOCK if start + _BLOCK < n else n
-        high = -np.inf
-        low = np.inf
-        for l in range(stop - start):
-            k = np.uint64(start + l)
-            high = _larger(g[k] + up[k], high)
-            low = _smaller(g[k] + dn[k], low)
-        least = low if low < least else least
-        if high > best:
-            best = high
-            at = start
-    for first in range(at, n):
-        if g[first] + up[first] >= best:
-            return first, best, least
-    return at, best, least
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _update(K, g, up, dn, i, j, t_i, t_j):
-    """Subtract ``t_i·K[i] − t_j·K[j]`` from g and return `_extremes`: 5n loads of 8 bytes."""
+    """Subtract ``t_i·K[i] − t_j·K[j]`` from g: 5n loads of 8 bytes.
+
+    Returns the first argmax of ``g + up``, that maximum, and the minimum of ``g + dn``.
+    """
     n = g.size
     best = -np.inf
     least = np.inf
@@ -163,7 +141,7 @@ def _move_pair(i, j, u, lo, hi, b, a, eps):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def smo_steps(K, diag, u, g, lo, hi, up, dn, score, eps, tol, tau, n_steps):
+def smo_steps(K, diag, u, g, lo, hi, up, dn, score, eps, tol, tau, n_steps, i, top, bottom):
     """Take at most ``n_steps`` second-order steps; stop when the violation is at most ``tol``.
 
     Fan, Chen, Lin, *Working set selection using second order information for training support
@@ -177,6 +155,9 @@ def smo_steps(K, diag, u, g, lo, hi, up, dn, score, eps, tol, tau, n_steps):
     eps, tol, tau : float
         ``tau`` is the smallest curvature of a pair.
     n_steps : int
+    i : int
+    top, bottom : float
+        The first argmax of ``g + up``, that maximum, and the minimum of ``g + dn``.
 
     Returns
     -------
@@ -188,7 +169,6 @@ def smo_steps(K, diag, u, g, lo, hi, up, dn, score, eps, tol, tau, n_steps):
     -----
     About 14n flops and 10n loads of 8 bytes a step, two rows of K among them.
     """
-    i, top, bottom = _extremes(g, up, dn)
     for step in range(n_steps):
         if top - bottom <= tol:
             return step, top, bottom, False

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import _njit_point
-from .feasible import GridPoint
+from . import point as passes
+from .feasible import GridPoint, to_grid
 from .problem import BoxProblem
 from .solution import FloatArray
 
@@ -38,10 +38,7 @@ class FunctionValues:
 
 def function_values(problem: BoxProblem, u: FloatArray) -> FunctionValues:
     """Compute ``f = Ku`` and ``|error| ≤ γ |K||u| + ½ asymmetry ‖u‖₁`` from the rows with u ≠ 0."""
-    f = np.empty(u.size)
-    error = np.empty(u.size)
-    n_rows = _njit_point.values_with_error(problem.K, u, problem.asymmetry, f, error)
-    return FunctionValues(f, error, n_rows)
+    return FunctionValues(*passes.values_with_error(problem.K, u, problem.asymmetry))
 
 
 def best_intercept(problem: BoxProblem, f: FloatArray) -> float:
@@ -69,10 +66,10 @@ def best_intercept(problem: BoxProblem, f: FloatArray) -> float:
 
 def _loss_upper(problem: BoxProblem, values: FunctionValues, b: float) -> float:
     """Return a proven upper bound of the loss terms of the primal at b."""
-    loss = _njit_point.loss_above(
+    loss = passes.loss_above(
         problem.p, values.f, values.error, problem.lower, problem.upper, problem.epsilon, b
     )
-    return float(loss * (1.0 + gamma(2 * problem.n_samples + 8)))
+    return loss * (1.0 + gamma(2 * problem.n_samples + 8))
 
 
 @dataclass(frozen=True)
@@ -119,18 +116,13 @@ class DualValue:
     quadratic_up: float
 
 
-def _rounded(problem: BoxProblem, sums: tuple[float, ...]) -> DualValue:
-    """Add the margins to the sums of `_njit_point.dual_sums`."""
+def dual_value(problem: BoxProblem, u: FloatArray, values: FunctionValues) -> DualValue:
+    """Evaluate the dual at u. κ is exact when ``p`` is ±1, ``ε`` is 0 and u lies on a grid."""
+    sums = passes.dual_sums(problem.p, values.f, values.error, u, problem.epsilon)
     kappa, size, quadratic, quadratic_size, margin = sums
     rounding = gamma(problem.n_samples + 6)
     down = kappa if problem.exact_kappa else kappa - rounding * size
     return DualValue(kappa, quadratic, down, quadratic + 1.001 * margin + rounding * quadratic_size)
-
-
-def dual_value(problem: BoxProblem, u: FloatArray, values: FunctionValues) -> DualValue:
-    """Evaluate the dual at u. κ is exact when ``p`` is ±1, ``ε`` is 0 and u lies on a grid."""
-    sums = _njit_point.dual_sums(problem.p, values.f, values.error, u, problem.epsilon)
-    return _rounded(problem, sums)
 
 
 @dataclass(frozen=True)
@@ -154,30 +146,15 @@ class Landing:
 
 def land(problem: BoxProblem, u: FloatArray) -> Landing:
     """Make a nearly feasible u exactly feasible and evaluate it: `to_grid`, ``Ku``, the sums."""
-    point, low, high, f, error = np.empty((5, u.size))
-    n_rows, left, sums = _njit_point.land(
-        problem.K,
-        problem.p,
-        u,
-        problem.lower,
-        problem.upper,
-        problem.epsilon,
-        problem.asymmetry,
-        point,
-        low,
-        high,
-        f,
-        error,
-    )
-    values = FunctionValues(f, error, n_rows)
-    return Landing(GridPoint(point, low, high), values, left, _rounded(problem, sums))
+    point = to_grid(u, problem.lower, problem.upper)
+    values = function_values(problem, point.u)
+    left = kkt_violation(problem, point, values.f)
+    return Landing(point, values, left, dual_value(problem, point.u, values))
 
 
 def kkt_violation(problem: BoxProblem, point: GridPoint, f: FloatArray) -> float:
     """Return ``max over up-moves − min over down-moves`` of the gradient, at least 0."""
-    return float(
-        _njit_point.violation(problem.p, f, point.u, point.lower, point.upper, problem.epsilon)
-    )
+    return passes.violation(problem.p, f, point.u, point.lower, point.upper, problem.epsilon)
 
 
 def _stretched(

@@ -10,11 +10,12 @@ from kernelweave.kernels_core import interrupts, memory
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.formula.learner import SolveStatus
 
-from . import _njit_newton, _njit_point
+from . import point as passes
 from .bounds import Landing, land
 from .feasible import starting_point
 from .interior_point import interior_point, required_bytes
 from .libsvm_backend import libsvm
+from .newton import newton_steps
 from .problem import BoxProblem, Budget
 from .smo import smo
 from .solution import FloatArray
@@ -69,16 +70,17 @@ class _Progress:
 
 def _start(problem: BoxProblem, start: FloatArray | None, tol: float) -> _Progress:
     """Return the progress at 0, or at a repaired start after a cheap Newton step."""
-    n = problem.n_samples
+    n, p = problem.n_samples, problem
     if start is None:
         return _Progress(np.zeros(n), np.zeros(n))
-    p, u, f = problem, start.copy(), np.empty(n)
-    n_rows, left = _njit_point.start(p.K, p.p, u, p.lower, p.upper, p.epsilon, f, np.empty(n))
+    u = starting_point(start, p.lower, p.upper)
+    f, _, n_rows, _ = passes.product(p.K, u)
     at = _Progress(u, f, rows=float(n_rows))
+    left = passes.violation(p.p, at.f, at.u, p.lower, p.upper, p.epsilon)
     if left > tol:
         # From a good start one cheap Newton step replaces many pairs.
         _newton(problem, at, 1.0, min(_MAX_FREE, round((1.5 * n * n) ** (1 / 3))))
-        left = _njit_point.violation(p.p, at.f, at.u, p.lower, p.upper, p.epsilon)
+        left = passes.violation(p.p, at.f, at.u, p.lower, p.upper, p.epsilon)
     at.optimal = left <= tol
     return at
 
@@ -96,13 +98,10 @@ def _smo_phase(
 
 def _newton(problem: BoxProblem, at: _Progress, work: float, max_free: int = _MAX_FREE) -> None:
     """Take Newton steps on the free variables, as far as ``work`` multiply-adds go."""
-    p, size = problem, min(max_free, problem.n_samples)
-    steps, m = _njit_newton.newton_steps(
-        p.K, p.p, at.u, at.f, p.lower, p.upper, p.epsilon, work, *_njit_newton.scratch(size)
-    )
+    steps, m = newton_steps(problem, at.u, at.f, work, max_free)
     at.steps_newton += steps
     at.n_iter += steps
-    at.rows += m + m * m / p.n_samples
+    at.rows += m + m * m / problem.n_samples
 
 
 def _why(at: _Progress, violation: float, budget: Budget) -> SolveStatus:

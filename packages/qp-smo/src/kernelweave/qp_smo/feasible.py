@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from . import _njit_point
 from .solution import FloatArray
+
+_SMALLEST_EXPONENT = -1000
+# Integers up to here, and their sums, are exact.
+_MOST = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,12 @@ class GridPoint:
     upper: FloatArray
 
 
+def _step(total: float, wider: int = 0) -> float:
+    """Return the grid step for points with ``Σ|u|`` about ``total``, times ``2^wider``."""
+    exponent = math.frexp(total * 1.0000001)[1] - 52 if total > 0.0 else _SMALLEST_EXPONENT
+    return math.ldexp(1.0, max(exponent, _SMALLEST_EXPONENT) + wider)
+
+
 def starting_point(u: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Repair a warm start: clip, balance, and put on a bound what is within rounding of it.
 
@@ -34,9 +44,39 @@ def starting_point(u: FloatArray, lower: FloatArray, upper: FloatArray) -> Float
     a start keeps its support. An exactly feasible optimum has its bounded samples a step inside
     the box; without the last part each would cost an iteration.
     """
-    start = u.copy()
-    _njit_point.repair_start(start, lower, upper)
+    start = np.minimum(np.maximum(u, lower), upper)
+    is_positive = start > 0.0
+    positive = float(start.sum(where=is_positive))
+    negative = -float(start.sum(where=~is_positive))
+    if positive > negative:
+        start[is_positive] *= negative / positive
+    elif negative > positive:
+        start[~is_positive] *= positive / negative
+    tiny = _step(2.0 * min(positive, negative), wider=3)
+    start[np.abs(start) <= tiny] = 0.0
+    np.copyto(start, lower, where=start - lower <= tiny)
+    np.copyto(start, upper, where=upper - start <= tiny)
     return start
+
+
+def _take(k: FloatArray, low: FloatArray, high: FloatArray, excess: float, inner: bool) -> float:
+    """Move ``excess`` (signed, an integer) off the entries with the most room; return the rest.
+
+    With ``inner`` no entry comes to a bound or to 0.
+    """
+    sign = 1.0 if excess > 0.0 else -1.0
+    left = abs(excess)
+    while left > 0.0:
+        room = k - low if sign > 0.0 else high - k
+        if inner:
+            room = np.minimum(np.minimum(k - low, high - k), np.abs(k) - 1.0)
+        at = int(room.argmax())
+        take = min(left, math.floor(room[at]))
+        if take < 1.0:
+            break
+        k[at] -= sign * take
+        left -= take
+    return sign * left
 
 
 def to_grid(u: FloatArray, lower: FloatArray, upper: FloatArray) -> GridPoint:
@@ -63,6 +103,16 @@ def to_grid(u: FloatArray, lower: FloatArray, upper: FloatArray) -> GridPoint:
     >>> float(point.u.sum())
     0.0
     """
-    point, low, high = np.empty_like(u), np.empty_like(u), np.empty_like(u)
-    _njit_point.to_grid(u, lower, upper, point, low, high)
-    return GridPoint(point, low, high)
+    step = _step(float(np.abs(u).sum()))
+    with np.errstate(over="ignore"):
+        low = np.maximum(np.ceil(lower / step), -_MOST)
+        high = np.minimum(np.floor(upper / step), _MOST)
+    k = np.minimum(np.maximum(np.rint(u / step), low), high)
+    excess = float(k.sum())
+    for inner in (True, False):
+        excess = _take(k, low, high, excess, inner)
+    return GridPoint(
+        k * step,
+        np.where(low <= -_MOST, lower, low * step),
+        np.where(high >= _MOST, upper, high * step),
+    )

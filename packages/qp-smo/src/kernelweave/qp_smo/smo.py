@@ -59,6 +59,8 @@ class Workspace:
 
     def step(self, tol: float, tau: float, n_steps: int) -> tuple[int, float, float, bool]:
         """Take compiled steps."""
+        rates = self.g + self.up
+        first = int(rates.argmax())
         return _njit_smo.smo_steps(  # type: ignore[no-any-return]
             self.K,
             self.diag,
@@ -73,6 +75,9 @@ class Workspace:
             tol,
             tau,
             n_steps,
+            first,
+            float(rates[first]),
+            float((self.g + self.down).min()),
         )
 
     def compacted(self, top: float, bottom: float) -> Workspace | None:

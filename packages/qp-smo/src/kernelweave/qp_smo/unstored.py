@@ -15,9 +15,9 @@ import numpy as np
 from kernelweave.kernels_core.formula.learner import SolveStatus
 from numpy.typing import NDArray
 
-from . import _njit_point
 from .bounds import FunctionValues, Landing, dual_value, kkt_violation
 from .feasible import starting_point, to_grid
+from .point import product
 from .problem import BoxProblem, Budget, KernelArray
 from .smo import smo
 from .solution import FloatArray
@@ -176,8 +176,8 @@ def _solve_block(
     """Return a block, how its coefficients should change, and the steps it took."""
     K = gram.move(choose_block(problem, u, f, size))
     rows = gram.samples
-    start, inner = u[rows].copy(), np.empty(len(rows))
-    _njit_point.gram_product(K, start, inner, np.empty(len(rows)))
+    start = u[rows].copy()
+    inner = product(K, start).f
     part = replace(
         problem,
         K=K,

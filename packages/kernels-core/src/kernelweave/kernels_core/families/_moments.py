@@ -18,7 +18,8 @@ import numpy as np
 
 from ._affine import volumes
 from ._box import Float, moment_sizes
-from ._general import Box, workspace
+from ._general import Box
+from ._pair_moments import pair_sums
 from ._tables import power_products
 from ._threads import row_bounds, run_blocks
 
@@ -93,20 +94,13 @@ def inner_affine(box: Box, X: Float, W: Float) -> Float:
 
 
 def inner_general(box: Box, X: Float, W: Float) -> Float:
-    """Return E₁ of any degree, shape (q, q): compiled sums over l, then products over k."""
-    from ._njit_general import moment_rows
-
+    """Return E₁ of any degree, shape (q, q): sums over l, then products over k."""
     tables, terms = box.tables, box.tables.moment_terms
-    XT = np.ascontiguousarray(X.T)
-    FT = np.ascontiguousarray(power_products(X, tables.x_powers).T)
+    F = power_products(X, tables.x_powers)
 
     def work(start: int, stop: int) -> Float:
-        A = np.zeros((stop - start, len(terms.moment)))
-        moment_rows(
-            X, XT, box.upper, tables.recursion, W, terms.moment, terms.power, FT, A, start,
-            *workspace(tables),
-        )  # fmt: skip
-        return by_runs(FT[:, start:stop], A)
+        rows = slice(start, stop)
+        return by_runs(F[rows].T, pair_sums(box, X, F, rows, W[:, rows].T @ W, terms))
 
     steps = float(len(X)) ** 2 * (len(tables.moments) + 2 * len(terms.moment))
     parts = run_blocks(work, row_bounds(len(X), lower=False), steps)

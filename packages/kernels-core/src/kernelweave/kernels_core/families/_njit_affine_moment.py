@@ -183,7 +183,7 @@ def _add_products_of_row(base, w, k, c, width, s, line, rows):
 def product_rows(X, b, unit, r, base, w, start, stop):
     """Return the sums of ``D(w)u`` over the pairs l ≤ k of the rows start ≤ k < stop.
 
-    With V, z̄ and D as in `moment_rows` and ``eₖ = baseₖ + r·z̄``: the first result (m,) gets
+    With V, z̄ and D as in `moment_group` and ``eₖ = baseₖ + r·z̄``: the first result (m,) gets
     ``wₗ V eₗ`` at k and ``wₖ V eₖ`` at l; the second (2, n) is ``Σ wₖwₗV (eₖ + eₗ) z̄`` and
     ``Σ wₖwₗV D²`` (halved for l = k). An r (n_z,) of no entries means an integrand without z.
     Cost: 12n + 12 flops a pair, (stop² − start²)/2 pairs.

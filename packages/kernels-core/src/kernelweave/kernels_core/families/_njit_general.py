@@ -1,4 +1,4 @@
-"""Compiled Gram rows and moment sums of a tessellated family of any degree."""
+"""Compiled Gram rows of a tessellated family of any degree."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from __future__ import annotations
@@ -81,32 +81,6 @@ def gram_rows(X, YT, b, recursion, C, moment, power, FT, out, start, stop, lower
             target = out[k, c : c + width]
             for l in range(width):
                 target[l] += total[l]
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def moment_rows(X, XT, b, recursion, W, moment, power, FT, A, start, high, means, T):
-    """Add ``Σₗ (Σₜ Wₜₖ Wₜₗ)·T_{moment[c]}(xₖ, xₗ)·FT[power[c], l]`` to A[k − start, c].
-
-    X (m, n), XT its transpose, W (t, m), FT (n_x, m), A (rows, n_c). The sum over l is cut in runs
-    of 64. Work arrays as in `gram_rows`. Cost: n_g + 2n_c flops a pair.
-    """
-    m, n_c, first = X.shape[0], moment.shape[0], T[0]
-    for k in range(start, start + A.shape[0]):
-        for c in range(0, m, _RUN):
-            width = min(_RUN, m - c)
-            for l in range(width):
-                first[l] = 0.0
-            for t in range(W.shape[0]):
-                weight, other = W[t, k], W[t, c : c + width]
-                for l in range(width):
-                    first[l] += weight * other[l]
-            _fill_volume(X[k], XT, b, c, width, high, first)
-            _fill_moments(b, high, width, recursion, means, T)
-            for i in range(n_c):
-                values, f, total = T[moment[i]], FT[power[i], c : c + width], 0.0
-                for l in range(width):
-                    total += values[l] * f[l]
-                A[k - start, i] += total
 
 
 @njit(cache=True, nogil=True)

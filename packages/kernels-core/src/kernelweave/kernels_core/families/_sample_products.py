@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._box import Float
-from ._general import Box, workspace
+from ._general import Box
 from ._moments import by_runs
+from ._pair_moments import pair_sums
 from ._tables import power_products
 from ._threads import row_bounds, run_blocks
 
@@ -29,34 +30,24 @@ class _Sums(NamedTuple):
     mass: Float
 
 
-def _pair_sums(box: Box, X: Float, w: Float, n_rows: int) -> Float:
-    """Return ``Σₗ wₗ x_l^δ' T_g(max(xₖ, xₗ), b)`` for the first ``n_rows`` samples.
-
-    The compiled sum carries the product wₖwₗ, so its rows are divided by wₖ, which must not be 0.
-    """
-    from ._njit_general import moment_rows
-
+def _pair_sums(box: Box, X: Float, F: Float, w: Float, n_rows: int) -> Float:
+    """Return ``Σₗ wₗ x_l^δ' T_g(max(xₖ, xₗ), b)`` for the first ``n_rows`` samples."""
     tables, terms = box.tables, box.tables.gram_terms
-    XT = np.ascontiguousarray(X.T)
-    FT = np.ascontiguousarray(power_products(X, tables.x_powers).T)
-    out = np.zeros((n_rows, len(terms.moment)))
+    out = np.empty((n_rows, len(terms.moment)))
 
     def work(start: int, stop: int) -> None:
-        moment_rows(
-            X, XT, box.upper, tables.recursion, w[None, :], terms.moment, terms.power, FT,
-            out[start:stop], start, *workspace(tables),
-        )  # fmt: skip
+        weights = np.broadcast_to(w, (stop - start, len(w)))
+        out[start:stop] = pair_sums(box, X, F, slice(start, stop), weights, terms)
 
     steps = float(n_rows) * len(X) * (len(tables.moments) + 2 * len(terms.moment))
     run_blocks(work, row_bounds(n_rows, lower=False), steps)
-    out /= w[:n_rows, None]
     return out
 
 
 def _sums(box: Box, X: Float, w: Float, n_rows: int) -> _Sums:
     F = power_products(X, box.tables.x_powers)
     ends = by_runs((w[:, None] * F).T, box.above(X).T)
-    return _Sums(_pair_sums(box, X, w, n_rows), box.above(X[:n_rows]), ends, w @ F)
+    return _Sums(_pair_sums(box, X, F, w, n_rows), box.above(X[:n_rows]), ends, w @ F)
 
 
 def _contract(box: Box, F: Float, sums: _Sums, rows: slice, U: Float) -> Float:
@@ -82,7 +73,7 @@ def sample_products(
 ) -> NDArray[np.float64]:
     """Return ``(Φₖ + Φₖᵀ) U`` for the samples k in ``rows``, shape (len(rows), n_P, r).
 
-    Every sample in ``rows`` has a weight other than 0. Cost: about 3n² flops a pair of a row and
+    Cost: about 3n² flops a pair of a row and
     a weighted sample at degree 1, and 4q²r a row.
     """
     rest = np.setdiff1d(np.flatnonzero(w), rows)

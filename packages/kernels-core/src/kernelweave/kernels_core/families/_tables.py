@@ -135,6 +135,12 @@ class TessellatedTables:
             parents[i, j] = 0
         return self._find(self.moments, parents), variable, exponent
 
+    @cached_property
+    def levels(self) -> tuple[IntArray, ...]:
+        """The g of one variable, of two, and so on: the parents of each lie before it."""
+        depth = np.count_nonzero(self.moments, axis=1)
+        return tuple(np.flatnonzero(depth == k) for k in range(1, int(depth.max()) + 1))
+
     def _terms(self, row: IntArray, column: IntArray) -> Terms:
         n_g = len(self.moments)
         code = self.x_index[column] * n_g + self.entry_moment
