@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -20,6 +24,7 @@ from kernelweave.workbench.scoring import (
     score,
     verdict,
 )
+from kernelweave.workbench.scoring.limits import ended_after
 from kernelweave.workbench.scoring.trees import with_gaps
 from sklearn.metrics import accuracy_score, r2_score
 
@@ -122,3 +127,61 @@ def test_trees_see_gaps_and_unknown_words() -> None:
     numbers, codes = with_gaps(encoder, new)
     np.testing.assert_array_equal(numbers, [[np.nan], [2.0]])
     np.testing.assert_array_equal(codes[:, 0], [np.nan, encoder.transform(new)[1][1, 0]])
+
+
+class _Majority:
+    """Stands for an estimator of a library that is not installed here."""
+
+    def __init__(self, **settings: object) -> None:
+        self.settings = settings
+
+    def fit(self, X: object, y: object, *_: object, **__: object) -> _Majority:
+        self.value = np.median(np.asarray(y))
+        return self
+
+    def predict(self, X: object) -> np.ndarray:
+        return np.full(len(X), self.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "names"),
+    [
+        ("catboost", "catboost", ("CatBoostRegressor",)),
+        ("lightgbm", "lightgbm", ("LGBMRegressor",)),
+        ("xgboost", "xgboost", ("XGBRegressor",)),
+        ("xrfm", "xrfm", ("xRFM",)),
+    ],
+)
+def test_rivals_of_other_libraries_take_part_where_they_are_installed(
+    run: Callable,
+    table: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    module: str,
+    names: tuple,
+) -> None:
+    fake = ModuleType(module)
+    fake.__spec__ = ModuleSpec(module, None)
+    for each in names:
+        setattr(fake, each, _Majority)
+    monkeypatch.setitem(sys.modules, module, fake)
+    done = run("compare", table, "--target", "y", "--models", name, "dummy", "--json")
+    assert {row["name"] for row in json.loads(done.out)["models"]} == {name, "dummy"}
+
+
+def test_a_rival_that_is_not_done_in_time_is_left_out(
+    run: Callable, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "kernelweave.workbench.scoring.rbf.TunedRBF.fit", lambda *_: threading.Event().wait(60.0)
+    )
+    done = run("compare", table, "--target", "y", "--models", "rbf", "dummy", "--max-time", "0.05")
+    assert "tuned RBF machine is left out: it was not done after 0.15 s" in done.err
+    assert "dummy" in done.out
+
+
+def test_ctrl_c_is_not_taken_for_a_limit() -> None:
+    with pytest.raises(KeyboardInterrupt), ended_after(60.0):
+        raise KeyboardInterrupt
+    with ended_after(60.0):
+        pass

@@ -43,7 +43,7 @@ def compare_table(
     weights : str or None
         The column with what each row counts.
     max_time : float or None
-        Seconds that a fit of ours may take.
+        Seconds that a fit may take; who of the others takes longer over all folds is left out.
     seed : int
         Of the folds and of everything random.
     failed : callable
@@ -62,7 +62,7 @@ def compare_table(
     """
     if n_folds < 2:
         raise CommandError(f"--folds must be at least 2, got {n_folds}")
-    models = _chosen(names, target.task, max_time, weights is not None)
+    models = _chosen(names, target.task, max_time, n_folds, weights is not None)
     aside = [weights] if weights is not None else []
     X, y = table.inputs(feature_columns(table, target.column, [*drop, *aside])), target.values
     weight = None if weights is None else read_weights(table, weights)
@@ -89,11 +89,12 @@ def compare_table(
 
 
 def _chosen(
-    names: Sequence[str] | None, task: str, max_time: float | None, weighted: bool
+    names: Sequence[str] | None, task: str, max_time: float | None, n_folds: int, weighted: bool
 ) -> list[Rival]:
     """Return the models of these names, ours and others'."""
     ours = [Rival(name, title_of(name), _maker(name, max_time, weighted)) for name in serving(task)]
-    known = {each.name: each for each in [*ours, *rivals(every=True)]}
+    seconds = None if max_time is None else n_folds * max_time
+    known = {each.name: each for each in [*ours, *rivals(every=True, seconds=seconds)]}
     for name in names or ():
         if name not in known:
             raise CommandError(f"--models {name}: {did_you_mean(name, known, what='models')}")

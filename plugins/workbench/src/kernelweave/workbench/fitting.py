@@ -139,7 +139,7 @@ def fit_table(
     seconds = watch.seconds
     rows: list[Row] = []
     if comparing and held_out is not None and not stopped:
-        rows, stopped = _compared(held_out, X, y, fold, scoring, choices.seed, failed)
+        rows, stopped = _compared(held_out, X, y, fold, scoring, choices, failed)
     comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
     model = Model.of(
         estimator, columns=columns, target=target, table=table, name=name,
@@ -197,13 +197,14 @@ class WeightedModel:
 
 
 def _compared(
-    held_out: HeldOut, X: Any, y: Any, fold: Any, scoring: Any, seed: int, failed: Any
+    held_out: HeldOut, X: Any, y: Any, fold: Any, scoring: Any, choices: Choices, failed: Any
 ) -> tuple[list[Row], bool]:
     """Return the other models that were done when Ctrl-C came, if it came."""
     rows: list[Row] = []
     try:
         for each in tried(
-            rivals(), X, y, held_out.task, weight=scoring, fold=fold, seed=seed,
+            rivals(seconds=choices.given.get("max_time")), X, y, held_out.task,
+            weight=scoring, fold=fold, seed=choices.seed,
             failed=lambda each, error: failed(f"no {each.title} here: {one_line(error)}"),
         ):  # fmt: skip
             rows.append(Row.of(each, held_out))

@@ -30,7 +30,7 @@ def compare_command(
     """Score every model on the same held-out rows of a table, the best first.
 
     Ours, where they can take the table, and those of others that are installed: boosted trees of
-    scikit-learn, CatBoost, LightGBM and XGBoost, a tuned RBF machine, a dummy. Each is fitted
+    scikit-learn, CatBoost, LightGBM and XGBoost, xRFM, a tuned RBF machine, a dummy. Each is fitted
     without each fold and predicts that fold.
 
     Parameters
@@ -50,7 +50,8 @@ def compare_command(
     weights : str
         The column that says what each row counts; it is not learned from.
     max_time : float
-        Seconds that a fit of ours may take.
+        Seconds that a fit may take: ours keep the best so far; a model of others that is not done
+        in time is left out.
     seed : int
         Seed of the folds and of everything random.
     no_header : bool

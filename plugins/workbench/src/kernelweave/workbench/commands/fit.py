@@ -80,7 +80,8 @@ def fit_command(
     class_weight : str
         balanced: classes count the same, however many rows they have.
     max_time : float
-        Seconds that a fit may take; the best model so far is kept.
+        Seconds that a fit may take: the best model so far is kept. A model beside it that takes
+        longer is left out.
     seed : int
         Seed of everything random: the same command gives the same file.
     no_header : bool

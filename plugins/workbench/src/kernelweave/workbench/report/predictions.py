@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,51 +52,41 @@ def _points(found: Evaluation) -> npt.NDArray[np.intp]:
 
 
 def _against_truth(found: Evaluation) -> Picture:
-    def draw(figure: Figure) -> None:
-        from sklearn.metrics import PredictionErrorDisplay
-
-        ax = figure.subplots()
-        rows = _points(found)
-        PredictionErrorDisplay.from_predictions(
-            found.y[rows], found.predicted[rows], kind="actual_vs_predicted", ax=ax,
-            subsample=None, scatter_kwargs={"color": LOWER, "s": 9, "alpha": 0.55},
-            line_kwargs={"color": FAINT, "linewidth": 1, "linestyle": "-"},
-        )  # fmt: skip
-        ax.set(xlabel="predicted", ylabel="true")
-        ax.set_aspect("auto")
-        _frame(ax)
-
     text = f"Each point is a row; on the line the prediction is right. Computed on {found.rows}."
-    return picture("Predicted and true", text, draw)
+    return picture("Predicted and true", text, _points_drawn(found, "actual_vs_predicted", "true"))
 
 
 def _residuals(found: Evaluation) -> Picture:
-    def draw(figure: Figure) -> None:
-        from sklearn.metrics import PredictionErrorDisplay
-
-        ax = figure.subplots()
-        rows = _points(found)
-        PredictionErrorDisplay.from_predictions(
-            found.y[rows], found.predicted[rows], kind="residual_vs_predicted", ax=ax,
-            subsample=None, scatter_kwargs={"color": LOWER, "s": 9, "alpha": 0.55},
-            line_kwargs={"color": FAINT, "linewidth": 1, "linestyle": "-"},
-        )  # fmt: skip
-        ax.set(xlabel="predicted", ylabel="true − predicted")
-        _frame(ax)
-
     text = (
         f"What is left of each target. A bend or a funnel would say that something is missed. "
         f"Computed on {found.rows}."
     )
-    return picture("Residuals", text, draw)
+    drawn = _points_drawn(found, "residual_vs_predicted", "true − predicted")
+    return picture("Residuals", text, drawn)
 
 
-def _frame(ax: Any) -> None:
-    from matplotlib.ticker import MaxNLocator
+def _points_drawn(found: Evaluation, kind: str, ylabel: str) -> Callable[[Figure], None]:
+    def draw(figure: Figure) -> None:
+        from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+        from sklearn.metrics import PredictionErrorDisplay
 
-    ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.yaxis.set_major_locator(MaxNLocator(6))
-    open_frame(ax)
+        ax = figure.subplots()
+        rows = _points(found)
+        PredictionErrorDisplay.from_predictions(
+            found.y[rows], found.predicted[rows], kind=kind, ax=ax,
+            subsample=None, scatter_kwargs={"color": LOWER, "s": 9, "alpha": 0.55},
+            line_kwargs={"color": FAINT, "linewidth": 1, "linestyle": "-"},
+        )  # fmt: skip
+        ax.set(xlabel="predicted", ylabel=ylabel)
+        ax.set_aspect("auto")
+        for axis, parts in ((ax.xaxis, 5), (ax.yaxis, 6)):
+            axis.set_major_locator(MaxNLocator(parts))
+            if 1e4 <= np.abs(found.y).max() < 1e10:
+                # a power of ten beside the axis is overlooked
+                axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        open_frame(ax)
+
+    return draw
 
 
 def _confusion(found: Evaluation) -> Picture:
@@ -119,66 +110,71 @@ def _confusion(found: Evaluation) -> Picture:
     return picture("Confusion matrix", text, draw, height=3.4 if len(labels) < 7 else 4.6)
 
 
-def _curve(found: Evaluation, label: Any) -> tuple[Any, Any]:
-    """Return which rows are of a class, and its probability in each."""
-    if found.proba is None:
-        raise ValueError("there are no probabilities")
-    place = list(found.classes or ()).index(label)
-    return found.y == label, found.proba[:, place]
+def _curves(
+    found: Evaluation,
+    labels: list[Any],
+    each: Callable[..., Any],
+    axes: dict[str, str],
+    place: str,
+    *,
+    diagonal: bool = True,
+) -> Callable[[Figure], None]:
+    """Return what draws a curve for each class by a display of scikit-learn."""
+
+    def draw(figure: Figure) -> None:
+        if found.proba is None:
+            raise ValueError("there are no probabilities")
+        ax = figure.subplots()
+        for label, style in zip(labels, SERIES, strict=False):
+            share = found.proba[:, list(found.classes or ()).index(label)]
+            each(found.y == label, share, name=str(label), ax=ax, style=style)
+        if diagonal:
+            ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
+        ax.set(**axes)
+        ax.set_aspect("auto")
+        ax.legend(frameon=False, fontsize=8, loc=place)
+        open_frame(ax)
+
+    return draw
 
 
 def _roc(found: Evaluation, labels: list[Any]) -> Picture:
-    def draw(figure: Figure) -> None:
+    def each(y: Any, share: Any, *, style: dict[str, Any], **options: Any) -> None:
         from sklearn.metrics import RocCurveDisplay
 
-        ax = figure.subplots()
-        for label, style in zip(labels, SERIES, strict=False):
-            RocCurveDisplay.from_predictions(
-                *_curve(found, label), name=str(label), ax=ax, curve_kwargs=style | {"marker": ""}
-            )
-        ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
-        ax.set(xlabel="share of the others called it", ylabel="share of the class found")
-        ax.set_aspect("auto")
-        ax.legend(frameon=False, fontsize=8, loc="lower right")
-        open_frame(ax)
+        RocCurveDisplay.from_predictions(y, share, curve_kwargs=style | {"marker": ""}, **options)
 
+    axes = {"xlabel": "share of the others called it", "ylabel": "share of the class found"}
     text = f"The grey line is chance; the area AUC is 1 at best. Computed on {found.rows}."
-    return picture("ROC", text, draw)
+    return picture("ROC", text, _curves(found, labels, each, axes, "lower right"))
 
 
 def _precision_recall(found: Evaluation, labels: list[Any]) -> Picture:
-    def draw(figure: Figure) -> None:
+    def each(y: Any, share: Any, *, style: dict[str, Any], **options: Any) -> None:
         from sklearn.metrics import PrecisionRecallDisplay
 
-        ax = figure.subplots()
-        for label, style in zip(labels, SERIES, strict=False):
-            PrecisionRecallDisplay.from_predictions(
-                *_curve(found, label), name=str(label), ax=ax, **style | {"marker": ""}
-            )
-        ax.set(xlabel="share of the class found (recall)", ylabel="share that is right (precision)")
-        ax.set_aspect("auto")
-        ax.legend(frameon=False, fontsize=8, loc="lower left")
-        open_frame(ax)
+        PrecisionRecallDisplay.from_predictions(y, share, **options, **style | {"marker": ""})
 
+    axes = {
+        "xlabel": "share of the class found (recall)",
+        "ylabel": "share that is right (precision)",
+    }
     text = f"What each further find costs in false alarms. Computed on {found.rows}."
-    return picture("Precision and recall", text, draw)
+    drawn = _curves(found, labels, each, axes, "lower left", diagonal=False)
+    return picture("Precision and recall", text, drawn)
 
 
 def _calibration(found: Evaluation, labels: list[Any]) -> Picture:
-    def draw(figure: Figure) -> None:
+    bins = int(np.clip(len(found.y) // 20, 3, 10))
+
+    def each(y: Any, share: Any, *, style: dict[str, Any], **options: Any) -> None:
         from sklearn.calibration import CalibrationDisplay
 
-        ax = figure.subplots()
-        bins = int(np.clip(len(found.y) // 20, 3, 10))
-        for label, style in zip(labels, SERIES, strict=False):
-            CalibrationDisplay.from_predictions(
-                *_curve(found, label), name=str(label), ax=ax, n_bins=bins, strategy="quantile",
-                ref_line=False, **style,
-            )  # fmt: skip
-        ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
-        ax.set(xlabel="probability that the model gives", ylabel="how often it is true")
-        ax.legend(frameon=False, fontsize=8, loc="upper left")
-        open_frame(ax)
+        CalibrationDisplay.from_predictions(
+            y, share, n_bins=bins, strategy="quantile", ref_line=False, **options, **style
+        )
 
+    axes = {"xlabel": "probability that the model gives", "ylabel": "how often it is true"}
     text = f"On the line probabilities mean what they say. Computed on {found.rows}."
-    return picture("Calibration of probabilities", text, draw)
+    drawn = _curves(found, labels, each, axes, "upper left")
+    return picture("Calibration of probabilities", text, drawn)

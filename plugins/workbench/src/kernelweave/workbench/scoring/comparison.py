@@ -13,6 +13,7 @@ from kernelweave.kernels_core import clock
 
 from ..progress import count_bar
 from .held_out import HeldOut, Rows, cross_predict
+from .limits import ended_after
 from .rivals import Rival
 from .scores import FloatArray, Score, lead
 
@@ -134,11 +135,11 @@ def tried(
         for each in models:
             watch = clock.Stopwatch()
             try:
-                with warnings.catch_warnings(record=True) as said:
+                with warnings.catch_warnings(record=True) as said, ended_after(each.seconds):
                     warnings.simplefilter("always")
                     make = partial(each.make, task, seed)
                     found = cross_predict(make, X, y, task, fold, weight)
-            except (ValueError, MemoryError, RuntimeError) as error:
+            except (ValueError, MemoryError, RuntimeError, TimeoutError) as error:
                 failed(each, error)
             else:
                 yield Tried(each, found, watch.seconds, any(map(_is_cut, said)))

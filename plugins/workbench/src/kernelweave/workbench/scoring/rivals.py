@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .rbf import TunedRBF
+from .recursive import RecursiveMachine
 from .trees import KINDS, BoostedTrees
 
 _TITLES = {
@@ -34,11 +35,14 @@ class Rival:
         As it is shown.
     make : callable
         Returns one, unfitted, given the task and a seed.
+    seconds : float or None
+        For all its fits; ``None`` where it keeps to a limit itself, or has none.
     """
 
     name: str
     title: str
     make: Callable[[str, int], Any]
+    seconds: float | None = None
 
 
 class Dummy:
@@ -76,13 +80,15 @@ class Dummy:
         return np.tile(self._share, (len(X), 1))
 
 
-def rivals(*, every: bool = False) -> list[Rival]:
+def rivals(*, every: bool = False, seconds: float | None = None) -> list[Rival]:
     """Return the models to compare with.
 
     Parameters
     ----------
     every : bool, default=False
-        Whether boosted trees of other libraries, where they are installed, are among them.
+        Whether CatBoost, LightGBM, XGBoost and xRFM, where they are installed, are among them.
+    seconds : float or None
+        For all fits of one.
 
     Returns
     -------
@@ -90,9 +96,12 @@ def rivals(*, every: bool = False) -> list[Rival]:
         The dummy last.
     """
     names = [name for name, module in KINDS.items() if name == "boosting" or every]
-    trees = [
-        Rival(name, _TITLES[name], partial(BoostedTrees, name))
+    found: dict[str, tuple[str, Callable[[str, int], Any]]] = {
+        name: (_TITLES[name], partial(BoostedTrees, name))
         for name in names
         if find_spec(KINDS[name]) is not None
-    ]
-    return [*trees, Rival("rbf", "tuned RBF machine", TunedRBF), Rival("dummy", "dummy", Dummy)]
+    }
+    if every and find_spec("xrfm") is not None:
+        found["xrfm"] = ("xRFM", RecursiveMachine)
+    found |= {"rbf": ("tuned RBF machine", TunedRBF), "dummy": ("dummy", Dummy)}
+    return [Rival(name, title, make, seconds) for name, (title, make) in found.items()]
