@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from .machines import kernel_machine
 from .models import Model
 from .progress import fit_bar
 from .scoring import HeldOut, Row, cross_predict, folds_of, held_out_by, rivals, tried
+from .views import read_views
 from .zoo import fit_model, make_model, model_of, title_of
 
 _FOLDS = 3
@@ -36,12 +38,22 @@ class Choices:
         Folds whose rows are held out.
     seed : int
         Of everything random, so that the same command gives the same file.
+    views : Path or None
+        The file that names groups of columns.
     """
 
     model: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     folds: int | None = None
     seed: int = 0
+    views: Path | None = None
+
+    def seeing(self, columns: Sequence[str]) -> Choices:
+        """Return the choices with the views that the file says, as a setting."""
+        if self.views is None:
+            return self
+        settings = self.settings | {"views": read_views(self.views, columns)}
+        return replace(self, settings=settings, views=None)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -121,6 +133,10 @@ def fit_table(
     """
     aside = [weights] if weights is not None else []
     columns = feature_columns(table, target.column, [*drop, *aside])
+    choices = choices.seeing(columns)
+    seen = choices.given.get("views")
+    if seen is not None:
+        columns = [each for each in columns if any(each in group for group in seen.values())]
     X, y = table.inputs(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
     name, make = choices.maker(target.task)

@@ -49,6 +49,7 @@ def summary(model: Model) -> dict[str, Any]:
         "comparison": header.comparison,
         "importance": list(header.importance),
         "kernels": _kernels(model),
+        "views": views_of(model),
         "is_rule": _is_rule(header.algorithm),
         "scaled_target": chain_of(model.estimator) is not model.estimator,
         "lower_bound": result.lower_bound,
@@ -80,6 +81,30 @@ def _kernels(model: Model) -> dict[str, float]:
         return {}
     found = {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
     return dict(sorted(found.items(), key=lambda at: -at[1]))
+
+
+def views_of(model: Model) -> list[dict[str, Any]]:
+    """Return the views that a file named, with their weights and columns, the largest first.
+
+    Parameters
+    ----------
+    model : Model
+        Fitted.
+
+    Returns
+    -------
+    list of dict
+        Empty without views, and where each class has weights of its own.
+    """
+    weights = getattr(model.machine, "view_weights_", None)
+    named = getattr(getattr(model.machine, "kernels", None), "columns", None)
+    if not isinstance(weights, dict) or not isinstance(named, dict):
+        return []
+    rows = [
+        {"name": name, "weight": weight, "columns": list(getattr(named[name], "columns", ()))}
+        for name, weight in weights.items()
+    ]
+    return sorted(rows, key=lambda row: -float(str(row["weight"])))
 
 
 def _is_rule(algorithm: str) -> bool:

@@ -13,6 +13,7 @@ from kernelweave.kernels_core import AlgorithmSpec, get_algorithm, get_component
 from .data import TableMatrix
 from .errors import CommandError
 from .model_names import GENERIC
+from .views import dictionary_of
 
 _MATRIX_FAMILIES = {"tessellated", "polynomial"}
 
@@ -132,7 +133,8 @@ def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> 
     task : str
         ``"classification"`` or ``"regression"``.
     settings : dict
-        Parameters of the estimator by their names.
+        Parameters of the estimator by their names; ``views``, the columns of each, stand for
+        ``kernels``.
     seed : int
         ``random_state``, where the estimator has one.
 
@@ -150,6 +152,12 @@ def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> 
     """
     kind = _class(name, task)
     known = inspect.signature(kind).parameters
+    views = settings.get("views")
+    if views is not None:
+        if "kernels" not in known:
+            raise CommandError(_strange(name, task, "views", "kernels"))
+        settings = settings | {"kernels": dictionary_of(views)}
+        del settings["views"]
     for each in settings:
         if each not in known:
             raise CommandError(_strange(name, task, each))
@@ -163,6 +171,9 @@ def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> 
 
     scaled = [("scale", StandardScaler())] if _FAMILIES[name].scaled else []
     chain = Pipeline([("columns", TableMatrix()), *scaled, ("machine", machine)])
+    if views is not None:
+        # the dictionary finds its columns by their names
+        chain.set_output(transform="pandas")
     if task == "classification":
         return chain
     return TransformedTargetRegressor(chain, transformer=StandardScaler())
@@ -194,8 +205,8 @@ def _class_name(family: _Family, task: str) -> str | None:
     return family.classifier if task == "classification" else family.regressor
 
 
-def _strange(name: str, task: str, setting: str) -> str:
-    """Return what is wrong with a setting."""
+def _strange(name: str, task: str, setting: str, parameter: str | None = None) -> str:
+    """Return what is wrong with a setting, by another name a parameter of the estimator."""
     option = f"--{setting.replace('_', '-')}"
     if setting in ("epsilon", "class_weight"):
         other = "regression" if setting == "epsilon" else "classification"
@@ -203,7 +214,7 @@ def _strange(name: str, task: str, setting: str) -> str:
             return f"{option} belongs to {other}, and this is {task}"
     if name == GENERIC:
         return f"the estimator for --algorithm has no {option}: leave it out, or choose a --model"
-    having = [each for each in serving(task) if setting in _parameters(each, task)]
+    having = [each for each in serving(task) if (parameter or setting) in _parameters(each, task)]
     fitting = f"that belongs to --model {' or '.join(having)}" if having else "no model has it"
     return f"--model {name} has no {option}: {fitting}"
 

@@ -46,6 +46,7 @@ def fit_command(
     delta: Annotated[float | None, _OTHERS] = None,
     k0: Annotated[int | None, _OTHERS] = None,
     lam: Annotated[float | None, _OTHERS] = None,
+    views: Annotated[Path | None, _OTHERS] = None,
 ) -> None:
     """Learn a model from a table as it is, and say how well it predicts rows it did not see.
 
@@ -114,6 +115,9 @@ def fit_command(
         sparse: kernels at most. Default: 3.
     lam : float
         sparse, ridge, easy: the penalty of the weights.
+    views : Path
+        Models that weigh kernels: a TOML, JSON or CSV file that names groups of columns. Each
+        gets a linear and a Gaussian kernel of its own; columns in no group are left out.
     """
     if out is not None:
         check_output(out, force=force)
@@ -127,7 +131,7 @@ def fit_command(
     }  # fmt: skip
     if folds is not None and folds < 2:
         raise CommandError(f"--folds must be at least 2, got {folds}")
-    choices = Choices(model, settings, folds, seed)
+    choices = Choices(model, settings, folds, seed, views)
     table = read_table(data, header=not no_header)
     other = None if test is None else read_table(test, header=not no_header)
     found = _fit(table, other, target, task, choices, drop or [], weights, compare, out, force)
@@ -218,6 +222,8 @@ def _show(found: dict[str, Any]) -> None:
         few = [f"{weight:.3f} {name}" for name, weight in list(found["kernels"].items())[:8]]
         more = len(found["kernels"]) - len(few)
         rows["kernels"] = ", ".join(few) + (f" and {more} more" if more else "")
+    if found["views"]:
+        rows["views"] = _views(found["views"])
     strong = [row for row in found["importance"] if row["value"] > row["error"]]
     if strong:
         names = ", ".join(f"{row['name']} ({row['value']:.3f})" for row in strong[:5])
@@ -231,6 +237,13 @@ def _show(found: dict[str, Any]) -> None:
     if found["algorithm"] != "evidence":
         console.print_section(screen, "certificate", bounds_rows(found).items())
     screen.print(found["certificate"])
+
+
+def _views(views: list[dict[str, Any]], most: int = 8) -> str:
+    used = [row for row in views if row["weight"] > 0]
+    named = ", ".join(f"{row['weight']:.3f} {row['name']}" for row in used[:most])
+    more = f" and {len(used) - most} more" if len(used) > most else ""
+    return f"{named}{more}: {len(used)} of {len(views)}"
 
 
 def _show_scores(screen: Any, found: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,34 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ]
         matrix: npt.NDArray[np.float64] = np.hstack([numeric, *parts])
         return matrix
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Return a name for each number: its column, a dot, and a count.
+
+        Parameters
+        ----------
+        input_features : None
+            Passed over: the columns of training are known.
+
+        Returns
+        -------
+        ndarray of str, shape (n_dimensions,)
+            E.g. ``"town.0"``, ``"town.1"`` for the levels of a column.
+        """
+        widths = [_width(each) for each in self.encoder_.dimensions_]
+        pairs = zip(self.encoder_.dimensions_, widths, strict=True)
+        sources = [each.source for each, width in pairs for _ in range(width)]
+        seen: Counter[str] = Counter()
+        names = []
+        for source in sources:
+            names.append(f"{source}.{seen[source]}")
+            seen[source] += 1
+        return np.array(names, dtype=object)
+
+
+def _width(dimension: Any) -> int:
+    n_levels = len(dimension.levels) if dimension.kind == "level" else 1
+    return n_levels if n_levels > 2 else 1
 
 
 def _indicators(codes: npt.NDArray[np.int64], n_levels: int) -> npt.NDArray[np.float64]:

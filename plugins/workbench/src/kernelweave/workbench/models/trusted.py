@@ -25,6 +25,8 @@ _OWN = {
     f"{_CORE}.kernels.fitted": ("Centered", "Clipped"),
     f"{_CORE}.kernels.fitted_dictionary": ("FittedDictionary", "FittedFamily"),
     f"{_CORE}.kernels.dictionary": ("KernelDictionary",),
+    f"{_CORE}.kernels.by_name": ("ByName",),
+    f"{_CORE}.estimators.tables": ("TableReader",),
     f"{_CORE}.formula.problem": ("Problem",),
     f"{_CORE}.formula.learner": ("Solution",),
     "kernelweave.spectahedron.estimators": (
@@ -111,6 +113,7 @@ _OWN = {
     f"{_COLUMNS}.training": ("LevelColumn", "NumberColumn"),
     "kernelweave.workbench.data.matrix": ("TableMatrix",),
     "kernelweave.granger.effects": ("Effects",),
+    "kernelweave.workbench.views": ("EncodedFrom",),
     "kernelweave.granger.graph": ("GrangerGraph",),
     "kernelweave.granger.roles": ("Roles",),
     "kernelweave.granger.series": ("Groups",),

@@ -12,7 +12,7 @@ from ..scoring import Row, Score, verdict
 from ..summaries import bounds_rows, certificate_sentence, summary
 from .columns import column_pictures
 from .evaluation import Evaluation, learned_from, of_held_out
-from .pictures import kernel_pictures
+from .pictures import kernel_pictures, weight_pictures
 from .predictions import prediction_pictures
 
 
@@ -46,6 +46,7 @@ def report_page(model: Model, found: Evaluation | None, *, path: Path) -> str:
         verdict=_verdict(about),
         chapters=_chapters(model, found, same),
         column_pictures=column_pictures(model, about["measure"]),
+        weight_pictures=weight_pictures(model, about["kernels"]),
         kernel_pictures=kernel_pictures(model, found),
         same=found.rows if same and found is not None else None,
         proof=certificate_sentence(about),

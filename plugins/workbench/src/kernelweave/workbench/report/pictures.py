@@ -37,7 +37,7 @@ def kernel_pictures(model: Model, found: Evaluation | None) -> list[Picture]:
     list of dict
         Those that this model has.
     """
-    made: list[Any] = [_convergence(model), _composition(model)]
+    made: list[Any] = [_convergence(model), _spectrum(model)]
     if found is not None and found.X is not None:
         made.append(_heat_map(model, found))
     return [each for each in made if each is not None]
@@ -62,17 +62,35 @@ def _convergence(model: Model) -> Picture | None:
     return picture("Convergence", text, draw, height=4.2)
 
 
-def _composition(model: Model) -> Picture | None:
-    """Return the weights of the kernels or the spectrum of P; None if the kernel has neither."""
-    weights = learned_weights(model.machine)
-    if weights is not None:
+def weight_pictures(model: Model, kernels: dict[str, float]) -> list[Picture]:
+    """Return how much each kernel of a list counts; nothing where there was no list.
 
-        def draw(figure: Figure) -> None:
-            KernelWeightsDisplay(*weights).plot(ax=figure.subplots())
+    Parameters
+    ----------
+    model : Model
+        Fitted.
+    kernels : dict of str to float
+        Those of positive weight.
 
-        height = 1.2 + 0.28 * min(len(weights[0]), 20)
-        text = "How much of each kernel was chosen."
-        return picture("Kernel weights", text, draw, height=height)
+    Returns
+    -------
+    list of dict
+        One picture at most.
+    """
+    weights = learned_weights(model.machine) if kernels else None
+    if weights is None:
+        return []
+
+    def draw(figure: Figure) -> None:
+        KernelWeightsDisplay(*weights).plot(ax=figure.subplots())
+
+    height = 1.2 + 0.28 * min(len(weights[0]), 20)
+    text = f"{len(kernels)} of {len(weights[0])} kernels have a weight."
+    return [picture("Weights of the kernels", text, draw, height=height)]
+
+
+def _spectrum(model: Model) -> Picture | None:
+    """Return the spectrum of P; None where the kernel has none."""
     P = getattr(model.machine, "P_", None)
     if P is None or np.ndim(P) != 2:
         return None

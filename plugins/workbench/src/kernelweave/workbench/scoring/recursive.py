@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,6 @@ class RecursiveMachine:
         from sklearn.model_selection import train_test_split
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
-        from xrfm import xRFM
 
         if weight is not None and np.ptp(weight) > 0:
             raise ValueError("xRFM takes no weights of rows")
@@ -46,7 +46,7 @@ class RecursiveMachine:
             stratify=y if classes else None,
         )  # fmt: skip
         X_own, X_out, y_own, y_out = parts
-        self._machine = xRFM(
+        self._machine = import_module("xrfm").xRFM(
             rfm_params={"model": _KERNEL | {"bandwidth_mode": "constant"}, "fit": _FIT},
             tuning_metric="accuracy" if classes else "mse",
             device="cpu", random_state=self.seed, n_threads=1, verbose=False,

@@ -1,0 +1,124 @@
+"""Views of a table: groups of columns that a file names, each with kernels of its own."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from kernelweave.kernels_core import KernelDictionary
+
+from .errors import CommandError, did_you_mean
+
+Views = dict[str, tuple[str, ...]]
+_KERNELS = ("linear", "rbf")
+
+
+@dataclass(frozen=True)
+class EncodedFrom:
+    """Finds in an encoded table what came of some columns, as scikit-learn's selectors do.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Of the table as it was.
+    """
+
+    columns: tuple[str, ...]
+
+    def __call__(self, X: Any) -> list[str]:
+        """Return the names of the encoded columns of a DataFrame."""
+        return [name for name in X.columns if name.rpartition(".")[0] in self.columns]
+
+
+def dictionary_of(views: Views) -> KernelDictionary:
+    """Return a linear kernel and a Gaussian on each view.
+
+    Parameters
+    ----------
+    views : dict of str to tuple of str
+        The columns of each.
+
+    Returns
+    -------
+    KernelDictionary
+        For tables that `TableMatrix` has encoded with their names.
+    """
+    columns = {name: EncodedFrom(tuple(group)) for name, group in views.items()}
+    return KernelDictionary(list(_KERNELS), columns=columns)
+
+
+def read_views(path: Path, columns: Sequence[str]) -> Views:
+    """Read the views of a table from a file.
+
+    Parameters
+    ----------
+    path : Path
+        TOML or JSON, a list of columns for each name; or CSV with a view and a column on each
+        line, after a line with their headings. ``*`` stands for any letters.
+    columns : sequence of str
+        What the model may learn from.
+
+    Returns
+    -------
+    dict of str to tuple of str
+        In the order of the file, columns in the order of the table.
+
+    Raises
+    ------
+    CommandError
+        If the file is no such file, or a column is not there.
+    """
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise CommandError(f"--views must be a .toml, .json or .csv file, got {path}")
+    try:
+        given = reader(path.read_text(encoding="utf-8"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise CommandError(f"--views {path}: {error}") from error
+    if not isinstance(given, dict) or not given or not all(map(_is_group, given.values())):
+        raise CommandError(
+            f'--views {path} must give a list of columns for each name, as in body = ["height", '
+            f'"weight"]'
+        )
+    return {name: _found(path, name, group, columns) for name, group in given.items()}
+
+
+def _is_group(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+
+
+def _found(path: Path, view: str, group: list[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that are meant; a name that is there is no pattern."""
+    kept: set[str] = set()
+    for each in group:
+        own = [each] if each in columns else [name for name in columns if fnmatchcase(name, each)]
+        if not own:
+            hint = did_you_mean(each, columns, what="columns")
+            raise CommandError(f"--views {path}: {view} names no column by {each!r}; {hint}")
+        kept.update(own)
+    return tuple(name for name in columns if name in kept)
+
+
+def _from_csv(text: str) -> dict[str, list[str]]:
+    rows = csv.reader(text.splitlines())
+    if next(rows, None) is None:
+        raise ValueError("it is empty")
+    found: dict[str, list[str]] = {}
+    for row in filter(None, rows):
+        if len(row) != 2:
+            raise ValueError(f"each line must hold a view and a column, got {','.join(row)}")
+        found.setdefault(row[0], []).append(row[1])
+    return found
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    ".toml": tomllib.loads,
+    ".json": json.loads,
+    ".csv": _from_csv,
+}
