@@ -6,14 +6,13 @@ import csv
 import functools
 import io
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 
 import pandas as pd
 
 from ..errors import CommandError
 from .dialect import decode, read_commas, separator_of
-from .table import Table, is_number
+from .table import Table, check_names, is_number
 
 
 def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
@@ -56,9 +55,7 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
 
 def _names(cells: list[str], source: str) -> list[str]:
     """Return the column names of a header, or say what is wrong with it."""
-    twice = [name for name, count in Counter(cells).items() if count > 1 and name]
-    if twice:
-        raise CommandError(f"{source} has two columns named {twice[0]!r}: rename one")
+    check_names(filter(None, cells), source)
     if "" in cells:
         raise CommandError(
             f"{source}: column {cells.index('') + 1} has no name (a row index that was saved, or "

@@ -7,14 +7,13 @@ import io
 import json
 import warnings
 import zipfile
-from collections import Counter
 from typing import Any
 
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
 from ..errors import CommandError, one_line
-from .table import Table
+from .table import Table, check_names
 
 PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
@@ -131,13 +130,6 @@ def read_json(content: bytes, source: str) -> Table:
             raise CommandError(f"{source}, {where}: {row!r:.40} is not an object with columns")
     table = _table(pd.DataFrame(rows), source)
     return table if lines is None else Table(source, table.frame, lines=lambda: lines)
-
-
-def check_names(names: list[str], source: str) -> None:
-    """Raise where two columns share a name."""
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise CommandError(f"{source} has two columns named {twice[0]!r}: rename one")
 
 
 def _loaded(text: str, source: str, line: int) -> Any:

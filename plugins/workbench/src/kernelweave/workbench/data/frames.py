@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pandas as pd
 
 from ..errors import CommandError
-from .table import Table
+from .table import Table, check_names
 
 
 def read_frame(frame: Any, *, target: str | None = None) -> Table:
@@ -39,10 +38,8 @@ def read_frame(frame: Any, *, target: str | None = None) -> Table:
     >>> read_table(pl.DataFrame({"x": [1.5, 2.5], "y": ["a", "b"]}), target="y").columns
     ['x', 'y']
     """
-    given = map(str, getattr(frame, "columns", ()))
-    twice = [name for name, count in Counter(given).items() if count > 1]
-    if twice and isinstance(frame, pd.DataFrame):
-        raise CommandError(f"the table has two columns named {twice[0]!r}: rename one")
+    if isinstance(frame, pd.DataFrame):
+        check_names(map(str, frame.columns), "the table")
     native = _eager(frame)
     names = [str(name) for name in native.columns]
     if not names or native.shape[0] == 0:

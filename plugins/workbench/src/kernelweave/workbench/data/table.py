@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -206,6 +207,13 @@ def _blanked(series: pd.Series) -> pd.Series:
     return (
         pd.Series(numbers, rest.index) if np.array_equal(np.isnan(numbers), rest.isna()) else rest
     )
+
+
+def check_names(names: Iterable[str], source: str) -> None:
+    """Raise where two columns share a name."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise CommandError(f"{source} has two columns named {twice[0]!r}: rename one")
 
 
 def is_missing(cell: object) -> bool:
