@@ -50,6 +50,7 @@ def summary(model: Model) -> dict[str, Any]:
         "importance": list(header.importance),
         "kernels": _kernels(model),
         "views": views_of(model),
+        "chosen": _chosen(machine, settings),
         "is_rule": _is_rule(header.algorithm),
         "scaled_target": chain_of(model.estimator) is not model.estimator,
         "lower_bound": result.lower_bound,
@@ -81,6 +82,12 @@ def _kernels(model: Model) -> dict[str, float]:
         return {}
     found = {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
     return dict(sorted(found.items(), key=lambda at: -at[1]))
+
+
+def _chosen(machine: Any, settings: dict[str, Any]) -> dict[str, float]:
+    """Return the settings that folds chose."""
+    names = [name for name, value in settings.items() if value == "cv"]
+    return {name: getattr(machine, f"{name}_") for name in names if hasattr(machine, f"{name}_")}
 
 
 def views_of(model: Model) -> list[dict[str, Any]]:

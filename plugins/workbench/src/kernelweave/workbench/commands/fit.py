@@ -38,14 +38,14 @@ def fit_command(
     model: ModelName | None = None,
     algorithm: Annotated[str | None, _OTHERS] = None,
     kernel: Annotated[Literal["tessellated", "polynomial"] | None, _OTHERS] = None,
-    C: Annotated[float | None, _OTHERS, Parameter(name="--C")] = None,
+    C: Annotated[float | Literal["cv"] | None, _OTHERS, Parameter(name="--C")] = None,
     epsilon: Annotated[float | None, _OTHERS] = None,
     tol: Annotated[float | None, _OTHERS] = None,
     max_iter: Annotated[int | None, _OTHERS] = None,
     degree: Annotated[int | None, _OTHERS] = None,
     delta: Annotated[float | None, _OTHERS] = None,
-    k0: Annotated[int | None, _OTHERS] = None,
-    lam: Annotated[float | None, _OTHERS] = None,
+    k0: Annotated[int | Literal["cv"] | None, _OTHERS] = None,
+    lam: Annotated[float | Literal["cv"] | None, _OTHERS] = None,
     views: Annotated[Path | None, _OTHERS] = None,
 ) -> None:
     """Learn a model from a table as it is, and say how well it predicts rows it did not see.
@@ -99,7 +99,8 @@ def fit_command(
     kernel : str
         tkl: the family of kernels that is learned. Default: tessellated.
     C : float
-        Penalty of the loss; larger fits the training rows more closely. Default: 1.
+        Penalty of the loss; larger fits the training rows more closely. Default: 1. sparse: cv
+        lets folds choose.
     epsilon : float
         Regression: errors up to this share of the target's spread cost nothing. Default: 0.1.
     tol : float
@@ -112,9 +113,9 @@ def fit_command(
     delta : float
         tkl: how far the kernel's box reaches beyond the range of the data. Default: 0.5.
     k0 : int
-        sparse: kernels at most. Default: 3.
+        sparse: kernels at most; cv lets folds choose. Default: 3.
     lam : float
-        sparse, ridge, easy: the penalty of the weights.
+        sparse, ridge, easy: the penalty of the weights. sparse: cv lets folds choose.
     views : Path
         Models that weigh kernels: a TOML, JSON or CSV file that names groups of columns. Each
         gets a linear and a Gaussian kernel of its own; columns in no group are left out.
@@ -222,6 +223,9 @@ def _show(found: dict[str, Any]) -> None:
         few = [f"{weight:.3f} {name}" for name, weight in list(found["kernels"].items())[:8]]
         more = len(found["kernels"]) - len(few)
         rows["kernels"] = ", ".join(few) + (f" and {more} more" if more else "")
+    if found["chosen"]:
+        chosen = found["chosen"].items()
+        rows["by folds"] = ", ".join(f"{name} {value:g}" for name, value in chosen)
     if found["views"]:
         rows["views"] = _views(found["views"])
     strong = [row for row in found["importance"] if row["value"] > row["error"]]

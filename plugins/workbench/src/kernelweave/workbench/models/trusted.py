@@ -55,6 +55,7 @@ _OWN = {
     "kernelweave.vv_rkhs.classifier": ("MatrixValuedKernelClassifier",),
     "kernelweave.vv_rkhs.regressor": ("MatrixValuedKernelRegressor",),
     "kernelweave.vv_rkhs.parameters": ("SeparableKernel", "VectorSolution"),
+    "kernelweave.mkl_sparse.cross_validation": ("PathScores",),
     "kernelweave.mkl_sparse.settings": ("BestResponse",),
     "kernelweave.ridge_mkl.settings": (
         "Automatic",
