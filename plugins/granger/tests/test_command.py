@@ -42,7 +42,7 @@ def test_text_json_edges_and_picture(
     said = capsys.readouterr().out
     assert "3 series" in said
     assert "a -> b" in said
-    edges, picture = tmp_path / "edges.csv", tmp_path / "graph.png"
+    edges, picture, page = (tmp_path / name for name in ("edges.csv", "graph.png", "graph.html"))
     granger_command(
         str(table),
         replicate="run",
@@ -52,6 +52,7 @@ def test_text_json_edges_and_picture(
         draws=60,
         edges=edges,
         picture=picture,
+        report=page,
         json=True,
     )
     found = json.loads(capsys.readouterr().out)
@@ -63,6 +64,11 @@ def test_text_json_edges_and_picture(
     with edges.open() as stream:
         assert next(csv.DictReader(stream))["target"] == "b"
     assert picture.read_bytes().startswith(b"\x89PNG")
+    text = page.read_text(encoding="utf-8")
+    for said in ("data:image/svg+xml", "<td>a</td><td>b</td>", "adjusted p", "edges pass at 0.05"):
+        assert said in text
+    with pytest.raises(ValueError, match="--force"):
+        granger_command(str(table), report=page)
     with pytest.raises(ValueError, match="--force"):
         granger_command(str(table), edges=edges)
     with pytest.raises(ValueError, match="there is no folder"):

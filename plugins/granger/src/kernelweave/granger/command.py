@@ -25,6 +25,7 @@ def granger_command(
     seed: int = 0,
     edges: Path | None = None,
     picture: Path | None = None,
+    report: Path | None = None,
     force: bool = False,
     json: bool = False,
 ) -> None:
@@ -61,12 +62,14 @@ def granger_command(
         A CSV file to write all edges to.
     picture : Path
         A picture file to draw the graph and its weights to.
+    report : Path
+        An HTML file to write the graph, its edges and what they mean to.
     force : bool
         Replace files that exist.
     json : bool
         Print the outcome as JSON.
     """
-    _check_outputs(edges, picture, force)
+    _check_outputs((edges, picture, report), picture, force)
     from .files import read_series
     from .graph import GrangerGraph
 
@@ -93,12 +96,14 @@ def granger_command(
         model.edges_.to_csv(edges, index=False)
     if picture is not None:
         _draw(model, picture)
+    if report is not None:
+        report.write_text(_page(model, rows, data), encoding="utf-8")
     _print_json(model, rows) if json else _print_text(model, rows, top, data)
 
 
-def _check_outputs(edges: Path | None, picture: Path | None, force: bool) -> None:
+def _check_outputs(paths: tuple[Path | None, ...], picture: Path | None, force: bool) -> None:
     """Refuse before the work what could not be written after it."""
-    for path in (edges, picture):
+    for path in paths:
         if path is not None and path.exists() and not force:
             raise ValueError(f"{path} exists: give another name or --force")
         if path is not None and not path.parent.is_dir():
@@ -133,10 +138,7 @@ def _print_json(model: Any, rows: list[dict[str, Any]]) -> None:
 
 def _print_text(model: Any, rows: list[dict[str, Any]], top: int, data: str) -> None:
     facts = _facts(model)
-    lines = [
-        f"{data}: {facts['n_nodes']} series, lags 1 to {facts['lags']}, "
-        f"lambda {facts['lam']:.3g}, every fit within {facts['largest_gap']:.1e} of its optimum"
-    ]
+    lines = [_first_line(facts, data)]
     from_, to = (
         max([len(str(row[end])) for row in rows[:top]], default=1) for end in ("source", "target")
     )
@@ -149,14 +151,21 @@ def _print_text(model: Any, rows: list[dict[str, Any]], top: int, data: str) -> 
         lines.append(f"  {edge}  {row['effect'] or ' '}  {row['weight']:.4f}{p}")
     if len(rows) > top:
         lines.append(f"  {len(rows) - top} lighter edges: --top, --edges or --json show them")
-    lines.append(
-        f"  {_reading(facts, rows)}" if rows else "  no series drives another at this lambda"
-    )
+    lines.append(f"  {_reading(facts, rows)}")
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _first_line(facts: dict[str, Any], data: str) -> str:
+    return (
+        f"{data}: {facts['n_nodes']} series, lags 1 to {facts['lags']}, "
+        f"lambda {facts['lam']:.3g}, every fit within {facts['largest_gap']:.1e} of its optimum"
+    )
 
 
 def _reading(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """Return what the numbers of the edges say, and what they do not."""
+    if not rows:
+        return "no series drives another at this lambda"
     draws = f"{facts['n_draws']} draws per series"
     if facts["significance"] is None:
         return "weights rank edges, chance gives weight too: --significance permutation tests them"
@@ -167,6 +176,20 @@ def _reading(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     if facts["adjust"] == "bh":
         return f"{passing}: of those that pass, a share of {level:g} is expected to be false"
     return f"{passing}: the chance that one of them is false is at most {level:g}"
+
+
+def _page(model: Any, rows: list[dict[str, Any]], data: str) -> str:
+    from .displays import CausalGraphDisplay, plot_weights
+    from .page import graph_page
+
+    facts = _facts(model)
+    draw = {
+        "Arrows run from the driver to what it drives; heavier is thicker.": lambda ax: (
+            CausalGraphDisplay.from_estimator(model, ax=ax)
+        ),
+        "The weights of all pairs.": lambda ax: plot_weights(model, ax),
+    }
+    return graph_page(data, _first_line(facts, data), _reading(facts, rows), rows, draw)
 
 
 def _draw(model: Any, path: Path) -> None:
