@@ -187,3 +187,59 @@ def test_generic_estimators_reach_the_algorithms() -> None:
 @pytest.mark.parametrize("estimator", [RidgeMKLRegressor(), RidgeMKLClassifier()])
 def test_conformance_kit(estimator: Any) -> None:
     check_estimator(estimator)
+
+
+def test_lam_is_chosen_by_folds() -> None:
+    X, y = make_regression(80)
+    lams = [1e-3, 1e-1, 10.0]
+    kernels = KernelDictionary(KERNELS)
+    model = RidgeMKLRegressor(kernels, lam=lams, cv=4).fit(X, y)
+    results = model.cv_results_
+    assert results["split_test_score"].shape == (4, 3)
+    assert model.lam_ == lams[int(np.argmax(results["mean_test_score"]))]
+    plain = RidgeMKLRegressor(kernels, lam=model.lam_).fit(X, y)
+    assert plain.lam_ == model.lam_
+    assert plain.cv_results_ is None
+    np.testing.assert_array_equal(plain.predict(X), model.predict(X))
+    # a search that computes and solves everything anew finds the same
+    search = GridSearchCV(RidgeMKLRegressor(kernels), {"lam": lams}, cv=4).fit(X, y)
+    found = search.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(results["mean_test_score"], found, rtol=1e-4)
+
+
+@pytest.mark.parametrize("multiclass", ["shared", "ovr"])
+def test_lam_is_chosen_for_classes_and_gram_matrices(multiclass: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    weight = np.arange(len(y)) % 3
+    settings = {"lam": "cv", "cv": 3, "multiclass": multiclass}
+    grams = PrecomputedGrams(KernelDictionary(KERNELS, normalize="trace").fit_grams(X).grams)
+    one = RidgeMKLClassifier(KERNELS, **settings).fit(X, y, weight)
+    other = RidgeMKLClassifier("precomputed", **settings).fit(grams, y, weight)
+    assert np.mean(one.predict(X) == other.predict(grams)) > 0.98
+    assert len(np.atleast_1d(one.lam_)) == (1 if multiclass == "shared" else 3)
+
+
+@pytest.mark.parametrize("wrong", ["best", [], [-1.0], 0.0])
+def test_what_is_no_lam_is_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="lam must be a finite number > 0"):
+        RidgeMKLRegressor(KERNELS, lam=wrong).fit(np.eye(4), np.arange(4.0))
+
+
+def test_several_outputs_share_the_kernel() -> None:
+    X, y = make_regression(60)
+    both = np.column_stack([y, X[:, 0] ** 2, np.ones(len(y))])
+    model = RidgeMKLRegressor(KERNELS, lam=0.3).fit(X, both)
+    assert model.result_.gap <= 1e-6
+    assert model.predict(X).shape == (60, 3)
+    assert model.intercept_.shape == (3,)
+    # each output is ridge regression at the common kernel
+    K = model.kernel_(X)
+    centred = both - model.intercept_
+    np.testing.assert_allclose(model.dual_coef_ @ (K + 0.3 * np.eye(60)), centred.T, atol=1e-8)
+    # a column twice asks for what one of twice the size in squares asks for
+    twice = RidgeMKLRegressor(KERNELS, lam=0.3).fit(X, np.column_stack([y, y]))
+    scaled = RidgeMKLRegressor(KERNELS, lam=0.3).fit(X, np.sqrt(2.0) * y)
+    np.testing.assert_allclose(twice.weights_, scaled.weights_, atol=1e-4)
+    chosen = RidgeMKLRegressor(KERNELS, lam=[0.01, 1.0], cv=3).fit(X, both)
+    assert chosen.lam_ in (0.01, 1.0)
+    assert RidgeMKLRegressor(KERNELS).fit(X, both[:, :1]).predict(X).shape == (60, 1)

@@ -2,26 +2,70 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
+import numpy as np
+from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.checks import STRENGTH
+from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
-from kernelweave.kernels_core.parameters import parameter
+from kernelweave.kernels_core.estimators.choosing import candidates, one_or_several
+from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.settings import Settings
 from kernelweave.qp_smo import Ridge, SquaredHingeSVC
+from sklearn.base import is_classifier
 
+from .choosing import USUAL, scores_along
 from .machine import WeightLearner
 
 
 class _RidgeMachine(WeightLearner):
-    """The learner of both ridge estimators."""
+    """The learner of both ridge estimators, and the choice of its λ."""
 
-    lam: float = parameter(
-        "λ, the ``alpha`` of `sklearn.kernel_ridge.KernelRidge`.", default=1.0, rule=STRENGTH
+    lam: Any = parameter(
+        "λ, the ``alpha`` of `sklearn.kernel_ridge.KernelRidge`. Of several, or those from 1e-4 to "
+        '10 that ``"cv"`` means, cross-validation chooses the best.',
+        kind='float, list of float or "cv"',
+        default=1.0,
+        rule=one_or_several(STRENGTH),
+    )
+    cv: Any = parameter(
+        "The folds that choose λ, as in scikit-learn.", kind="int or splitter", default=5
     )
     fit_intercept: bool = parameter("Whether b is free; the paper has none.", default=True)
     tol: float = 1e-6
 
+    lam_: float = fitted("float", "The λ of the fit: the one given, or the chosen one.")
+    cv_results_: dict[str, Any] | None = fitted(
+        "dict or None",
+        "Where folds chose, the score of each λ, as a search of scikit-learn has it.",
+    )
+
     def _learner(self) -> Ridge:
-        return Ridge(C=1.0 / float(self.lam), fit_intercept=bool(self.fit_intercept))
+        lams = candidates(self.lam, USUAL)
+        lam = lams[0] if len(lams) == 1 else getattr(self, "lam_", lams[0])
+        return Ridge(C=1.0 / float(lam), fit_intercept=bool(self.fit_intercept))
+
+    def _run(self, X: Any, targets: Any, weight: Any, grams: Any) -> None:
+        lams = candidates(self.lam, USUAL)
+        self.cv_results_, self.lam_ = None, float(lams[0])
+        with time_limit(self.max_time):
+            if len(lams) > 1:
+                self._choose(X, targets, weight, grams, lams)
+            super()._run(X, targets, weight, grams)
+
+    def _choose(self, X: Any, targets: Any, weight: Any, grams: Any, lams: list[float]) -> None:
+        kept = np.flatnonzero(weight > 0)
+        y = targets[0] if len(targets) == 1 else targets.T
+        if is_classifier(self):
+            y = targets.argmax(axis=0) if len(targets) > 1 else targets[0] > 0
+        with config_context(memory_limit=self.memory_limit):
+            if grams is None:
+                stack = self._parts_of(self._dictionary().fit_grams(X[kept]).grams)
+            else:
+                stack = self._parts_of(grams)[kept, kept]
+            self.cv_results_ = scores_along(self, stack, y[kept], weight[kept], lams)
+        self.lam_ = float(lams[int(np.argmax(self.cv_results_["mean_test_score"]))])
 
 
 class RidgeMKLRegressor(_RidgeMachine, KernelMachineRegressor):
@@ -30,7 +74,8 @@ class RidgeMKLRegressor(_RidgeMachine, KernelMachineRegressor):
     Solves min over μ of yᵀ(K_μ + λI)⁻¹y with K_μ = (Σ μₖKₖ)^{∘d} over
     {μ ≥ 0, ‖μ − μ₀‖_q ≤ Λ}, or with the penalty β‖μ‖² over μ ≥ 0. That is the minimum over f, b
     and μ of Σ (yᵢ − f(xᵢ) − b)²/λ + ‖f‖². The result is proved optimal up to ``tol`` where d ≤ q,
-    with the penalty where d ≤ 2; above, it is stationary, the best of several starts.
+    with the penalty where d ≤ 2; above, it is stationary, the best of several starts. Several
+    outputs share one kernel, whose objective is the sum of theirs.
 
     References
     ----------
@@ -45,6 +90,8 @@ class RidgeMKLRegressor(_RidgeMachine, KernelMachineRegressor):
     >>> bool(model.certificate_.gap <= 1e-6)
     True
     """
+
+    _multi_output: ClassVar[bool] = True
 
 
 class RidgeMKLClassifier(_RidgeMachine, KernelMachineClassifier):

@@ -34,6 +34,7 @@ from ..config import config_context
 from ..driver import solve
 from ..formula.problem import Problem
 from ..kernels import PrecomputedGrams, as_grams
+from ..kernels._validation import is_sparse
 from ..kernels.precomputed import check_once
 from ..kernels.psd import refuse_indefinite
 from ..kernels.scaled import Scaling
@@ -259,6 +260,14 @@ class KernelMachine(Estimator):
 class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     """Base of the regressors."""
 
+    # whether y may have several columns, which share the kernel
+    _multi_output: ClassVar[bool] = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._multi_output
+        return tags
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMachineRegressor:
         """Learn the kernel and the regression function.
 
@@ -267,8 +276,8 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         X : array-like of shape (n_samples, n_features)
             Finite features; where the estimator takes ``kernels="precomputed"``, Gram matrices of
             shape (n_kernels, n_samples, n_samples) or a `PrecomputedGrams`.
-        y : array-like of shape (n_samples,)
-            Finite targets.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Finite targets, several where the estimator takes them (`RidgeMKLRegressor`).
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies C per sample; a weight of 0 equals leaving the sample out.
 
@@ -283,9 +292,12 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
             If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
         """
         self._check_parameters()
-        X, y, grams = self._read(X, y, y_numeric=True)
+        if is_sparse(y):
+            raise TypeError("y is sparse, and targets are dense: use y.toarray()")
+        X, y, grams = self._read(X, y, y_numeric=True, multi_output=self._multi_output)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        self._run(X, np.asarray(y, dtype=np.float64)[None, :], weight, grams)
+        self._is_flat = y.ndim == 1
+        self._run(X, np.atleast_2d(np.asarray(y, dtype=np.float64).T), weight, grams)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -298,10 +310,11 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predicted targets.
         """
-        return self._decision(X)[:, 0]
+        values = self._decision(X)
+        return values[:, 0] if self._is_flat else values
 
 
 class KernelMachineClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
