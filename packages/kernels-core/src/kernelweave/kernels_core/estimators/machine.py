@@ -71,7 +71,10 @@ class KernelMachine(Estimator):
     )
     verbose: int = parameter("Positive: a line per iteration.", default=0, rule=integer())
 
-    kernel_: Any = fitted("Kernel", "The learned kernel, on features as given.")
+    kernel_: Any = fitted(
+        "Kernel",
+        "The learned kernel, on features as given; of a table that views read, on its numbers.",
+    )
     dual_coef_: FloatArray = fitted(
         "ndarray of shape (n_samples,) or (n_tasks, n_samples)", "Signed dual coefficients."
     )
