@@ -210,7 +210,7 @@ def certificate_sentence(found: Mapping[str, Any]) -> str:
 
 def _evidence_sentences(found: Mapping[str, Any]) -> str:
     scored = found["held_out"]
-    first = "Too few rows were held out to say how well others are predicted."
+    first = "Nothing is known yet of how well new rows are predicted."
     if scored is not None:
         first = (
             f"On new rows like these expect {found['measure']} of about {scored['score']:.3f}, "

@@ -258,7 +258,8 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
 
     scored = found["held_out"]
     if scored is None:
-        screen.print("No held-out score: the fit ended before rows were held out.", "")
+        why = "the fit ended before a fold was done; with more time it says how good it is"
+        screen.print(f"No held-out score: {why}.", "")
         return
     table = Table(box=None, show_header=False, padding=(0, 2))
     ours = f"{scored['score']:.4f} ± {scored['error']:.4f}"
