@@ -83,3 +83,10 @@ def test_one_standard_error_takes_fewer_kernels():
 def test_what_is_no_choice_is_refused(wrong):
     with pytest.raises(ValueError, match="k0 must be an integer >= 1"):
         SparseMKLClassifier(k0=wrong).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_folds_need_gram_matrices():
+    X, y, kernels = views()
+    model = SparseMKLClassifier(kernels, k0="cv", lam=[0.1, 1.0], approximation="nystroem")
+    with pytest.raises(ValueError, match="lam and k0 by folds needs the Gram matrices"):
+        model.fit(X, y)
