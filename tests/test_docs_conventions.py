@@ -204,15 +204,19 @@ def test_weights_of_samples(classes: tuple[Array, Array]) -> None:
 
 def test_class_weight_multiplies_c() -> None:
     X, y = make_classification(40)
-    a = TessellatedKernelClassifier(C=2.0, class_weight={1.0: 3.0}, tol=1e-4).fit(X, y)
-    b = TessellatedKernelClassifier(C=2.0, tol=1e-4).fit(X, y, np.where(y > 0, 3.0, 1.0))
+    a = TessellatedKernelClassifier(C=2.0, units="absolute", class_weight={1.0: 3.0}, tol=1e-4).fit(
+        X, y
+    )
+    b = TessellatedKernelClassifier(C=2.0, units="absolute", tol=1e-4).fit(
+        X, y, np.where(y > 0, 3.0, 1.0)
+    )
     assert a.decision_function(X) == pytest.approx(b.decision_function(X), abs=1e-9)
 
 
 def test_learned_kernel_is_the_same_machine_in_scikit_learn() -> None:
     X, y = make_classification(60)
     X = 100.0 * X - 7.0  # features as given, in any unit
-    ours = TessellatedKernelClassifier(C=10.0, tol=1e-5).fit(X, y)
+    ours = TessellatedKernelClassifier(C=10.0, units="absolute", tol=1e-5).fit(X, y)
     theirs = SVC(kernel=ours.kernel_, C=10.0, tol=1e-8).fit(X, y)
     u = ours.dual_coef_
     assert ours.kernel_(X, X) @ u + ours.intercept_ == pytest.approx(
@@ -231,7 +235,7 @@ def test_learned_kernel_is_the_same_machine_in_scikit_learn() -> None:
 
 def test_regressor_does_not_scale_y() -> None:
     X, y = make_regression(60)
-    ours = TessellatedKernelRegressor(C=5.0, epsilon=EPSILON, tol=1e-5).fit(X, y)
+    ours = TessellatedKernelRegressor(C=5.0, epsilon=EPSILON, units="absolute", tol=1e-5).fit(X, y)
     u = ours.dual_coef_
     assert ours.result_.upper_bound == pytest.approx(
         primal(ours.kernel_(X), y, u, ours.intercept_, tube, 5.0), rel=1e-9
@@ -246,7 +250,7 @@ def test_regressor_does_not_scale_y() -> None:
 def test_several_classes_minimise_the_sum() -> None:
     X, y = load_iris(return_X_y=True)
     X, y = X[::3], y[::3]
-    ours = TessellatedKernelClassifier(C=0.1, tol=1e-4).fit(X, y)
+    ours = TessellatedKernelClassifier(C=0.1, units="absolute", tol=1e-4).fit(X, y)
     K = ours.kernel_(X)
     total = 0.0
     for label in range(3):

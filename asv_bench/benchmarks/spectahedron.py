@@ -251,7 +251,9 @@ class LargeFit:
         settings: dict[str, Any] = {"gram": "blocks", "memory_limit": 2**25}
         settings = settings if gram == "blocks" else {"gram": "stored"}
         dtype = "float32" if gram == "float32" else "float64"
-        TessellatedKernelRegressor(C=0.01, tol=0.1, dtype=dtype, **settings).fit(X, z)
+        TessellatedKernelRegressor(C=0.01, units="absolute", tol=0.1, dtype=dtype, **settings).fit(
+            X, z
+        )
 
 
 class Fit:
@@ -265,7 +267,7 @@ class Fit:
     def _fit(self) -> None:
         from kernelweave.spectahedron import TessellatedKernelClassifier
 
-        TessellatedKernelClassifier(C=C, tol=0.1).fit(self.X, self.y)
+        TessellatedKernelClassifier(C=C, units="absolute", tol=0.1).fit(self.X, self.y)
 
     def time_fit(self) -> None:
         self._fit()

@@ -95,7 +95,7 @@ def test_more_samples_than_it_takes_are_refused_before_work():
 
 def test_the_classifier_takes_it():
     X, y = make_classification(30)
-    model = TessellatedKernelClassifier(algorithm="tkl-sdp").fit(X, y)
+    model = TessellatedKernelClassifier(C=10.0, algorithm="tkl-sdp").fit(X, y)
     assert model.result_.algorithm == "tkl-sdp"
     assert model.dual_gap_ <= 1e-3 * model.result_.upper_bound
     assert model.score(X, y) > 0.8

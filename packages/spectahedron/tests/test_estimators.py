@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from kernelweave.kernels_core import KernelWeaveWarning, SolveInterrupted, Status, watch
+from kernelweave.kernels_core import KernelWeaveWarning, SolveInterrupted, watch
 from kernelweave.kernels_core.testing import make_classification, make_regression
 from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC, SVR
@@ -74,7 +73,7 @@ def test_the_learned_kernel_works_elsewhere(fitted: Any, iris: Any) -> None:
 def test_with_a_fixed_kernel_the_machine_is_scikit_learns() -> None:
     """At the learned kernel and the same C our decision values are SVC's."""
     X, y = make_classification(60)
-    model = TessellatedKernelClassifier(C=2.0, tol=1e-8).fit(X, y)
+    model = TessellatedKernelClassifier(C=2.0, units="absolute", tol=1e-8).fit(X, y)
     twin = SVC(kernel=model.kernel_, C=2.0, tol=1e-8).fit(X, y)
     assert_allclose(model.decision_function(X), twin.decision_function(X), atol=2e-3)
 
@@ -107,12 +106,9 @@ def test_class_weights_are_sample_weights(iris: Any) -> None:
 @pytest.mark.parametrize(("scheme", "parts"), [("ovr", 3), ("ovo", 3)])
 def test_a_kernel_per_subproblem(iris: Any, scheme: str, parts: int) -> None:
     X, y = iris
-    # the first class is far from the others: its relative gap is not proved, and that is said
-    with pytest.warns(ConvergenceWarning, match="which kernel is best, is not proved"):
-        model = TessellatedKernelClassifier(multiclass=scheme, tol=0.01).fit(X, y)
+    model = TessellatedKernelClassifier(multiclass=scheme, tol=0.01).fit(X, y)
     assert len(model.P_) == len(model.certificate_) == len(model.kernel_) == parts
-    for result in model.result_:
-        assert result.gap <= 0.01 or result.status is Status.NEGLIGIBLE
+    assert all(result.gap <= 0.01 for result in model.result_)
     assert model.decision_function(X).shape == (150, 3)
     assert model.score(X, y) > 0.95
 
@@ -140,8 +136,8 @@ def test_polynomial_kernel_without_scaling_and_with_a_domain() -> None:
     assert_allclose(boxed.kernel_.kernel.lower, [-1.0, -1.0])
     with pytest.raises(ValueError, match="domain must contain"):
         TessellatedKernelRegressor(domain=(0.2, 0.8)).fit(X, y)
-    with pytest.warns(ConvergenceWarning, match="which kernel is best, is not proved"):
-        raw = TessellatedKernelRegressor(scale=False, tol=0.01).fit(100 * X, y)
+    raw = TessellatedKernelRegressor(scale=False, tol=0.01).fit(100 * X, y)
+    assert raw.certificate_.gap <= 0.01
     assert raw.score(100 * X, y) > 0.5
 
 
@@ -190,6 +186,39 @@ def test_a_known_group_needs_no_other() -> None:
     other = X.copy()
     other[:, 2:] = 0.5
     assert_allclose(model.decision_function(other), model.decision_function(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 60])
+def test_defaults_fit_any_units(n: int) -> None:
+    """Prices and grams."""
+    X = np.random.default_rng(0).random((160, n))
+    z = np.sin(4.0 * X[:, 0]) + X[:, 1]
+    train, test = slice(120), slice(120, None)
+    plain = TessellatedKernelRegressor(tol=1e-2).fit(X[train], z[train])
+    assert plain.score(X[test], z[test]) > (0.9 if n == 2 else 0.5)
+    large = TessellatedKernelRegressor(tol=1e-6).fit(1e3 * X[train], 1e6 * z[train] + 1e7)
+    near = TessellatedKernelRegressor(tol=1e-6).fit(X[train], z[train])
+    assert_allclose(large.predict(1e3 * X[test]), 1e6 * near.predict(X[test]) + 1e7, atol=3e3)
+    classes = TessellatedKernelClassifier(tol=1e-2).fit(X[train], z[train] > 1.0)
+    assert classes.score(X[test], z[test] > 1.0) > 0.8
+
+
+def test_absolute_units_are_those_of_the_formulas() -> None:
+    X, y = make_regression(60)
+    scaled = TessellatedKernelRegressor(C=2.0, epsilon=0.2, tol=1e-6).fit(X, y)
+    K = scaled.kernel_.kernel
+    family = type(scaled)()._family(scaled._scaled(X))
+    typical = np.mean(family.diag(scaled._scaled(X), np.eye(family.n_P)))
+    assert_allclose(scaled.C_, 2.0 * y.std() / typical)
+    assert K.P.shape == (family.n_P, family.n_P)
+    absolute = TessellatedKernelRegressor(
+        C=scaled.C_, epsilon=0.2 * y.std(), units="absolute", tol=1e-6
+    ).fit(X, y)
+    assert_allclose(absolute.predict(X), scaled.predict(X), atol=1e-6)
+    weight = np.random.default_rng(0).integers(1, 4, 60)
+    copies = np.repeat(np.arange(60), weight)
+    weighted = TessellatedKernelRegressor(tol=1e-6).fit(X, y, sample_weight=weight)
+    assert_allclose(weighted.C_, TessellatedKernelRegressor(tol=0.1).fit(X[copies], y[copies]).C_)
 
 
 def test_search_and_calibration_accept_it(iris: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import Problem, TessellatedFamily, solve
+from kernelweave.kernels_core import KernelWeaveWarning, Problem, TessellatedFamily, solve
 from kernelweave.kernels_core.testing import make_classification, make_regression
 from kernelweave.qp_smo import SVC
 from kernelweave.spectahedron import (
@@ -16,6 +16,7 @@ from kernelweave.spectahedron import (
     TessellatedKernelClassifierCV,
     TessellatedKernelRegressor,
     TessellatedKernelRegressorCV,
+    model_selection,
 )
 from kernelweave.spectahedron.model_selection import ends
 from kernelweave.spectahedron.start import at_new_caps
@@ -96,7 +97,7 @@ def test_a_warm_start_survives_other_data() -> None:
 
 def test_a_search_costs_a_few_fits() -> None:
     X, y = load_iris(return_X_y=True)
-    grid = (0.001, 0.003, 0.01, 0.03, 0.1)
+    grid = (0.01, 0.1, 1.0, 10.0, 100.0)
     search = TessellatedKernelClassifierCV(C=grid).fit(X, y)
     assert search.best_params_["C"] in grid
     assert search.best_estimator_.certificate_.gap <= 1e-3
@@ -137,12 +138,35 @@ def test_a_search_says_what_lies_at_an_end_of_its_grid() -> None:
     assert found[7] == {"delta": "largest"}
 
 
-def test_the_automatic_grid_follows_the_size_of_the_kernel() -> None:
+def test_the_units_of_c_follow_the_size_of_the_kernel() -> None:
     X, y = make_classification(60)
     narrow = TessellatedKernelClassifierCV(delta=(0.1,), cv=2).fit(X, y)
     wide = TessellatedKernelClassifierCV(delta=(2.0,), cv=2).fit(X, y)
-    first, second = (s.cv_results_["params"][0]["C"] for s in (narrow, wide))
+    assert narrow.cv_results_["params"][0]["C"] == wide.cv_results_["params"][0]["C"] == 0.1
+    first, second = (s.best_estimator_.C_ / s.best_params_["C"] for s in (narrow, wide))
     assert second < first / 10
+    absolute = TessellatedKernelClassifierCV(
+        TessellatedKernelClassifier(units="absolute"), delta=(2.0,), cv=2
+    ).fit(X, y)
+    assert_allclose(absolute.best_params_["C"], second * wide.best_params_["C"])
+    assert_allclose(absolute.best_score_, wide.best_score_)
+
+
+def test_the_automatic_grid_goes_on_while_the_best_lies_at_its_end(monkeypatch: Any) -> None:
+    X, y = make_regression(60)
+    monkeypatch.setattr(model_selection, "_STEPS", (1e-4, 1e-3))
+    search = TessellatedKernelRegressorCV(cv=3).fit(X, y)
+    tried = [setting["C"] for setting in search.cv_results_["params"]]
+    assert_allclose(tried, 10.0 ** np.arange(-4.0, len(tried) - 4.0))
+    assert search.cv_results_["split_gap"].shape == (len(tried), 3)
+    assert search.best_params_["C"] == tried[-2]
+    assert search.at_end_ == {}
+
+
+def test_a_best_value_at_the_end_of_a_wide_grid_warns() -> None:
+    X, y = make_regression(60)
+    with pytest.warns(KernelWeaveWarning, match="best C of the search, 1e-06, is the largest"):
+        TessellatedKernelRegressorCV(C=(1e-8, 1e-7, 1e-6), cv=2).fit(X, y)
 
 
 def test_parameters_are_checked() -> None:

@@ -137,7 +137,12 @@ def test_where_the_airfoil_row_is_off_the_choice_of_C_is_why(shared: Path) -> No
         X_train, X_test, y_train, y_test = split(X, y, 1300, 203, seed, classes=False)
         for unit, found in errors.items():
             machine = TessellatedKernelRegressor(
-                C=unit * np.std(y_train), epsilon=0.1, delta=0.5, tol=1e-2, max_iter=500
+                C=unit * np.std(y_train),
+                epsilon=0.1,
+                units="absolute",
+                delta=0.5,
+                tol=1e-2,
+                max_iter=500,
             ).fit(X_train, y_train)
             found.append(float(np.mean((machine.predict(X_test) - y_test) ** 2)))
     assert abs(np.mean(errors[100.0]) - printed["score"]) <= printed["spread"]
@@ -173,7 +178,9 @@ def test_where_the_shill_row_is_off_the_splits_are_why(shared: Path) -> None:
 
     def accuracy(seed: int, C: float, delta: float) -> float:
         X_train, X_test, y_train, y_test = split(X, y, 5000, 1321, seed, classes=True)
-        machine = TessellatedKernelClassifier(C=C, delta=delta, tol=1e-2, max_iter=60)
+        machine = TessellatedKernelClassifier(
+            C=C, units="absolute", delta=delta, tol=1e-2, max_iter=60
+        )
         return 100.0 * float(machine.fit(X_train, y_train).score(X_test, y_test))
 
     assert accuracy(4, 0.1, 0.5) > printed["score"] + printed["spread"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 from kernelweave.kernels_core.checks import NONNEGATIVE
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.qp_smo import SVC, SVR
 
 from .positive_matrix import PositiveMatrixMachine
+
+FloatArray = npt.NDArray[np.float64]
 
 
 class TessellatedKernelClassifier(PositiveMatrixMachine, KernelMachineClassifier):
@@ -32,8 +36,8 @@ class TessellatedKernelClassifier(PositiveMatrixMachine, KernelMachineClassifier
     (True, True)
     """
 
-    def _learner(self) -> SVC:
-        return SVC(C=float(self.C))
+    def _learner(self, penalty: float, spread: float) -> SVC:
+        return SVC(C=float(self.C) * penalty)
 
 
 class TessellatedKernelRegressor(PositiveMatrixMachine, KernelMachineRegressor):
@@ -53,14 +57,25 @@ class TessellatedKernelRegressor(PositiveMatrixMachine, KernelMachineRegressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from kernelweave.spectahedron import TessellatedKernelRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = TessellatedKernelRegressor(C=100.0, epsilon=10.0, tol=0.05).fit(X, y)
+    >>> model = TessellatedKernelRegressor(tol=0.05).fit(X, y)
     >>> bool(model.certificate_.gap <= 0.05)
     True
     """
 
     epsilon: float = parameter(
-        "Half-width of the tube without loss.", default=0.1, rule=NONNEGATIVE
+        "Half-width of the tube without loss, in the standard deviation of y or in the units of y: "
+        "see ``units``.",
+        default=0.1,
+        rule=NONNEGATIVE,
     )
 
-    def _learner(self) -> SVR:
-        return SVR(C=float(self.C), epsilon=float(self.epsilon))
+    def _learner(self, penalty: float, spread: float) -> SVR:
+        return SVR(C=float(self.C) * penalty, epsilon=float(self.epsilon) * spread)
+
+    def _spread(self, targets: FloatArray, weight: FloatArray | None) -> float:
+        y = targets[0]
+        # a square may overflow where the target does not
+        unit = float(np.abs(y).max()) or 1.0
+        off = y / unit - np.average(y / unit, weights=weight)
+        spread = unit * float(np.sqrt(np.average(off * off, weights=weight)))
+        return spread if 0.0 < spread < np.inf else 1.0

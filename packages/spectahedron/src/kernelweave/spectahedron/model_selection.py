@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE
 from kernelweave.kernels_core.estimators.base import Estimator
-from kernelweave.kernels_core.exceptions import convergence_warning
+from kernelweave.kernels_core.exceptions import KernelWeaveWarning, convergence_warning
 from kernelweave.kernels_core.parameters import fitted, parameter
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import check_scoring
@@ -25,6 +25,9 @@ from .neighbours import Fitted, Warm
 
 FloatArray = npt.NDArray[np.float64]
 _STEPS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+# in the units of 1 / mean k(x, x): less than the first learns nothing, and what needs more than the
+# last separates the classes exactly
+_LEAST, _MOST = 1e-4, 1e10
 
 
 def ends(settings: list[dict[str, float]], chosen: int) -> dict[str, str]:
@@ -77,8 +80,8 @@ class _Search(Estimator):
         kw_only=False,
     )
     C: Any = parameter(
-        "Penalties to try; by default 0.1 to 1000 in units of 1 / mean k(x, x) at P = I, since the "
-        "kernel's values grow with the volume of the box.",
+        "Penalties to try, in the ``units`` of the estimator; by default 0.1 to 1000 times "
+        "1 / mean k(x, x) at P = I, and further by tens while the best lies at an end.",
         kind='sequence of float or "auto"',
         default="auto",
     )
@@ -113,7 +116,8 @@ class _Search(Estimator):
     at_end_: dict[str, str] = fitted(
         "dict",
         'Chosen parameters at an end of their grid, with ``"smallest"`` or ``"largest"``: beyond '
-        "it may lie a better value. A grid of one value has no ends.",
+        "it may lie a better value. A grid of one value has no ends. Of three values or more a "
+        "warning says so.",
     )
     n_solves_: int = fitted("int", "Learner solves of the whole search and the refit.")
 
@@ -138,9 +142,31 @@ class _Search(Estimator):
         if isinstance(self.C, str):
             if self.C != "auto":
                 raise ValueError(f"C must be 'auto' or a sequence of numbers, got {self.C!r}")
-            typical = clone(self._template()).set_params(**setting)._typical_value(X)
-            return [step / typical for step in _STEPS]
+            return [step * self._unit(setting, X) for step in _STEPS]
         return sorted(float(C) for C in _values("C", self.C))
+
+    def _unit(self, setting: dict[str, float], X: FloatArray) -> float:
+        """Return what 1 in the automatic grid of C is in the units of the estimator."""
+        model = clone(self._template())
+        if model.units == "scale":
+            return 1.0
+        model.set_params(units="scale", C=1.0, **setting)
+        # of penalties in absolute units, one is for targets of spread one
+        return float(model._absolute(X, np.tile([-1.0, 1.0], len(X))[: len(X)])["C"])
+
+    def _further(
+        self, settings: list[dict[str, float]], means: FloatArray, X: FloatArray
+    ) -> list[dict[str, float]]:
+        """Return the setting beyond the end of the automatic grid of C where the best lies."""
+        best = settings[int(np.argmax(means))]
+        end = ends(settings, int(np.argmax(means))).get("C")
+        if not isinstance(self.C, str) or end is None:
+            return []
+        C, unit = best["C"] * (10.0 if end == "largest" else 0.1), self._unit_of(best, X)
+        return [{**best, "C": C}] if _LEAST * unit < 1.5 * C < 2.0 * _MOST * unit else []
+
+    def _unit_of(self, setting: dict[str, float], X: FloatArray) -> float:
+        return self._unit({k: v for k, v in setting.items() if k != "C"}, X)
 
     def _axes(self) -> dict[str, list[float]]:
         raise NotImplementedError
@@ -152,22 +178,45 @@ class _Search(Estimator):
         scorer = check_scoring(template, scoring=self.scoring)
         scaled = template._scaled(X)
         settings, warm = self._grid(X), Warm(len(X))
-        scores, gaps = np.empty((2, len(settings), len(folds)))
-        short = {"tol": self.cv_tol, "max_iter": self.cv_max_iter}
-        averages = []
-        for i, setting in enumerate(settings):
-            for j, (train, test) in enumerate(folds):
-                model = clone(template).set_params(**setting)
-                # one box for all folds: no sample of another fold lies outside it
-                box = model._box(scaled)
-                model.set_params(scale=False, domain=box, **short)
-                with warnings.catch_warnings():
-                    # a short fit is what is asked for; the refit does warn
-                    warnings.simplefilter("ignore", convergence_warning())
-                    model = warm.fit(model, scaled, y, np.asarray(train), j)
-                scores[i, j] = scorer(model, scaled[test], y[test])
-                gaps[i, j] = model.result_.gap
-            averages.append(warm.average())
+        scores: list[list[float]] = []
+        gaps: list[list[float]] = []
+        averages: list[Fitted | None] = []
+        pending = settings
+        while pending:
+            for setting in pending:
+                fits = [
+                    self._fold(setting, scaled, X, y, np.asarray(train), j, warm)
+                    for j, (train, _) in enumerate(folds)
+                ]
+                tests = [test for _, test in folds]
+                scores.append(
+                    [scorer(m, scaled[at], y[at]) for m, at in zip(fits, tests, strict=True)]
+                )
+                gaps.append([model.result_.gap for model in fits])
+                averages.append(warm.average())
+            pending = self._further(settings, np.mean(scores, axis=1), X)
+            settings = settings + pending
+        self._keep_results(settings, np.array(scores), np.array(gaps))
+        chosen = clone(template).set_params(**self.best_params_)
+        self._refit(chosen, averages[self.best_index_], X, y, warm)
+
+    def _fold(
+        self, setting: dict[str, float], scaled: FloatArray, X: FloatArray, y: Any,
+        train: npt.NDArray[np.intp], fold: int, warm: Warm,
+    ) -> Any:  # fmt: skip
+        """Fit a fold shortly, with the scaling, the box and the units of all samples."""
+        model = clone(self._template()).set_params(**setting)
+        box = model._box(scaled)
+        model.set_params(**model._absolute(X, y), scale=False, domain=box)
+        model.set_params(tol=self.cv_tol, max_iter=self.cv_max_iter)
+        with warnings.catch_warnings():
+            # a short fit is what is asked for; the refit does warn
+            warnings.simplefilter("ignore", convergence_warning())
+            return warm.fit(model, scaled, y, train, fold)
+
+    def _keep_results(
+        self, settings: list[dict[str, float]], scores: FloatArray, gaps: FloatArray
+    ) -> None:
         means = scores.mean(axis=1)
         best = int(np.argmax(means))
         self.cv_results_ = {
@@ -180,7 +229,15 @@ class _Search(Estimator):
         self.best_index_, self.best_params_ = best, settings[best]
         self.best_score_ = float(means[best])
         self.at_end_ = ends(settings, best)
-        self._refit(clone(template).set_params(**settings[best]), averages[best], X, y, warm)
+        for name, end in self.at_end_.items():
+            grid = sorted({setting[name] for setting in settings})
+            if len(grid) > 2:
+                warnings.warn(
+                    f"the best {name} of the search, {settings[best][name]:.6g}, is the {end} "
+                    f"of its grid: a better one may lie beyond, so widen the grid of {name}",
+                    KernelWeaveWarning,
+                    stacklevel=4,
+                )
 
     def _refit(self, model: Any, near: Fitted | None, X: FloatArray, y: Any, warm: Warm) -> None:
         last = Warm(len(X), warm.n_solves, last=near)
@@ -289,13 +346,13 @@ class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[mis
     >>> from sklearn.datasets import load_diabetes
     >>> from kernelweave.spectahedron import TessellatedKernelRegressorCV
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> search = TessellatedKernelRegressorCV(C=(1.0, 10.0), epsilon=(10.0,), cv=3).fit(X, y)
+    >>> search = TessellatedKernelRegressorCV(C=(0.1, 1.0), cv=3).fit(X, y)
     >>> bool(search.best_score_ > 0.3)
     True
     """
 
     epsilon: Any = parameter(
-        "Half-widths of the tube to try, in units of y.",
+        "Half-widths of the tube to try, in the ``units`` of the estimator.",
         kind="sequence of float",
         default=(0.1,),
     )

@@ -51,7 +51,7 @@ class Warm:
 
     def fit(self, model: Any, X: FloatArray, y: Any, rows: Rows, fold: int) -> Any:
         """Fit on ``rows``, begun at a neighbour."""
-        C = float(model.C)
+        C = float(model._absolute(X[rows], y[rows])["C"])
         near = self._neighbour(fold, C)
         if near is not None and near.fits(y[rows]):
             model._start = Start(near.P, at_new_caps(near.dual_coef[:, rows], near.C, C))

@@ -61,6 +61,13 @@ class PositiveMatrixMachine(KernelMachine):
         rule=POSITIVE,
         kw_only=False,
     )
+    units: str = parameter(
+        'What ``C`` counts in: ``"scale"`` is 1 / mean k(x, x) over the samples at P = I and, for '
+        "numbers, times the standard deviation of y, in which ``epsilon`` counts then; "
+        '``"absolute"`` takes both as they stand.',
+        default="scale",
+        rule=one_of("scale", "absolute"),
+    )
     degree: int = parameter("Degree of the monomials.", default=1, rule=_DEGREE)
     delta: float = parameter(
         "The box of integration is [−δ, 1 + δ] in each scaled feature.",
@@ -115,6 +122,7 @@ class PositiveMatrixMachine(KernelMachine):
     )
 
     P_: FloatArray = fitted("ndarray of shape (n_P, n_P)", "The learned matrix.")
+    C_: float = fitted("float", "The penalty in absolute units.")
 
     def _algorithm(
         self, problem: Problem, samples: Samples
@@ -156,21 +164,43 @@ class PositiveMatrixMachine(KernelMachine):
         return Scaling(*unit_range(samples.X)) if self.scale else None
 
     def _problem(self, samples: Samples) -> Problem:
-        X = samples.X
+        X, family = samples.X, self._family(samples.X)
         constraint = Spectahedron(min_eig=self.min_eig)
-        return Problem(
-            self._family(X), self._learner(), constraint, X, samples.targets, samples.weight
-        )
+        learner = self._learner(*self._units(family, X, samples.targets, samples.weight))
+        return Problem(family, learner, constraint, X, samples.targets, samples.weight)
+
+    def _learner(self, penalty: float, spread: float) -> Any:
+        """Return the learner, C counted in units of ``penalty`` and ε of ``spread``."""
+        raise NotImplementedError
+
+    def _spread(self, targets: FloatArray, weight: FloatArray | None) -> float:
+        """Return the natural unit of the targets."""
+        return 1.0
+
+    def _units(
+        self, family: Any, X: FloatArray, targets: FloatArray, weight: FloatArray | None
+    ) -> tuple[float, float]:
+        """Return the units of C and of ε."""
+        if self.units == "absolute":
+            return 1.0, 1.0
+        spread = self._spread(targets, weight)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            typical = float(np.average(family.diag(X, np.eye(family.n_P)), weights=weight))
+            penalty = spread / typical if typical > 0.0 else spread
+        # what overflows or underflows is refused where the Gram matrices are formed
+        return (penalty if 0.0 < penalty < np.inf else 1.0), spread
 
     def _scaled(self, X: FloatArray) -> FloatArray:
         """Return the features as the kernel sees them if X is the training data."""
         return Scaling(*unit_range(X))(X) if self.scale else X
 
-    def _typical_value(self, X: FloatArray) -> float:
-        """Return the mean of k(x, x) over the samples at P = I, for a choice of C."""
+    def _absolute(self, X: FloatArray, targets: Any) -> dict[str, Any]:
+        """Return the parameters that mean the same for any part of these samples."""
         X = self._scaled(X)
-        family = self._family(X)
-        return float(np.mean(family.diag(X, np.eye(family.n_P))))
+        y = np.atleast_2d(np.asarray(targets))
+        learner = self._learner(*self._units(self._family(X), X, y, None))
+        known = {"C": learner.C, "epsilon": getattr(learner, "epsilon", None)}
+        return {"units": "absolute", **{k: v for k, v in known.items() if v is not None}}
 
     def _family(self, X: FloatArray) -> Any:
         if self.kernel == "polynomial":
@@ -224,6 +254,7 @@ class PositiveMatrixMachine(KernelMachine):
 
     def _keep(self, problem: Problem, result: Result) -> None:
         self.P_ = result.parameters
+        self.C_ = float(problem.learner.C)
 
 
 def limit_side(family: TessellatedFamily) -> None:

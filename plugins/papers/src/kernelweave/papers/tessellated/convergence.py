@@ -26,7 +26,9 @@ def measure(path: str, algorithm: str, n_train: int, max_iter: int) -> dict[str,
     """Fit to a gap of 1e-6 or ``max_iter`` and return the gap after each iteration."""
     from kernelweave.spectahedron import TessellatedKernelClassifier
 
-    machine = TessellatedKernelClassifier(algorithm=algorithm, C=0.1, tol=1e-6, max_iter=max_iter)
+    machine = TessellatedKernelClassifier(
+        algorithm=algorithm, C=0.1, units="absolute", tol=1e-6, max_iter=max_iter
+    )
     history = machine.fit(*drawn(*load(path), n_train)).result_.history
     return {"gap": [float(gap) for gap in history.gap], "seconds": list(history.seconds)}
 

@@ -53,7 +53,9 @@ def measure(path: str, n_train: int, n_test: int, seed: int) -> dict[str, float]
     X, X_test, y, y_test = split(*load(path), n_train, n_test, seed, classes=False)
     with config_context(memory_limit=_MEMORY):
         chosen, tuning = timed(lambda: choose(*drawn(X, y, _TUNED, seed), seed))
-        machine = TessellatedKernelRegressor(**_SETTINGS, **chosen, dtype="float32")
+        machine = TessellatedKernelRegressor(
+            **_SETTINGS, **chosen, units="absolute", dtype="float32"
+        )
         _, fitting = timed(lambda: machine.fit(X, y))
         error = float(np.mean((machine.predict(X_test) - y_test) ** 2))
         threads = effective_threads()
@@ -81,7 +83,7 @@ def choose(X: Any, y: Any, seed: int) -> dict[str, float]:
     from kernelweave.spectahedron import TessellatedKernelRegressor, TessellatedKernelRegressorCV
 
     search = TessellatedKernelRegressorCV(
-        TessellatedKernelRegressor(**_SETTINGS),
+        TessellatedKernelRegressor(**_SETTINGS, units="absolute"),
         epsilon=(_SETTINGS["epsilon"],),
         delta=_DELTAS,
         cv=folds(2, seed, classes=False),

@@ -90,7 +90,7 @@ def _tessellated(n_features: int, y: FloatArray, *, classes: bool, quick: bool) 
     from kernelweave import spectahedron as tkl
 
     most = _QUICK_SECONDS if quick else _MOST_SECONDS
-    limits: dict[str, Any] = {"tol": _GAP, "max_iter": 500, "max_time": most}
+    limits: dict[str, Any] = {"tol": _GAP, "max_iter": 500, "max_time": most, "units": "absolute"}
     # the papers' kernel compares all columns
     limits["order"] = n_features
     reach = (0.1, 0.5) if n_features <= _MANY_FEATURES else (0.01, 0.1)

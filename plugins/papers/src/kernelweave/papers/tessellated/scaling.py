@@ -75,10 +75,10 @@ def measure(
         "max_iter": max_iter,
     }
     if task == CLASSES:
-        machine: Any = TessellatedKernelClassifier(**settings)
+        machine: Any = TessellatedKernelClassifier(**settings, units="absolute")
         y = np.where(y >= np.median(y), 1.0, -1.0)
     else:
-        machine = TessellatedKernelRegressor(epsilon=0.02, **settings)
+        machine = TessellatedKernelRegressor(epsilon=0.02, **settings, units="absolute")
     machine.fit(X[:60], y[:60])
     _, seconds = timed(lambda: machine.fit(X, y))
     # the first record holds what is done once: features of the samples, the first Gram matrix

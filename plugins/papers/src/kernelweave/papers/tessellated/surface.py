@@ -26,7 +26,7 @@ def learned(path: str, truth: str, n_train: int, degree: int) -> dict[str, Any]:
 
     def make(C: float, tol: float) -> Any:
         return TessellatedKernelRegressor(
-            C=C, epsilon=0.02, degree=degree, delta=0.1, tol=tol, max_iter=200
+            units="absolute", C=C, epsilon=0.02, degree=degree, delta=0.1, tol=tol, max_iter=200
         )
 
     return _best(path, truth, n_train, [(make, C) for C in (1.0, 10.0, 100.0)])
