@@ -13,7 +13,7 @@ _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def pair_rows(left, right, a, width, metric, strength, d2, linear, product):
+def _pair_row(left, right, a, width, metric, strength, d2, linear, product):
     """Fill d², Σ ℓ²·xy and Π (1 + sκ)/(1 + s) of row a of ``left`` with ``right[:width]``.
 
     ``left`` and ``right`` are (X, U, H, C): first view (p, n), ranks (p, n), the one-point part
@@ -50,55 +50,20 @@ def pair_rows(left, right, a, width, metric, strength, d2, linear, product):
             product[b] *= rest + part * kappa
 
 
-@njit(cache=True, nogil=True)
-def packed_pairs(points, metric, strength, d2, linear, product):
-    """Fill the packed pairs of one set of points."""
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_pairs(left, right, first, n_rows, packed, metric, strength, d2, linear, product):
+    """Fill the pairs of the rows ``first, first + 1, …`` of ``left``, one row after another.
+
+    A row meets all of ``right``, or with ``packed`` what lies up to itself.
+    """
     start = 0
-    for a in range(points[2].shape[1]):
-        end = start + a + 1
-        pair_rows(
-            points, points, a, a + 1, metric, strength,
+    for a in range(first, first + n_rows):
+        end = start + (a + 1 if packed else right[2].shape[1])
+        _pair_row(
+            left, right, a, end - start, metric, strength,
             d2[start:end], linear[start:end], product[start:end],
         )  # fmt: skip
         start = end
-
-
-@njit(cache=True, nogil=True)
-def cross_pairs(left, right, first, metric, strength, d2, linear, product):
-    """Fill the pairs of the rows ``first, first + 1, …`` of ``left`` with all of ``right``."""
-    for a in range(d2.shape[0]):
-        pair_rows(
-            left, right, first + a, d2.shape[1], metric, strength, d2[a], linear[a], product[a]
-        )
-
-
-@njit(cache=True, nogil=True)
-def unpack(packed, square):
-    """Fill the lower triangle of a square matrix, row by row."""
-    start = 0
-    for a in range(square.shape[0]):
-        for b in range(a + 1):
-            square[a, b] = packed[start + b]
-        start += a + 1
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def pack_slope(inverse, dual, scale, out):
-    """Pack ``scale·S⁻¹ − Σₜ aₜaₜᵀ``, half of it on the diagonal: pairs count once.
-
-    The lower triangle of ``inverse`` is read; ``dual`` is (n_outputs, n).
-    """
-    start = 0
-    for a in range(inverse.shape[0]):
-        row = out[start : start + a + 1]
-        for b in range(a + 1):
-            row[b] = scale * inverse[a, b]
-        for t in range(dual.shape[0]):
-            own, other = dual[t, a], dual[t]
-            for b in range(a + 1):
-                row[b] -= own * other[b]
-        row[a] *= 0.5
-        start += a + 1
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")

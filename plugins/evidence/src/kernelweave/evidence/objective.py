@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from . import _njit_pairs as passes
+from .packing import pack_slope, unpack
 from .terms import N_TERMS, PairTerms, Scales
 from .views import FloatArray, Points
 
@@ -66,13 +66,13 @@ class Evidence:
         inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
         on_diagonal = 0.5 * (T * inverse.diagonal() - np.sum(dual**2, axis=1))
         by_noise = scales.noise * (on_diagonal @ self._share) + 0.5 * T * self._repeats
-        passes.pack_slope(inverse.T, np.ascontiguousarray(dual.T), float(T), self._packed)
+        pack_slope(inverse.T, np.ascontiguousarray(dual.T), float(T), self._packed)
         slope = np.append(self.terms.slopes(self._packed, scales), by_noise)
         prior, prior_slope = log_prior(theta, self.precision)
         return float(value + prior), slope + prior_slope
 
     def _factor(self, scales: Scales) -> FloatArray | None:
-        passes.unpack(self.terms.fill(scales), self._square)
+        unpack(self.terms.fill(scales), self._square)
         n = len(self._square)
         self._square.reshape(-1)[:: n + 1] += scales.noise * self._share + JITTER
         factor, info = lapack.dpotrf(self._square.T, lower=0, clean=0, overwrite_a=1)

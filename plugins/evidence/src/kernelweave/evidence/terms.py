@@ -90,7 +90,10 @@ class PairTerms:
         """Compute the terms at some scales; return the kernel, packed."""
         d2, linear, product, gauss, laplace, wide, near, out = self._store
         self.strength = scales.shape(self.jump)
-        passes.packed_pairs(self.points, scales.ell**2, self.strength, d2, linear, product)
+        passes.fill_pairs(
+            self.points, self.points, 0, self.n_points, True, scales.ell**2, self.strength,
+            d2, linear, product,
+        )  # fmt: skip
         np.sqrt(d2, out=near)
         np.exp(np.negative(near, out=laplace), out=laplace)
         np.maximum(near, _NEAR, out=near)
@@ -138,7 +141,10 @@ def cross_kernel(
     """Return the kernel between some rows of ``left`` and all of ``right``."""
     first, last, _ = rows.indices(left.n_points)
     d2, linear, product = np.empty((3, last - first, right.n_points))
-    passes.cross_pairs(left, right, first, scales.ell**2, scales.shape(jump), d2, linear, product)
+    passes.fill_pairs(
+        left, right, first, last - first, False, scales.ell**2, scales.shape(jump),
+        d2.reshape(-1), linear.reshape(-1), product.reshape(-1),
+    )  # fmt: skip
     w = scales.weights
     out = np.exp(d2 * -0.5)
     out *= w[0]

@@ -1,0 +1,43 @@
+"""Lower triangles as vectors, row by row: at memory's speed in NumPy."""
+
+from __future__ import annotations
+
+from .views import FloatArray
+
+_BLOCK = 64
+
+
+def unpack(packed: FloatArray, square: FloatArray) -> None:
+    """Fill the lower triangle of a square matrix.
+
+    Parameters
+    ----------
+    packed : ndarray of shape (n(n + 1)/2,)
+    square : ndarray of shape (n, n)
+    """
+    start = 0
+    for a, row in enumerate(square, start=1):
+        row[:a] = packed[start : start + a]
+        start += a
+
+
+def pack_slope(inverse: FloatArray, dual: FloatArray, scale: float, out: FloatArray) -> None:
+    """Pack ``scale·S⁻¹ − Σₜ aₜaₜᵀ``, half of it on the diagonal: pairs count once.
+
+    Parameters
+    ----------
+    inverse : ndarray of shape (n, n)
+        Its lower triangle is read.
+    dual : ndarray of shape (n_outputs, n)
+    scale : float
+    out : ndarray of shape (n(n + 1)/2,)
+    """
+    start, n = 0, len(inverse)
+    for first in range(0, n, _BLOCK):
+        stop = min(first + _BLOCK, n)
+        block = scale * inverse[first:stop, :stop]
+        block -= dual[:, first:stop].T @ dual[:, :stop]
+        block.reshape(-1)[first :: stop + 1] *= 0.5
+        for a, row in enumerate(block, start=first + 1):
+            out[start : start + a] = row[:a]
+            start += a
