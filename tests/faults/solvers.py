@@ -166,7 +166,7 @@ ELSEWHERE = {
     },
     "they fit estimators, which are in the matrix": {"cross_validate_path", "certify", "lasso_var"},
     "pictures and files, in the tests of their packages": {
-        *("plot_weights", "plot_output_kernel"),
+        *("plot_weights", "plot_output_kernel", "plot_effect", "graph_page"),
         *("load_model", "save_model", "read_table", "tables"),
     },
 }

@@ -8,14 +8,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
-from kernelweave.granger import CausalGraphDisplay, GrangerGraph, plot_output_kernel, plot_weights
 from kernelweave.granger.command import granger_command
 from kernelweave.granger.files import read_series
 from kernelweave.kernels_core import commands
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
-from matplotlib.figure import Figure
 
 
 @pytest.fixture
@@ -42,7 +41,8 @@ def test_text_json_edges_and_picture(
     said = capsys.readouterr().out
     assert "3 series" in said
     assert "a -> b" in said
-    edges, picture, page = (tmp_path / name for name in ("edges.csv", "graph.png", "graph.html"))
+    edges, picture = tmp_path / "edges.csv", tmp_path / "graph.png"
+    page, graph, dot = (tmp_path / f"graph.{ending}" for ending in ("html", "graphml", "dot"))
     granger_command(
         str(table),
         replicate="run",
@@ -53,6 +53,7 @@ def test_text_json_edges_and_picture(
         edges=edges,
         picture=picture,
         report=page,
+        graph=graph,
         json=True,
     )
     found = json.loads(capsys.readouterr().out)
@@ -67,14 +68,20 @@ def test_text_json_edges_and_picture(
     text = page.read_text(encoding="utf-8")
     for said in ("data:image/svg+xml", "<td>a</td><td>b</td>", "adjusted p", "edges pass at 0.05"):
         assert said in text
+    assert "Which series drive which: series.csv" in text
     with pytest.raises(ValueError, match="--force"):
         granger_command(str(table), report=page)
+    assert nx.read_graphml(graph, force_multigraph=True).has_edge("a", "b")
+    granger_command(str(table), replicate="run", drop=drop, lam=0.1, graph=dot)
+    assert '"a" -> "b"' in dot.read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="--force"):
         granger_command(str(table), edges=edges)
     with pytest.raises(ValueError, match="there is no folder"):
         granger_command(str(table), edges=tmp_path / "missing" / "edges.csv")
     with pytest.raises(ValueError, match=r"must end in one of .*png"):
         granger_command(str(table), picture=tmp_path / "graph.txt")
+    with pytest.raises(ValueError, match=r"must end in one of \.graphml, \.dot"):
+        granger_command(str(table), graph=tmp_path / "graph.txt")
 
 
 def test_edges_stand_in_columns(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,46 +181,3 @@ def test_a_time_that_was_not_dropped_is_noticed(table: Path) -> None:
     with pytest.warns(KernelWeaveWarning, match="column time rises in every row.*--drop 'time'"):
         read_series(str(table), "run", [])
     assert read_series(str(table), "run", ["time"]).frame.columns.tolist() == ["a", "b", "c"]
-
-
-@pytest.mark.filterwarnings("ignore:the fits of p came to rest")
-def test_displays_draw_what_was_found() -> None:
-    X = np.random.default_rng(0).standard_normal((50, 3))
-    X[1:, 0] += 3 * X[:-1, 1]
-    model = GrangerGraph(groups=["p", "p", "q"], lam=0.1, cv=None).fit(X)
-    figure = Figure()
-    left, middle, right = figure.subplots(1, 3)
-    drawn = CausalGraphDisplay.from_estimator(model, ax=left)
-    assert drawn.ax_ is left
-    heaviest = max((0, 1), (1, 0), key=lambda each: model.graph_[each])
-    assert drawn.edges_[0] == (*heaviest, model.graph_[heaviest])
-    assert {text.get_text() for text in left.texts} == {"p", "q"}
-    assert len(left.patches) == len(drawn.edges_)
-    assert left.get_title() == f"{len(drawn.edges_)} heaviest edges"
-    plot_weights(model, middle)
-    plot_output_kernel(model, "p", right)
-    assert np.asarray(middle.images[0].get_array()).shape == (2, 2)
-    np.testing.assert_allclose(right.images[0].get_array(), model.output_kernels_[0])
-    assert [label.get_text() for label in right.get_yticklabels()] == ["0", "1"]
-    figure.canvas.draw()
-    boxes = [text.get_window_extent() for text in left.texts]
-    arrows = [patch.get_window_extent() for patch in left.patches]
-    assert not any(box.overlaps(arrow) for box in boxes for arrow in arrows), "names are free"
-    with pytest.raises(ValueError, match="needs p-values"):
-        drawn.plot(max_p_value=0.05)
-    with pytest.raises(ValueError, match="group must be one of"):
-        plot_output_kernel(model, "r", right)
-    with pytest.raises(ValueError, match="shape"):
-        CausalGraphDisplay(np.eye(2), ["one"])
-
-
-def test_edges_above_a_p_value_are_left_out() -> None:
-    graph = [[0.0, 3.0, 2.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
-    p_values = np.full((3, 3), np.nan)
-    p_values[0, 1], p_values[0, 2], p_values[2, 0] = 0.2, 0.01, 0.02
-    drawn = CausalGraphDisplay(graph, list("abc"), p_values=p_values, n_draws=99)
-    drawn.plot(max_p_value=0.05, ax=Figure().subplots())
-    assert drawn.edges_ == [(0, 2, 2.0), (2, 0, 1.0)]
-    widths = [arrow.get_linewidth() for arrow in drawn.ax_.patches]
-    assert max(widths) == 3.5
-    assert "p ≤ 0.05 (99 draws)" in drawn.ax_.get_title()

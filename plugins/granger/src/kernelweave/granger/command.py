@@ -26,6 +26,7 @@ def granger_command(
     edges: Path | None = None,
     picture: Path | None = None,
     report: Path | None = None,
+    graph: Path | None = None,
     force: bool = False,
     json: bool = False,
 ) -> None:
@@ -63,15 +64,20 @@ def granger_command(
     picture : Path
         A picture file to draw the graph and its weights to.
     report : Path
-        An HTML file to write the graph, its edges and what they mean to.
+        An HTML file to write the graph, its edges, their effects and what they mean to.
+    graph : Path
+        A file for other programs to write the graph to, in the format of its ending: .graphml, or
+        .dot for Graphviz.
     force : bool
         Replace files that exist.
     json : bool
         Print the outcome as JSON.
     """
-    _check_outputs((edges, picture, report), picture, force)
+    _check_outputs([edges, picture, report, graph], force)
+    _check_endings(picture, graph)
     from .files import read_series
     from .graph import GrangerGraph
+    from .page import graph_page
 
     table = read_series(data, replicate, list(drop or []))
     needed = lags + (2 if lam is not None else 5)
@@ -97,17 +103,26 @@ def granger_command(
     if picture is not None:
         _draw(model, picture)
     if report is not None:
-        report.write_text(_page(model, rows, data), encoding="utf-8")
+        title = f"Which series drive which: {Path(data).name}"
+        report.write_text(graph_page(model, title=title), encoding="utf-8")
+    if graph is not None:
+        _export(model, graph)
     _print_json(model, rows) if json else _print_text(model, rows, top, data)
 
 
-def _check_outputs(paths: tuple[Path | None, ...], picture: Path | None, force: bool) -> None:
+def _check_outputs(paths: list[Path | None], force: bool) -> None:
     """Refuse before the work what could not be written after it."""
     for path in paths:
         if path is not None and path.exists() and not force:
             raise ValueError(f"{path} exists: give another name or --force")
         if path is not None and not path.parent.is_dir():
             raise ValueError(f"{path} cannot be written: there is no folder {path.parent}")
+
+
+def _check_endings(picture: Path | None, graph: Path | None) -> None:
+    """Refuse formats that nobody knows."""
+    if graph is not None and graph.suffix.lower() not in (".graphml", ".dot"):
+        raise ValueError(f"{graph} must end in one of .graphml, .dot")
     if picture is not None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -138,7 +153,10 @@ def _print_json(model: Any, rows: list[dict[str, Any]]) -> None:
 
 def _print_text(model: Any, rows: list[dict[str, Any]], top: int, data: str) -> None:
     facts = _facts(model)
-    lines = [_first_line(facts, data)]
+    lines = [
+        f"{data}: {facts['n_nodes']} series, lags 1 to {facts['lags']}, "
+        f"lambda {facts['lam']:.3g}, every fit within {facts['largest_gap']:.1e} of its optimum"
+    ]
     from_, to = (
         max([len(str(row[end])) for row in rows[:top]], default=1) for end in ("source", "target")
     )
@@ -153,13 +171,6 @@ def _print_text(model: Any, rows: list[dict[str, Any]], top: int, data: str) -> 
         lines.append(f"  {len(rows) - top} lighter edges: --top, --edges or --json show them")
     lines.append(f"  {_reading(facts, rows)}")
     sys.stdout.write("\n".join(lines) + "\n")
-
-
-def _first_line(facts: dict[str, Any], data: str) -> str:
-    return (
-        f"{data}: {facts['n_nodes']} series, lags 1 to {facts['lags']}, "
-        f"lambda {facts['lam']:.3g}, every fit within {facts['largest_gap']:.1e} of its optimum"
-    )
 
 
 def _reading(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
@@ -178,29 +189,26 @@ def _reading(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     return f"{passing}: the chance that one of them is false is at most {level:g}"
 
 
-def _page(model: Any, rows: list[dict[str, Any]], data: str) -> str:
-    from .displays import CausalGraphDisplay, plot_weights
-    from .page import graph_page
-
-    facts = _facts(model)
-    draw = {
-        "Arrows run from the driver to what it drives; heavier is thicker.": lambda ax: (
-            CausalGraphDisplay.from_estimator(model, ax=ax)
-        ),
-        "The weights of all pairs.": lambda ax: plot_weights(model, ax),
-    }
-    return graph_page(data, _first_line(facts, data), _reading(facts, rows), rows, draw)
-
-
 def _draw(model: Any, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from .displays import CausalGraphDisplay, plot_weights
+    from .displays import CausalGraphDisplay
+    from .matrices import plot_weights
 
-    figure = Figure(figsize=(12.0, 5.5), layout="constrained")
+    side = min(11.0, max(6.0, 3.6 + 0.09 * len(model.group_names_)))
+    figure = Figure(figsize=(2.0 * side, side), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
     CausalGraphDisplay.from_estimator(model, ax=left)
     plot_weights(model, right)
     figure.savefig(path, dpi=130)
+
+
+def _export(model: Any, path: Path) -> None:
+    if path.suffix.lower() == ".dot":
+        path.write_text(model.to_dot(), encoding="utf-8")
+        return
+    import networkx as nx
+
+    nx.write_graphml(model.to_networkx(), path)

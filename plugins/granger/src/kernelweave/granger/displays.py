@@ -1,4 +1,4 @@
-"""Pictures: the graph, its weights, and how the nodes of a group go together."""
+"""The causal graph as a picture: what passes a test, or what stands out and is not tested."""
 
 from __future__ import annotations
 
@@ -9,61 +9,57 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .graph import GrangerGraph
 
-HEAT = "cividis"
-EDGE, WEAK, NODE = "#0072B2", "#8C8C8C", "#F0E442"
+Vector = npt.NDArray[np.float64]
+COLOURS = {"+": "#0072B2", "-": "#D55E00", "±": "#7A5195", "": "#4D4D4D"}
+MEANINGS = {"+": "raises", "-": "lowers", "±": "neither one way", "": "no effect"}
+FAINT, RIM, WARM = "#C9C9C9", "#5A5A5A", "#E69F00"
+_NAMED_OUTSIDE = 15  # nodes up to which names stand upright and lags on the edges
+_LABELLED = 30  # edges up to which lags are readable
+_FAINT_PER_NODE = 3  # edges below the gap that are drawn
 
 
-def strongest(graph: npt.NDArray[np.float64], n_edges: int) -> list[tuple[int, int, float]]:
-    """Return the heaviest edges between different groups, as (target, source, weight).
-
-    Parameters
-    ----------
-    graph : ndarray of shape (n_groups, n_groups)
-        Weights.
-    n_edges : int
-        How many at most.
-
-    Returns
-    -------
-    list of (int, int, float)
-        Descending, without zeros.
+def above_the_gap(weights: npt.ArrayLike) -> int:
+    """Return how many weights stand above the largest gap of the sorted ones, zero among them.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from kernelweave.granger.displays import strongest
-    >>> strongest(np.array([[9.0, 2.0], [0.0, 9.0]]), 3)
-    [(0, 1, 2.0)]
+    >>> from kernelweave.granger.displays import above_the_gap
+    >>> above_the_gap([0.9, 0.2, 0.8, 0.1])
+    2
     """
-    pairs = [
-        (i, j, float(graph[i, j]))
-        for i in range(len(graph))
-        for j in range(len(graph))
-        if i != j and graph[i, j] > 0
-    ]
-    return sorted(pairs, key=lambda each: -each[2])[:n_edges]
+    falling = np.append(-np.sort(-np.asarray(weights, dtype=np.float64)), 0.0)
+    return int(np.diff(-falling).argmax()) + 1 if len(falling) > 1 else 0
 
 
 class CausalGraphDisplay:
-    """Groups on a circle and the heaviest arrows between them, from driver to driven.
+    """Nodes on a circle and arrows between them, from driver to driven.
+
+    With p-values those edges are drawn that pass, and no others. Without, nothing is tested and
+    the title says "unscreened": edges above the largest gap of the sorted weights are drawn in
+    colour, the next ones in grey. Colours tell the sign of the effect, numbers the lag, widths the
+    weight, and the fill of a node how much it drives itself.
 
     Parameters
     ----------
-    graph : array-like of shape (n_groups, n_groups)
-        Weight of the edge to the row's group from the column's.
+    edges : DataFrame
+        Rows as those of ``GrangerGraph.edges_``.
     names : sequence of str
-        Of the groups.
-    p_values : array-like of shape (n_groups, n_groups) or None, default=None
-        Of the edges.
-    n_draws : int or None, default=None
-        Permutations behind the p-values, for the title.
+        Of the nodes.
+    self_weights : array-like of shape (n_nodes,), optional
+        How much each node drives itself.
+    tested : str, default=""
+        What the title says of the test, e.g. ``"5 % false, 199 draws"``.
 
     Attributes
     ----------
-    edges_ : list of (int, int, float)
-        Target, source and weight of what is drawn, the heaviest first.
+    edges_ : DataFrame
+        Rows that are drawn in colour.
+    below_ : DataFrame
+        Rows that are drawn in grey.
     ax_ : matplotlib Axes
         Where it was drawn last.
     figure_ : matplotlib Figure
@@ -71,45 +67,43 @@ class CausalGraphDisplay:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from kernelweave.granger import CausalGraphDisplay
-    >>> display = CausalGraphDisplay([[1.0, 0.5], [0.0, 1.0]], ["price", "rain"]).plot()
-    >>> display.edges_
-    [(0, 1, 0.5)]
+    >>> row = {"source": "rain", "target": "price", "lag": 2, "effect": "-", "weight": 0.5}
+    >>> display = CausalGraphDisplay(pd.DataFrame([row]), ["price", "rain"]).plot()
+    >>> display.ax_.get_title()
+    'unscreened: 1 edge above the largest gap'
     """
 
     def __init__(
         self,
-        graph: npt.ArrayLike,
+        edges: pd.DataFrame,
         names: Sequence[str],
         *,
-        p_values: npt.ArrayLike | None = None,
-        n_draws: int | None = None,
+        self_weights: npt.ArrayLike | None = None,
+        tested: str = "",
     ) -> None:
-        self.graph = np.asarray(graph, dtype=np.float64)
-        if self.graph.shape != (len(names), len(names)):
-            raise ValueError(
-                f"graph must have shape {(len(names), len(names))}, got {self.graph.shape}"
-            )
         self.names = list(map(str, names))
-        self.p_values = None if p_values is None else np.asarray(p_values, dtype=np.float64)
-        self.n_draws = n_draws
+        unknown = {*edges["source"], *edges["target"]} - set(self.names)
+        if unknown:
+            raise ValueError(f"edges name {sorted(unknown)[0]!r}, which is none of names")
+        self.edges = edges
+        self.self_weights = None if self_weights is None else np.asarray(self_weights, dtype=float)
+        if self.self_weights is not None and self.self_weights.shape != (len(self.names),):
+            raise ValueError(
+                f"self_weights must have shape {(len(self.names),)}, got {self.self_weights.shape}"
+            )
+        self.tested = tested
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: GrangerGraph,
-        *,
-        n_edges: int = 20,
-        max_p_value: float | None = None,
-        ax: Any = None,
-    ) -> CausalGraphDisplay:
+    def from_estimator(cls, estimator: GrangerGraph, *, ax: Any = None) -> CausalGraphDisplay:
         """Draw the graph of a fit.
 
         Parameters
         ----------
         estimator : GrangerGraph
             Fitted.
-        n_edges, max_p_value, ax
+        ax : matplotlib Axes or None, default=None
             As in `plot`.
 
         Returns
@@ -117,145 +111,231 @@ class CausalGraphDisplay:
         CausalGraphDisplay
             Drawn.
         """
-        display = cls(
-            estimator.graph_,
-            estimator.group_names_,
-            p_values=estimator.p_values_,
-            n_draws=estimator.n_draws_,
-        )
-        return display.plot(n_edges=n_edges, max_p_value=max_p_value, ax=ax)
+        tested = f"at level {estimator.level:g} ({estimator.n_draws_} draws)"
+        weights = np.diag(estimator.graph_)
+        display = cls(estimator.edges_, estimator.group_names_, self_weights=weights, tested=tested)
+        return display.plot(ax=ax)
 
-    def plot(
-        self, *, n_edges: int = 20, max_p_value: float | None = None, ax: Any = None
-    ) -> CausalGraphDisplay:
+    def plot(self, *, ax: Any = None) -> CausalGraphDisplay:
         """Draw the graph.
 
         Parameters
         ----------
-        n_edges : int, default=20
-            Arrows at most; width follows weight.
-        max_p_value : float, optional
-            Leaves out edges of larger p-value; the title then names the draws.
         ax : matplotlib Axes or None, default=None
-            Where; a new figure 3.5 inches wide without it.
+            Where; without it a new figure, larger for more nodes.
 
         Returns
         -------
         CausalGraphDisplay
             Itself.
-
-        Raises
-        ------
-        ValueError
-            If ``max_p_value`` is given and there are no p-values.
         """
-        graph = self.graph.copy()
-        if max_p_value is not None:
-            if self.p_values is None:
-                raise ValueError("max_p_value needs p-values: fit with significance='permutation'")
-            graph[~(self.p_values <= max_p_value)] = 0.0
+        n = len(self.names)
         if ax is None:
             import matplotlib.pyplot as plt
 
-            _, ax = plt.subplots(figsize=(3.5, 3.5), layout="constrained")
+            side = float(np.clip(3.6 + 0.09 * n, 4.2, 11.0))
+            _, ax = plt.subplots(figsize=(side, side + 0.5), layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
-        self.edges_ = strongest(graph, n_edges)
-        self._draw()
-        title = f"{len(self.edges_)} heaviest edges"
-        if max_p_value is not None:
-            title += f" with p ≤ {max_p_value:g} ({self.n_draws} draws)"
-        ax.set_title(title)
+        ax.set_title(self._divide(), fontsize=9, pad=self._room())
+        self._place = _circle(n)
+        ax.set_aspect("equal")
+        ax.set_xlim(-1.06, 1.06)
+        ax.set_ylim(-1.06, 1.06)
+        ax.set_axis_off()
+        # points of a node: what fits on the circle
+        self._radius = float(np.clip(90.0 / max(n, 1), 2.0, 9.0))
+        self._draw_edges()
+        self._draw_nodes()
+        self._draw_legend()
         return self
 
-    def _draw(self) -> None:
-        import networkx as nx
+    def _divide(self) -> str:
+        """Set what is drawn in colour and what in grey; return the title."""
+        edges = self.edges
+        if "passes" in edges:
+            self.edges_, self.below_ = edges[edges["passes"]], edges[:0]
+            many = "edge passes" if len(self.edges_) == 1 else "edges pass"
+            return f"{len(self.edges_)} {many} {self.tested}".rstrip()
+        falling = edges.sort_values("weight", ascending=False, kind="stable")
+        above = above_the_gap(falling["weight"])
+        self.edges_ = falling[:above]
+        self.below_ = falling[above : above + _FAINT_PER_NODE * len(self.names)]
+        many = "edge" if above == 1 else "edges"
+        return f"unscreened: {above} {many} above the largest gap"
 
-        drawing: Any = nx.DiGraph()
-        drawing.add_nodes_from(range(len(self.graph)))
-        drawing.add_weighted_edges_from([(source, target, w) for target, source, w in self.edges_])
-        place = nx.circular_layout(drawing)
-        widest = max((w for *_, w in self.edges_), default=1.0)
-        ax = self.ax_
-        nx.draw_networkx_nodes(drawing, place, ax=ax, node_color=NODE, edgecolors=WEAK)
-        self._name_nodes(place)
-        nx.draw_networkx_edges(
-            drawing,
-            place,
-            ax=ax,
-            edge_color=EDGE,
-            width=[0.5 + 3.0 * drawing.edges[each]["weight"] / widest for each in drawing.edges],
-            connectionstyle="arc3,rad=0.12",
+    def _room(self) -> float:
+        """Return the points that names need above and below the circle."""
+        n = len(self.names)
+        if n <= _NAMED_OUTSIDE:
+            return 22.0
+        return 14.0 + 0.62 * _name_size(n) * max(map(len, self.names))
+
+    def _draw_edges(self) -> None:
+        heaviest = max(self.edges["weight"], default=1.0)
+        for row in self.below_.to_dict("records"):
+            self._arrow(row, FAINT, 0.6, 1)
+        labelled = len(self.edges_) <= _LABELLED and len(self.names) <= _NAMED_OUTSIDE
+        several = self.edges["lag"].nunique() > 1
+        for row in self.edges_.to_dict("records"):
+            width = self._width(row["weight"] / heaviest)
+            self._arrow(row, COLOURS[row["effect"]], width, 2)
+            if labelled and several:
+                self._label(row)
+        self._labels_shown = labelled and several
+
+    def _width(self, share: float) -> float:
+        crowd = 1.0 if len(self.names) <= _LABELLED else 0.5
+        return crowd * (0.7 + 2.8 * share)
+
+    def _ends(self, row: dict[Any, Any]) -> tuple[Vector, Vector]:
+        start, end = (self._place[self.names.index(row[each])] for each in ("source", "target"))
+        return start, end
+
+    def _arrow(self, row: dict[Any, Any], colour: str, width: float, order: int) -> None:
+        from matplotlib.patches import FancyArrowPatch
+
+        start, end = self._ends(row)
+        arrow = FancyArrowPatch(
+            tuple(start),
+            tuple(end),
+            connectionstyle=f"arc3,rad={self._bend(start, end, row)}",
+            arrowstyle="-|>",
+            mutation_scale=6.0 + 2.0 * width if len(self.names) <= 40 else 4.0 + width,
+            shrinkA=self._radius,
+            shrinkB=self._radius,
+            color=colour,
+            linewidth=width,
+            alpha=0.9,
+            zorder=order,
+            clip_on=False,
         )
-        ax.margins(0.15)
-        ax.set_axis_off()
+        self.ax_.add_patch(arrow)
 
-    def _name_nodes(self, place: dict[int, npt.NDArray[np.float64]]) -> None:
-        """Write each name outside the circle, where it hides neither node nor arrow."""
-        for node, name in enumerate(self.names):
-            x, y = place[node] if len(self.names) > 1 else (0.0, 1.0)
+    def _bend(self, start: Vector, end: Vector, row: dict[Any, Any]) -> float:
+        """Return how far an arrow bends; of many nodes inwards, away from the rim."""
+        if len(self.names) <= _NAMED_OUTSIDE:
+            return _BEND
+        along, middle = end - start, 0.5 * (start + end)
+        inwards = -float(np.sign(along[1] * middle[0] - along[0] * middle[1])) or 1.0
+        # the two directions between a pair part
+        return inwards * (_BEND if str(row["source"]) < str(row["target"]) else 2.0 * _BEND)
+
+    def _label(self, row: dict[Any, Any]) -> None:
+        """Write the lag on an edge, nearer its source, where fewer edges cross."""
+        start, end = self._ends(row)
+        along = end - start
+        control = 0.5 * (start + end) + _BEND * np.array([along[1], -along[0]])
+        t = _LABEL_AT
+        x, y = (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
+        self.ax_.text(
+            x,
+            y,
+            str(row["lag"]),
+            fontsize=7,
+            color=COLOURS[row["effect"]],
+            ha="center",
+            va="center",
+            zorder=4,
+            bbox={"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+        )
+
+    def _draw_nodes(self) -> None:
+        n = len(self.names)
+        shade = np.zeros(n) if self.self_weights is None else self.self_weights
+        self._most = float(shade.max(initial=0.0)) or 1.0
+        self.ax_.scatter(
+            *self._place.T,
+            s=(2.0 * self._radius) ** 2,
+            c=[_fill(each / self._most) for each in shade],
+            edgecolors=RIM,
+            linewidths=0.8 if n <= 40 else 0.4,
+            zorder=3,
+            clip_on=False,
+        )
+        size = _name_size(n)
+        for name, (x, y) in zip(self.names, self._place, strict=True):
+            upright = n <= _NAMED_OUTSIDE
+            angle = float(np.degrees(np.arctan2(y, x)))
+            left = x < -1e-9
+            far = self._radius + 3.0
             self.ax_.annotate(
                 name,
-                place[node],
-                (12.0 * x, 12.0 * y),
+                (x, y),
+                (far * x, far * y),
                 textcoords="offset points",
-                ha="center" if abs(x) < 0.1 else "left" if x > 0 else "right",
-                va="center" if abs(y) < 0.1 else "bottom" if y > 0 else "top",
-                fontsize=8,
+                ha=_side(x) if upright else "right" if left else "left",
+                va=_height(y) if upright else "center",
+                rotation=0.0 if upright else angle - 180.0 * np.sign(angle) * left,
+                rotation_mode="anchor",
+                fontsize=size,
+            )
+
+    def _draw_legend(self) -> None:
+        from matplotlib.lines import Line2D
+
+        def line(colour: str, width: float, label: str) -> Any:
+            return Line2D([], [], color=colour, linewidth=width, label=label)
+
+        def dot(share: float, label: str) -> Any:
+            kind = {"marker": "o", "linestyle": "none", "markeredgecolor": RIM}
+            return Line2D([], [], markersize=7, markerfacecolor=_fill(share), label=label, **kind)
+
+        drawn = self.edges_
+        shown = [
+            line(COLOURS[sign], 1.8, MEANINGS[sign])
+            for sign in COLOURS
+            if (drawn["effect"] == sign).any()
+        ]
+        if len(drawn):
+            heaviest = max(self.edges["weight"])
+            shown.append(line(RIM, self._width(1.0), f"weight {heaviest:.2g}"))
+            shown.append(line(RIM, self._width(0.5), f"weight {heaviest / 2:.2g}"))
+            lags = sorted(set(drawn["lag"]))
+            said = "number: lag" if self._labels_shown else f"lags {', '.join(map(str, lags))}"
+            shown.append(line("none", 0.0, said if len(lags) > 1 else f"lag {lags[0]}"))
+        if len(self.below_):
+            shown.append(line(FAINT, 1.0, "below the gap"))
+        if self.self_weights is not None:
+            shown.append(dot(1.0, f"drives itself, {self._most:.2g}"))
+            shown.append(dot(0.0, "does not"))
+        if shown:
+            self.ax_.legend(
+                handles=shown,
+                ncols=3,
+                fontsize=7,
+                frameon=False,
+                loc="upper center",
+                bbox_to_anchor=(0.5, 0.0),
+                borderaxespad=self._room() / 7.0,
             )
 
 
-def plot_weights(model: GrangerGraph, ax: Any) -> None:
-    """Draw the weight matrix: targets down, drivers across; a dot marks p ≤ 0.05.
-
-    Parameters
-    ----------
-    model : GrangerGraph
-        Fitted.
-    ax : matplotlib Axes
-        Where to draw; a colour bar is added beside it.
-    """
-    image = ax.imshow(model.graph_, cmap=HEAT, vmin=0.0)
-    bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
-    bar.set_label("weight")
-    _name_axes(ax, model.group_names_)
-    ax.set_xlabel("drives")
-    ax.set_ylabel("is driven")
-    if model.p_values_ is not None:
-        rows, columns = np.nonzero(model.p_values_ <= 0.05)
-        ax.plot(columns, rows, "o", color="white", markeredgecolor="black", markersize=4)
-        what = "p" if model.significance == "permutation" else "error rate"
-        ax.set_title(f"dots: {what} ≤ 0.05 for the edge, {model.n_draws_} draws")
+_BEND = 0.14
+_LABEL_AT = 0.3
 
 
-def plot_output_kernel(model: GrangerGraph, group: str, ax: Any) -> None:
-    """Draw the output kernel of one target group.
-
-    Parameters
-    ----------
-    model : GrangerGraph
-        Fitted.
-    group : str
-        Its name.
-    ax : matplotlib Axes
-        Where to draw; a colour bar is added beside it.
-
-    Raises
-    ------
-    ValueError
-        If there is no such group.
-    """
-    if group not in model.targets_:
-        raise ValueError(f"group must be one of {', '.join(model.targets_)}, got {group!r}")
-    at = model.targets_.index(group)
-    L, nodes = model.output_kernels_[at], model._columns[at]
-    limit = float(np.abs(L).max()) or 1.0
-    image = ax.imshow(L, cmap="PuOr", vmin=-limit, vmax=limit)
-    ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
-    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-    _name_axes(ax, [str(names[node]) for node in nodes])
-    ax.set_title(f"output kernel of {group}")
+def _circle(n: int) -> npt.NDArray[np.float64]:
+    """Return places from the top on, clockwise, shape (n, 2)."""
+    angle = np.pi / 2 - 2.0 * np.pi * np.arange(n) / max(n, 1)
+    return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
-def _name_axes(ax: Any, names: list[str]) -> None:
-    ax.set_xticks(range(len(names)), names, rotation=90)
-    ax.set_yticks(range(len(names)), names)
+def _name_size(n: int) -> float:
+    return 8.5 if n <= _NAMED_OUTSIDE else float(np.clip(200.0 / n, 4.5, 7.5))
+
+
+def _side(x: float) -> str:
+    return "center" if abs(x) < 0.1 else "left" if x > 0 else "right"
+
+
+def _height(y: float) -> str:
+    return "center" if abs(y) < 0.1 else "bottom" if y > 0 else "top"
+
+
+def _fill(share: float) -> tuple[float, float, float]:
+    """Return white for 0 up to orange for 1."""
+    from matplotlib.colors import to_rgb
+
+    white, warm = np.ones(3), np.array(to_rgb(WARM))
+    red, green, blue = (white + float(np.clip(share, 0.0, 1.0)) * (warm - white)).tolist()
+    return red, green, blue

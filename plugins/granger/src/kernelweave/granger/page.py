@@ -1,129 +1,128 @@
-"""One HTML page about a graph: the picture, the edges, and what they say."""
+"""A page of the graph: what passes, a table of all edges, and what the strongest do."""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Mapping, Sequence
-from html import escape
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-_MOST_EDGES = 100
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --soft: #57606a; --line: #d0d7de; --paper: #fff; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --soft: #a3abb5; --line: #3a424c;
-  --paper: #14181d; } }
-body { margin: 0 auto; padding: 1.5rem clamp(1rem, 4vw, 3rem) 4rem; max-width: 64rem;
-  font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
-p, figcaption { max-width: 46rem; } .soft, figcaption { color: var(--soft); font-size: .9rem; }
-figure { margin: 0; break-inside: avoid; }
-.pictures { display: grid; gap: 1rem; margin: 1rem 0;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); }
-img { display: block; max-width: 100%; background: #fff; border: 1px solid var(--line); }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .92rem; }
-th, td { padding: .3rem .9rem .3rem 0; text-align: left; border-bottom: 1px solid var(--line); }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-@media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --line: #b5bcc4; }
-  body { max-width: none; padding: 0; font-size: 10pt; } .scroll { overflow: visible; } }
-"""
-_HEADS = {
-    "source": "from",
-    "target": "to",
-    "lag": "lag",
-    "effect": "effect",
-    "weight": "weight",
-    "p_value": "p",
-    "adjusted_p_value": "adjusted p",
-    "passes": "passes",
+import numpy as np
+
+from .displays import CausalGraphDisplay
+from .matrices import plot_effect, plot_weights
+
+if TYPE_CHECKING:
+    from .graph import GrangerGraph
+
+_CURVES = 12  # edges whose effect is drawn
+_ADJUSTED = {
+    "bh": "Benjamini and Hochberg: of the edges that pass, a share of {level:g} is expected "
+    "to be false",
+    "max-t": "the largest weight of each draw: with probability {one_less:g} no edge that passes "
+    "is false",
 }
 
 
-def graph_page(
-    data: str,
-    facts: str,
-    reading: str,
-    rows: Sequence[Mapping[str, Any]],
-    draw: Mapping[str, Callable[[Any], object]],
-) -> str:
-    """Return the page of a learned graph.
+def graph_page(model: GrangerGraph, *, title: str = "Causal graph") -> str:
+    """Return an HTML page of a fitted graph.
 
     Parameters
     ----------
-    data : str
-        What it was learned from.
-    facts, reading : str
-        Sentences: how it was learned, and what the numbers of the edges mean.
-    rows : sequence of mapping
-        Edges, the heaviest first.
-    draw : mapping of str to callable
-        A caption, and what draws the picture above it on axes.
+    model : GrangerGraph
+        Fitted.
+    title : str, default="Causal graph"
+        Its heading.
 
     Returns
     -------
     str
-        HTML that needs nothing beside it.
+        HTML that needs nothing beside it: the graph, a table of its edges, by p-value where there
+        are some, and the effect curves of the strongest.
+
+    Examples
+    --------
+    >>> from kernelweave.granger import GrangerGraph, graph_page, random_network
+    >>> X, _ = random_network(3, 60, random_state=0)
+    >>> page = graph_page(GrangerGraph(lam=0.3, cv=None).fit(X), title="Three series")
+    >>> "<h1>Three series</h1>" in page, "unscreened" in page
+    (True, True)
     """
-    figures = "".join(
-        f'<figure><img src="{_address(each)}" alt="{escape(caption)}">'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
-        for caption, each in draw.items()
-    )
-    more = len(rows) - _MOST_EDGES
-    rest = f'<p class="soft">{more} lighter edges are not shown.</p>' if more > 0 else ""
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Which series drive which: {escape(data)}</title><style>{_STYLE}</style></head>"
-        f"<body><h1>Which series drive which</h1><p>{escape(facts)}</p>"
-        f'<div class="pictures">{figures}</div>'
-        f"<h2>Edges</h2><p>{escape(reading)}</p>{_table(rows[:_MOST_EDGES])}{rest}"
-        '<p class="soft">Effect: with + the next value rises with the driver, with - it falls, '
-        "with ± it does either, depending on where the driver stands.</p>"
-        "<h2>What an edge means</h2><p>The past of one series helps to predict the next value of "
-        "another, beyond what the other's own past and the rest of the table tell. A driver that "
-        "is not in the table can make an edge where there is no influence.</p></body></html>\n"
-    )
+    import jinja2
 
-
-def _table(rows: Sequence[Mapping[str, Any]]) -> str:
-    if not rows:
-        return ""
-    names = [name for name in _HEADS if name in rows[0]]
-    kinds = {name: _kind(rows[0][name]) for name in names}
-    head = "".join(f'<th scope="col"{kinds[name]}>{_HEADS[name]}</th>' for name in names)
-    body = "".join(
-        "<tr>" + "".join(f"<td{kinds[name]}>{_cell(row[name])}</td>" for name in names) + "</tr>"
-        for row in rows
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("kernelweave.granger"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
     )
-    return (
-        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+    edges = model.edges_
+    strongest = edges[edges["passes"]] if "passes" in edges else edges
+    rows = strongest.head(_CURVES).to_dict("records")
+    n = len(model.group_names_)
+    side = min(11.0, max(5.0, 3.6 + 0.09 * n))
+    return environment.get_template("graph.html").render(
+        title=title,
+        facts=_facts(model),
+        reading=_reading(model),
+        graph=_svg(lambda ax: CausalGraphDisplay.from_estimator(model, ax=ax), side, side + 0.5),
+        weights=_svg(lambda ax: plot_weights(model, ax), side, side),
+        edges=edges.to_dict("records"),
+        tested="passes" in edges,
+        curves=[
+            {"row": row, "picture": _svg(lambda ax, row=row: plot_effect(model, row, ax), 2.9, 2.2)}
+            for row in rows
+        ],
     )
 
 
-def _kind(value: Any) -> str:
-    return "" if value is None or isinstance(value, str | bool) else ' class="number"'
+def _facts(model: GrangerGraph) -> list[tuple[str, str]]:
+    lags = model.lags_
+    listed = f"1 to {lags[-1]}" if lags == tuple(range(1, len(lags) + 1)) else str(list(lags))
+    gap = max(result.gap for result in model.results_)
+    facts = [
+        ("series", f"{len(model.group_names_)}"),
+        ("lags", listed if len(lags) > 1 else f"{lags[0]}"),
+        ("rows learned from", f"{len(model.results_[0].solution.C)}"),
+        ("λ", f"{model.lam_[0]:.3g}"),
+        ("largest relative gap of a fit", f"{gap:.1e}"),
+    ]
+    if model.n_draws_:
+        facts.append(("draws per series", f"{model.n_draws_}"))
+    return facts
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return "" if value is None else escape(str(value))
+def _reading(model: GrangerGraph) -> str:
+    level = float(model.level)
+    if model.significance is None:
+        return (
+            "Nothing here is tested: weights rank edges, and chance gives weight too. Drawn in "
+            "colour is what stands above the largest gap of the sorted weights."
+        )
+    if model.significance == "stability":
+        return (
+            "p-values are error rates that stability selection bounds, adjusted ones the expected "
+            "number of false edges."
+        )
+    edges = model.edges_
+    said = _ADJUSTED[model.adjust].format(level=level, one_less=1.0 - level)
+    tested = int(np.isfinite(model.adjusted_p_values_).sum())
+    passing = f"{int(edges['passes'].sum())} of {tested} edges pass at {level:g}"
+    return f"{passing}, their p-values adjusted by {said}."
 
 
-def _address(draw: Callable[[Any], object]) -> str:
-    """Return a picture as an address that holds it; the same for the same drawing."""
+def _svg(draw: Callable[[Any], Any], width: float, height: float) -> str:
+    """Return what is drawn into Axes as an address that holds it."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context({"svg.hashsalt": "kernelweave", "svg.fonttype": "path"}):
-        figure = Figure(figsize=(6.0, 5.0), layout="constrained")
+        figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasSVG(figure)
         draw(figure.subplots())
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    content = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return f"data:image/svg+xml;base64,{content}"
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight")
+    packed = base64.b64encode(buffer.getvalue()).decode("ascii")
+    return f"data:image/svg+xml;base64,{packed}"
