@@ -13,9 +13,9 @@ from kernelweave.granger.dictionary import history_dictionary
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import (
     adjusted_p_values,
+    moved_orders,
     null_weights,
     pooled_p_values,
-    rearranged,
 )
 from kernelweave.granger.target import Task, fit_target
 from kernelweave.kernels_core import KernelWeaveWarning
@@ -72,8 +72,7 @@ def test_weights_by_chance_are_those_of_histories_moved_away() -> None:
     every = np.arange(len(owner))
     replicate = samples.replicate
     found = null_weights(grams, Y, every, owner == 1, owner, 3, 0.1, task, replicate, seeds)
-    for draw, seed in zip(found, seeds, strict=True):
-        order = rearranged(samples.replicate, np.random.default_rng(seed))
+    for draw, order in zip(found, moved_orders(replicate, seeds), strict=True):
         moved = grams.copy()
         for s in np.flatnonzero(owner != 1):
             moved[s] = grams[s][np.ix_(order, order)]
@@ -84,6 +83,15 @@ def test_weights_by_chance_are_those_of_histories_moved_away() -> None:
     less = null_weights(grams, Y, seen, owner == 1, owner, 3, 0.1, task, replicate, seeds)
     assert np.isnan(less[:, 1:]).all()
     assert (less[:, 0] >= 0.0).all()
+
+
+def test_shifts_of_one_replicate_come_once_and_never_leave_all_in_place() -> None:
+    orders = np.array(list(moved_orders(np.zeros(9, dtype=np.intp), np.arange(16))))
+    first = orders[:, 0]
+    assert sorted(first[:8]) == sorted(first[8:]) == list(range(1, 9))
+    np.testing.assert_array_equal((np.diff(orders, axis=1) - 1) % 9, 0)
+    several = np.array(list(moved_orders(np.repeat([0, 1], 4), np.arange(40))))
+    assert len(np.unique(several, axis=0)) > 8
 
 
 @pytest.fixture(scope="module")

@@ -277,8 +277,16 @@ class CausalGraphDisplay:
             return Line2D([], [], color=colour, linewidth=width, label=label)
 
         def dot(share: float, label: str) -> Any:
-            kind = {"marker": "o", "linestyle": "none", "markeredgecolor": RIM}
-            return Line2D([], [], markersize=7, markerfacecolor=_fill(share), label=label, **kind)
+            return Line2D(
+                [],
+                [],
+                marker="o",
+                linestyle="none",
+                markersize=7,
+                markeredgecolor=RIM,
+                markerfacecolor=_fill(share),
+                label=label,
+            )
 
         drawn = self.edges_
         shown = [

@@ -131,7 +131,7 @@ class GraphParameters(Estimator):
     n_draws: int = parameter(
         "Refits per target for p-values. All draws of a source's history, into whichever target, "
         "speak for each of its edges: the smallest p-value of a permutation is "
-        "1/(1 + n_draws · (n_groups − 1)). One replicate has as many shifts as samples.",
+        "1/(1 + n_draws · (n_groups − 1)). A single replicate has one shift fewer than samples.",
         default=199,
         rule=COUNT,
     )

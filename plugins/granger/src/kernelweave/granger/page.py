@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def graph_page(model: GrangerGraph, *, title: str = "Causal graph") -> str:
         edges=edges.to_dict("records"),
         tested="passes" in edges,
         curves=[
-            {"row": row, "picture": _svg(lambda ax, row=row: plot_effect(model, row, ax), 2.9, 2.2)}
+            {"row": row, "picture": _svg(partial(plot_effect, model, row), 2.9, 2.2)}
             for row in rows
         ],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,35 @@ def rearranged(replicate: Index, rng: np.random.Generator) -> Index:
     return order
 
 
+def moved_orders(replicate: Index, seeds: npt.NDArray[Any]) -> Iterator[Index]:
+    """Yield an order of the samples for each seed, as `rearranged` does.
+
+    The shifts of a single replicate are few, and the observed order is one of them: it is left
+    out, being the one that p-values count anyway, and none comes twice before all have come. With
+    no more draws than shifts p is then exact.
+
+    Parameters
+    ----------
+    replicate : ndarray of int of shape (n_samples,)
+        Replicate of each sample.
+    seeds : ndarray of int of shape (n_draws,)
+        One per draw.
+
+    Yields
+    ------
+    ndarray of int of shape (n_samples,)
+        A permutation.
+    """
+    n = len(replicate)
+    if n < 2 or (replicate != replicate[0]).any():
+        for seed in seeds:
+            yield rearranged(replicate, np.random.default_rng(int(seed)))
+        return
+    shifts = np.random.default_rng(int(seeds[0])).permutation(np.arange(1, n))
+    for draw in range(len(seeds)):
+        yield np.roll(np.arange(n), shifts[draw % (n - 1)])
+
+
 def null_weights(
     grams: npt.NDArray[Any],
     Y: Matrix,
@@ -141,8 +171,8 @@ def null_weights(
     out = np.full((len(seeds), n_units), np.nan)
     still, tested = np.flatnonzero(stays), np.unique(unit[~stays])
     moved = np.array(grams)
-    for draw, seed in enumerate(seeds):
-        back = np.argsort(rearranged(replicate, np.random.default_rng(int(seed))))
+    for draw, order in enumerate(moved_orders(replicate, seeds)):
+        back = np.argsort(order)
         moved[still] = grams[still][:, back[:, None], back]
         found = fit_target(moved, np.ascontiguousarray(Y[back]), lam, task)
         out[draw, tested] = incoming(found.weights, unit, n_units)[tested]
