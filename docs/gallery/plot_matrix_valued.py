@@ -21,9 +21,9 @@ clean = np.hstack([wave, wave, wave, -wave, -wave, other])
 Y = clean + 0.4 * rng.standard_normal(clean.shape)
 
 kernels = [RBF(gamma=gamma) for gamma in (1.0, 10.0, 100.0)]
-apart = MatrixValuedKernelRegressor(kernels, lam=0.02, learn_output=False).fit(x, Y)
+apart = MatrixValuedKernelRegressor(kernels, lam=0.02).fit(x, Y)
 warnings.simplefilter("ignore", ConvergenceWarning)  # weights and L together: no optimum is proved
-together = MatrixValuedKernelRegressor(kernels, lam=0.02).fit(x, Y)
+together = MatrixValuedKernelRegressor(kernels, lam=0.02, learn_output=True).fit(x, Y)
 
 # %%
 # On the left the learned output kernel as correlations, on the right one of the signals.

@@ -42,6 +42,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 # at rest on a problem that is not convex the gap stays open, and every fit says so
 pytestmark = pytest.mark.filterwarnings("ignore:.*no step of the search")
 KERNELS = [Linear(), RBF(gamma=0.1), RBF(gamma=1.0)]
+JOINT: dict[str, Any] = {"lam": 1e-3, "learn_output": True}
 
 
 @parametrize_with_checks(
@@ -80,7 +81,7 @@ def test_weighted_samples_are_those_of_kernel_ridge(data: Any) -> None:
 def test_kernel_and_coefficients_predict(data: Any) -> None:
     X, Y = data
     with pytest.warns(ConvergenceWarning, match="no step of the search.*is not proved"):
-        model = MatrixValuedKernelRegressor(KERNELS).fit(X, Y)
+        model = MatrixValuedKernelRegressor(KERNELS, **JOINT).fit(X, Y)
     np.testing.assert_allclose(model.predict(X), model.kernel_(X, X) @ model.dual_coef_)
     assert model.score(X, Y) > 0.9
     assert 0.0 < model.certificate_.lower_bound < model.certificate_.upper_bound
@@ -105,7 +106,7 @@ def test_one_column_predicts_as_a_vector(data: Any) -> None:
 def test_convex_parts_carry_a_certificate(data: Any, learn: str) -> None:
     X, Y = data
     model = MatrixValuedKernelRegressor(
-        KERNELS, learn_input=learn == "input", learn_output=learn == "output", tol=1e-6
+        KERNELS, learn_input=learn == "input", learn_output=learn == "output", lam=1e-3, tol=1e-6
     ).fit(X, Y)
     assert model.certificate_.gap <= 1e-6
     assert model.result_.status.label == "converged"
@@ -115,9 +116,9 @@ def test_weight_two_is_the_sample_twice(data: Any) -> None:
     X, Y = data
     weight = np.ones(30)
     weight[:3], weight[3] = 2.0, 0.0
-    weighted = MatrixValuedKernelRegressor(KERNELS).fit(X, Y, sample_weight=weight)
+    weighted = MatrixValuedKernelRegressor(KERNELS, **JOINT).fit(X, Y, sample_weight=weight)
     keep = np.r_[0:3, 0:3, 4:30]
-    repeated = MatrixValuedKernelRegressor(KERNELS).fit(X[keep], Y[keep])
+    repeated = MatrixValuedKernelRegressor(KERNELS, **JOINT).fit(X[keep], Y[keep])
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-9)
     np.testing.assert_allclose(weighted.predict(X), weighted.kernel_(X, X) @ weighted.dual_coef_)
     shared = repeated.kernel_(X, X[keep]) @ repeated.dual_coef_
@@ -128,8 +129,8 @@ def test_precomputed_equals_points(data: Any) -> None:
     X, Y = data
     grams = np.stack([k(X) for k in KERNELS])
     weight = np.linspace(0.0, 2.0, 30)
-    points = MatrixValuedKernelRegressor(KERNELS, tol=1e-7).fit(X, Y, sample_weight=weight)
-    given = MatrixValuedKernelRegressor("precomputed", tol=1e-7)
+    points = MatrixValuedKernelRegressor(KERNELS, tol=1e-7, **JOINT).fit(X, Y, sample_weight=weight)
+    given = MatrixValuedKernelRegressor("precomputed", tol=1e-7, **JOINT)
     given.fit(grams, Y, sample_weight=weight)
     np.testing.assert_allclose(given.predict(grams), points.predict(X), rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(given.result_.value, points.result_.value, rtol=1e-6)
@@ -157,7 +158,7 @@ def test_classifier_on_iris() -> None:
 
 def test_float32_stack_moves_the_objective_by_little(data: Any) -> None:
     X, Y = data
-    double = MatrixValuedKernelRegressor(KERNELS, learn_output=False, tol=1e-7).fit(X, Y)
+    double = MatrixValuedKernelRegressor(KERNELS, lam=1e-3, tol=1e-7).fit(X, Y)
     single = clone(double).set_params(dtype="float32").fit(X, Y)
     assert abs(single.result_.value / double.result_.value - 1.0) < 1e-6
 
@@ -172,7 +173,7 @@ def test_memory_is_refused_before_the_work(data: Any) -> None:
 @pytest.mark.parametrize("scale", [2.0**-100, 2.0**40])
 def test_the_unit_of_the_targets_changes_no_step(data: Any, learn: Any, scale: float) -> None:
     X, Y = data
-    model = MatrixValuedKernelRegressor(KERNELS, **learn)
+    model = MatrixValuedKernelRegressor(KERNELS, **(JOINT | learn))
     here, steps = model.fit(X, Y).predict(X), model.n_iter_
     there = model.fit(X, scale * Y).predict(X) / scale
     assert model.n_iter_ == steps
@@ -183,7 +184,8 @@ def test_the_unit_of_the_targets_changes_no_step(data: Any, learn: Any, scale: f
 def test_hardly_any_regularisation_warns_and_interpolates(data: Any, dtype: str) -> None:
     X, Y = data
     smooth = [Linear(), RBF(gamma=0.01), RBF(gamma=0.1)]
-    model = MatrixValuedKernelRegressor(smooth, lam=1e-45, dtype=dtype, tol=1e-6, max_iter=20)
+    model = MatrixValuedKernelRegressor(smooth, dtype=dtype, tol=1e-6, max_iter=20)
+    model.set_params(lam=1e-45, learn_output=True)
     with pytest.warns(ConvergenceWarning, match="relative gap"):
         model.fit(X, Y)
     assert model.score(X, Y) > 0.9
@@ -215,8 +217,8 @@ def test_blocks_of_points_are_predicted_as_one(data: Any) -> None:
 )
 def test_penalties_by_name_are_their_objects(data: Any, params: Any, same: Any) -> None:
     X, Y = data
-    named = MatrixValuedKernelRegressor(KERNELS, learn_output=False, **params).fit(X, Y)
-    given = MatrixValuedKernelRegressor(KERNELS, learn_output=False, penalty=same).fit(X, Y)
+    named = MatrixValuedKernelRegressor(KERNELS, lam=1e-3, **params).fit(X, Y)
+    given = MatrixValuedKernelRegressor(KERNELS, lam=1e-3, penalty=same).fit(X, Y)
     np.testing.assert_array_equal(named.weights_, given.weights_)
     if "groups" in params:
         assert named.weights_[0] == named.weights_[1] != named.weights_[2]
@@ -244,9 +246,9 @@ class Simplex:
 @pytest.mark.parametrize("algorithm", ["vv-spg", "vv-block-descent"])
 def test_a_penalty_of_ones_own(data: Any, algorithm: str) -> None:
     X, Y = data
-    ours = MatrixValuedKernelRegressor(KERNELS, learn_output=False, tol=1e-5).fit(X, Y)
+    ours = MatrixValuedKernelRegressor(KERNELS, lam=1e-3, tol=1e-5).fit(X, Y)
     own = MatrixValuedKernelRegressor(
-        KERNELS, penalty=Simplex(), learn_output=False, tol=1e-5, algorithm=algorithm
+        KERNELS, penalty=Simplex(), lam=1e-3, tol=1e-5, algorithm=algorithm
     )
     fitted = clone(own).fit(X, Y)
     assert fitted.certificate_.gap <= 1e-5
@@ -256,6 +258,7 @@ def test_a_penalty_of_ones_own(data: Any, algorithm: str) -> None:
 def test_rival_learns_the_output_kernel_alone(data: Any) -> None:
     X, Y = data
     model = MatrixValuedKernelRegressor(KERNELS, algorithm="vv-dinuzzo", rho=0.01, lam=0.01)
+    model.set_params(learn_output=True)
     model.fit(X, Y)
     np.testing.assert_array_equal(model.weights_, np.full(3, 1.0 / 3.0))
     K = sum(k(X) for k in KERNELS) / 3.0
@@ -296,7 +299,7 @@ def test_interruption_keeps_the_best_iterate(
         return step(self, state)
 
     monkeypatch.setattr(SpectralGradientSearch, "step", interrupted)
-    model = MatrixValuedKernelRegressor(KERNELS, tol=1e-9, on_interrupt=on_interrupt)
+    model = MatrixValuedKernelRegressor(KERNELS, tol=1e-9, on_interrupt=on_interrupt, **JOINT)
     with pytest.raises(SolveInterrupted) if on_interrupt == "raise" else contextlib.nullcontext():
         model.fit(X, Y)
     assert model.result_.status.label == "interrupted"
@@ -360,8 +363,9 @@ def test_an_indefinite_matrix_is_refused(data: Any) -> None:
         ({"penalty": "group"}, "groups"),
         ({"mu": 0.0, "penalty": "elastic-net"}, "mu must be"),
         ({"lam": 0.0}, "lam must be"),
+        ({"lam": "cv"}, "lam must be a finite number > 0 or 'loo'"),
         ({"tau": -1.0}, "tau must be"),
-        ({"rho": 0.0, "algorithm": "vv-dinuzzo"}, "rho must be"),
+        ({"rho": 0.0, "algorithm": "vv-dinuzzo", "learn_output": True}, "rho must be"),
         ({"dtype": "float16"}, "dtype must be"),
         ({"center": "mean"}, "center must be True or False"),
         ({"learn_input": "no"}, "learn_input must be True or False"),

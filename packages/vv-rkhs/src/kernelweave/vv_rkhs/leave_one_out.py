@@ -66,7 +66,7 @@ class LeaveOneOut:
 
     def errors(self, Y: Matrix, ridge: float, L: Any = None) -> Matrix:
         """Return errors at left-out samples, shape (n_samples, n_outputs)."""
-        rho, V = np.ones(Y.shape[1]), None
+        rho, V = np.ones(1), None  # one column serves all outputs
         if L is not None:
             L = check_array("L", L, 2, square=True)
             if len(L) != Y.shape[1]:

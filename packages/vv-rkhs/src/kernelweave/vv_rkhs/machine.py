@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -20,22 +21,28 @@ from kernelweave.kernels_core.checks import (
     FLAG,
     NONNEGATIVE,
     ON_INTERRUPT,
+    POSITIVE,
     SECONDS,
     STRENGTH,
+    Rule,
     check_decision,
     integer,
 )
 from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.estimators.dictionary import KERNELS
+from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.settings import Settings, known_settings, name_of
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .constraint import FrobeniusOutputKernels, SeparableKernels
+from .family import grams_of
 from .learner import VectorLeastSquares
 from .penalties.choose import as_penalty
+from .selection import KernelChoice, choose_kernel
 from .training import Training, from_grams, from_points
 
 FloatArray = npt.NDArray[np.float64]
@@ -46,12 +53,28 @@ _NO_PROOF = "a sum of squares is not negative: the relaxation waits for a statio
 _UPPER_PROOF = "the primal value at C and the learned kernel"
 
 
+def _is_strength(value: Any) -> bool:
+    return STRENGTH.then is None or STRENGTH.then.holds(value)
+
+
+_LAM = Rule(
+    "a finite number > 0 or 'loo'",
+    lambda value: value == "loo" if isinstance(value, str) else POSITIVE.holds(value),
+    then=Rule(
+        "" if STRENGTH.then is None else STRENGTH.then.words,
+        lambda value: isinstance(value, str) or _is_strength(value),
+    ),
+)
+_DRAWN = 2000  # samples whose decompositions take a second or two each
+
+
 class MatrixValuedKernelMachine(Estimator):
     """Shared by regressor and classifier: from training data to a fitted predictor."""
 
     kernels: Any = parameter(
-        "The dictionary; ``None`` is the default dictionary of eight kernels, each scaled to mean "
-        "diagonal 1. Scales matter: a kernel of large trace is cheap to select. Of a "
+        "The dictionary; ``None`` is a linear kernel, five Gaussians and two Laplacians, whose "
+        "widths follow the spread of the points, each scaled to mean diagonal 1. "
+        "Scales matter: a kernel of large trace is cheap to select. Of a "
         '`GaussianGrid` no matrix but the sum is stored. With ``"precomputed"`` X is a '
         "`PrecomputedGrams` or an array of shape (n_kernels, n_samples, n_train).",
         kind='None, KernelDictionary, GaussianGrid, list of Kernel, dict or "precomputed"',
@@ -59,8 +82,10 @@ class MatrixValuedKernelMachine(Estimator):
         rule=KERNELS,
         kw_only=False,
     )
-    p: float = parameter(
-        "Exponent of the squared ℓp norm over kernels, in [1, 2]; 1 selects few.", default=1.0
+    p: float | None = parameter(
+        "Exponent of the squared ℓp norm over kernels, in [1, 2]; 1 selects few, and is the "
+        'default. With ``lam="loo"`` 1 and 2 are tried without it.',
+        default=None,
     )
     penalty: Any = parameter(
         'The regulariser over kernels. A `Penalty` of your own needs ``prox`` for ``"vv-spg"``.',
@@ -71,7 +96,15 @@ class MatrixValuedKernelMachine(Estimator):
     groups: Any = parameter(
         'Group of each kernel, for ``penalty="group"``.', kind="sequence of int", default=None
     )
-    lam: float = parameter("λ.", default=1e-3, rule=STRENGTH)
+    lam: float | str = parameter(
+        'λ, or ``"loo"``: λ and the rule for the weights, one kernel alone, even weights or '
+        "learned ones, of the least error at left-out samples, which is a closed form. Outputs "
+        "are centred and brought to unit variance first, so that each counts alike; bounds are in "
+        "those units. Above 2000 samples as many are drawn for it.",
+        kind='float or "loo"',
+        default=1e-3,
+        rule=_LAM,
+    )
     tau: float | None = parameter(
         "Bound on the trace of L; the number of outputs by default. Only λ/τ matters, except to "
         "the elastic net, whose λω(η) knows no τ.",
@@ -128,7 +161,7 @@ class MatrixValuedKernelMachine(Estimator):
         "What Ctrl-C does after the best iterate is stored.", default="raise", rule=ON_INTERRUPT
     )
     random_state: int | np.random.RandomState | None = parameter(
-        "The algorithms are deterministic; kept for the interface.",
+        'Draws the samples that ``lam="loo"`` looks at, above 2000.',
         kind="int or RandomState",
         default=None,
     )
@@ -144,6 +177,9 @@ class MatrixValuedKernelMachine(Estimator):
     kernel_: Any = fitted(
         "callable", "The learned input kernel k_η; absent for precomputed kernels."
     )
+    selection_: KernelChoice | None = fitted(
+        "KernelChoice or None", 'What ``lam="loo"`` tried and chose.'
+    )
     kernel_names_: tuple[str, ...] = fitted(
         "tuple of str", "Names of the kernels, in the order of ``weights_``; absent likewise."
     )
@@ -154,7 +190,7 @@ class MatrixValuedKernelMachine(Estimator):
         "stationary, and the lower bound is that of a relaxation, valid but not tight.",
     )
     dual_gap_: float = fitted("float", "Upper minus lower bound.")
-    n_iter_: int = fitted("int", "Outer iterations.")
+    n_iter_: int = fitted("int", "Outer iterations, 1 where nothing is learned.")
 
     @property
     def _precomputed(self) -> bool:
@@ -170,7 +206,16 @@ class MatrixValuedKernelMachine(Estimator):
         super()._check_parameters()
         self._constraint().validate()
 
-    def _constraint(self) -> Any:
+    @property
+    def _chooses(self) -> bool:
+        return isinstance(self.lam, str)
+
+    def _penalty(self, p: float | None = None) -> Any:
+        chosen = self.p if p is None else p
+        exponent = 1.0 if chosen is None else chosen
+        return as_penalty(self.penalty, p=exponent, mu=self.mu, groups=self.groups)
+
+    def _constraint(self, choice: KernelChoice | None = None) -> Any:
         if name_of(self.algorithm) == "vv-dinuzzo":
             if not self.learn_output:
                 raise ValueError(
@@ -178,9 +223,16 @@ class MatrixValuedKernelMachine(Estimator):
                     f"else, got {self.learn_output!r}"
                 )
             # J plus ρ‖L‖² over 2λ is what a problem minimises
-            return FrobeniusOutputKernels(0.5 * self.rho / self.lam)
-        penalty = as_penalty(self.penalty, p=self.p, mu=self.mu, groups=self.groups)
-        return SeparableKernels(penalty, self.tau, self.learn_input, self.learn_output)
+            return FrobeniusOutputKernels(0.5 * self.rho / self._lam_of(choice))
+        penalty = self._penalty(None if choice is None else choice.p)
+        if choice is None or choice.p is not None:
+            return SeparableKernels(penalty, self.tau, self.learn_input, self.learn_output)
+        return SeparableKernels(penalty, self.tau, False, self.learn_output, choice.weights)
+
+    def _lam_of(self, choice: KernelChoice | None) -> float:
+        if choice is not None:
+            return choice.lam
+        return 1.0 if isinstance(self.lam, str) else float(self.lam)
 
     def _fit_arrays(self, X: Any, Y: FloatArray, weight: FloatArray) -> None:
         """Fit targets of shape (n_samples, n_outputs)."""
@@ -190,15 +242,59 @@ class MatrixValuedKernelMachine(Estimator):
             else:
                 data = from_points(self.kernels, X, Y.T, weight, self.dtype)
             targets = data.targets
-            self.intercept_ = np.zeros(len(targets))
-            if self.center:
+            self.intercept_, self._unit = np.zeros(len(targets)), np.ones(len(targets))
+            if self.center or self._chooses:
                 self.intercept_, targets = data.centred()
+            if self._chooses:
+                self._unit = _deviations(targets, data.weight)
+                targets = targets / self._unit[:, None]
+            self.selection_ = self._select(data, targets) if self._chooses else None
+            self._solve(self._problem(data, targets, self.selection_), data)
+
+    def _problem(self, data: Training, targets: FloatArray, choice: KernelChoice | None) -> Problem:
+        positions = np.arange(targets.shape[1], dtype=np.float64)[:, None]
+        learner = VectorLeastSquares(self._lam_of(choice))
+        constraint = self._constraint(choice)
+        self._joint = (
+            bool(getattr(constraint, "learn_input", False) and constraint.learn_output)
+            and len(targets) > 1
+        )
+        return Problem(data.family, learner, constraint, positions, targets, data.weight)
+
+    def _select(self, data: Training, targets: FloatArray) -> KernelChoice:
+        """Return weights and λ of the least error at left-out samples."""
+        family, weight = data.family, data.weight
+        total = float(targets.shape[1] if weight is None else weight.sum())
+        if targets.shape[1] > _DRAWN:
+            rng = check_random_state(self.random_state)
+            rows = np.sort(rng.choice(targets.shape[1], _DRAWN, replace=False))
+            family = family.fit_grams(rows[:, None])
+            targets, weight = targets[:, rows], None if weight is None else weight[rows]
+        root = None if weight is None else np.sqrt(weight)
+        Y = np.ascontiguousarray(targets.T) if root is None else targets.T * root[:, None]
+
+        def learn(p: float, lam: float) -> FloatArray:
+            constraint = SeparableKernels(self._penalty(p), self.tau, learn_output=False)
             positions = np.arange(targets.shape[1], dtype=np.float64)[:, None]
-            learner = VectorLeastSquares(self.lam)
             problem = Problem(
-                data.family, learner, self._constraint(), positions, targets, data.weight
+                family, VectorLeastSquares(lam), constraint, positions, targets, weight
             )
-            self._solve(problem, data)
+            with warnings.catch_warnings():
+                # the fit itself says whether it converges
+                warnings.simplefilter("ignore", convergence_warning())
+                found = solve(problem, "vv-spg", tol=1e-2, max_iter=self.max_iter)
+            learned: FloatArray = found.parameters.weights
+            return learned
+
+        several = self.p is None and self.penalty == "lp"
+        return choose_kernel(
+            grams_of(family, root),
+            Y,
+            total,
+            rules=self.learn_input and name_of(self.algorithm) != "vv-dinuzzo",
+            learn=learn,
+            exponents=(1.0, 2.0) if several else (1.0 if self.p is None else self.p,),
+        )
 
     def _solve(self, problem: Problem, data: Training) -> None:
         params = dict(self.algorithm_params or {})
@@ -224,14 +320,14 @@ class MatrixValuedKernelMachine(Estimator):
 
     def _store(self, result: Result, data: Training) -> None:
         self.result_ = result
-        self.n_iter_ = result.n_iter
+        self.n_iter_ = max(1, result.n_iter)
         self.dual_gap_ = result.dual_gap
         self.certificate_ = Certificate(
-            result.lower_bound, result.upper_bound, self._lower_proof(result, data), _UPPER_PROOF
+            result.lower_bound, result.upper_bound, self._lower_proof(result), _UPPER_PROOF
         )
         self.weights_ = result.parameters.weights
         self.output_kernel_ = result.parameters.output_kernel
-        coef = result.solution.C @ self.output_kernel_
+        coef = (result.solution.C @ self.output_kernel_) * self._unit
         self.dual_coef_ = data.spread(coef)
         if data.dictionary is None:
             for name in ("kernel_names_", "kernel_", "_rows", "_coef", "feature_names_in_"):
@@ -241,9 +337,8 @@ class MatrixValuedKernelMachine(Estimator):
         self.kernel_ = data.dictionary.kernel(self.weights_)
         self._rows, self._coef = data.X, coef
 
-    def _lower_proof(self, result: Result, data: Training) -> str:
-        joint = self.learn_input and self.learn_output and len(data.targets) > 1
-        if not joint or name_of(self.algorithm) == "vv-dinuzzo":
+    def _lower_proof(self, result: Result) -> str:
+        if not self._joint:
             return _LOWER_PROOF
         return _JOINT_PROOF if result.lower_bound > 0.0 else _NO_PROOF
 
@@ -279,3 +374,11 @@ class MatrixValuedKernelMachine(Estimator):
             if weight != 0.0:
                 values += weight * (K @ self.dual_coef_)
         return values
+
+
+def _deviations(targets: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """Return the root mean square of each row, 1 for rows of zeros."""
+    largest = np.abs(targets).max(axis=1, initial=0.0)
+    largest[largest == 0.0] = 1.0
+    shares = np.average((targets / largest[:, None]) ** 2, axis=1, weights=weight)
+    return np.where(shares > 0.0, largest * np.sqrt(shares), 1.0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.parameters import fitted
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from .machine import MatrixValuedKernelMachine
@@ -15,11 +16,15 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValuedKernelMachine):  # type: ignore[misc]
-    """Regressor for several outputs that learns which inputs matter and how outputs go together.
+    """Regressor for several outputs that chooses its kernel, and may learn how they go together.
 
     min over f, η, L of (1/l) Σ ‖f(xᵢ) − yᵢ‖² + λ Σ ‖fⱼ‖²/ηⱼ + λω(η), f = Σ fⱼ, fⱼ in the space of
     the matrix-valued kernel kⱼ L, L ⪰ 0, tr L ≤ τ. With one kernel and L = I it is
     ``KernelRidge(alpha=lam * n_samples)``.
+
+    By default λ and the rule for the weights η are those of the least error at left-out samples,
+    and L = (τ/n) I: at a fixed λ the objective always prefers the narrowest of several widths, and
+    learning L pays little (see the guide). Such problems are convex, and every fit has a proof.
 
     Examples
     --------
@@ -31,11 +36,18 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
     >>> Y = np.column_stack([np.sin(6 * X[:, 0]), 2 * np.sin(6 * X[:, 0])])
     >>> kernels = [RBF(gamma=10.0).on([0]), RBF(gamma=10.0).on([1])]
     >>> model = MatrixValuedKernelRegressor(kernels).fit(X, Y)
-    >>> model.weights_.round(2) + 0.0
-    array([1., 0.])
+    >>> model.selection_.rule, model.weights_
+    ('kernel 0', array([1., 0.]))
     >>> model.predict(X[:3]).shape
     (3, 2)
     """
+
+    lam: float | str = "loo"
+    learn_output: bool = False
+
+    output_names_: list[str] | None = fitted(
+        "list of str or None", "Columns of y, where it was a DataFrame."
+    )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MatrixValuedKernelRegressor:
         """Learn the kernel and the function.
@@ -45,8 +57,8 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
         X : array-like of shape (n_samples, n_features), or precomputed Gram matrices
             Training points.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Finite targets. An output of larger numbers weighs more, in the squared error and in
-            tr L: bring outputs to one scale first (`TransformedTargetRegressor`).
+            Finite targets. At a given λ an output of larger numbers weighs more, in the squared
+            error and in tr L; ``lam="loo"`` brings all to one scale.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies the squared error per sample, and l is their sum; a weight of 0 equals
             leaving the sample out, 2 equals the sample twice.
@@ -57,6 +69,8 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
             The fitted estimator.
         """
         self._check_parameters()
+        columns = getattr(y, "columns", None)
+        self.output_names_ = None if columns is None else [str(name) for name in columns]
         X, Y, weight, single = read_regression(self, X, y, sample_weight)
         self._single = single
         self._fit_arrays(X, Y, weight)

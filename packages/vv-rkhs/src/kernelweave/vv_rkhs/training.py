@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import KernelWeaveWarning, memory
+from kernelweave.kernels_core import RBF, KernelWeaveWarning, Laplacian, Linear, memory
 from kernelweave.kernels_core.estimators.samples import merge_samples
 from kernelweave.kernels_core.kernels import (
     FittedDictionary,
     KernelDictionary,
     as_grams,
-    default_kernels,
 )
 from kernelweave.kernels_core.kernels.precomputed import check_once
 from kernelweave.kernels_core.kernels.psd import refuse_indefinite
@@ -80,6 +79,29 @@ class Training:
         return out
 
 
+def default_dictionary(X: FloatArray) -> KernelDictionary:
+    """Return a linear kernel, five Gaussians and two Laplacians, each scaled to mean diagonal 1.
+
+    Widths follow the spread of the points. Polynomials are left out: far from the training points,
+    where a column that is nearly constant among them puts a new one, they grow with a power of the
+    distance.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Training points.
+
+    Returns
+    -------
+    KernelDictionary
+        Eight kernels.
+    """
+    square, plain = float(X.var(axis=0).sum()) or 1.0, float(X.std(axis=0).sum()) or 1.0
+    gaussians = [RBF(gamma=width / square) for width in (0.03, 0.1, 0.3, 1.0, 3.0)]
+    laplacians = [Laplacian(gamma=width / plain) for width in (0.1, 0.5)]
+    return KernelDictionary([Linear(), *gaussians, *laplacians], normalize="trace")
+
+
 def from_points(
     kernels: Any, X: FloatArray, targets: FloatArray, weight: FloatArray, dtype: str
 ) -> Training:
@@ -115,7 +137,7 @@ def from_points(
     """
     samples = merge_samples(X, targets, weight)
     if kernels is None:
-        kernels = KernelDictionary(default_kernels(), normalize="trace")
+        kernels = default_dictionary(samples.X)
     given = isinstance(kernels, KernelDictionary | GaussianGrid)
     dictionary = kernels if given else KernelDictionary(kernels)
     if not isinstance(dictionary, GaussianGrid):

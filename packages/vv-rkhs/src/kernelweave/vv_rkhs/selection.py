@@ -1,0 +1,130 @@
+"""λ and the weights of the kernels by errors at left-out samples, in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .grams import Grams
+from .leave_one_out import LeaveOneOut
+
+Matrix = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.float64]
+
+# ridges over the mean eigenvalue: at the first nothing but the mean is left
+_AS_GOOD = 1e-3
+_ALONE = 12  # kernels that are tried alone: those most aligned with the targets
+RATIOS = np.logspace(4.0, -6.0, 31)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelChoice:
+    """Weights and λ of the least error at left-out samples.
+
+    Attributes
+    ----------
+    rule : str
+        Which weights: ``"kernel 3"`` alone, ``"even"``, or ``"learned"`` with an exponent.
+    weights : ndarray of shape (n_kernels,)
+        η where the rule fixes it; learned weights change with the λ of the fit.
+    lam : float
+        λ.
+    p : float or None
+        Exponent of the norm that learned weights come from; ``None`` where they are fixed.
+    errors : dict
+        Of each rule, the least mean squared error at left-out samples over that of the mean.
+    """
+
+    rule: str
+    weights: Vector
+    lam: float
+    p: float | None
+    errors: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    rule: str
+    weights: Vector
+    lam: float
+    p: float | None
+    losses: Vector  # per sample
+
+    @property
+    def error(self) -> float:
+        return float(self.losses.mean())
+
+
+def choose_kernel(
+    grams: Grams,
+    Y: Matrix,
+    total_weight: float,
+    *,
+    rules: bool,
+    learn: Callable[[float, float], Vector] | None,
+    exponents: tuple[float, ...],
+) -> KernelChoice:
+    """Return the weights and the λ of the least error at left-out samples.
+
+    Tried are kernels alone, even weights, and weights learned at the λ that is best for even
+    ones. Learned weights have seen each sample that is left out: they must be better than the best
+    of the others by more than a standard error.
+
+    Parameters
+    ----------
+    grams : Grams
+        Kernels, scaled by the sample weights.
+    Y : ndarray of shape (n_samples, n_outputs)
+        Targets without their mean, each output of unit variance, scaled likewise.
+    total_weight : float
+        Sum of the sample weights.
+    rules : bool
+        Whether anything but even weights is tried.
+    learn : callable or None
+        From p and λ to learned weights.
+    exponents : tuple of float
+        The p to try.
+
+    Returns
+    -------
+    KernelChoice
+        The best.
+    """
+    m = grams.n_kernels
+    fixed = [("even", np.full(m, 1.0 / m))]
+    if rules and m > 1:
+        fit = grams.inner(Y, np.eye(Y.shape[1])) / np.maximum(grams.norms, 1e-300)
+        aligned = np.sort(np.argsort(-fit, kind="stable")[:_ALONE])
+        fixed += [(f"kernel {j}", np.eye(m)[j]) for j in aligned]
+    found = [_best_lam(name, w, None, grams, Y, total_weight) for name, w in fixed]
+    even, best = found[0], min(found, key=lambda each: each.error)
+    if rules and m > 1 and learn is not None:
+        for p in exponents:
+            weights = learn(p, even.lam)
+            if weights.sum() > 0.0:
+                each = _best_lam(f"learned, p={p:g}", weights, p, grams, Y, total_weight)
+                found.append(each)
+        for each in found[len(fixed) :]:
+            gain = best.losses - each.losses
+            if gain.mean() > gain.std() / np.sqrt(len(gain)):
+                best = each
+    errors = {each.rule: each.error for each in found}
+    return KernelChoice(best.rule, best.weights, best.lam, best.p, errors)
+
+
+def _best_lam(
+    rule: str, weights: Vector, p: float | None, grams: Grams, Y: Matrix, total_weight: float
+) -> _Candidate:
+    """Return a rule at its best λ."""
+    K = grams.combine(weights)
+    left_out = LeaveOneOut(K)
+    mean = float(np.trace(K)) / len(K) or 1.0
+    scale = float((Y**2).sum()) / len(Y) or 1.0
+    losses = [(left_out.errors(Y, mean * r) ** 2).sum(axis=1) / scale for r in RATIOS]
+    errors = np.array([each.mean() for each in losses])
+    # the largest λ that is as good
+    at = int(np.flatnonzero(errors <= (1.0 + _AS_GOOD) * errors.min())[0])
+    return _Candidate(rule, weights, float(mean * RATIOS[at] / total_weight), p, losses[at])

@@ -1,0 +1,148 @@
+"""λ and weights by errors at left-out samples, against fits without them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.kernels_core import RBF, Linear
+from kernelweave.kernels_core.kernels import PrecomputedGrams
+from kernelweave.vv_rkhs import MatrixValuedKernelClassifier, MatrixValuedKernelRegressor, machine
+from sklearn.datasets import load_digits, load_iris
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics import r2_score
+from sklearn.preprocessing import StandardScaler
+
+WIDTHS = [RBF(gamma=g) for g in (0.01, 0.1, 1.0, 10.0)]
+
+
+def waves(n: int, seed: int = 0, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    Y = np.column_stack([np.sin(2 * X[:, 0]) + X[:, 1], 50 * np.cos(X[:, 0] + X[:, 2])])
+    return X, Y + noise * Y.std(axis=0) * rng.standard_normal(Y.shape)
+
+
+def test_errors_are_those_of_fits_without_each_sample() -> None:
+    X, Y = waves(25)
+    model = MatrixValuedKernelRegressor(WIDTHS).fit(X, Y)
+    found = model.selection_
+    assert found is not None
+    K = sum(weight * kernel(X) for weight, kernel in zip(found.weights, WIDTHS, strict=True))
+    Z = (Y - Y.mean(axis=0)) / Y.std(axis=0)
+    missed = []
+    for i in range(25):
+        rest = np.delete(np.arange(25), i)
+        ridge = KernelRidge(alpha=found.lam * 25, kernel="precomputed")
+        ridge.fit(K[np.ix_(rest, rest)], Z[rest])
+        missed.append(ridge.predict(K[[i]][:, rest])[0] - Z[i])
+    assert found.errors[found.rule] == pytest.approx(np.mean(np.square(missed)))
+    assert found.errors[found.rule] == min(found.errors.values())
+    assert set(found.errors) >= {"even", "kernel 0", "kernel 3", "learned, p=1", "learned, p=2"}
+
+
+def test_the_narrowest_width_is_not_taken_whatever_the_data() -> None:
+    X, Y = waves(400)
+    train, test = slice(0, 150), slice(150, 400)
+    given = MatrixValuedKernelRegressor(WIDTHS, lam=1e-3, center=True).fit(X[train], Y[train])
+    assert given.weights_[2:].sum() > 0.9, "what p = 1 does at a fixed λ"
+    model = MatrixValuedKernelRegressor(WIDTHS).fit(X[train], Y[train])
+    scores = [r2_score(Y[test], each.predict(X[test])) for each in (model, given)]
+    assert scores[0] > scores[1] + 0.05
+    alone = []
+    for kernel in WIDTHS:
+        for alpha in np.logspace(-3, 2, 11):
+            ridge = KernelRidge(kernel="precomputed", alpha=alpha)
+            ridge.fit(kernel(X[train]), Y[train] - Y[train].mean(axis=0))
+            values = ridge.predict(kernel(X[test], X[train])) + Y[train].mean(axis=0)
+            alone.append(r2_score(Y[test], values))
+    assert scores[0] > max(alone) - 0.02, "as good as the best width and λ, chosen with sight"
+
+
+def test_kernels_of_different_columns_are_learned() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 6))
+    Y = np.column_stack([np.sin(2 * X[:, 0]), np.cos(2 * X[:, 1])])
+    Y += 0.1 * rng.standard_normal(Y.shape)
+    model = MatrixValuedKernelRegressor([RBF(gamma=1.0).on([c]) for c in range(6)]).fit(X, Y)
+    assert model.selection_ is not None
+    assert model.selection_.rule.startswith("learned")
+    assert model.weights_[:2].sum() > 0.8 * model.weights_.sum()
+
+
+def test_units_of_the_outputs_change_nothing() -> None:
+    X, Y = waves(60)
+    units, shift = np.array([1e-6, 1e4]), np.array([3.0, -1e5])
+    here = MatrixValuedKernelRegressor().fit(X, Y)
+    there = MatrixValuedKernelRegressor().fit(X, Y * units + shift)
+    np.testing.assert_allclose((there.predict(X) - shift) / units, here.predict(X), rtol=1e-6)
+    np.testing.assert_allclose(there.predict(X), there.kernel_(X, X) @ there.dual_coef_ + shift
+                               + (there.intercept_ - shift))  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_is_predicted_by_its_mean(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((300, 8)), 7.0 + rng.standard_normal((300, 3))
+    model = MatrixValuedKernelRegressor().fit(X[:150], Y[:150])
+    misses, of_mean = (
+        ((values - Y[150:]) ** 2).mean(axis=1)
+        for values in (model.predict(X[150:]), Y[:150].mean(axis=0))
+    )
+    assert misses.mean() <= of_mean.mean() + of_mean.std() / np.sqrt(150)
+
+
+def test_nearly_constant_columns_do_no_harm() -> None:
+    pixels = load_digits().images.reshape(-1, 64)[np.random.default_rng(0).permutation(1797)]
+    X, Y = pixels[:450, :32], pixels[:450, 34:38]
+    scaler = StandardScaler().fit(X[:150])
+    assert np.abs(scaler.transform(X[150:])).max() > 10.0, "where polynomials explode"
+    model = MatrixValuedKernelRegressor().fit(scaler.transform(X[:150]), Y[:150])
+    assert r2_score(Y[150:], model.predict(scaler.transform(X[150:]))) > 0.2
+
+
+@pytest.mark.parametrize("learn_output", [False, True])
+def test_a_default_fit_is_proved_and_an_open_gap_is_not_hidden(learn_output: bool) -> None:
+    X, Y = waves(40)
+    model = MatrixValuedKernelRegressor(learn_output=learn_output)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, Y)
+    assert model.certificate_.gap <= 1e-4
+    assert "concave dual" in str(model.certificate_)
+    model.set_params(lam=1e-3)
+    if learn_output:
+        with pytest.warns(UserWarning, match="is not proved"):
+            model.fit(X, Y)
+
+
+def test_more_samples_than_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = waves(90)
+    monkeypatch.setattr(machine, "_DRAWN", 60)
+    model = MatrixValuedKernelRegressor(WIDTHS, random_state=0).fit(X, Y)
+    again = MatrixValuedKernelRegressor(WIDTHS, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    assert model.score(X, Y) > 0.7
+
+
+def test_matrices_weights_and_names() -> None:
+    X, Y = waves(50)
+    frame = pd.DataFrame(Y, columns=["level", "flow"])
+    points = MatrixValuedKernelRegressor(WIDTHS).fit(X, frame)
+    assert points.output_names_ == ["level", "flow"]
+    grams = PrecomputedGrams(np.stack([kernel(X) for kernel in WIDTHS]))
+    given = MatrixValuedKernelRegressor("precomputed").fit(grams, Y)
+    np.testing.assert_allclose(given.predict(grams), points.predict(X), rtol=1e-6)
+    weight = np.random.default_rng(0).integers(0, 3, 50).astype(float)
+    weighted = MatrixValuedKernelRegressor(WIDTHS).fit(X, Y, sample_weight=weight)
+    rows = np.repeat(np.arange(50), weight.astype(int))
+    repeated = MatrixValuedKernelRegressor(WIDTHS).fit(X[rows], Y[rows])
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-7)
+
+
+def test_a_classifier_may_choose_too() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = MatrixValuedKernelClassifier([Linear(), *WIDTHS], lam="loo", learn_output=False)
+    assert model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.92
