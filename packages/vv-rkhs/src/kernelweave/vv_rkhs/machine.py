@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,17 @@ def _is_strength(value: Any) -> bool:
     return STRENGTH.then is None or STRENGTH.then.holds(value)
 
 
+_SIZE = Rule(
+    "" if STRENGTH.then is None else STRENGTH.then.words,
+    lambda value: isinstance(value, str) or _is_strength(value),
+)
+_WORD = Rule(
+    f"'loo' or {POSITIVE.words}",
+    lambda value: not isinstance(value, str) or value == "loo",
+    then=_SIZE,
+)
 _LAM = Rule(
-    "a finite number > 0 or 'loo'",
-    lambda value: value == "loo" if isinstance(value, str) else POSITIVE.holds(value),
-    then=Rule(
-        "" if STRENGTH.then is None else STRENGTH.then.words,
-        lambda value: isinstance(value, str) or _is_strength(value),
-    ),
+    POSITIVE.words, lambda value: isinstance(value, str) or POSITIVE.holds(value), then=_WORD
 )
 _DRAWN = 2000  # samples whose decompositions take a second or two each
 
@@ -248,49 +253,63 @@ class MatrixValuedKernelMachine(Estimator):
             if self._chooses:
                 self._unit = _deviations(targets, data.weight)
                 targets = targets / self._unit[:, None]
-            self.selection_ = self._select(data, targets) if self._chooses else None
-            self._solve(self._problem(data, targets, self.selection_), data)
+            data = replace(data, targets=targets)
+            self.selection_ = None
+            if self._chooses and not self._choose(data):
+                return
+            self._solve(self._problem(data, self.selection_), data)
 
-    def _problem(self, data: Training, targets: FloatArray, choice: KernelChoice | None) -> Problem:
+    def _choose(self, data: Training) -> bool:
+        """Set ``selection_``; tell whether to go on, having stored what an interruption left."""
+        total = data.total_weight
+        if data.targets.shape[1] > _DRAWN:
+            rng = check_random_state(self.random_state)
+            rows = rng.choice(data.targets.shape[1], _DRAWN, replace=False)
+            data = data.part(np.sort(rows))
+        try:
+            self.selection_ = self._select(data, total)
+        except SolveInterrupted as stop:
+            self._joint = False
+            self._store(stop.result, data)
+            if self.on_interrupt == "raise":
+                raise
+            return False
+        return True
+
+    def _problem(self, data: Training, choice: KernelChoice | None) -> Problem:
+        targets, learner = data.targets, VectorLeastSquares(self._lam_of(choice))
         positions = np.arange(targets.shape[1], dtype=np.float64)[:, None]
-        learner = VectorLeastSquares(self._lam_of(choice))
         constraint = self._constraint(choice)
-        self._joint = (
-            bool(getattr(constraint, "learn_input", False) and constraint.learn_output)
-            and len(targets) > 1
-        )
+        both = getattr(constraint, "learn_input", False) and constraint.learn_output
+        self._joint = bool(both) and len(targets) > 1
         return Problem(data.family, learner, constraint, positions, targets, data.weight)
 
-    def _select(self, data: Training, targets: FloatArray) -> KernelChoice:
+    def _select(self, data: Training, total_weight: float) -> KernelChoice:
         """Return weights and λ of the least error at left-out samples."""
-        family, weight = data.family, data.weight
-        total = float(targets.shape[1] if weight is None else weight.sum())
-        if targets.shape[1] > _DRAWN:
-            rng = check_random_state(self.random_state)
-            rows = np.sort(rng.choice(targets.shape[1], _DRAWN, replace=False))
-            family = family.fit_grams(rows[:, None])
-            targets, weight = targets[:, rows], None if weight is None else weight[rows]
+        targets, weight = data.targets, data.weight
         root = None if weight is None else np.sqrt(weight)
         Y = np.ascontiguousarray(targets.T) if root is None else targets.T * root[:, None]
+        positions = np.arange(targets.shape[1], dtype=np.float64)[:, None]
 
         def learn(p: float, lam: float) -> FloatArray:
             constraint = SeparableKernels(self._penalty(p), self.tau, learn_output=False)
-            positions = np.arange(targets.shape[1], dtype=np.float64)[:, None]
-            problem = Problem(
-                family, VectorLeastSquares(lam), constraint, positions, targets, weight
-            )
+            # the same ridge, whether all samples are looked at or some
+            learner = VectorLeastSquares(lam * total_weight / data.total_weight)
+            problem = Problem(data.family, learner, constraint, positions, targets, weight)
             with warnings.catch_warnings():
                 # the fit itself says whether it converges
                 warnings.simplefilter("ignore", convergence_warning())
-                found = solve(problem, "vv-spg", tol=1e-2, max_iter=self.max_iter)
+                found = solve(
+                    problem, "vv-spg", tol=1e-2, max_iter=self.max_iter, max_time=self.max_time
+                )
             learned: FloatArray = found.parameters.weights
             return learned
 
         several = self.p is None and self.penalty == "lp"
         return choose_kernel(
-            grams_of(family, root),
+            grams_of(data.family, root),
             Y,
-            total,
+            total_weight,
             rules=self.learn_input and name_of(self.algorithm) != "vv-dinuzzo",
             learn=learn,
             exponents=(1.0, 2.0) if several else (1.0 if self.p is None else self.p,),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from kernelweave.kernels_core.kernels import (
 from kernelweave.kernels_core.kernels.precomputed import check_once
 from kernelweave.kernels_core.kernels.psd import refuse_indefinite
 from scipy.sparse import issparse
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
@@ -66,10 +67,28 @@ class Training:
     owner: npt.NDArray[np.intp]
     share: FloatArray
 
+    @property
+    def total_weight(self) -> float:
+        """Sum of the sample weights."""
+        return float(self.targets.shape[1] if self.weight is None else self.weight.sum())
+
     def centred(self) -> tuple[FloatArray, FloatArray]:
         """Return the weighted mean of the targets, shape (n_outputs,), and targets minus it."""
         mean = np.average(self.targets, axis=1, weights=self.weight)
         return mean, self.targets - mean[:, None]
+
+    def part(self, rows: npt.NDArray[np.intp]) -> Training:
+        """Return the same of some of the used samples."""
+        place = np.full(self.targets.shape[1], -1, dtype=np.intp)
+        place[rows] = np.arange(len(rows))
+        return replace(
+            self,
+            family=self.family.fit_grams(rows[:, None]),
+            targets=self.targets[:, rows],
+            weight=None if self.weight is None else self.weight[rows],
+            X=None if self.X is None else self.X[rows],
+            owner=np.where(self.owner >= 0, place[self.owner], -1),
+        )
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Return values (n_used, n_outputs) as shares of the samples given."""
@@ -270,6 +289,7 @@ def read_regression(
         check_consistent_length(np.empty(n), y)
         estimator.n_features_in_ = n
     y = np.asarray(y, dtype=np.float64)
+    assert_all_finite(y, input_name="y")
     weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
     single = y.ndim == 1
     return X, y[:, None] if single else y, weight, single
