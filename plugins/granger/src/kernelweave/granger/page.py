@@ -106,9 +106,10 @@ def _reading(model: GrangerGraph) -> str:
             "p-values are error rates that stability selection bounds, adjusted ones the expected "
             "number of false edges."
         )
-    edges = model.edges_
+    edges, adjusted = model.edges_, model.adjusted_p_values_
+    assert adjusted is not None
     said = _ADJUSTED[model.adjust].format(level=level, one_less=1.0 - level)
-    tested = int(np.isfinite(model.adjusted_p_values_).sum())
+    tested = int(np.isfinite(adjusted).sum())
     passing = f"{int(edges['passes'].sum())} of {tested} edges pass at {level:g}"
     return f"{passing}, their p-values adjusted by {said}."
 
