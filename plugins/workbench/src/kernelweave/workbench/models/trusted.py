@@ -54,6 +54,7 @@ _OWN = {
     "kernelweave.mkl_sparse.estimators": ("SparseMKLClassifier", "SparseMKLRegressor"),
     "kernelweave.vv_rkhs.classifier": ("MatrixValuedKernelClassifier",),
     "kernelweave.vv_rkhs.regressor": ("MatrixValuedKernelRegressor",),
+    "kernelweave.vv_rkhs.selection": ("KernelChoice",),
     "kernelweave.vv_rkhs.parameters": ("SeparableKernel", "VectorSolution"),
     "kernelweave.mkl_sparse.cross_validation": ("PathScores",),
     "kernelweave.mkl_sparse.settings": ("BestResponse",),
