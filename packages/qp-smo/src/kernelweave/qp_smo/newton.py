@@ -105,7 +105,8 @@ def _climb(
             break
         bound = np.where(delta > 0.0, high[keep], low[keep])
         room = np.full(m, np.inf)
-        np.divide(bound - x[keep], delta, out=room, where=delta != 0.0)
+        with np.errstate(over="ignore"):  # a bound that far away stops no step
+            np.divide(bound - x[keep], delta, out=room, where=delta != 0.0)
         at = int(np.abs(room, out=room).argmin())
         blocked = bool(room[at] < 1.0)
         step = min(float(room[at]), 1.0) * delta
