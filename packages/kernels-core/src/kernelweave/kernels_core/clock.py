@@ -64,10 +64,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
     Nested limits only shorten the time: an inner block never outlives the outer one.
 
-    Raises
-    ------
-    ValueError
-        If ``seconds`` is negative or NaN.
+    Raises ValueError if ``seconds`` is negative or NaN.
     """
     if seconds is not None and not seconds >= 0.0:
         raise ValueError(f"max_time must be a number of seconds or None, got {seconds!r}")

@@ -130,13 +130,7 @@ _told = threading.Event()
 
 
 def warn_once(cause: str) -> None:
-    """Warn that compiled code is not kept, the first time.
-
-    Warns
-    -----
-    KernelWeaveWarning
-        With the cause and what to set.
-    """
+    """Warn that compiled code is not kept, the first time."""
     if _told.is_set():
         return
     _told.set()
@@ -151,15 +145,7 @@ def warn_once(cause: str) -> None:
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return numba's ``njit`` with a cache that survives damage.
 
-    Parameters
-    ----------
-    **options
-        Of ``numba.njit``; ``cache=True`` keeps the compiled code on disk.
-
-    Returns
-    -------
-    callable
-        A decorator.
+    `**options`: of ``numba.njit``; ``cache=True`` keeps the compiled code on disk.
 
     Examples
     --------

@@ -94,13 +94,10 @@ def config_context(
 def effective_threads() -> int:
     """Return how many threads a compiled kernel may use now.
 
-    Returns
-    -------
-    int
-        The cores of this process, or ``n_threads`` of the configuration if that is less. Inside a
-        parallel loop of joblib (a grid search with ``n_jobs``, a Dask worker) one, or what the loop
-        leaves to each of its processes in ``NUMBA_NUM_THREADS``: loops within loops must not use
-        more threads than there are cores.
+    The cores of this process, or ``n_threads`` of the configuration if that is less. Inside a
+    parallel loop of joblib (a grid search with ``n_jobs``, a Dask worker) one, or what the loop
+    leaves to each of its processes in ``NUMBA_NUM_THREADS``: loops within loops must not use more
+    threads than there are cores.
     """
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     cores = available or os.cpu_count() or 1

@@ -49,13 +49,7 @@ class Algorithm(Protocol):
 
 
 def check_accepts(spec: AlgorithmSpec, problem: Problem) -> None:
-    """Refuse a problem that the algorithm does not solve, before any work.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        Naming who, what is required and what was given.
-    """
+    """Refuse a problem that the algorithm does not solve, before any work."""
     if spec.max_samples is not None and problem.n_samples > spec.max_samples:
         raise UnsupportedProblemError(
             f"{spec.name} takes at most {spec.max_samples} samples, got {problem.n_samples}: "

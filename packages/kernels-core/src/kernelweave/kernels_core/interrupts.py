@@ -69,11 +69,6 @@ def kept() -> Iterator[None]:
 
     Changes nothing in a thread, inside another such block, or where the program handles SIGINT
     in its own way.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At the end of the block, if the signal came and nothing has raised it.
     """
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -110,17 +105,8 @@ def aside(work: Callable[..., T], *arguments: Any, **settings: Any) -> T:
     inside `kept`, and not on an array that is small, does it run in another thread; after a Ctrl-C
     it is left to end there by itself.
 
-    Parameters
-    ----------
-    work : callable
-        Does not touch what the caller goes on to change.
-    *arguments, **settings
-        Of ``work``.
-
-    Returns
-    -------
-    object
-        What ``work`` returns.
+    `work`: does not touch what the caller goes on to change; `*arguments`, `**settings`: of
+    ``work``.
 
     Examples
     --------

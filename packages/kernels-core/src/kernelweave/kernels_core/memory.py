@@ -78,19 +78,9 @@ def limit_bytes() -> int:
 def require(nbytes: int, what: str, *, alternative: str) -> None:
     """Raise before the work when ``nbytes`` exceed the limit in force.
 
-    Parameters
-    ----------
-    nbytes : int
-        Bytes that the work is about to allocate.
-    what : str
-        What needs them, for the message, e.g. ``"2 Gram matrices of 30000 samples"``.
-    alternative : str
-        What the user can do instead, a sentence without a full stop.
-
-    Raises
-    ------
-    MemoryBudgetError
-        If ``nbytes`` is more than the limit.
+    `nbytes`: bytes that the work is about to allocate. `what`: what needs them, for the message,
+    e.g. ``"2 Gram matrices of 30000 samples"``. `alternative`: what the user can do instead, a
+    sentence without a full stop. Raises MemoryBudgetError if ``nbytes`` is more than the limit.
     """
     limit = limit_bytes()
     if nbytes > limit:
@@ -105,11 +95,6 @@ def permits(nbytes: int, what: str) -> bool:
 
     For help that counts of work ask for and whose absence leaves an answer that is proved, with a
     wider gap: the limit forbids it, never silently.
-
-    Warns
-    -----
-    KernelWeaveWarning
-        With both figures.
     """
     limit = limit_bytes()
     if nbytes <= limit:

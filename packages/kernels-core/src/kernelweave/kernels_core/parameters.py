@@ -38,23 +38,14 @@ def parameter(
 ) -> Any:
     """Declare a parameter of a dataclass.
 
-    Parameters
-    ----------
-    text : str
-        What it means, in one sentence or a few.
-    default : object
-        Its default.
-    kind : str, optional
-        Its type as documentation says it; by default the choices of the rule, or the annotation.
-    rule : Rule, optional
-        What it must be; where the default is ``None``, so may be the value.
-    kw_only : bool, optional
-        Whether it is given by name only; as the class says by default.
+    - `text`: what it means, in one sentence or a few
+    - `default`: its default
+    - `kind`: its type as documentation says it; by default the choices of the rule, or the
+      annotation
+    - `rule`: what it must be; where the default is ``None``, so may be the value
+    - `kw_only`: whether it is given by name only; as the class says by default
 
-    Returns
-    -------
-    dataclasses.Field
-        What the class body stores.
+    Returns: what the class body stores.
 
     Examples
     --------
@@ -75,17 +66,7 @@ def parameter(
 def parameter_of(owner: type, name: str) -> Any:
     """Declare a parameter that a part of the problem declares too, with its words and default.
 
-    Parameters
-    ----------
-    owner : type
-        A dataclass.
-    name : str
-        Its parameter.
-
-    Returns
-    -------
-    dataclasses.Field
-        What the class body stores.
+    `owner`: a dataclass; `name`: its parameter. Returns: what the class body stores.
     """
     old = owner.__dataclass_fields__[name]  # type: ignore[attr-defined]
     return dataclasses.field(default=old.default, metadata=old.metadata)
@@ -94,19 +75,8 @@ def parameter_of(owner: type, name: str) -> Any:
 def fitted(kind: str, text: str, *, init: Literal[False] = False) -> Any:
     """Declare an attribute that only a fitted estimator has.
 
-    Parameters
-    ----------
-    kind : str
-        Its type as documentation says it.
-    text : str
-        What it means.
-    init : False
-        It is no parameter.
-
-    Returns
-    -------
-    dataclasses.Field
-        What the class body stores.
+    `kind`: its type as documentation says it; `text`: what it means; `init`: it is no parameter.
+    Returns: what the class body stores.
     """
     return dataclasses.field(init=init, metadata={"said": _Said(text, kind)})
 
@@ -114,10 +84,7 @@ def fitted(kind: str, text: str, *, init: Literal[False] = False) -> Any:
 def inherit_meaning(cls: type) -> None:
     """Let a new default, ``tol: float = 1e-6``, keep what a base says of the parameter.
 
-    Parameters
-    ----------
-    cls : type
-        Not a dataclass yet; its bases are.
+    `cls`: not a dataclass yet; its bases are.
     """
     known = {field.name: field for field in _fields_of_bases(cls)}
     for name, annotation in inspect.get_annotations(cls).items():
@@ -133,15 +100,7 @@ def inherit_meaning(cls: type) -> None:
 def check_parameters(values: Any) -> None:
     """Raise on the first parameter that breaks its rule.
 
-    Parameters
-    ----------
-    values : dataclass instance
-        Whose fields were declared by `parameter`.
-
-    Raises
-    ------
-    ValueError
-        With the parameter, what is right, and the value seen.
+    `values`: whose fields were declared by `parameter`.
     """
     for field in dataclasses.fields(values):
         said = field.metadata.get("said")
@@ -180,15 +139,8 @@ class Value:
 def ordered_signature(cls: type) -> inspect.Signature:
     """Return the constructor's signature with a class's own parameters before those of its bases.
 
-    Parameters
-    ----------
-    cls : type
-        A dataclass.
-
-    Returns
-    -------
-    inspect.Signature
-        The same parameters as the constructor's, ``self`` among them, without annotations.
+    `cls`: a dataclass. The same parameters as the constructor's, ``self`` among them, without
+    annotations.
     """
     given = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
     order = ["self", *(field.name for field in _ordered(cls) if field.init)]
@@ -199,10 +151,7 @@ def ordered_signature(cls: type) -> inspect.Signature:
 def document(cls: type) -> None:
     """Write the sections "Parameters" and "Attributes" into a dataclass's docstring.
 
-    Parameters
-    ----------
-    cls : type
-        A dataclass with a docstring of its own; a class without one is left alone.
+    `cls`: a dataclass with a docstring of its own; a class without one is left alone.
     """
     own = cls.__dict__.get("__doc__")
     if own is None or own.startswith(f"{cls.__name__}("):

@@ -63,17 +63,7 @@ class Settings(Value):
 def refuse_unknown(algorithm: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Raise on a setting that an algorithm does not have.
 
-    Parameters
-    ----------
-    algorithm : str
-        Its name, for the message.
-    given, known : iterable of str
-        Names of settings.
-
-    Raises
-    ------
-    ValueError
-        With the nearest name and all that there are.
+    `algorithm`: its name, for the message; `given`, `known`: names of settings.
     """
     names = sorted(known)
     for name in given:
@@ -95,12 +85,8 @@ def name_of(algorithm: str | Settings | AlgorithmSpec) -> str:
 def spec_of(algorithm: str | Settings | AlgorithmSpec) -> AlgorithmSpec:
     """Return the record of an algorithm that is given by name, by settings or by its record.
 
-    Raises
-    ------
-    ValueError
-        If it is none of these.
-    UnknownNameError
-        If it is not registered; close matches are listed.
+    Raises ValueError if it is none of these; UnknownNameError if it is not registered; close
+    matches are listed.
     """
     if isinstance(algorithm, AlgorithmSpec):
         return algorithm
@@ -114,15 +100,8 @@ def spec_of(algorithm: str | Settings | AlgorithmSpec) -> AlgorithmSpec:
 def known_settings(algorithm: str | Settings | AlgorithmSpec) -> set[str] | None:
     """Return the names of an algorithm's settings, or ``None`` if it takes whatever is given.
 
-    Parameters
-    ----------
-    algorithm : str, Settings or AlgorithmSpec
-        Registered, or a record.
-
-    Returns
-    -------
-    set of str or None
-        Those of its `Settings`; of a class without, what its ``init`` takes by name.
+    `algorithm`: registered, or a record. Those of its `Settings`; of a class without, what its
+    ``init`` takes by name.
     """
     target = spec_of(algorithm).load()
     own = getattr(target, "settings", None)
@@ -145,24 +124,9 @@ def prepared(
 ) -> tuple[Any, dict[str, Any]]:
     """Return a fresh search with its settings, and what is left for its ``init``.
 
-    Parameters
-    ----------
-    algorithm : str, Settings or AlgorithmSpec
-        Which one.
-    params : mapping of str to object
-        Settings by name, which change those of a value.
-
-    Returns
-    -------
-    search : object
-        See `Algorithm`.
-    params : dict
-        Empty for a search that has `Settings`.
-
-    Raises
-    ------
-    ValueError
-        If a setting is unknown or makes no sense.
+    `algorithm`: which one; `params`: settings by name, which change those of a value. Returns
+    `search`: see `Algorithm`; `params`: empty for a search that has `Settings`. Raises ValueError
+    if a setting is unknown or makes no sense.
     """
     spec = spec_of(algorithm)
     target = spec.load()

@@ -40,23 +40,9 @@ ROUNDS = 200
 def oracle_of(problem: Problem, *, allow_indefinite: bool = False) -> tuple[SaddleOracle, bool]:
     """Return the saddle function of a dictionary problem, and whether bounds hold for it.
 
-    Parameters
-    ----------
-    problem : Problem
-        A dictionary, a learner and a `SparseSimplex`.
-    allow_indefinite : bool
-        Whether indefinite kernels are used, with a warning, where the dictionary's policy let
-        them through; only Algorithm 1 can, and only to reproduce published numbers.
-
-    Raises
-    ------
-    NotPSDError
-        Naming each indefinite kernel and its smallest eigenvalue.
-
-    Warns
-    -----
-    KernelWeaveWarning
-        With ``allow_indefinite``, naming the same.
+    `problem`: a dictionary, a learner and a `SparseSimplex`; `allow_indefinite`: whether indefinite
+    kernels are used, with a warning, where the dictionary's policy let them through; only Algorithm
+    1 can, and only to reproduce published numbers.
     """
     problem.constraint.validate()
     fitted = fit_family(problem.family, problem.X)
@@ -85,22 +71,13 @@ def oracle_of(problem: Problem, *, allow_indefinite: bool = False) -> tuple[Sadd
 class BestResponseState:
     """Where the runs are.
 
-    Attributes
-    ----------
-    starts : list of ndarray of shape (q,)
-        Still to run.
-    run : BestResponseRun
-        The run in progress.
-    runs : list of BestResponseRun
-        All runs so far, the present one last.
-    has_bounds : bool
-        False with indefinite kernels.
-    relaxation : SaddleSearch or None
-        The search whose weights the first run starts from, while it goes on.
-    scout : BestResponseRun or None
-        Sparse weights to return before that, evaluated once.
-    n_rounds : int
-        Of that search.
+    - `starts` of shape (q,): still to run
+    - `run`: the run in progress
+    - `runs`: all runs so far, the present one last
+    - `has_bounds`: False with indefinite kernels
+    - `relaxation`: the search whose weights the first run starts from, while it goes on
+    - `scout`: sparse weights to return before that, evaluated once
+    - `n_rounds`: of that search
     """
 
     oracle: SaddleOracle
@@ -165,11 +142,7 @@ class BestResponseSearch:
     def init(self, problem: Problem, random_state: np.random.RandomState) -> BestResponseState:
         """Draw the starts and evaluate the first.
 
-        Parameters
-        ----------
-        problem : Problem
-            A dictionary, a learner and a `SparseSimplex`.
-        random_state : RandomState
+        `problem`: a dictionary, a learner and a `SparseSimplex`.
         """
         asked = self.settings
         oracle, has_bounds = oracle_of(problem, allow_indefinite=True)

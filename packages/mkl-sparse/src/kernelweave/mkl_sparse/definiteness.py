@@ -14,11 +14,8 @@ def indefinite_kernels(fitted: Any) -> dict[str, Spectrum]:
     Kernels that are proved positive semidefinite are taken as they are; of the others the Gram
     matrix is tested: n³/3 flops, and an eigendecomposition where that fails.
 
-    Parameters
-    ----------
-    fitted : FittedDictionary or the like
-        With ``grams`` of shape (q, n, n), ``names``, and ``kernels`` where they are known; or
-        with ``factors``, which no indefinite kernel has.
+    `fitted`: with ``grams`` of shape (q, n, n), ``names``, and ``kernels`` where they are known; or
+    with ``factors``, which no indefinite kernel has.
     """
     if hasattr(fitted, "factors"):
         return {}

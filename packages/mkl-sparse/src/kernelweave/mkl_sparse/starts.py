@@ -36,18 +36,7 @@ def largest_kept(weights: FloatArray, k0: int) -> FloatArray:
 def relaxed_weights(oracle: SaddleOracle, name: str, lam: float, k0: int) -> FloatArray:
     """Return the dense weights of a conic relaxation, shape (q,).
 
-    Parameters
-    ----------
-    oracle : SaddleOracle
-    name : {"sdp-3x3", "soc-random"}
-        Of kernelweave-relaxations.
-    lam : float
-    k0 : int
-
-    Raises
-    ------
-    ImportError
-        Naming the package to install.
+    `name` in {"sdp-3x3", "soc-random"}: of kernelweave-relaxations.
     """
     bound = relaxations(f"init={name!r}").lower_bound(
         oracle.grams.matrices,
@@ -66,15 +55,7 @@ def relaxed_weights(oracle: SaddleOracle, name: str, lam: float, k0: int) -> Flo
 def relaxations(why: str) -> Any:
     """Import kernelweave.relaxations, which depends on this package and may be absent.
 
-    Parameters
-    ----------
-    why : str
-        What needs it, for the message.
-
-    Raises
-    ------
-    ImportError
-        Naming the package to install.
+    `why`: what needs it, for the message.
     """
     try:
         return import_module(_PACKAGE)
@@ -99,22 +80,11 @@ def starting_weights(
 ) -> list[FloatArray]:
     """Return the starts of Algorithm 1, but that of ``"saddle"``, which a search finds first.
 
-    Parameters
-    ----------
-    oracle : SaddleOracle
-    init : {"random", "saddle", "sdp-3x3", "soc-random"} or array-like of shape (q,)
-    lam : float
-    k0, n_init : int
-        ``n_init`` random supports; the first start is the one of ``init`` where that is another.
-    warm : {"sparse", "dense"}
-        Whether relaxed or given weights are cut to their k₀ largest (the paper's text) or used as
-        they are for the first duals (its program, which rounds them to four decimals).
-    random_state : RandomState
-
-    Raises
-    ------
-    ValueError
-        If an argument is not among these.
+    `init` of shape (q,); `k0`, `n_init`: ``n_init`` random supports; the first start is the one of
+    ``init`` where that is another; `warm` in {"sparse", "dense"}: whether relaxed or given weights
+    are cut to their k₀ largest (the paper's text) or used as they are for the first duals (its
+    program, which rounds them to four decimals). Raises ValueError if an argument is not among
+    these.
     """
     q = len(oracle.grams)
     one_of("sparse", "dense").check("warm", warm)

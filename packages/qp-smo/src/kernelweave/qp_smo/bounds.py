@@ -24,11 +24,7 @@ def gamma(n: float) -> float:
 class FunctionValues:
     """``f = Ku`` in float64 and a bound of the error of each entry.
 
-    Attributes
-    ----------
-    f, error : ndarray of shape (n,)
-    n_rows : int
-        Rows of K that were read.
+    `f`, `error` of shape (n,); `n_rows`: rows of K that were read.
     """
 
     f: FloatArray
@@ -76,17 +72,8 @@ def _loss_upper(problem: BoxProblem, values: FunctionValues, b: float) -> float:
 class Certificate:
     """The interval that holds the dual optimum, and what it was made from.
 
-    Attributes
-    ----------
-    kappa : float
-        ``pᵀu − ε‖u‖₁``, rounded down.
-    objective : float
-        The dual value in plain floating point.
-    lower, upper : float
-    intercept : float
-    kkt_violation : float
-    stretch : float
-        ``upper`` is the primal value at ``(1 + stretch) u``.
+    `kappa`: ``pᵀu − ε‖u‖₁``, rounded down; `objective`: the dual value in plain floating point;
+    `stretch`: ``upper`` is the primal value at ``(1 + stretch) u``.
     """
 
     kappa: float
@@ -102,12 +89,8 @@ class Certificate:
 class DualValue:
     """The two parts of the dual value at u.
 
-    Attributes
-    ----------
-    kappa, quadratic : float
-        ``pᵀu − ε‖u‖₁`` and ``uᵀKu`` in plain floating point.
-    kappa_down, quadratic_up : float
-        The first rounded down, the second rounded up.
+    `kappa`, `quadratic`: ``pᵀu − ε‖u‖₁`` and ``uᵀKu`` in plain floating point; `kappa_down`,
+    `quadratic_up`: the first rounded down, the second rounded up.
     """
 
     kappa: float
@@ -129,13 +112,7 @@ def dual_value(problem: BoxProblem, u: FloatArray, values: FunctionValues) -> Du
 class Landing:
     """An exactly feasible point with what proves its value.
 
-    Attributes
-    ----------
-    point : GridPoint
-    values : FunctionValues
-    violation : float
-        From the gradient at this point, computed afresh.
-    dual : DualValue
+    `violation`: from the gradient at this point, computed afresh.
     """
 
     point: GridPoint

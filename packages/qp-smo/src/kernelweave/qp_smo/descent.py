@@ -28,16 +28,10 @@ _SHARES = 4
 class LowRankGram:
     """``Σⱼ βⱼZⱼZⱼᵀ`` as entries of an `UnstoredKernel`.
 
-    Parameters
-    ----------
-    factors : ndarray of shape (n, r)
-        Z₁ … Z_q side by side, C-contiguous.
-    ends : ndarray of int, shape (q + 1,)
-        The columns of Zⱼ are those from ``ends[j]`` to ``ends[j + 1]``.
-    weights : ndarray of shape (q,)
-        β ≥ 0.
-    diagonals : ndarray of shape (q, n)
-        Of each ``ZⱼZⱼᵀ``.
+    - `factors` of shape (n, r): Z₁ … Z_q side by side, C-contiguous
+    - `ends` of shape (q + 1,): the columns of Zⱼ are those from ``ends[j]`` to ``ends[j + 1]``
+    - `weights` of shape (q,): β ≥ 0
+    - `diagonals` of shape (q, n): of each ``ZⱼZⱼᵀ``
 
     Examples
     --------
@@ -136,18 +130,8 @@ def descend(
     SVM", ICML 2008) with the sum of u held to 0 by a multiplier and its square. Samples that a
     look at all of them finds stuck at a bound are left out until the next.
 
-    Parameters
-    ----------
-    problem : BoxProblem
-        Whose K is an `UnstoredKernel` of a `LowRankGram`.
-    start : ndarray of shape (n,), optional
-    budget : Budget
-
-    Returns
-    -------
-    u : ndarray of shape (n,)
-    n_iter : int
-        Samples visited.
+    `problem`: whose K is an `UnstoredKernel` of a `LowRankGram`; `start` of shape (n,). Returns `u`
+    of shape (n,); `n_iter`: samples visited.
     """
     kernel: Any = problem.K
     gram: LowRankGram = kernel.entries

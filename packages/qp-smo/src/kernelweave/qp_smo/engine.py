@@ -208,10 +208,7 @@ def solve_box(
 ) -> Outcome:
     """Solve by the named backend.
 
-    Raises
-    ------
-    ValueError
-        If there is no backend of that name.
+    Raises ValueError if there is no backend of that name.
     """
     with interrupts.kept():
         if backend == "auto":

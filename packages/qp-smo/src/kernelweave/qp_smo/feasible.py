@@ -18,12 +18,8 @@ _MOST = 2.0**53
 class GridPoint:
     """A point whose entries are multiples of one power of two.
 
-    Attributes
-    ----------
-    u : ndarray of shape (n,)
-        Every sum of entries, in any order, is exact in float64; the sum of all is 0.
-    lower, upper : ndarray of shape (n,)
-        The box with its ends moved inwards onto the grid.
+    `u` of shape (n,): every sum of entries, in any order, is exact in float64; the sum of all is 0;
+    `lower`, `upper` of shape (n,): the box with its ends moved inwards onto the grid.
     """
 
     u: FloatArray
@@ -86,16 +82,8 @@ def to_grid(u: FloatArray, lower: FloatArray, upper: FloatArray) -> GridPoint:
     no partial sum of them passes 2⁵³. The ends of the box are moved inwards onto the grid, and
     what rounding leaves of ``Σu`` goes to the samples that are farthest from a bound.
 
-    Parameters
-    ----------
-    u : ndarray of shape (n,)
-        Inside the box up to rounding, with ``Σu ≈ 0``.
-    lower, upper : ndarray of shape (n,)
-        ``lower ≤ 0 ≤ upper``; infinite ends are allowed.
-
-    Returns
-    -------
-    GridPoint
+    `u` of shape (n,): inside the box up to rounding, with ``Σu ≈ 0``; `lower`, `upper` of shape
+    (n,): ``lower ≤ 0 ≤ upper``; infinite ends are allowed.
 
     Examples
     --------

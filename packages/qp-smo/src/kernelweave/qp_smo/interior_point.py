@@ -28,11 +28,8 @@ _FINEST_GAP = 1e-14
 class _Parts:
     """``u = base + Σ signs·v`` with ``0 ≤ v ≤ cap``: one part, or two when ``ε > 0``.
 
-    Attributes
-    ----------
-    base : ndarray of shape (n,)
-    signs, cap, gain : ndarray of shape (parts, n)
-        ``gain`` is the linear term of each v.
+    `base` of shape (n,); `signs`, `cap`, `gain` of shape (parts, n): ``gain`` is the linear term of
+    each v.
     """
 
     base: FloatArray
@@ -172,12 +169,7 @@ def _snapped(problem: BoxProblem, parts: _Parts, state: _State) -> FloatArray:
 class InteriorRun:
     """Where the interior point stopped.
 
-    Attributes
-    ----------
-    u : ndarray of shape (n,)
-        In the box, ``Σu = 0`` up to rounding; bounds are met exactly.
-    violation : float
-    n_iter : int
+    `u` of shape (n,): in the box, ``Σu = 0`` up to rounding; bounds are met exactly.
     """
 
     u: FloatArray
@@ -223,22 +215,10 @@ def _iterate(problem: BoxProblem, budget: Budget) -> InteriorRun:
 def interior_point(problem: BoxProblem, budget: Budget) -> InteriorRun:
     """Solve the box problem by a dense primal-dual interior point.
 
-    Parameters
-    ----------
-    problem : BoxProblem
-        K positive semidefinite; upper ends may be infinite.
-    budget : Budget
-        ``max_iter`` is not used: an iteration is a Cholesky factor.
-
-    Returns
-    -------
-    InteriorRun
-        The best point seen, ``u = 0`` if the linear algebra failed at once.
-
-    Raises
-    ------
-    MemoryBudgetError
-        If two matrices of n × n do not fit in the memory limit.
+    `problem`: K positive semidefinite; upper ends may be infinite; `budget`: ``max_iter`` is not
+    used: an iteration is a Cholesky factor. Returns: the best point seen, ``u = 0`` if the linear
+    algebra failed at once. Raises MemoryBudgetError if two matrices of n × n do not fit in the
+    memory limit.
     """
     n = problem.n_samples
     memory.require(

@@ -89,27 +89,11 @@ def _coefficients(problem: BoxProblem, model: Any) -> FloatArray:
 def libsvm(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> FloatArray:
     """Return LIBSVM's dual point u of shape (n,), feasible up to rounding.
 
-    Parameters
-    ----------
-    problem : BoxProblem
-        Equal bounds inside each class.
-    start : ndarray of shape (n,) or None
-        Ignored, with a warning: LIBSVM cannot be warm-started.
-    budget : Budget
-        Only the tolerance is used: LIBSVM cannot be interrupted.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Raises
-    ------
-    ImportError
-        If libsvm-official or threadpoolctl is not installed.
-    ValueError
-        If the sample weights differ inside a class.
-    MemoryBudgetError
-        If its copy of K, 16 bytes an entry, does not fit.
+    `problem`: equal bounds inside each class; `start` of shape (n,): ignored, with a warning:
+    LIBSVM cannot be warm-started; `budget`: only the tolerance is used: LIBSVM cannot be
+    interrupted. Returns shape (n,). Raises ImportError if libsvm-official or threadpoolctl is not
+    installed; ValueError if the sample weights differ inside a class; MemoryBudgetError if its copy
+    of K, 16 bytes an entry, does not fit.
     """
     svm, threadpool_limits = _library()
     n = problem.n_samples

@@ -15,23 +15,10 @@ def newton_steps(
 ) -> tuple[int, int]:
     """Maximise the dual over the free variables, dropping one at each bound that is met.
 
-    Parameters
-    ----------
-    problem : BoxProblem
-    u, f : ndarray of shape (n,)
-        A feasible point and ``f = Ku``; both are changed in place.
-    work : float
-        Multiply-adds after which no further step starts.
-    max_free : int
-        With more free variables nothing is done.
+    `u`, `f` of shape (n,): a feasible point and ``f = Ku``; both are changed in place; `work`:
+    Multiply-adds after which no further step starts; `max_free`: with more free variables nothing
+    is done. Returns: the number of steps, and of free variables m.
 
-    Returns
-    -------
-    tuple of int
-        The number of steps, and of free variables m.
-
-    Notes
-    -----
     ``m³/6`` multiply-adds for the first factor, the part behind the dropped row for each later
     one, and nm at the end for f.
     """

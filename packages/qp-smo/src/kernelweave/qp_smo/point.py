@@ -22,13 +22,8 @@ _BLOCK = 32
 class Product(NamedTuple):
     """``f = Σ uₖ K[k]`` and ``majorant = Σ |uₖ| |K[k]|``.
 
-    Attributes
-    ----------
-    f, majorant : ndarray of shape (n,)
-    n_rows : int
-        Rows of K that were read: those with u ≠ 0.
-    n_roundings : int
-        The most that a term of either sum passes through.
+    `f`, `majorant` of shape (n,); `n_rows`: rows of K that were read: those with u ≠ 0;
+    `n_roundings`: the most that a term of either sum passes through.
     """
 
     f: FloatArray
@@ -43,10 +38,7 @@ def product(K: KernelArray, u: FloatArray) -> Product:
     Blocks of about √m rows are summed before they are added, so a term passes through at most
     ``√m + m / √m`` roundings, in whatever order a block is summed.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n), float64 or float32
-    u : ndarray of shape (n,)
+    `K` of shape (n, n); `u` of shape (n,).
     """
     rows = np.flatnonzero(u)
     m = rows.size

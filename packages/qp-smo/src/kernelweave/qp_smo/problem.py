@@ -23,16 +23,11 @@ class BoxProblem:
     ``u = α``, ``p`` the targets, ``|uᵢ| ≤ Cᵢ``. The Fenchel dual, for ``f = Ku`` and any b, is
     ``½uᵀKu + Σ upperᵢ(pᵢ − fᵢ − b − ε)₊ − Σ lowerᵢ(fᵢ + b − pᵢ − ε)₊``.
 
-    Attributes
-    ----------
-    K : ndarray of shape (n, n), float64 or float32
-        C-contiguous and flagged read only, so that compiled code has one specialisation.
-    p, lower, upper : ndarray of shape (n,)
-    epsilon : float
-    asymmetry : float
-        A bound of ``max |Kᵢⱼ − Kⱼᵢ|``; the problem is that of the symmetric part of K.
-    exact_kappa : bool
-        Whether ``p`` is ±1 and ``ε`` is 0, so that κ has no rounding error on a grid.
+    - `K` of shape (n, n): C-contiguous and flagged read only, so that compiled code has one
+      specialisation
+    - `p`, `lower`, `upper` of shape (n,)
+    - `asymmetry`: a bound of ``max |Kᵢⱼ − Kⱼᵢ|``; the problem is that of the symmetric part of K
+    - `exact_kappa`: whether ``p`` is ±1 and ``ε`` is 0, so that κ has no rounding error on a grid
     """
 
     K: KernelArray

@@ -36,10 +36,7 @@ def set_offsets(
 class Workspace:
     """The arrays that the compiled steps change, for all samples or for the active ones.
 
-    Attributes
-    ----------
-    index : ndarray of shape (m,) or None
-        The samples of the whole problem; None means all of them.
+    `index` of shape (m,): the samples of the whole problem; None means all of them.
     """
 
     K: KernelArray
@@ -107,16 +104,8 @@ class Workspace:
 class SmoRun:
     """Where a run of SMO stopped.
 
-    Attributes
-    ----------
-    u : ndarray of shape (n,)
-        In the box, ``Σu = 0`` up to rounding.
-    f : ndarray of shape (n,)
-        ``Ku`` as the steps have carried it.
-    n_iter : int
-    rows : float
-        Rows of K read, in units of n entries.
-    status : SolveStatus
+    `u` of shape (n,): in the box, ``Σu = 0`` up to rounding; `f` of shape (n,): ``Ku`` as the steps
+    have carried it; `rows`: rows of K read, in units of n entries.
     """
 
     u: FloatArray
@@ -133,16 +122,7 @@ def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> Sm
     contains are dropped by copying the active part of K, at most half of it. The run returns to
     Python about every 10 ms, where the time limit and Ctrl-C are seen.
 
-    Parameters
-    ----------
-    problem : BoxProblem
-    u, f : ndarray of shape (n,)
-        A point of the box with ``Σu = 0``, and ``Ku``; u is changed in place.
-    budget : Budget
-
-    Returns
-    -------
-    SmoRun
+    `u`, `f` of shape (n,): a point of the box with ``Σu = 0``, and ``Ku``; u is changed in place.
     """
     n = u.size
     diag = problem.diagonal

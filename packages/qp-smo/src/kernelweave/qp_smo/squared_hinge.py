@@ -45,27 +45,13 @@ def solve_hinge(
 ) -> tuple[FloatArray, float, Factor, int]:
     """Minimise ½uᵀKu + ½ Σ (1/Rᵢ) max(0, 1 − yᵢ(f + b)ᵢ)², f = Ku.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Positive semidefinite.
-    noise : ndarray of shape (n,)
-        R, positive.
-    y : ndarray of shape (n,)
-        ±1, both present.
-    active : ndarray of bool of shape (n,), optional
-        Samples expected to have a loss, to start from.
+    - `K` of shape (n, n): positive semidefinite
+    - `noise` of shape (n,): R, positive
+    - `y` of shape (n,): ±1, both present
+    - `active` of shape (n,): samples expected to have a loss, to start from
 
-    Returns
-    -------
-    u : ndarray of shape (n,)
-        Feasible dual point: Σu = 0 exactly, u∘y ≥ 0.
-    b : float
-        Intercept.
-    factor : Factor
-        Of the last active set.
-    n_iter : int
-        Linear systems solved.
+    Returns `u` of shape (n,): feasible dual point: Σu = 0 exactly, u∘y ≥ 0; `b`: intercept;
+    `factor`: of the last active set; `n_iter`: linear systems solved.
     """
     n = len(y)
     mask = np.ones(n, dtype=bool) if active is None or not active.any() else active

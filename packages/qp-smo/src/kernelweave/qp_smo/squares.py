@@ -36,14 +36,8 @@ from .solution import FloatArray
 class Factor:
     """Cholesky factor of (K + R) on some samples, and the intercept's column.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (k,) or None
-        The samples; ``None`` means all.
-    cholesky : tuple
-        Of `scipy.linalg.cho_factor`, lower.
-    ones : ndarray of shape (k,) or None
-        (K + R)⁻¹ 1, or ``None`` without intercept.
+    `rows` of shape (k,): the samples; ``None`` means all; `cholesky`: of `scipy.linalg.cho_factor`,
+    lower; `ones` of shape (k,): (K + R)⁻¹ 1, or ``None`` without intercept.
     """
 
     rows: npt.NDArray[np.intp] | None
@@ -53,10 +47,7 @@ class Factor:
     def solve(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return u of shape (T, k) and b of shape (T,) with (K + R)u = y − b, Σu = 0.
 
-        Parameters
-        ----------
-        targets : ndarray of shape (T, k)
-            y.
+        `targets` of shape (T, k): y.
         """
         from scipy.linalg import cho_solve
 
@@ -69,15 +60,8 @@ class Factor:
     def curvature(self, G: FloatArray) -> FloatArray:
         """Return Σₜ Gₜ M Gₜᵀ, M the inverse of K + R on the cone's subspace.
 
-        Parameters
-        ----------
-        G : ndarray of shape (p, T, k)
-            One row per kernel and task.
-
-        Returns
-        -------
-        ndarray of shape (p, p)
-            Symmetric, positive semidefinite. Cost: pTk² flops.
+        `G` of shape (p, T, k): one row per kernel and task. Returns shape (p, p): symmetric,
+        positive semidefinite. Cost: pTk² flops.
         """
         from scipy.linalg import solve_triangular
 
@@ -97,21 +81,12 @@ def factorize(
 ) -> Factor:
     """Factor K + R, adding the least power of ten of jitter that rounding calls for.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Symmetric.
-    noise : ndarray of shape (n,)
-        Diagonal of R, positive.
-    intercept : bool
-        Whether to solve for (K + R)⁻¹ 1 too.
-    rows : ndarray of shape (k,), optional
-        Samples to keep.
+    - `K` of shape (n, n): symmetric
+    - `noise` of shape (n,): diagonal of R, positive
+    - `intercept`: whether to solve for (K + R)⁻¹ 1 too
+    - `rows` of shape (k,): samples to keep
 
-    Returns
-    -------
-    Factor
-        Bounds taken from its solutions hold with and without jitter.
+    Returns: bounds taken from its solutions hold with and without jitter.
     """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -137,16 +112,10 @@ def factorize(
 class Products:
     """A kernel applied to a dual point, with bounds on the rounding.
 
-    Attributes
-    ----------
-    f, f_error : ndarray of shape (T, n)
-        Ku and the error of each entry.
-    q, q_error : float
-        Σₜ uₜᵀKuₜ and its error.
-    images : ndarray of shape (p, T, n) or None
-        Kₖuₜ, where K is a sum over kernels.
-    v, v_top : ndarray of shape (p,) or None
-        Σₜ uₜᵀKₖuₜ, and the same rounded up.
+    - `f`, `f_error` of shape (T, n): Ku and the error of each entry
+    - `q`, `q_error`: Σₜ uₜᵀKuₜ and its error
+    - `images` of shape (p, T, n): Kₖuₜ, where K is a sum over kernels
+    - `v`, `v_top` of shape (p,): Σₜ uₜᵀKₖuₜ, and the same rounded up
     """
 
     f: FloatArray
@@ -162,14 +131,8 @@ class Products:
 class Squares:
     """The details of a solution with a squared loss: what its Hessian needs.
 
-    Attributes
-    ----------
-    objective : float
-        The optimum in plain floating point.
-    products : Products
-        The kernel applied to u.
-    factors : tuple of Factor
-        One per task, or one for all; none where they were not kept.
+    `objective`: the optimum in plain floating point; `products`: the kernel applied to u;
+    `factors`: one per task, or one for all; none where they were not kept.
     """
 
     objective: float
@@ -192,16 +155,10 @@ class Squares:
 class Kernel:
     """A Gram matrix with what bounds the rounding of products with it.
 
-    Attributes
-    ----------
-    K : ndarray of shape (n, n)
-        Symmetric.
-    s : ndarray of shape (n,)
-        |Kᵢⱼ| ≤ κ sᵢ sⱼ.
-    kappa : float
-        κ.
-    n_roundings : int
-        Roundings behind each entry of K, 0 where K is exact.
+    - `K` of shape (n, n): symmetric
+    - `s` of shape (n,): |Kᵢⱼ| ≤ κ sᵢ sⱼ
+    - `kappa`: κ
+    - `n_roundings`: roundings behind each entry of K, 0 where K is exact
     """
 
     K: FloatArray
@@ -213,10 +170,7 @@ class Kernel:
     def exact(cls, K: npt.ArrayLike) -> Kernel:
         """Return a matrix that is the problem itself, not the result of a computation.
 
-        Parameters
-        ----------
-        K : array-like of shape (n, n)
-            Symmetric, positive semidefinite.
+        `K` of shape (n, n): symmetric, positive semidefinite.
         """
         array = np.ascontiguousarray(K, dtype=np.float64)
         return cls(array, *entry_bound(array))
@@ -249,22 +203,13 @@ def certify(
     ½ Σ (ξ − R|u|)²/R + Σ |u| (y(f + b) − 1)₊. Below, the best multiple of u gives
     ½ (uᵀy)² / uᵀ(K + R)u.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        K.
-    noise : ndarray of shape (n,)
-        Diagonal of R.
-    targets, u : ndarray of shape (T, n)
-        y and the feasible dual point.
-    intercept : ndarray of shape (T,)
-        b.
-    hinge : bool
-        Which learner.
-    n_iter : int
-        Linear systems solved.
-    factors : tuple of Factor
-        To store.
+    - `kernel`: K
+    - `noise` of shape (n,): diagonal of R
+    - `targets`, `u` of shape (T, n): y and the feasible dual point
+    - `intercept` of shape (T,): b
+    - `hinge`: which learner
+    - `n_iter`: linear systems solved
+    - `factors`: to store
     """
     applied = kernel.products(u)
     f, f_error, q, q_error = applied.f, applied.f_error, applied.q, applied.q_error
@@ -315,10 +260,7 @@ def certify(
 def noise_diagonal(C: float, n_samples: int, sample_weight: Any) -> FloatArray:
     """Return λ/wᵢ = 1/(C wᵢ), shape (n,).
 
-    Raises
-    ------
-    ValueError
-        If a weight is not positive.
+    Raises ValueError if a weight is not positive.
     """
     if sample_weight is None:
         return np.full(n_samples, 1.0 / C)

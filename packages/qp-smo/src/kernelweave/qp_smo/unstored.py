@@ -220,12 +220,7 @@ def solve_by_blocks(problem: BoxProblem, start: FloatArray | None, budget: Budge
     A block is solved to a tenth of the violation seen before it. Cost of a block of b samples: its
     new rows, ``b`` entries each, ``n b`` entries for the gradient, and the steps of SMO inside.
 
-    Parameters
-    ----------
-    problem : BoxProblem
-        Whose K is an `UnstoredKernel`.
-    start : ndarray of shape (n,), optional
-    budget : Budget
+    `problem`: whose K is an `UnstoredKernel`; `start` of shape (n,).
     """
     kernel: Any = problem.K
     n = problem.n_samples

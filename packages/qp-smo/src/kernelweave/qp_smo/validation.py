@@ -46,13 +46,9 @@ def check_kernel(K: KernelArray) -> float:
     Of the signs of the eigenvalues only what two rows show is checked: ``Kᵢⱼ² ≤ KᵢᵢKⱼⱼ``, up to
     rounding.
 
-    Raises
-    ------
-    ValueError
-        If an entry is NaN or infinite (the message gives its place), or if the asymmetry is more
-        than 1e-6 times the largest entry.
-    NotPSDError
-        If two rows and columns show a negative eigenvalue.
+    Raises ValueError if an entry is NaN or infinite (the message gives its place), or if the
+    asymmetry is more than 1e-6 times the largest entry; NotPSDError if two rows and columns show a
+    negative eigenvalue.
     """
     diagonal = np.diagonal(K).astype(np.float64)
     with np.errstate(invalid="ignore"):

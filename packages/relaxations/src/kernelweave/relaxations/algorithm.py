@@ -26,12 +26,7 @@ class GlobalSearch:
     def init(self, problem: Problem, random_state: np.random.RandomState) -> SupportSearch:
         """Evaluate the first sparse weights.
 
-        Parameters
-        ----------
-        problem : Problem
-            A dictionary, a learner and a `SparseSimplex`.
-        random_state : RandomState
-            Not used.
+        `problem`: a dictionary, a learner and a `SparseSimplex`; `random_state`: not used.
         """
         accuracy = 1e-5 if self.settings.accuracy is None else self.settings.accuracy
         oracle, _ = oracle_of(problem)

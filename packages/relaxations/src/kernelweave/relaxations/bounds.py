@@ -226,10 +226,7 @@ def _vectors(problem: SparseProblem, name: str, n_vectors: int, random_state: in
 def common_eigenvectors(grams: Stack) -> FloatArray:
     """Return an orthonormal basis in which all Gram matrices are diagonal, shape (n, n).
 
-    Raises
-    ------
-    ValueError
-        If there is none: two of them do not commute.
+    Raises ValueError if there is none: two of them do not commute.
     """
     matrices = [np.asarray(K, dtype=np.float64) for K in grams.matrices]
     rng = np.random.default_rng(0)

@@ -27,10 +27,7 @@ USABLE = ("optimal", "optimal_inaccurate", "user_limit")
 def cvxpy() -> Any:
     """Import cvxpy.
 
-    Raises
-    ------
-    ImportError
-        If it is not installed; the message says how to go on.
+    Raises ImportError if it is not installed; the message says how to go on.
     """
     try:
         import cvxpy as cp
@@ -61,14 +58,8 @@ def mosek_licence() -> str:
 class Attempt:
     """How one solver ended on a program.
 
-    Attributes
-    ----------
-    solver : str
-    status : str
-        cvxpy's word, or why the solver did not start.
-    value : float
-        Of the program as the solver reports it, NaN where it left none; no proof.
-    seconds : float
+    `status`: cvxpy's word, or why the solver did not start; `value`: of the program as the solver
+    reports it, NaN where it left none; no proof.
     """
 
     solver: str
@@ -92,23 +83,9 @@ def attempts(problem: Any, solver: str | None) -> Iterator[Attempt]:
     multipliers by whoever asks, so those of a solver that stopped early are of use, and who has
     proved enough asks no further.
 
-    Parameters
-    ----------
-    problem : cvxpy.Problem
-    solver : str, optional
-        The first to try, before `CHAIN`.
-
-    Yields
-    ------
-    Attempt
-        The last one is optimal, unless all failed or the time of the running solve is over.
-
-    Raises
-    ------
-    ValueError
-        If the named solver is not installed; the message lists those that are.
-    KeyboardInterrupt
-        At once after a Ctrl-C; the solver is left to end by itself.
+    `solver`: the first to try, before `CHAIN`. Yields: the last one is optimal, unless all failed
+    or the time of the running solve is over. Raises ValueError if the named solver is not
+    installed; the message lists those that are.
     """
     installed = cvxpy().installed_solvers()
     first = [] if solver is None else [solver.upper()]
@@ -161,23 +138,8 @@ def _options(name: str, seconds: float) -> dict[str, Any]:
 def report(tried: Sequence[Attempt], *, is_close: bool, otherwise: str = "") -> None:
     """Warn where solvers failed and the proof shows it; raise where none left anything.
 
-    Parameters
-    ----------
-    tried : sequence of Attempt
-    is_close : bool
-        Whether what our own code proved is close: then nobody need know what a solver said.
-    otherwise : str
-        What is there without any solver's answer; empty means nothing.
-
-    Raises
-    ------
-    RuntimeError
-        With every solver and its status, if no numbers were found and nothing else is there.
-
-    Warns
-    -----
-    KernelWeaveWarning
-        With every solver and its status.
+    `is_close`: whether what our own code proved is close: then nobody need know what a solver said;
+    `otherwise`: what is there without any solver's answer; empty means nothing.
     """
     story = "; ".join(str(attempt) for attempt in tried)
     usable = any(attempt.is_usable for attempt in tried)

@@ -18,18 +18,11 @@ FloatArray = NDArray[np.float64]
 class Epigraph:
     """``Σₜ (Σ losses + ½θₜ)``, where θₜ ≥ fₜᵀ K⁻¹ fₜ is left to the ties.
 
-    Attributes
-    ----------
-    cost : cvxpy expression
-    constraints : list of cvxpy constraints
-        All of them, the ties included.
-    thetas, functions : list of cvxpy.Variable
-        θ and the function values f of each task; the maximum over uₜ is bounded below through
-        ``½θₜ``.
-    above, below : list of cvxpy constraints
-        ``σ⁺ ≥ p − f − b − ε`` and ``σ⁻ ≥ f + b − p − ε``, whose multipliers make u.
-    coupling : list of list of cvxpy constraints
-        What ties θ, f and the kernel, per task.
+    - `constraints`: all of them, the ties included
+    - `thetas`, `functions`: θ and the function values f of each task; the maximum over uₜ is
+      bounded below through ``½θₜ``
+    - `above`, `below`: ``σ⁺ ≥ p − f − b − ε`` and ``σ⁻ ≥ f + b − p − ε``, whose multipliers make u
+    - `coupling`: what ties θ, f and the kernel, per task
     """
 
     cost: Any = 0.0
@@ -51,16 +44,8 @@ class Epigraph:
 def epigraph(boxes: Iterable[Any], couple: Callable[[Any, Any], list[Any]]) -> Epigraph:
     """State the losses of every task, with a free intercept each.
 
-    Parameters
-    ----------
-    boxes : iterable of BoxProblem
-        p, lower, upper and ε of each task's dual.
-    couple : callable
-        ``couple(theta, f)`` returns the constraints of one task.
-
-    Returns
-    -------
-    Epigraph
+    `boxes`: p, lower, upper and ε of each task's dual; `couple`: ``couple(theta, f)`` returns the
+    constraints of one task.
     """
     cp = cvxpy()
     whole = Epigraph()
@@ -84,9 +69,7 @@ def epigraph(boxes: Iterable[Any], couple: Callable[[Any, Any], list[Any]]) -> E
 def schur(theta: Any, f: Any, K: Any) -> Any:
     """Return ``[θ fᵀ; f K] ⪰ 0``, which says θ ≥ fᵀ K⁺ f and f in the range of K.
 
-    Parameters
-    ----------
-    theta, f, K : cvxpy expressions of shape (), (n,) and (n, n)
+    `theta`, `f`, `K` of shape (), (n,) and (n, n).
     """
     cp = cvxpy()
     n = f.shape[0]

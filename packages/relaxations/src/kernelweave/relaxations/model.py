@@ -20,13 +20,7 @@ FloatArray = NDArray[np.float64]
 class Model:
     """A relaxation in cvxpy, with the parts that its duals are read from.
 
-    Attributes
-    ----------
-    problem : cvxpy.Problem
-    weights, shares : cvxpy.Variable
-        β and z.
-    learner : Epigraph
-        θ, f and the constraints of each task.
+    `weights`, `shares`: β and z; `learner`: θ, f and the constraints of each task.
     """
 
     problem: Any
@@ -38,13 +32,8 @@ class Model:
 def base_model(problem: SparseProblem, couple: Any, *, integer: bool = False) -> Model:
     """Return ``min Σ losses + ½Σθ + λΣω`` over everything but the tie between θ, f and β.
 
-    Parameters
-    ----------
-    problem : SparseProblem
-    couple : callable
-        ``couple(theta, f, beta)`` returns the list of constraints of one task.
-    integer : bool
-        Whether z is 0 or 1 (problem (13)) or between them.
+    `couple`: ``couple(theta, f, beta)`` returns the list of constraints of one task; `integer`:
+    whether z is 0 or 1 (problem (13)) or between them.
     """
     cp = cvxpy()
     q = len(problem.grams)
@@ -64,11 +53,7 @@ def base_model(problem: SparseProblem, couple: Any, *, integer: bool = False) ->
 def couple_vectors(vectors: FloatArray, forms: FloatArray) -> Any:
     """Return the tie ``θ · Σ βⱼ xᵀKⱼx ≥ (xᵀf)²`` for the rows x of ``vectors``, as cones.
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (L, n)
-    forms : ndarray of shape (q, L)
-        ``xᵀKⱼx``.
+    `vectors` of shape (L, n); `forms` of shape (q, L): ``xᵀKⱼx``.
     """
     cp = cvxpy()
 
@@ -84,12 +69,8 @@ def couple_vectors(vectors: FloatArray, forms: FloatArray) -> Any:
 def couple_diagonal(basis: FloatArray, diagonals: FloatArray) -> Any:
     """Return the tie of (15): ``θ ≥ Στⱼ`` and ``τⱼ · Σ βᵢ(Dᵢ)ⱼⱼ ≥ (uⱼᵀf)²``.
 
-    Parameters
-    ----------
-    basis : ndarray of shape (n, n)
-        The common eigenvectors as columns.
-    diagonals : ndarray of shape (q, n)
-        The eigenvalues of each Gram matrix.
+    `basis` of shape (n, n): the common eigenvectors as columns; `diagonals` of shape (q, n): the
+    eigenvalues of each Gram matrix.
     """
     cp = cvxpy()
 

@@ -30,13 +30,7 @@ _INNER_GAP = 1e-9
 class ProgramState:
     """The best P with the learner's solution there, and the bounds.
 
-    Attributes
-    ----------
-    P : ndarray of shape (n_P, n_P)
-    solution : object
-    lower, upper : float
-    is_solved : bool
-        Whether the program was solved.
+    `P` of shape (n_P, n_P); `is_solved`: whether the program was solved.
     """
 
     P: FloatArray
@@ -58,17 +52,8 @@ class SemidefiniteSearch(SaddleAlgorithm):
     def init(self, problem: Problem, random_state: np.random.RandomState) -> ProgramState:
         """Start at P = I, where nothing is learned.
 
-        Parameters
-        ----------
-        problem : Problem
-            With a positive-matrix family and a spectahedron.
-        random_state : RandomState
-            Unused: the method is deterministic.
-
-        Raises
-        ------
-        ImportError
-            If cvxpy is not installed.
+        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
+        method is deterministic. Raises ImportError if cvxpy is not installed.
         """
         cvxpy()
         self.oracle = SaddleOracle(problem, self.settings.dtype)
@@ -159,10 +144,7 @@ class SemidefiniteSearch(SaddleAlgorithm):
 class Entries:
     """The entries on and above the diagonal of a symmetric matrix, as a vector.
 
-    Attributes
-    ----------
-    side : int
-    rows, columns : ndarray of shape (side (side + 1)/2,)
+    `rows`, `columns` of shape (side (side + 1)/2,).
     """
 
     side: int

@@ -18,14 +18,7 @@ FloatArray = NDArray[np.float64]
 class SparseProblem:
     """``min over sparse β of Σₜ max κ(uₜ) − ½uₜᵀK(β)uₜ + λ‖β‖²`` as data.
 
-    Attributes
-    ----------
-    grams : Stack
-    targets : ndarray of shape (t, n)
-    learner : BoxLearner
-    lam : float
-    k0 : int
-    sample_weight : ndarray of shape (n,) or None
+    `targets` of shape (t, n); `sample_weight` of shape (n,).
     """
 
     grams: Stack
@@ -54,10 +47,8 @@ def as_problem(
 ) -> SparseProblem:
     """Check and gather what every relaxation needs.
 
-    Raises
-    ------
-    ValueError
-        If the number of targets does not fit the Gram matrices, or λ or k₀ is out of range.
+    Raises ValueError if the number of targets does not fit the Gram matrices, or λ or k₀ is out of
+    range.
     """
     stack = as_stack(grams, check=check)
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64))

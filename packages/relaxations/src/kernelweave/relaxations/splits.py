@@ -23,10 +23,7 @@ _LEFT_OVER = 1e-10
 def positive_shares(share: FloatArray) -> FloatArray:
     """Return shares at least 1e-12 that sum to at most 1, proportional to ``share`` elsewhere.
 
-    Parameters
-    ----------
-    share : ndarray of shape (L,)
-        At least 0, not all 0.
+    `share` of shape (L,): at least 0, not all 0.
     """
     raised = share / share.sum() + _SMALLEST_SHARE
     lowered: FloatArray = raised / (raised.sum() * (1.0 + 4.0 * share.size * _UNIT))
@@ -38,16 +35,11 @@ def forms_by_vectors(
 ) -> FloatArray:
     """Return upper bounds of ``uᵀKⱼu`` by ``u = Σ cₗxₗ``, shape (q,).
 
-    Parameters
-    ----------
-    grams : Stack
-    vectors : ndarray of shape (L, n)
-        The rows x; the last n are the unit vectors, which take up what the others leave of u.
-    along : ndarray of shape (L,)
-        c, of which the last n entries are not used.
-    share : ndarray of shape (L,)
-        a before normalisation.
-    u : ndarray of shape (n,)
+    - `vectors` of shape (L, n): the rows x; the last n are the unit vectors, which take up what the
+      others leave of u
+    - `along` of shape (L,): c, of which the last n entries are not used
+    - `share` of shape (L,): a before normalisation
+    - `u` of shape (n,)
     """
     n = u.size
     extra = len(vectors) - n
@@ -67,14 +59,9 @@ def forms_by_vectors(
 def forms_by_pairs(grams: Stack, parts: FloatArray, share: FloatArray, u: FloatArray) -> FloatArray:
     """Return upper bounds of ``uᵀKⱼu`` by parts on two samples each, shape (q,).
 
-    Parameters
-    ----------
-    grams : Stack
-    parts : ndarray of shape (n(n − 1)/2, 2)
-        Roughly what each pair, in the order of ``numpy.triu_indices``, holds of u.
-    share : ndarray of shape (n(n − 1)/2,)
-        a before normalisation.
-    u : ndarray of shape (n,)
+    `parts` of shape (n(n − 1)/2, 2): roughly what each pair, in the order of
+    ``numpy.triu_indices``, holds of u; `share` of shape (n(n − 1)/2,): a before normalisation; `u`
+    of shape (n,).
     """
     n = u.size
     first, second = np.triu_indices(n, 1)

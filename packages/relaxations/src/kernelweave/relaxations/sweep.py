@@ -47,22 +47,9 @@ class Sweep:
     A support that they cannot close has a point where all of them are low: there the learner is
     solved, the lowest point first, and its cut is tried on all supports that are open.
 
-    Parameters
-    ----------
-    search : Visitor
-    penalty : WeightPenalty
-        Of the branch.
-    lower : float
-        A bound proven for the branch.
-    multipliers : ndarray of shape (m,)
-        Of the cuts, to start from.
-
-    Attributes
-    ----------
-    closed : float
-        The least bound of what was closed.
-    n_nodes : int
-        Branches and supports that were bounded.
+    `penalty`: of the branch; `lower`: a bound proven for the branch; `multipliers` of shape (m,):
+    of the cuts, to start from. `closed`: the least bound of what was closed; `n_nodes`: branches
+    and supports that were bounded.
     """
 
     def __init__(

@@ -38,15 +38,10 @@ _LONGEST_STEP = 1e100
 class PrimalDualState:
     """P, u, the half moment matrices of this and the last u, and the averages.
 
-    Attributes
-    ----------
-    P, average : ndarray of shape (n_P, n_P)
-    u, average_u : ndarray of shape (n_tasks, n_samples)
-    x, last_x : ndarray of shape (n_P, n_P)
-        ½ D(u), scaled.
-    n_steps : int
-    chosen : ndarray of shape (n_P, n_P)
-        Where ``upper`` was proved.
+    - `P`, `average` of shape (n_P, n_P)
+    - `u`, `average_u` of shape (n_tasks, n_samples)
+    - `x`, `last_x` of shape (n_P, n_P): ½ D(u), scaled
+    - `chosen` of shape (n_P, n_P): where ``upper`` was proved
     """
 
     P: Matrix
@@ -75,12 +70,8 @@ class PrimalDualSearch(SaddleAlgorithm):
     def init(self, problem: Problem, random_state: np.random.RandomState) -> PrimalDualState:
         """Start at P = I and the balanced direction's learner solution.
 
-        Parameters
-        ----------
-        problem : Problem
-            With a positive-matrix family and a spectahedron.
-        random_state : RandomState
-            Unused: the method is deterministic.
+        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
+        method is deterministic.
         """
         oracle = SaddleOracle(problem, self.settings.dtype, n_grams=2)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)

@@ -50,14 +50,8 @@ def coarse_factor(method: Any, problem: Problem, settings: LowRank) -> Matrix:
     its solution at a tenth of C is near. Each solve takes eight steps at most: what they reach is
     not certified for the whole problem and need not be.
 
-    Parameters
-    ----------
-    method : LowRankSearch
-        Solves the part.
-    problem : Problem
-        Of more than 1500 samples.
-    settings : LowRank
-        Of the whole problem: the precision, and the columns of the first factor.
+    `method`: solves the part; `problem`: of more than 1500 samples; `settings`: of the whole
+    problem: the precision, and the columns of the first factor.
     """
     part = part_of(problem, max(_PART, problem.n_samples // _SHRINK))
     top = float(part.learner.C)

@@ -45,10 +45,7 @@ class Response:
     factorisation, |F|³/3 flops; a multiple of the identity is added where K_FF is singular to
     working precision.
 
-    Parameters
-    ----------
-    gram : GramAt
-    rows : ndarray of shape (n_free,)
+    `rows` of shape (n_free,).
     """
 
     def __init__(self, gram: GramAt, rows: npt.NDArray[np.intp]) -> None:
@@ -110,15 +107,8 @@ def idle_directions(U: Matrix) -> Matrix:
     columns. The gradient has no part in them but the Hessian, off the optimum, couples them to the
     others: a minimiser of the whole model takes long steps there whatever the gap.
 
-    Parameters
-    ----------
-    U : ndarray of shape (n_P, r)
-        Of norm one.
-
-    Returns
-    -------
-    ndarray of shape (n_P r, 1 + r (r − 1)/2 at most)
-        Entries row by row.
+    `U` of shape (n_P, r): of norm one. Returns shape (n_P r, 1 + r (r − 1)/2 at most): entries row
+    by row.
     """
     left, sizes, right = np.linalg.svd(U, full_matrices=False)
     found = [U.ravel()]

@@ -19,19 +19,9 @@ def top_eigenpair(D: Matrix, start: Matrix | None = None) -> tuple[float, Matrix
     Small matrices are factored densely (about 9 n³ flops); larger ones by Lanczos from ``start``
     (2 n² flops a step), which is all that the linear oracle of Frank-Wolfe needs.
 
-    Parameters
-    ----------
-    D : ndarray of shape (n, n)
-        Symmetric.
-    start : ndarray of shape (n,), optional
-        First Lanczos vector; a fixed one by default, so that runs repeat.
-
-    Returns
-    -------
-    value : float
-        A Ritz value: *not* an upper bound of the eigenvalue.
-    vector : ndarray of shape (n,)
-        Of norm one.
+    `D` of shape (n, n): symmetric; `start` of shape (n,): first Lanczos vector; a fixed one by
+    default, so that runs repeat. Returns `value`: a Ritz value: *not* an upper bound of the
+    eigenvalue; `vector` of shape (n,): of norm one.
     """
     n = D.shape[0]
     if n > _DENSE_UP_TO:
@@ -53,19 +43,8 @@ def largest_eigenvalue_bound(D: Matrix, error: float, ritz: float) -> float:
     λ_max(D) ≤ λ̄ + c. Candidates grow from just above ``ritz`` until one succeeds.
     Cost: n³/3 flops a candidate.
 
-    Parameters
-    ----------
-    D : ndarray of shape (n, n)
-        Symmetric, as computed.
-    error : float
-        Bound on the spectral norm of D's own rounding error.
-    ritz : float
-        Estimate of the largest eigenvalue.
-
-    Returns
-    -------
-    float
-        A proven upper bound.
+    `D` of shape (n, n): symmetric, as computed; `error`: bound on the spectral norm of D's own
+    rounding error; `ritz`: estimate of the largest eigenvalue. A proven upper bound.
     """
     n = D.shape[0]
     norm = float(np.abs(D).sum(axis=1).max())

@@ -53,12 +53,8 @@ class FrankWolfeSearch(SaddleAlgorithm):
     def init(self, problem: Problem, random_state: np.random.RandomState) -> FrankWolfeState:
         """Start at the best atom for a balanced α.
 
-        Parameters
-        ----------
-        problem : Problem
-            With a positive-matrix family and a spectahedron.
-        random_state : RandomState
-            Unused: the method is deterministic.
+        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
+        method is deterministic.
         """
         self.oracle = oracle = SaddleOracle(problem, self.settings.dtype)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)

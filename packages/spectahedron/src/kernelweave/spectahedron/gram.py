@@ -18,12 +18,8 @@ _ENTRIES = 2**22
 class GramAt:
     """The scaled Gram matrix of one P.
 
-    Attributes
-    ----------
-    array : ndarray of shape (m, m) or None
-        Stored, in the oracle's precision.
-    entries : UnstoredGram or None
-        Computes entries and products in float64, where the family can.
+    `array` of shape (m, m): stored, in the oracle's precision; `entries`: computes entries and
+    products in float64, where the family can.
     """
 
     array: FloatArray | None

@@ -38,23 +38,8 @@ def require_grams(n_samples: int, dtype: str, n_grams: int) -> None:
 def grams_are_stored(problem: Problem, dtype: str, gram: str) -> bool:
     """Return whether to store Gram matrices, after a warning where they do not fit.
 
-    Parameters
-    ----------
-    problem : Problem
-    dtype : {"float64", "float32"}
-    gram : {"auto", "stored", "blocks"}
-
-    Raises
-    ------
-    MemoryBudgetError
-        Naming samples, size and what else could be done, if not even blocks fit.
-    UnsupportedProblemError
-        If "auto" would do without for more samples than anybody would wait for.
-
-    Warns
-    -----
-    KernelWeaveWarning
-        Naming both figures, if "auto" does without.
+    `dtype` in {"float64", "float32"}; `gram` in {"auto", "stored", "blocks"}. Raises
+    UnsupportedProblemError if "auto" would do without for more samples than anybody would wait for.
     """
     GRAM.check("gram", gram)
     m = problem.n_samples

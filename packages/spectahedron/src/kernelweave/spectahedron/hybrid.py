@@ -26,12 +26,8 @@ class HybridSearch(SaddleAlgorithm):
     def init(self, problem: Problem, random_state: np.random.RandomState) -> State:
         """Start Frank-Wolfe.
 
-        Parameters
-        ----------
-        problem : Problem
-            With a positive-matrix family and a spectahedron.
-        random_state : RandomState
-            Unused: the method is deterministic.
+        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
+        method is deterministic.
         """
         self.first = FrankWolfeSearch()
         self.first.settings = FrankWolfe(dtype=self.settings.dtype)

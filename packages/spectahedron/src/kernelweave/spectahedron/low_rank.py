@@ -81,12 +81,8 @@ class LowRankSearch(SaddleAlgorithm):
     def init(self, problem: Problem, random_state: np.random.RandomState) -> LowRankState:
         """Start at the leading eigenvectors of D for a balanced α.
 
-        Parameters
-        ----------
-        problem : Problem
-            With a positive-matrix family and a spectahedron.
-        random_state : RandomState
-            Unused: the method is deterministic.
+        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
+        method is deterministic.
         """
         asked = self.settings
         stored = grams_are_stored(problem, asked.dtype, asked.gram)

@@ -33,17 +33,8 @@ _LEAST, _MOST = 1e-4, 1e10
 def ends(settings: list[dict[str, float]], chosen: int) -> dict[str, str]:
     """Return which parameters of a setting lie at an end of their grid, and at which.
 
-    Parameters
-    ----------
-    settings : list of dict
-        A product of grids; that of C may depend on the other parameters.
-    chosen : int
-        Index of the setting.
-
-    Returns
-    -------
-    dict
-        Name to ``"smallest"`` or ``"largest"``. A grid of one value has no ends.
+    `settings`: a product of grids; that of C may depend on the other parameters; `chosen`: index of
+    the setting. Name to ``"smallest"`` or ``"largest"``. A grid of one value has no ends.
 
     Examples
     --------

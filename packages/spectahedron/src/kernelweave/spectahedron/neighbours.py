@@ -18,15 +18,8 @@ Rows = npt.NDArray[np.intp]
 class Fitted:
     """What a fit leaves for its neighbours.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_train,)
-        The samples it saw.
-    P : ndarray of shape (n_P, n_P)
-    dual_coef : ndarray of shape (n_tasks, n_samples)
-        Zero for samples that it did not see.
-    C : float
-    classes : ndarray or None
+    `rows` of shape (n_train,): the samples it saw; `P` of shape (n_P, n_P); `dual_coef` of shape
+    (n_tasks, n_samples): zero for samples that it did not see.
     """
 
     rows: Rows

@@ -283,15 +283,7 @@ def warn_of_volume(width: FloatArray) -> None:
     The integral over the part of the box that lies on one side of all samples grows with the
     volume; what differs between samples does not.
 
-    Parameters
-    ----------
-    width : ndarray of shape (n_features,)
-        Of the box, in features scaled to [0, 1].
-
-    Warns
-    -----
-    KernelWeaveWarning
-        Naming the volume and a ``delta`` that keeps it in bounds.
+    `width` of shape (n_features,): of the box, in features scaled to [0, 1].
     """
     with np.errstate(over="ignore"):
         volume = float(np.prod(width))

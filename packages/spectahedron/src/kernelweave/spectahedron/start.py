@@ -42,12 +42,8 @@ class Start:
 def at_new_caps(dual_coef: Matrix, old: float, new: float) -> Matrix:
     """Return coefficients with those at the box's end ``old`` moved to ``new``.
 
-    Parameters
-    ----------
-    dual_coef : ndarray of shape (n_tasks, n_samples)
-        Signed, each in [−old, old].
-    old, new : float
-        C before and after.
+    `dual_coef` of shape (n_tasks, n_samples): signed, each in [−old, old]; `old`, `new`: C before
+    and after.
     """
     size = np.abs(dual_coef)
     moved = np.where(size >= (1.0 - 1e-6) * old, new, np.minimum(size, new))

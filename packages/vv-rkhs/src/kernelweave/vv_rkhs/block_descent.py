@@ -27,12 +27,7 @@ _PATIENCE = 5
 class BlockState:
     """An iterate.
 
-    Attributes
-    ----------
-    point : Evaluation
-        J and C at the iterate.
-    idle : int
-        Steps in a row that changed the value by rounding only.
+    `point`: J and C at the iterate; `idle`: steps in a row that changed the value by rounding only.
     """
 
     point: Evaluation
@@ -48,17 +43,8 @@ class BlockDescentSearch:
     def init(self, problem: Problem, random_state: np.random.RandomState) -> BlockState:
         """Evaluate the start: even weights, L = (τ/n) I.
 
-        Parameters
-        ----------
-        problem : Problem
-            With a dictionary, vector-valued least squares and `SeparableKernels`.
-        random_state : RandomState
-            Unused: the method is deterministic.
-
-        Returns
-        -------
-        BlockState
-            The start.
+        `problem`: with a dictionary, vector-valued least squares and `SeparableKernels`;
+        `random_state`: unused: the method is deterministic.
         """
         asked = self.settings
         self.stationarity_tol = 1e-5 if asked.stationarity_tol is None else asked.stationarity_tol

@@ -25,16 +25,11 @@ from .rounding import in_problem_units
 class Bounds:
     """Upper and lower bounds of min J + λω over the sets, from one evaluation.
 
-    Parameters
-    ----------
-    objective : Objective
-        J.
-    penalty : Penalty
-        ω, counted where the weights are learned.
-    tau : float
-        Bound on the trace of L.
-    learn_input, learn_output : bool
-        What is learned. With both the problem is not jointly convex: see `lower`.
+    - `objective`: J
+    - `penalty`: ω, counted where the weights are learned
+    - `tau`: bound on the trace of L
+    - `learn_input`, `learn_output`: what is learned. With both the problem is not jointly convex:
+      see `lower`
     """
 
     objective: Objective

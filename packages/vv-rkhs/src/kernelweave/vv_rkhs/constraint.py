@@ -18,10 +18,7 @@ from .penalties.base import is_penalty
 def given_weights(weights: Any, n_kernels: int) -> npt.NDArray[np.float64]:
     """Return fixed weights as an array, 1/m each by default.
 
-    Raises
-    ------
-    ValueError
-        If their number is wrong or one is negative or not finite.
+    Raises ValueError if their number is wrong or one is negative or not finite.
     """
     if weights is None:
         return np.full(n_kernels, 1.0 / n_kernels)
@@ -34,10 +31,7 @@ def given_weights(weights: Any, n_kernels: int) -> npt.NDArray[np.float64]:
 def given_output_kernel(L: Any, n_outputs: int, tau: float) -> npt.NDArray[np.float64]:
     """Return a fixed output kernel as an array, (τ/n)I by default.
 
-    Raises
-    ------
-    ValueError
-        If it is not symmetric positive semidefinite of the right size.
+    Raises ValueError if it is not symmetric positive semidefinite of the right size.
     """
     if L is None:
         return tau / n_outputs * np.eye(n_outputs)

@@ -30,14 +30,8 @@ _PATIENCE = 5
 class OutputState:
     """An iterate.
 
-    Attributes
-    ----------
-    point : Evaluation
-        J and C at the iterate.
-    value : float
-        J + ρ‖L‖².
-    idle : int
-        Steps in a row that changed the value by rounding only.
+    `point`: J and C at the iterate; `value`: J + ρ‖L‖²; `idle`: steps in a row that changed the
+    value by rounding only.
     """
 
     point: Evaluation
@@ -53,17 +47,8 @@ class OutputKernelSearch:
     def init(self, problem: Problem, random_state: np.random.RandomState) -> OutputState:
         """Start at L = I.
 
-        Parameters
-        ----------
-        problem : Problem
-            With a dictionary, vector-valued least squares and `FrobeniusOutputKernels`.
-        random_state : RandomState
-            Unused: the method is deterministic.
-
-        Returns
-        -------
-        OutputState
-            The start.
+        `problem`: with a dictionary, vector-valued least squares and `FrobeniusOutputKernels`;
+        `random_state`: unused: the method is deterministic.
         """
         problem.constraint.validate()
         self.objective = objective_of(
@@ -127,23 +112,13 @@ def frobenius_output_step(
     M L + L M = N + Nᵀ, M = AᵀA/l + ρI, N = AᵀA L₀/l + λB/2 (9 n³ flops). Where it is not positive
     semidefinite, the step towards it is shortened until it is.
 
-    Parameters
-    ----------
-    A : ndarray of shape (n_samples, n_outputs), float64
-        K C.
-    B : ndarray of shape (n_outputs, n_outputs), float64
-        Cᵀ K C.
-    L : ndarray of shape (n_outputs, n_outputs), float64
-        L₀, which C belongs to.
-    lam, rho : float
-        λ and ρ.
-    n_samples : float
-        l, or the sum of the sample weights.
+    - `A` of shape (n_samples, n_outputs): K C
+    - `B` of shape (n_outputs, n_outputs): Cᵀ K C
+    - `L` of shape (n_outputs, n_outputs): L₀, which C belongs to
+    - `lam`, `rho`: λ and ρ
+    - `n_samples`: l, or the sum of the sample weights
 
-    Returns
-    -------
-    ndarray of shape (n_outputs, n_outputs), float64
-        The next output kernel.
+    Returns shape (n_outputs, n_outputs): the next output kernel.
     """
     AA = A.T @ A / n_samples
     N = AA @ L + 0.5 * lam * B

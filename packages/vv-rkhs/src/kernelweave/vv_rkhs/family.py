@@ -121,17 +121,8 @@ def _positions(X: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.intp]:
 def grams_of(fitted: Any, root_weight: npt.NDArray[np.float64] | None) -> Grams:
     """Return what the solvers use of a fitted dictionary or a `PrecomputedFamily`.
 
-    Parameters
-    ----------
-    fitted : object with ``grams``, ``factors`` or ``make_grams``
-        E.g. what ``KernelDictionary.fit_grams`` returns.
-    root_weight : ndarray of shape (n_samples,), optional
-        Roots of the sample weights.
-
-    Returns
-    -------
-    Grams
-        Scaled by the weights.
+    `fitted`: E.g. what ``KernelDictionary.fit_grams`` returns; `root_weight` of shape (n_samples,):
+    roots of the sample weights. Scaled by the weights.
     """
     if hasattr(fitted, "make_grams"):
         made: Grams = fitted.make_grams(root_weight)

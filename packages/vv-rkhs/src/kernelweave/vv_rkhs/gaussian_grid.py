@@ -83,12 +83,8 @@ class GaussianGrid:
 class FittedGrid:
     """A `GaussianGrid` on training points; itself the family of a `Problem`.
 
-    Attributes
-    ----------
-    grid : GaussianGrid
-        The kernels.
-    X : ndarray of shape (n_samples, n_features)
-        Training points. Samples of a problem are positions in them.
+    `grid`: the kernels. `X` of shape (n_samples, n_features): training points. Samples of a problem
+    are positions in them.
     """
 
     name: ClassVar[str] = "dictionary"
@@ -129,12 +125,8 @@ class FittedGrid:
 class GaussianGrams:
     """`Grams` of a grid: every sum and inner product computes the kernels anew.
 
-    Parameters
-    ----------
-    fitted : FittedGrid
-        The kernels and their points.
-    root_weight : ndarray of shape (n_samples,), optional
-        Roots of the sample weights.
+    `fitted`: the kernels and their points; `root_weight` of shape (n_samples,): roots of the sample
+    weights.
     """
 
     def __init__(self, fitted: FittedGrid, root_weight: Vector | None = None) -> None:

@@ -42,13 +42,9 @@ class Grams(Protocol):
 class GramStack:
     """Dense Gram matrices, float64 or float32; sums and inner products are float64 always.
 
-    Parameters
-    ----------
-    grams : ndarray of shape (n_kernels, n_samples, n_samples), float64 or float32
-        Never copied. float32 halves the memory; values and bounds are then those of the rounded
-        matrices.
-    root_weight : ndarray of shape (n_samples,), optional
-        Roots of the sample weights.
+    `grams` of shape (n_kernels, n_samples, n_samples): never copied. float32 halves the memory;
+    values and bounds are then those of the rounded matrices; `root_weight` of shape (n_samples,):
+    roots of the sample weights.
     """
 
     def __init__(self, grams: npt.NDArray[Any], root_weight: Vector | None = None) -> None:
@@ -146,12 +142,8 @@ def _parts(K: npt.NDArray[Any], rows: slice, before: slice) -> tuple[Matrix, Mat
 class FactoredGrams:
     """Gram matrices Kⱼ = Zⱼ Zⱼᵀ that are never formed.
 
-    Parameters
-    ----------
-    factors : sequence of ndarray of shape (n_samples, d_j)
-        Zⱼ: features of linear kernels, random Fourier features, or low-rank factors.
-    root_weight : ndarray of shape (n_samples,), optional
-        Roots of the sample weights.
+    `factors` of shape (n_samples, d_j): Zⱼ: features of linear kernels, random Fourier features, or
+    low-rank factors; `root_weight` of shape (n_samples,): roots of the sample weights.
     """
 
     def __init__(self, factors: Sequence[npt.ArrayLike], root_weight: Vector | None = None) -> None:

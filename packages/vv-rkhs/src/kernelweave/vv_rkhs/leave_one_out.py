@@ -53,10 +53,7 @@ def leave_one_out(
 class LeaveOneOut:
     """One Gram matrix, decomposed once for many ridges and output kernels.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-        Symmetric positive semidefinite.
+    `K` of shape (n_samples, n_samples): symmetric positive semidefinite.
     """
 
     def __init__(self, K: Matrix) -> None:

@@ -40,24 +40,14 @@ Vector = npt.NDArray[np.float64]
 class Evaluation:
     """J at one (η, L) by way of one C, exact or not.
 
-    Attributes
-    ----------
-    weights, L : ndarray of shape (m,), (n, n)
-        The point.
-    C, A : ndarray of shape (l, n)
-        C and K_η C.
-    B : ndarray of shape (n, n)
-        Cᵀ K_η C.
-    w : ndarray of shape (m,)
-        ⟨Kⱼ, C L Cᵀ⟩; zeros where the weights never change, as nothing needs it.
-    value : float
-        Primal value (1/l)‖A L − Y‖² + λ⟨C, A L⟩ ≥ J, without ω.
-    upper : float
-        The same with its rounding error added: a proved bound.
-    residual : float
-        ‖Y − A L − λ l C‖: the primal value is at most its square over l above J.
-    sizes : Sizes
-        Norms, for error bounds.
+    - `weights`, `L` of shape (m,), (n, n): the point
+    - `C`, `A` of shape (l, n): C and K_η C
+    - `B` of shape (n, n): Cᵀ K_η C
+    - `w` of shape (m,): ⟨Kⱼ, C L Cᵀ⟩; zeros where the weights never change, as nothing needs it
+    - `value`: primal value (1/l)‖A L − Y‖² + λ⟨C, A L⟩ ≥ J, without ω
+    - `upper`: the same with its rounding error added: a proved bound
+    - `residual`: ‖Y − A L − λ l C‖: the primal value is at most its square over l above J
+    - `sizes`: norms, for error bounds
     """
 
     weights: Vector
@@ -80,17 +70,9 @@ class Evaluation:
 def work_bytes(n_samples: int, n_outputs: int, n_columns: int | None = None) -> int:
     """Return the bytes that evaluations and steps hold at most, whichever the C solver.
 
-    Parameters
-    ----------
-    n_samples, n_outputs : int
-        l and n.
-    n_columns : int, optional
-        Columns of all factors together, where the Gram matrices are never formed.
-
-    Returns
-    -------
-    int
-        8 (5 l² + 10 ln + 14 n²); for d columns 3 ld + 4 min(l, d)² in the place of 5 l².
+    `n_samples`, `n_outputs`: l and n; `n_columns`: columns of all factors together, where the Gram
+    matrices are never formed. 8 (5 l² + 10 ln + 14 n²); for d columns 3 ld + 4 min(l, d)² in the
+    place of 5 l².
     """
     l, n, d = n_samples, n_outputs, n_columns
     samples = 5 * l * l if d is None else 3 * l * d + 4 * min(l, d) ** 2
@@ -100,20 +82,12 @@ def work_bytes(n_samples: int, n_outputs: int, n_columns: int | None = None) -> 
 class Objective:
     """J of one problem; counts what it spends.
 
-    Parameters
-    ----------
-    grams : Grams
-        Kernel matrices, scaled by the sample weights.
-    Y : ndarray of shape (n_samples, n_outputs), float64
-        Targets, scaled likewise.
-    lam : float
-        λ.
-    root_weight : ndarray of shape (n_samples,), optional
-        Roots of the sample weights.
-    method : str, default="auto"
-        C solver, see `solve_sylvester`.
-    fixed_input : bool, default=False
-        Whether η never changes: K_η is then formed and decomposed once.
+    - `grams`: kernel matrices, scaled by the sample weights
+    - `Y` of shape (n_samples, n_outputs): targets, scaled likewise
+    - `lam`: λ
+    - `root_weight` of shape (n_samples,): roots of the sample weights
+    - `method`: C solver, see `solve_sylvester`
+    - `fixed_input`: whether η never changes: K_η is then formed and decomposed once
     """
 
     def __init__(
@@ -154,10 +128,7 @@ class Objective:
     ) -> Objective:
         """Return the objective of weighted data.
 
-        Raises
-        ------
-        ValueError
-            If a sample weight is not positive.
+        Raises ValueError if a sample weight is not positive.
         """
         if sample_weight is None:
             return cls(make_grams(None), np.ascontiguousarray(Y), lam, None, method, fixed_input)
@@ -182,21 +153,12 @@ class Objective:
     ) -> Evaluation:
         """Solve for C at (η, L) and return value, gradients and norms.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_kernels,)
-            η.
-        L : ndarray of shape (n_outputs, n_outputs)
-            Output kernel.
-        start : Evaluation, optional
-            Of a point near this one, whose C an iterative solver starts from.
-        tol : float, default=1e-8
-            Relative residual of an iterative C solver.
+        - `weights` of shape (n_kernels,): η
+        - `L` of shape (n_outputs, n_outputs): output kernel
+        - `start`: of a point near this one, whose C an iterative solver starts from
+        - `tol`: relative residual of an iterative C solver
 
-        Returns
-        -------
-        Evaluation
-            Everything at this point.
+        Returns: everything at this point.
         """
         K = self._gram(weights)
         solved = self._solve(K, L, start, tol)

@@ -17,17 +17,8 @@ Matrix = npt.NDArray[np.float64]
 def project_output_kernel(L: Matrix, tau: float) -> Matrix:
     """Return the nearest matrix of {L ⪰ 0, tr L ≤ τ} in the Frobenius norm.
 
-    Parameters
-    ----------
-    L : ndarray of shape (n_outputs, n_outputs), float64
-        Its symmetric part is projected.
-    tau : float
-        Bound on the trace, > 0.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs, n_outputs), float64
-        The projection.
+    `L` of shape (n_outputs, n_outputs): its symmetric part is projected; `tau`: bound on the trace,
+    > 0. Returns shape (n_outputs, n_outputs): the projection.
 
     Examples
     --------

@@ -29,14 +29,8 @@ def in_problem_units(lower: float, upper: float, lam: float) -> tuple[float, flo
 class Sizes:
     """Norms of one evaluation: everything the error bounds need.
 
-    Attributes
-    ----------
-    n_samples, n_outputs, n_kernels : int
-        l, n, m.
-    K : float
-        Σ ηⱼ ‖Kⱼ‖, at least the Frobenius norm of K.
-    C, L, Y : float
-        Frobenius norms.
+    `n_samples`, `n_outputs`, `n_kernels`: l, n, m; `K`: Σ ηⱼ ‖Kⱼ‖, at least the Frobenius norm of
+    K; `C`, `L`, `Y`: Frobenius norms.
     """
 
     n_samples: int

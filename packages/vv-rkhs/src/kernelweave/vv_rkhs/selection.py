@@ -24,18 +24,12 @@ RATIOS = np.logspace(4.0, -6.0, 31)
 class KernelChoice:
     """Weights and λ of the least error at left-out samples.
 
-    Attributes
-    ----------
-    rule : str
-        Which weights: ``"kernel 3"`` alone, ``"even"``, or ``"learned"`` with an exponent.
-    weights : ndarray of shape (n_kernels,)
-        η where the rule fixes it; learned weights change with the λ of the fit.
-    lam : float
-        λ.
-    p : float or None
-        Exponent of the norm that learned weights come from; ``None`` where they are fixed.
-    errors : dict
-        Of each rule, the least mean squared error at left-out samples over that of the mean.
+    - `rule`: which weights: ``"kernel 3"`` alone, ``"even"``, or ``"learned"`` with an exponent
+    - `weights` of shape (n_kernels,): η where the rule fixes it; learned weights change with the λ
+      of the fit
+    - `lam`: λ
+    - `p`: exponent of the norm that learned weights come from; ``None`` where they are fixed
+    - `errors`: of each rule, the least mean squared error at left-out samples over that of the mean
     """
 
     rule: str
@@ -73,25 +67,13 @@ def choose_kernel(
     ones. Learned weights have seen each sample that is left out: they must be better than the best
     of the others by more than a standard error.
 
-    Parameters
-    ----------
-    grams : Grams
-        Kernels, scaled by the sample weights.
-    Y : ndarray of shape (n_samples, n_outputs)
-        Targets without their mean, each output of unit variance, scaled likewise.
-    total_weight : float
-        Sum of the sample weights.
-    rules : bool
-        Whether anything but even weights is tried.
-    learn : callable or None
-        From p and λ to learned weights.
-    exponents : tuple of float
-        The p to try.
-
-    Returns
-    -------
-    KernelChoice
-        The best.
+    - `grams`: kernels, scaled by the sample weights
+    - `Y` of shape (n_samples, n_outputs): targets without their mean, each output of unit variance,
+      scaled likewise
+    - `total_weight`: sum of the sample weights
+    - `rules`: whether anything but even weights is tried
+    - `learn`: from p and λ to learned weights
+    - `exponents`: the p to try
     """
     m = grams.n_kernels
     fixed = [("even", np.full(m, 1.0 / m))]

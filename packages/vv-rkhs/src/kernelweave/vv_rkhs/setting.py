@@ -23,14 +23,8 @@ Vector = npt.NDArray[np.float64]
 class Setting:
     """A problem over `SeparableKernels`, ready to be worked on.
 
-    Attributes
-    ----------
-    objective : Objective
-        J.
-    bounds : Bounds
-        Certificates; hold the regulariser, τ and what is learned.
-    weights, L : ndarray of shape (m,), (n, n)
-        The start: even weights, L = (τ/n) I.
+    `objective`: J; `bounds`: certificates; hold the regulariser, τ and what is learned; `weights`,
+    `L` of shape (m,), (n, n): the start: even weights, L = (τ/n) I.
     """
 
     objective: Objective
@@ -48,21 +42,10 @@ def objective_of(
 ) -> Objective:
     """Return J of a problem.
 
-    Parameters
-    ----------
-    problem : Problem
-        With a dictionary and vector-valued least squares.
-    dtype : {"float64", "float32"}
-        Precision of the stack of Gram matrices.
-    method : str
-        C solver, see `solve_sylvester`.
-    fixed_input : bool, default=False
-        Whether the weights never change.
-
-    Returns
-    -------
-    Objective
-        J.
+    - `problem`: with a dictionary and vector-valued least squares
+    - `dtype` in {"float64", "float32"}: precision of the stack of Gram matrices
+    - `method`: C solver, see `solve_sylvester`
+    - `fixed_input`: whether the weights never change
     """
     problem.learner.validate()
     fitted: Any = problem.family.fit_grams(problem.X, dtype=np.dtype(dtype))
@@ -79,10 +62,7 @@ def objective_of(
 def _start(regulariser: Penalty, n_kernels: int) -> Vector:
     """Return the weights that a regulariser starts at.
 
-    Raises
-    ------
-    ValueError
-        If they are not as many positive numbers as there are kernels.
+    Raises ValueError if they are not as many positive numbers as there are kernels.
     """
     weights = np.asarray(regulariser.start(n_kernels), dtype=np.float64)
     if weights.shape != (n_kernels,) or not (np.isfinite(weights) & (weights > 0)).all():
@@ -98,19 +78,9 @@ def setting_of(problem: Problem, *, dtype: str = "float64", method: str = "auto"
     With one output L is a number and L = τ is optimal, J being decreasing in it: it is fixed
     there, and the problem is convex.
 
-    Parameters
-    ----------
-    problem : Problem
-        With a dictionary, vector-valued least squares and `SeparableKernels`.
-    dtype : {"float64", "float32"}, default="float64"
-        Precision of the stack of Gram matrices.
-    method : str, default="auto"
-        C solver, see `solve_sylvester`.
-
-    Returns
-    -------
-    Setting
-        What the algorithms work on.
+    `problem`: with a dictionary, vector-valued least squares and `SeparableKernels`; `dtype` in
+    {"float64", "float32"}: precision of the stack of Gram matrices; `method`: C solver, see
+    `solve_sylvester`. What the algorithms work on.
     """
     constraint = problem.constraint
     constraint.validate()

@@ -47,22 +47,13 @@ _LONGEST, _SHORTEST = 1e12, 1e-12  # times the first lengths
 class SPGState:
     """An iterate.
 
-    Attributes
-    ----------
-    point : Evaluation
-        J, C and the gradients at the iterate.
-    R : ndarray of shape (n, n)
-        L = R Rᵀ.
-    lengths : tuple of float
-        Step lengths of weights and R.
-    recent : deque of float
-        Last values, for the non-monotone line search.
-    n_iter : int
-        Steps made.
-    failures : int
-        Line searches that failed in a row.
-    tol : float
-        Relative residual of C; never rises, however the stationarity does.
+    - `point`: J, C and the gradients at the iterate
+    - `R` of shape (n, n): L = R Rᵀ
+    - `lengths`: step lengths of weights and R
+    - `recent`: last values, for the non-monotone line search
+    - `n_iter`: steps made
+    - `failures`: line searches that failed in a row
+    - `tol`: relative residual of C; never rises, however the stationarity does
     """
 
     point: Evaluation
@@ -83,17 +74,8 @@ class SpectralGradientSearch:
     def init(self, problem: Problem, random_state: np.random.RandomState) -> SPGState:
         """Evaluate the start.
 
-        Parameters
-        ----------
-        problem : Problem
-            With a dictionary, vector-valued least squares and `SeparableKernels`.
-        random_state : RandomState
-            Unused: the method is deterministic.
-
-        Returns
-        -------
-        SPGState
-            The start.
+        `problem`: with a dictionary, vector-valued least squares and `SeparableKernels`;
+        `random_state`: unused: the method is deterministic.
         """
         asked = self.settings
         self.inner_tol = asked.inner_tol
@@ -272,15 +254,9 @@ def first_output_root(B: Matrix) -> Matrix:
     where J falls like −log ρ, of ½ where it falls like 1/ρ: ¾ lies between. Eigenvalues far below
     the largest are raised, as R never regains a direction that it has lost.
 
-    Parameters
-    ----------
-    B : ndarray of shape (n_outputs, n_outputs), float64
-        Cᵀ K C, symmetric positive semidefinite up to rounding.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs, n_outputs), float64
-        The root, symmetric positive definite; the identity for B = 0.
+    `B` of shape (n_outputs, n_outputs): Cᵀ K C, symmetric positive semidefinite up to rounding.
+    Returns shape (n_outputs, n_outputs): the root, symmetric positive definite; the identity for B
+    = 0.
     """
     values, vectors = np.linalg.eigh(B)
     if not values[-1] > 0.0:

@@ -41,22 +41,13 @@ _ALIKE = 1e-10
 class Training:
     """What a fit works on.
 
-    Attributes
-    ----------
-    family : PrecomputedFamily or FittedGrid
-        Gram matrices of the samples that count.
-    targets : ndarray of shape (n_outputs, n_used)
-        Their targets.
-    weight : ndarray of shape (n_used,) or None
-        Their weights; ``None`` where all are one.
-    dictionary : FittedDictionary, FittedGrid or None
-        The kernels; ``None`` for precomputed ones.
-    X : ndarray of shape (n_used, n_features) or None
-        The points; ``None`` for precomputed kernels.
-    owner : ndarray of shape (n_samples,)
-        Used sample of each sample given, −1 where its weight is zero.
-    share : ndarray of shape (n_samples,)
-        Part of the used sample's weight that each sample given holds.
+    - `family`: Gram matrices of the samples that count
+    - `targets` of shape (n_outputs, n_used): their targets
+    - `weight` of shape (n_used,): their weights; ``None`` where all are one
+    - `dictionary`: the kernels; ``None`` for precomputed ones
+    - `X` of shape (n_used, n_features): the points; ``None`` for precomputed kernels
+    - `owner` of shape (n_samples,): used sample of each sample given, −1 where its weight is zero
+    - `share` of shape (n_samples,): part of the used sample's weight that each sample given holds
     """
 
     family: PrecomputedFamily | FittedGrid
@@ -105,15 +96,7 @@ def default_dictionary(X: FloatArray) -> KernelDictionary:
     where a column that is nearly constant among them puts a new one, they grow with a power of the
     distance.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Training points.
-
-    Returns
-    -------
-    KernelDictionary
-        Eight kernels.
+    `X` of shape (n_samples, n_features): training points.
     """
     square, plain = float(X.var(axis=0).sum()) or 1.0, float(X.std(axis=0).sum()) or 1.0
     gaussians = [RBF(gamma=width / square) for width in (0.03, 0.1, 0.3, 1.0, 3.0)]
@@ -213,24 +196,10 @@ def _warn_if_alike(kernel: Any, X: FloatArray) -> None:
 def from_grams(X: Any, targets: FloatArray, weight: FloatArray) -> Training:
     """Return precomputed Gram matrices, not copied unless a weight is zero.
 
-    Parameters
-    ----------
-    X : PrecomputedGrams or array-like of shape (n_kernels, n_samples, n_samples)
-        Gram matrices of the training samples.
-    targets : ndarray of shape (n_outputs, n_samples)
-        Targets.
-    weight : ndarray of shape (n_samples,)
-        Sample weights.
-
-    Returns
-    -------
-    Training
-        Samples of weight 0 dropped.
-
-    Raises
-    ------
-    NotPSDError
-        If a matrix has an eigenvalue below −1e-10 of the largest: no bound would hold.
+    `X` of shape (n_kernels, n_samples, n_samples): Gram matrices of the training samples; `targets`
+    of shape (n_outputs, n_samples): targets; `weight` of shape (n_samples,): sample weights.
+    Samples of weight 0 dropped. Raises NotPSDError if a matrix has an eigenvalue below −1e-10 of
+    the largest: no bound would hold.
     """
     grams = as_grams(X, square=True)
     check_once("each matrix", partial(refuse_indefinite, name="X"), X, grams)
@@ -257,26 +226,12 @@ def read_regression(
 ) -> tuple[Any, FloatArray, FloatArray, bool]:
     """Return X, targets (n_samples, n_outputs), weights, and whether y was one column.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Whose ``n_features_in_`` is set.
-    X : array-like or PrecomputedGrams
-        Points or Gram matrices.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
-    sample_weight : array-like of shape (n_samples,) or None
-        Weights.
+    - `estimator`: whose ``n_features_in_`` is set
+    - `X`: points or Gram matrices
+    - `y` of shape (n_samples,) or (n_samples, n_outputs): targets
+    - `sample_weight` of shape (n_samples,): weights
 
-    Returns
-    -------
-    tuple
-        Checked arrays.
-
-    Raises
-    ------
-    TypeError
-        If y is sparse.
+    Raises TypeError if y is sparse.
     """
     if issparse(y):
         raise TypeError("y must be a dense array, got a sparse one: pass y.toarray()")

@@ -68,15 +68,9 @@ def proportional_weights(accuracy: npt.ArrayLike, *, threshold: float = 0.0) -> 
 def folds(targets: FloatArray, n_folds: int, order: FloatArray) -> IntArray:
     """Return the fold of each sample, shape (n,): the members of a class take turns.
 
-    Parameters
-    ----------
-    targets : ndarray of shape (t, n)
-        Samples with the same column are of one class.
-    n_folds : int
-        At least 2.
-    order : ndarray of shape (n,)
-        The members take turns in ascending order of these numbers, so that the folds do not
-        depend on how the samples are listed.
+    `targets` of shape (t, n): samples with the same column are of one class; `n_folds`: at least 2;
+    `order` of shape (n,): the members take turns in ascending order of these numbers, so that the
+    folds do not depend on how the samples are listed.
     """
     _, codes = np.unique(targets, axis=1, return_inverse=True)
     fold = np.empty(targets.shape[1], dtype=np.intp)

@@ -29,18 +29,9 @@ _TIGHTEST = 1e-10
 def reduced_direction(weights: FloatArray, gradient: FloatArray) -> FloatArray:
     """Return the descent direction D on the simplex, equation (14).
 
-    Parameters
-    ----------
-    weights : ndarray of shape (q,)
-        β on the simplex.
-    gradient : ndarray of shape (q,)
-        ∇J.
-
-    Returns
-    -------
-    ndarray of shape (q,)
-        D, which sums to 0: the gradient reduced by that of the largest weight, where a weight is
-        positive or wants to grow.
+    `weights` of shape (q,): β on the simplex; `gradient` of shape (q,): ∇J. Returns shape (q,): D,
+    which sums to 0: the gradient reduced by that of the largest weight, where a weight is positive
+    or wants to grow.
     """
     largest = int(np.argmax(weights))
     reduced = gradient - gradient[largest]
@@ -53,10 +44,7 @@ def reduced_direction(weights: FloatArray, gradient: FloatArray) -> FloatArray:
 def longest_step(weights: FloatArray, direction: FloatArray) -> tuple[float, int]:
     """Return the step at which the first weight vanishes, and which; −1 if none falls.
 
-    Parameters
-    ----------
-    weights, direction : ndarray of shape (q,)
-        β and D.
+    `weights`, `direction` of shape (q,): β and D.
     """
     falling = np.flatnonzero(direction < 0.0)
     if not len(falling):
@@ -76,16 +64,10 @@ def _cleaned(weights: FloatArray) -> FloatArray:
 class GradientState:
     """An iterate.
 
-    Attributes
-    ----------
-    at : Evaluation
-        The saddle function there.
-    lower : float
-        Best lower bound so far.
-    section : float
-        How exact the next line search is, as a share of its first step.
-    stalled : bool
-        Whether the line search found nothing lower.
+    - `at`: the saddle function there
+    - `lower`: best lower bound so far
+    - `section`: how exact the next line search is, as a share of its first step
+    - `stalled`: whether the line search found nothing lower
     """
 
     at: Evaluation
@@ -105,17 +87,7 @@ class ReducedGradient:
     def init(self, problem: Problem, random_state: np.random.RandomState) -> GradientState:
         """Solve the learner at equal weights.
 
-        Parameters
-        ----------
-        problem : Problem
-            A dictionary, a learner and a `Simplex`.
-        random_state : RandomState
-            Not used.
-
-        Returns
-        -------
-        GradientState
-            The first iterate.
+        `problem`: a dictionary, a learner and a `Simplex`; `random_state`: not used.
         """
         self.oracle = oracle_of(problem)
         self.want = np.inf

@@ -21,18 +21,11 @@ _FIRST_TOL, _LAST_TOL = 3e-4, 1e-12
 class RuleState:
     """The learner at the weights of the rule.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (q,)
-        β.
-    K : ndarray of shape (n, n)
-        K(β).
-    tol : float
-        Tolerance of the last solve.
-    solution : Solution or None
-        The learner's duals; ``None`` before the first solve.
-    n_solves : int
-        Learner solves after the rule.
+    - `weights` of shape (q,): β
+    - `K` of shape (n, n): K(β)
+    - `tol`: tolerance of the last solve
+    - `solution`: the learner's duals; ``None`` before the first solve
+    - `n_solves`: learner solves after the rule
     """
 
     weights: FloatArray
@@ -52,22 +45,9 @@ class RuleWeights:
     def init(self, problem: Problem, random_state: np.random.RandomState) -> RuleState:
         """Find the weights.
 
-        Parameters
-        ----------
-        problem : Problem
-            A dictionary, a learner and a rule.
-        random_state : RandomState
-            Not used: no rule draws anything.
-
-        Returns
-        -------
-        RuleState
-            After the first solve.
-
-        Raises
-        ------
-        NotPSDError
-            If a weight is negative and K(β) is not positive semidefinite.
+        `problem`: a dictionary, a learner and a rule; `random_state`: not used: no rule draws
+        anything. Returns: after the first solve. Raises NotPSDError if a weight is negative and
+        K(β) is not positive semidefinite.
         """
         rule, learner = problem.constraint, problem.learner
         rule.validate()

@@ -29,15 +29,8 @@ _IDLE = 5
 def oracle_of(problem: Problem) -> SaddleOracle:
     """Return the saddle function of a problem: learner solves at given weights, and their cuts.
 
-    Parameters
-    ----------
-    problem : Problem
-        A dictionary, a learner and a set of all weights that sum to one.
-
-    Raises
-    ------
-    ValueError
-        If a parameter of the learner is out of range.
+    `problem`: a dictionary, a learner and a set of all weights that sum to one. Raises ValueError
+    if a parameter of the learner is out of range.
     """
     problem.learner.validate()
     weight = problem.sample_weight
@@ -55,17 +48,8 @@ class SimpleMKL:
     def init(self, problem: Problem, random_state: np.random.RandomState) -> SaddleSearch:
         """Solve the learner at equal weights.
 
-        Parameters
-        ----------
-        problem : Problem
-            A dictionary, a learner and a set of all weights that sum to one.
-        random_state : RandomState
-            Not used.
-
-        Returns
-        -------
-        SaddleSearch
-            After one evaluation.
+        `problem`: a dictionary, a learner and a set of all weights that sum to one; `random_state`:
+        not used.
         """
         oracle = oracle_of(problem)
         search = SaddleSearch(oracle, NoPenalty().on(len(oracle.grams)), _TIGHTEST)

@@ -58,22 +58,15 @@ DRAWN_ROWS = 20_000
 class EvidenceCertificate:
     """What is proved about a fit, and what is not.
 
-    Attributes
-    ----------
-    precisions : tuple of float
-        λ of each fit of the path; infinite for the plain Gaussian kernel of one scale, whose width
-        and ridge leave-one-out errors choose.
-    evidence : tuple of float
-        Log evidence reached, priors included, up to a constant; NaN for the plain kernel.
-    slopes : tuple of float
-        Largest entry of its gradient in the logarithms of the scales; 0 at a stationary point, NaN
-        for the plain kernel.
-    weights : tuple of float
-        How the path is combined.
-    held_out_score, held_out_error : float
-        On rows that the fit behind the prediction did not see, and its standard error.
-    work : str
-        Which rows the metric and the predictor were learned on.
+    - `precisions`: λ of each fit of the path; infinite for the plain Gaussian kernel of one scale,
+      whose width and ridge leave-one-out errors choose
+    - `evidence`: log evidence reached, priors included, up to a constant; NaN for the plain kernel
+    - `slopes`: largest entry of its gradient in the logarithms of the scales; 0 at a stationary
+      point, NaN for the plain kernel
+    - `weights`: how the path is combined
+    - `held_out_score`, `held_out_error`: on rows that the fit behind the prediction did not see,
+      and its standard error
+    - `work`: which rows the metric and the predictor were learned on
     """
 
     precisions: tuple[float, ...]

@@ -19,10 +19,7 @@ _PLAIN = 2.0
 class Calibration:
     """Class k gets the logit slope · f_k + offset_k.
 
-    Attributes
-    ----------
-    slope : float
-    offset : ndarray of shape (n_classes,)
+    `offset` of shape (n_classes,).
     """
 
     slope: float
@@ -32,11 +29,7 @@ class Calibration:
     def of(cls, values: FloatArray, codes: NDArray[np.intp], weight: FloatArray) -> Calibration:
         """Minimise the log loss of held-out decision values.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n, n_classes)
-        codes : ndarray of int, shape (n,)
-        weight : ndarray of shape (n,)
+        `values` of shape (n, n_classes); `codes` of shape (n,); `weight` of shape (n,).
         """
         if not len(values):
             # nothing was held out: ±1 become 0.98 and 0.02

@@ -69,14 +69,8 @@ def judge_classes(
 ) -> tuple[Calibration, float, float]:
     """Return what held-out rows say: the calibration, the accuracy and its standard error.
 
-    Parameters
-    ----------
-    held_out : ndarray of shape (n, n_outputs)
-        Decision values; NaN where a row was not held out.
-    targets : ndarray of shape (n_outputs, n)
-        −1 and +1.
-    mass : ndarray of shape (n,)
-        Weights.
+    `held_out` of shape (n, n_outputs): decision values; NaN where a row was not held out; `targets`
+    of shape (n_outputs, n): −1 and +1; `mass` of shape (n,): weights.
     """
     seen, codes = ~np.isnan(held_out[:, 0]), class_codes(targets)
     values = per_class(held_out[seen])

@@ -25,16 +25,8 @@ from .views import Points, Views
 class ExactPredictor:
     """A posterior mean with its spread, and the folds behind its intervals.
 
-    Attributes
-    ----------
-    mixture : Mixture
-    folds : list of Fold
-    weights : ndarray of shape (n_fits,)
-        Of the path.
-    rows : Rows
-        The training rows.
-    held_out : ndarray of shape (n_rows, n_outputs)
-        Predictions by the fold that did not see the row.
+    `weights` of shape (n_fits,): of the path; `rows`: the training rows; `held_out` of shape
+    (n_rows, n_outputs): predictions by the fold that did not see the row.
     """
 
     mixture: Mixture

@@ -20,12 +20,7 @@ class LeftOut:
     Where S is the matrix of all rows and a = S⁻¹y, row i is predicted from the others with the
     residual aᵢ/(S⁻¹)ᵢᵢ and the variance 1/(S⁻¹)ᵢᵢ, its noise included.
 
-    Attributes
-    ----------
-    mixture : Mixture
-        From all rows.
-    rows : ndarray of int, shape (n_left_out,)
-        Those to leave out, one at a time.
+    `mixture`: from all rows; `rows` of shape (n_left_out,): those to leave out, one at a time.
     """
 
     mixture: Mixture
@@ -57,11 +52,8 @@ class LeftOut:
     ) -> tuple[FloatArray, FloatArray]:
         """Return what each predictor without one row says of new rows, standardised.
 
-        Returns
-        -------
-        mean : ndarray of shape (n_left_out, n, n_outputs)
-        width : ndarray of shape (n_left_out, n)
-            Standard deviation of a new observation.
+        Returns `mean` of shape (n_left_out, n, n_outputs); `width` of shape (n_left_out, n):
+        standard deviation of a new observation.
         """
         points = self.mixture.views.points(numeric, codes)
         pull = self._inverse @ self.mixture.kernel(points).T
@@ -86,17 +78,9 @@ def jackknife_plus(
     ``low`` and ``high`` lie below and above what a predictor without row i says of a new row, by
     the residual of row i there. The interval lies between quantiles of both over all i.
 
-    Parameters
-    ----------
-    low, high : ndarray of shape (n_new, n_rows)
-    confidence : float
-        Between 0 and 1; the paper proves coverage of at least 2·confidence − 1, and it is nearly
-        ``confidence`` where the predictors agree.
-
-    Returns
-    -------
-    low, high : ndarray of shape (n_new,)
-        Infinite where the rows are too few for the confidence.
+    `low`, `high` of shape (n_new, n_rows); `confidence`: between 0 and 1; the paper proves coverage
+    of at least 2·confidence − 1, and it is nearly ``confidence`` where the predictors agree.
+    Returns `low`, `high` of shape (n_new,): infinite where the rows are too few for the confidence.
 
     Examples
     --------

@@ -31,12 +31,7 @@ _FLAT = 1e-6
 class SoftmaxPredictor(ExactPredictor):
     """Logits of the classes on the learned kernel.
 
-    Attributes
-    ----------
-    all_rows : Softmax
-        From all rows.
-    by_fold : tuple of Softmax
-        From the rows of each fold.
+    `all_rows`: from all rows; `by_fold`: from the rows of each fold.
     """
 
     all_rows: Softmax
@@ -84,10 +79,7 @@ def choose_last_step(predictor: ExactPredictor) -> ExactPredictor:
     Its calibrated log loss on the rows held out must be lower by more than one standard error of
     the paired difference.
 
-    Parameters
-    ----------
-    predictor : ExactPredictor
-        Least squares, one output for each of three classes or more.
+    `predictor`: least squares, one output for each of three classes or more.
     """
     if np.isnan(predictor.held_out).any() or not predictor.folds:
         return predictor

@@ -20,10 +20,7 @@ _NEGLIGIBLE = 5e-3
 def path_weights(errors: FloatArray) -> FloatArray:
     """Return convex weights ∝ exp(−20 (MSE/min MSE − 1)); those below 0.005 are dropped.
 
-    Parameters
-    ----------
-    errors : ndarray of shape (n_fits,)
-        Held-out mean squared errors.
+    `errors` of shape (n_fits,): held-out mean squared errors.
 
     Examples
     --------
@@ -43,22 +40,13 @@ def path_weights(errors: FloatArray) -> FloatArray:
 class Mixture:
     """K = Σ c K(scales), σ² = Σ c σ², on the training points.
 
-    Attributes
-    ----------
-    views : Views
-    points : Points
-        The training rows.
-    scales : tuple of Scales
-        Their ``weights`` and ``noise`` hold the path's weights already.
-    dual : ndarray of shape (n_points, n_outputs)
-        S⁻¹ times the standardised targets.
-    factor : ndarray of shape (n_points, n_points)
-        Lower Cholesky factor of S = K + diag(σ²/w).
-    target : Standardised
-        The way back to the units of the targets.
-    width : float
-        Deviation of a target around its prediction, by leaving one row out: of a warped target
-        it decides the mean.
+    - `points`: the training rows
+    - `scales`: their ``weights`` and ``noise`` hold the path's weights already
+    - `dual` of shape (n_points, n_outputs): S⁻¹ times the standardised targets
+    - `factor` of shape (n_points, n_points): lower Cholesky factor of S = K + diag(σ²/w)
+    - `target`: the way back to the units of the targets
+    - `width`: deviation of a target around its prediction, by leaving one row out: of a warped
+      target it decides the mean
     """
 
     views: Views

@@ -10,10 +10,7 @@ _BLOCK = 64
 def unpack(packed: FloatArray, square: FloatArray) -> None:
     """Fill the lower triangle of a square matrix.
 
-    Parameters
-    ----------
-    packed : ndarray of shape (n(n + 1)/2,)
-    square : ndarray of shape (n, n)
+    `packed` of shape (n(n + 1)/2,); `square` of shape (n, n).
     """
     start = 0
     for a, row in enumerate(square, start=1):
@@ -24,13 +21,8 @@ def unpack(packed: FloatArray, square: FloatArray) -> None:
 def pack_slope(inverse: FloatArray, dual: FloatArray, scale: float, out: FloatArray) -> None:
     """Pack ``scale·S⁻¹ − Σₜ aₜaₜᵀ``, half of it on the diagonal: pairs count once.
 
-    Parameters
-    ----------
-    inverse : ndarray of shape (n, n)
-        Its lower triangle is read.
-    dual : ndarray of shape (n_outputs, n)
-    scale : float
-    out : ndarray of shape (n(n + 1)/2,)
+    `inverse` of shape (n, n): its lower triangle is read; `dual` of shape (n_outputs, n); `out` of
+    shape (n(n + 1)/2,).
     """
     start, n = 0, len(inverse)
     for first in range(0, n, _BLOCK):

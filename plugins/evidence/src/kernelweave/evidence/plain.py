@@ -58,12 +58,8 @@ def left_out_errors(
 ) -> list[tuple[float, float, float]]:
     """Return (squared error of rows left out, likeliest weight of K, r) for every ridge r.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    values : ndarray of shape (n_outputs, n)
-    mass : ndarray of shape (n,)
-        Weights of the rows, which divide r.
+    `K` of shape (n, n); `values` of shape (n_outputs, n); `mass` of shape (n,): weights of the
+    rows, which divide r.
     """
     root, total = np.sqrt(mass), len(values) * mass.sum()
     spectrum, basis = eigh(root[:, None] * K * root, check_finite=False)

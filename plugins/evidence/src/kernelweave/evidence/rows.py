@@ -16,15 +16,11 @@ FloatArray = NDArray[np.float64]
 class Rows:
     """Training rows as numbers and codes.
 
-    Attributes
-    ----------
-    numeric : ndarray of shape (n, p)
-    codes : ndarray of shape (n, q)
-    targets : ndarray of shape (n_outputs, n)
-    weight : ndarray of shape (n,) or None
-        ``None`` where all are one.
-    warped : bool
-        Whether the targets are learned under a power that makes them nearly normal.
+    - `numeric` of shape (n, p)
+    - `codes` of shape (n, q)
+    - `targets` of shape (n_outputs, n)
+    - `weight` of shape (n,): ``None`` where all are one
+    - `warped`: whether the targets are learned under a power that makes them nearly normal
     """
 
     numeric: FloatArray
@@ -60,14 +56,10 @@ class Rows:
 class Standardised:
     """Targets in units of their own spread, one row an output.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_outputs, n)
-    centre, spread, low, high : ndarray of shape (n_outputs,)
-        Of the warped targets, where there is a warp; predictions are cut at ``low`` and
-        ``high``, the range of the targets themselves and 0.3 standard deviations.
-    warps : tuple of Warp
-        One an output; empty where there is none.
+    `values` of shape (n_outputs, n); `centre`, `spread`, `low`, `high` of shape (n_outputs,): of
+    the warped targets, where there is a warp; predictions are cut at ``low`` and ``high``, the
+    range of the targets themselves and 0.3 standard deviations; `warps`: one an output; empty where
+    there is none.
     """
 
     values: FloatArray
@@ -123,11 +115,8 @@ class Standardised:
     ) -> tuple[FloatArray, FloatArray]:
         """Return mean and deviation of the targets around standardised values.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n, n_outputs)
-        width : ndarray of shape (n,) or (n, n_outputs), or float
-            Standard deviation of the standardised target.
+        `values` of shape (n, n_outputs); `width` of shape (n,) or (n, n_outputs): standard
+        deviation of the standardised target.
         """
         reach = np.asarray(width, dtype=np.float64)
         if reach.ndim < 2:

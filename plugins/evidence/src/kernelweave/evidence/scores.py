@@ -13,10 +13,7 @@ def r2_with_error(y: FloatArray, predicted: FloatArray, weight: FloatArray) -> t
 
     The error is that of a ratio of two means: of squared residuals and of squared deviations.
 
-    Parameters
-    ----------
-    y, predicted : ndarray of shape (n, n_outputs)
-    weight : ndarray of shape (n,)
+    `y`, `predicted` of shape (n, n_outputs); `weight` of shape (n,).
     """
     lost, error = ratio_with_error(*squared_losses(y, predicted, weight), weight)
     return 1.0 - lost, error

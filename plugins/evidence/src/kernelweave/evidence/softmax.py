@@ -23,12 +23,8 @@ _FREE = 0.01
 class Softmax:
     """Class k has the logit Σᵢ k(x, xᵢ) dual[i, k] + offset[k].
 
-    Attributes
-    ----------
-    dual : ndarray of shape (n, n_classes)
-    offset : ndarray of shape (n_classes,)
-    variance : float
-        What the kernel is multiplied by in the prior of the logits.
+    `dual` of shape (n, n_classes); `offset` of shape (n_classes,); `variance`: what the kernel is
+    multiplied by in the prior of the logits.
     """
 
     dual: FloatArray
@@ -49,25 +45,12 @@ def fit_softmax(
     kernel scaled so that its functions vary by 1; convex, by L-BFGS in coordinates where the norm
     is that of a vector.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (n, n)
-    codes : ndarray of int, shape (n,)
-        The class of each row.
-    n_classes : int
-        A class may have no row.
-    mass : ndarray of shape (n,)
-        Weights.
-    strengths : sequence of float
+    - `gram` of shape (n, n)
+    - `codes` of shape (n,): the class of each row
+    - `n_classes`: a class may have no row
+    - `mass` of shape (n,): weights
 
-    Returns
-    -------
-    list of Softmax
-
-    Raises
-    ------
-    Stopped
-        Where time is up.
+    Raises Stopped where time is up.
 
     Examples
     --------

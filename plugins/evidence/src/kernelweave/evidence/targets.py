@@ -19,12 +19,8 @@ _FEW_ROWS = 10
 class Numbers:
     """Targets of a regression.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_outputs, n_rows)
-        Finite, and not constant.
-    flat : bool
-        Whether the user gave one dimension.
+    `values` of shape (n_outputs, n_rows): finite, and not constant; `flat`: whether the user gave
+    one dimension.
     """
 
     values: FloatArray
@@ -35,12 +31,8 @@ class Numbers:
 class Classes:
     """Targets of a classification.
 
-    Attributes
-    ----------
-    labels : ndarray of shape (n_classes,)
-        The classes, sorted.
-    codes : ndarray of int, shape (n_rows,)
-        Which of them each row has.
+    `labels` of shape (n_classes,): the classes, sorted; `codes` of shape (n_rows,): which of them
+    each row has.
     """
 
     labels: NDArray[Any]
@@ -57,24 +49,10 @@ class Classes:
 def check_numbers(y: Any, n_rows: int, weight: FloatArray | None = None) -> Numbers:
     """Return the targets of a regression.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-        Numbers, or objects that are numbers.
-    n_rows : int
-        What X has.
-    weight : ndarray of shape (n_rows,), optional
-        What `check_weight` returned: rows of weight 0 do not count.
-
-    Returns
-    -------
-    Numbers
-        The targets, one row an output.
-
-    Raises
-    ------
-    ValueError
-        If a target is a gap, infinite or no number, an output is constant, or rows are missing.
+    `y` of shape (n_rows,) or (n_rows, n_outputs): numbers, or objects that are numbers; `n_rows`:
+    what X has; `weight` of shape (n_rows,): what `check_weight` returned: rows of weight 0 do not
+    count. The targets, one row an output. Raises ValueError if a target is a gap, infinite or no
+    number, an output is constant, or rows are missing.
     """
     array = _array(y)
     flat = array.ndim == 1
@@ -94,24 +72,10 @@ def check_numbers(y: Any, n_rows: int, weight: FloatArray | None = None) -> Numb
 def check_classes(y: Any, n_rows: int, weight: FloatArray | None = None) -> Classes:
     """Return the targets of a classification.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-        Labels of any kind, at least two different ones.
-    n_rows : int
-        What X has.
-    weight : ndarray of shape (n_rows,), optional
-        What `check_weight` returned: each class needs a row that counts.
-
-    Returns
-    -------
-    Classes
-        The classes and which of them each row has.
-
-    Raises
-    ------
-    ValueError
-        If a label is a gap or a fraction, there is one class only, or rows are missing.
+    `y` of shape (n_rows,): labels of any kind, at least two different ones; `n_rows`: what X has;
+    `weight` of shape (n_rows,): what `check_weight` returned: each class needs a row that counts.
+    The classes and which of them each row has. Raises ValueError if a label is a gap or a fraction,
+    there is one class only, or rows are missing.
     """
     from sklearn.utils import column_or_1d
     from sklearn.utils.multiclass import check_classification_targets
@@ -138,11 +102,7 @@ def check_classes(y: Any, n_rows: int, weight: FloatArray | None = None) -> Clas
 def check_labels(labels: NDArray[Any], first: int = 0) -> None:
     """Raise where a label is a gap or infinite, or words and numbers are mixed.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows,)
-    first : int
-        Where the first row stands in the user's table.
+    `labels` of shape (n_rows,); `first`: where the first row stands in the user's table.
     """
     refuse_gaps(labels, first=first)
     if labels.dtype.kind == "f" and np.isinf(labels).any():
@@ -158,22 +118,8 @@ def check_labels(labels: NDArray[Any], first: int = 0) -> None:
 def check_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
     """Return weights, ``None`` where there are none.
 
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_rows,), number or None
-        Not negative, and positive somewhere.
-    n_rows : int
-        What X has.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,) or None
-        The weights.
-
-    Raises
-    ------
-    ValueError
-        Saying which weight is wrong.
+    `sample_weight` of shape (n_rows,): not negative, and positive somewhere; `n_rows`: what X has.
+    Returns shape (n_rows,): the weights.
     """
     if sample_weight is None:
         return None
@@ -223,18 +169,9 @@ def _check_length(array: NDArray[Any], n_rows: int) -> None:
 def finite_numbers(column: NDArray[Any], name: str = "y", first: int = 0) -> FloatArray:
     """Return a column as finite numbers.
 
-    Parameters
-    ----------
-    column : ndarray of shape (n_rows,)
-    name : str
-        For messages.
-    first : int
-        Where its first row stands in the user's table.
-
-    Raises
-    ------
-    ValueError
-        If a value is a gap, infinite, too large or no number, naming its row.
+    `column` of shape (n_rows,); `name`: for messages; `first`: where its first row stands in the
+    user's table. Raises ValueError if a value is a gap, infinite, too large or no number, naming
+    its row.
     """
     if column.dtype.kind in "mM":
         raise ValueError(f"{name} must hold numbers, got {column.dtype} values")

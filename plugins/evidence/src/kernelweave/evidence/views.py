@@ -15,16 +15,10 @@ _CAP = 8.0
 class Points(NamedTuple):
     """Rows as the kernel sees them, a dimension per row of each array.
 
-    Attributes
-    ----------
-    X : ndarray of shape (p, n)
-        First view of the p numbers.
-    U : ndarray of shape (p, n)
-        Their ranks in [0, 1].
-    H : ndarray of shape (p + q, n)
-        What one point contributes to κ.
-    C : ndarray of shape (q, n)
-        Codes of the q levels.
+    - `X` of shape (p, n): first view of the p numbers
+    - `U` of shape (p, n): their ranks in [0, 1]
+    - `H` of shape (p + q, n): what one point contributes to κ
+    - `C` of shape (q, n): codes of the q levels
     """
 
     X: FloatArray
@@ -42,13 +36,8 @@ class Points(NamedTuple):
 class Views:
     """What the views need to know of the training rows.
 
-    Attributes
-    ----------
-    mean, scale : ndarray of shape (p,)
-    knots, ranks : tuple of p ndarrays
-        Distinct values of a number and their mid-ranks.
-    shares : tuple of q ndarrays
-        Share of the rows in each level.
+    `mean`, `scale` of shape (p,); `knots`, `ranks`: distinct values of a number and their
+    mid-ranks; `shares`: share of the rows in each level.
     """
 
     mean: FloatArray
@@ -89,12 +78,8 @@ class Views:
     ) -> Views:
         """Learn the views from training rows.
 
-        Parameters
-        ----------
-        numeric : ndarray of shape (n, p)
-        codes : ndarray of shape (n, q)
-        weight : ndarray of shape (n,), optional
-            A weight of 2 counts a row twice.
+        `numeric` of shape (n, p); `codes` of shape (n, q); `weight` of shape (n,): a weight of 2
+        counts a row twice.
         """
         w = np.ones(len(numeric)) if weight is None else weight
         share = w / w.sum()

@@ -23,13 +23,8 @@ _POWERS = (-1.0, 2.0)
 class Warp:
     """A monotone map of one output: Box and Cox's of positive targets, else Yeo and Johnson's.
 
-    Attributes
-    ----------
-    power : float
-        1 is no change, 0 the logarithm.
-    origin, unit : float
-        The power is taken of (y − origin)/unit.
-    positive : bool
+    `power`: 1 is no change, 0 the logarithm; `origin`, `unit`: the power is taken of (y −
+    origin)/unit.
     """
 
     power: float

@@ -20,19 +20,9 @@ _AROUND = 12  # frequencies on each side that a peak is compared with
 def warn_of_series(scaled: npt.NDArray[np.float64], names: list[str], replicate: Index) -> None:
     """Warn of random walks, trends and seasons that series share.
 
-    Parameters
-    ----------
-    scaled : ndarray of shape (n_times, n_nodes)
-        The series.
-    names : list of str
-        Of the nodes.
-    replicate : ndarray of int of shape (n_times,)
-        Replicate of each row; the longest is looked at, if it has 50 rows.
-
-    Warns
-    -----
-    KernelWeaveWarning
-        Once for wandering series, once for a shared season.
+    `scaled` of shape (n_times, n_nodes): the series; `names`: of the nodes; `replicate` of shape
+    (n_times,): replicate of each row; the longest is looked at, if it has 50 rows. Warns
+    KernelWeaveWarning once for wandering series, once for a shared season.
     """
     longest = scaled[replicate == np.bincount(replicate).argmax()]
     if len(longest) < _LONG:
@@ -59,23 +49,11 @@ def warn_of_series(scaled: npt.NDArray[np.float64], names: list[str], replicate:
 def warn_of_draws(n_draws: int, p_smallest: float, n_edges: int, level: float, adjust: str) -> None:
     """Warn where a single edge could not pass, however strong.
 
-    Parameters
-    ----------
-    n_draws : int
-        Draws per target.
-    p_smallest : float
-        The smallest p-value that an edge can have.
-    n_edges : int
-        Tested edges.
-    level : float
-        What an adjusted p-value must reach.
-    adjust : {"bh", "max-t"}
-        How they are adjusted.
-
-    Warns
-    -----
-    KernelWeaveWarning
-        With the number of draws that would do.
+    - `n_draws`: draws per target
+    - `p_smallest`: the smallest p-value that an edge can have
+    - `n_edges`: tested edges
+    - `level`: what an adjusted p-value must reach
+    - `adjust` in {"bh", "max-t"}: how they are adjusted
     """
     least = 1.0 / (1.0 + n_draws) if adjust == "max-t" else min(1.0, n_edges * p_smallest)
     if least > level:
@@ -113,17 +91,8 @@ def shared_season(X: npt.NDArray[np.float64]) -> tuple[float, Index]:
     A peak is a power of the first differences far above the median around it, which slow series
     and broad resonances are not.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_times, n_nodes)
-        One replicate.
-
-    Returns
-    -------
-    period : float
-        Rows per turn.
-    sharing : ndarray of int
-        The nodes with this peak, two at least; none where no season is shared.
+    `X` of shape (n_times, n_nodes): one replicate. Returns `period`: rows per turn; `sharing`: the
+    nodes with this peak, two at least; none where no season is shared.
 
     Examples
     --------

@@ -19,15 +19,7 @@ def default_kernels(n_columns: int) -> list[Kernel]:
 
     One step ahead much is nearly linear, which Gaussians alone learn with larger errors.
 
-    Parameters
-    ----------
-    n_columns : int
-        d, so that γ means the same for short and long histories.
-
-    Returns
-    -------
-    list of Kernel
-        Four.
+    `n_columns`: d, so that γ means the same for short and long histories.
     """
     return [Linear(), *(RBF(gamma=width / n_columns) for width in WIDTHS)]
 
@@ -45,26 +37,14 @@ def history_dictionary(
     Centring takes the constant out of each kernel: without it a wide Gaussian, nearly constant
     itself, earns weight by carrying the mean. Equal traces make weights comparable.
 
-    Parameters
-    ----------
-    history : ndarray of shape (n_samples, n_nodes * n_lags)
-        Standardised, see `LaggedSamples`.
-    groups : Groups
-        Groups of nodes.
-    n_lags : int
-        Lags of a history.
-    kernels : list of Kernel or None
-        Used on every group's history; ``None`` takes `default_kernels`.
-    per_lag : bool, default=False
-        Whether every lag has kernels of its own.
+    - `history` of shape (n_samples, n_nodes * n_lags): standardised, see `LaggedSamples`
+    - `groups`: groups of nodes
+    - `n_lags`: lags of a history
+    - `kernels`: used on every group's history; ``None`` takes `default_kernels`
+    - `per_lag`: whether every lag has kernels of its own
 
-    Returns
-    -------
-    dictionary : FittedDictionary
-        Gram matrices and what new histories need.
-    unit : ndarray of int of shape (n_kernels,)
-        The group that each kernel sees; with ``per_lag`` group times ``n_lags`` plus place of the
-        lag.
+    Returns `dictionary`: Gram matrices and what new histories need; `unit` of shape (n_kernels,):
+    the group that each kernel sees; with ``per_lag`` group times ``n_lags`` plus place of the lag.
     """
     views = groups.columns(n_lags)
     if per_lag:

@@ -25,25 +25,16 @@ def edge_table(
 ) -> pd.DataFrame:
     """Return a row per edge of positive weight between different groups.
 
-    Parameters
-    ----------
-    names : list of str
-        Of the groups.
-    weights : ndarray of shape (n_groups, n_groups, n_lags or 1)
-        Of the edges to the first group from the second.
-    effects : Effects
-        Of the same edges.
-    p, adjusted : ndarray of the shape of ``weights``, optional
-        p-values of each edge, and of all together.
-    level : float, default=0.05
-        What an adjusted p-value must not exceed for an edge to pass.
+    - `names`: of the groups
+    - `weights` of shape (n_groups, n_groups, n_lags or 1): of the edges to the first group from the
+      second
+    - `effects`: of the same edges
+    - `p`, `adjusted`: p-values of each edge, and of all together
+    - `level`: what an adjusted p-value must not exceed for an edge to pass
 
-    Returns
-    -------
-    DataFrame
-        ``source``, ``target``, ``lag``, of the strongest effect unless lags have weights of their
-        own, ``effect`` (its sign) and ``weight``, the heaviest first; with p-values ``p_value``,
-        ``adjusted_p_value`` and ``passes``, the smallest first.
+    ``source``, ``target``, ``lag``, of the strongest effect unless lags have weights of their own,
+    ``effect`` (its sign) and ``weight``, the heaviest first; with p-values ``p_value``,
+    ``adjusted_p_value`` and ``passes``, the smallest first.
     """
     import pandas as pd
 
@@ -71,19 +62,9 @@ def edge_table(
 def as_networkx(table: pd.DataFrame, names: list[str], self_weights: Matrix) -> Any:
     """Return a directed multigraph of the edges of a table, keyed by lag.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Rows of `edge_table`.
-    names : list of str
-        Nodes.
-    self_weights : ndarray of shape (n_groups,)
-        How much each drives itself.
-
-    Returns
-    -------
-    networkx.MultiDiGraph
-        With the columns of the table as attributes of the edges, which all formats can write.
+    `table`: rows of `edge_table`; `names`: nodes; `self_weights` of shape (n_groups,): how much
+    each drives itself. With the columns of the table as attributes of the edges, which all formats
+    can write.
     """
     import networkx as nx
 
@@ -99,17 +80,8 @@ def as_networkx(table: pd.DataFrame, names: list[str], self_weights: Matrix) -> 
 def as_dot(table: pd.DataFrame, names: list[str]) -> str:
     """Return the edges of a table as text in the DOT language of Graphviz.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Rows of `edge_table`.
-    names : list of str
-        Nodes.
-
-    Returns
-    -------
-    str
-        A digraph; labels hold lag and sign, widths follow weights.
+    `table`: rows of `edge_table`; `names`: nodes. A digraph; labels hold lag and sign, widths
+    follow weights.
     """
     heaviest = max(table["weight"], default=1.0)
     lines = ["digraph {", *(f"  {_quoted(name)};" for name in names)]

@@ -70,27 +70,13 @@ def find_effects(
 ) -> Effects:
     """Return the curves of all edges, lag by lag.
 
-    Parameters
-    ----------
-    scaled : ndarray of shape (n_times, n_columns)
-        The series, standardised; NaN where there are gaps.
-    units : tuple of ndarray
-        Mean and scale of each column.
-    lags : tuple of int
-        Of a history.
-    groups : Groups
-        The nodes of the graph.
-    dictionary : FittedDictionary
-        Kernels of all histories.
-    owner : ndarray of int of shape (n_kernels,)
-        Source of each kernel, nodes first.
-    fits : dict of TargetFit
-        By node, where it has a model.
-
-    Returns
-    -------
-    Effects
-        On 33 quantiles.
+    - `scaled` of shape (n_times, n_columns): the series, standardised; NaN where there are gaps
+    - `units`: mean and scale of each column
+    - `lags`: of a history
+    - `groups`: the nodes of the graph
+    - `dictionary`: kernels of all histories
+    - `owner` of shape (n_kernels,): source of each kernel, nodes first
+    - `fits`: by node, where it has a model
     """
     mean, scale = units
     quantiles = np.nanquantile(scaled, LEVELS, axis=0)

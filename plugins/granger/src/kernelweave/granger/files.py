@@ -26,12 +26,7 @@ _ENOUGH = 8
 class SeriesTable:
     """A table of series.
 
-    Attributes
-    ----------
-    frame : DataFrame of shape (n_times, n_nodes)
-        A column per series.
-    replicates : list of str or None
-        Label of each row.
+    `frame` of shape (n_times, n_nodes): a column per series; `replicates`: label of each row.
     """
 
     frame: pd.DataFrame
@@ -41,26 +36,11 @@ class SeriesTable:
 def read_series(path: str, replicate: str | None, drop: list[str]) -> SeriesTable:
     """Read a CSV file, gzipped or not, with a header and one row per point in time.
 
-    Parameters
-    ----------
-    path : str
-        The file; commas, semicolons or tabs separate its cells.
-    replicate : str or None
-        The column that names each row's replicate.
-    drop : list of str
-        Columns that are no nodes.
-
-    Returns
-    -------
-    SeriesTable
-        Numbers.
-
-    Raises
-    ------
-    ValueError
-        If there is no such file or it is not UTF-8 text, if the names of its columns are missing
-        or occur twice, if a column asked for is missing, or, naming it, for the first cell that
-        is not a finite number and the first column that is constant.
+    `path`: the file; commas, semicolons or tabs separate its cells; `replicate`: the column that
+    names each row's replicate; `drop`: columns that are no nodes. Raises ValueError if there is no
+    such file or it is not UTF-8 text, if the names of its columns are missing or occur twice, if a
+    column asked for is missing, or, naming it, for the first cell that is not a finite number and
+    the first column that is constant.
     """
     rows = _rows(path)
     if len(rows) < 2:

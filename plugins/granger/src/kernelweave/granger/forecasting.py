@@ -41,21 +41,12 @@ def left_out_errors(grams: npt.NDArray[Any], fit: TargetFit, Y: Matrix, lam: flo
 
     Weights and output kernel are those of all samples.
 
-    Parameters
-    ----------
-    grams : ndarray of shape (n_kernels, n_samples, n_samples)
-        Kernels of all histories.
-    fit : TargetFit
-        The fitted model.
-    Y : ndarray of shape (n_samples, n_outputs)
-        Targets.
-    lam : float
-        λ.
+    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
+    - `fit`: the fitted model
+    - `Y` of shape (n_samples, n_outputs): targets
+    - `lam`: λ
 
-    Returns
-    -------
-    ndarray of shape (n_samples, n_outputs)
-        Target minus prediction.
+    Returns shape (n_samples, n_outputs): target minus prediction.
     """
     used = np.flatnonzero(fit.weights)
     K = np.tensordot(fit.weights[used], grams[used], axes=1)
@@ -74,29 +65,17 @@ def draw_paths(
 ) -> npt.NDArray[np.float64]:
     """Return paths of all columns in standardised units, shape (n_paths, steps, n_columns).
 
-    Parameters
-    ----------
-    past : ndarray of shape (>= max(lags), n_columns)
-        The last rows.
-    lags : tuple of int
-        Of a history.
-    dictionary : FittedDictionary
-        Kernels of all histories.
-    models : list of (ndarray of int, TargetFit)
-        Columns that each model predicts, and the model.
-    errors : ndarray of shape (n_samples, n_columns)
-        Rows are drawn from these together, so that nodes err together as they did.
-    future : ndarray of shape (steps, n_columns)
-        Values of the columns that have no model.
-    n_paths : int
-        How many.
-    rng : RandomState
-        Draws.
+    - `past` of shape (>= max(lags), n_columns): the last rows
+    - `lags`: of a history
+    - `dictionary`: kernels of all histories
+    - `models`: columns that each model predicts, and the model
+    - `errors` of shape (n_samples, n_columns): rows are drawn from these together, so that nodes
+      err together as they did
+    - `future` of shape (steps, n_columns): values of the columns that have no model
+    - `n_paths`: how many
+    - `rng`: draws
 
-    Returns
-    -------
-    ndarray of shape (n_paths, steps, n_columns)
-        The paths.
+    Returns shape (n_paths, steps, n_columns): the paths.
     """
     steps, n_columns = future.shape
     longest = max(lags)

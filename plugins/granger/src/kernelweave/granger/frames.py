@@ -10,22 +10,9 @@ import numpy as np
 def stack_replicates(X: Any, replicates: Any) -> tuple[Any, Any]:
     """Return one table and the replicate of each row.
 
-    Parameters
-    ----------
-    X : array-like or list of DataFrame or of 2-D arrays
-        A list of tables holds one replicate each, with the same columns.
-    replicates : array-like or None
-        Labels of the rows of one table.
-
-    Returns
-    -------
-    tuple
-        Table and labels; both as they are where X is one table.
-
-    Raises
-    ------
-    ValueError
-        If tables differ in their columns, or labels are given beside a list.
+    `X`: a list of tables holds one replicate each, with the same columns; `replicates`: labels of
+    the rows of one table. Table and labels; both as they are where X is one table. Raises
+    ValueError if tables differ in their columns, or labels are given beside a list.
     """
     if not _is_list_of_tables(X):
         return X, replicates

@@ -18,16 +18,10 @@ Index = npt.NDArray[np.intp]
 class Roles:
     """Nodes of the graph, exogenous series beside them, and the links that may be.
 
-    Attributes
-    ----------
-    nodes : Groups
-        Groups of columns that the graph is about.
-    exogenous : Groups
-        Columns whose histories every model sees, that have no model, and no edges.
-    driven : ndarray of int
-        The nodes that have a model.
-    allowed : ndarray of bool of shape (n_nodes, n_nodes)
-        ``allowed[i, j]``: whether j may drive i.
+    - `nodes`: groups of columns that the graph is about
+    - `exogenous`: columns whose histories every model sees, that have no model, and no edges
+    - `driven`: the nodes that have a model
+    - `allowed` of shape (n_nodes, n_nodes): ``allowed[i, j]``: whether j may drive i
     """
 
     nodes: Groups
@@ -71,26 +65,13 @@ def make_roles(
 ) -> Roles:
     """Return the roles of the columns of a series.
 
-    Parameters
-    ----------
-    names : list of str
-        Of the columns.
-    groups : sequence or None
-        A label per column that is not exogenous.
-    exogenous, never_targets : sequence or None
-        Names of columns, and of nodes.
-    forbidden : sequence of pairs or None
-        (source, target) by name.
+    - `names`: of the columns
+    - `groups`: a label per column that is not exogenous
+    - `exogenous`, `never_targets`: names of columns, and of nodes
+    - `forbidden`: (source, target) by name
 
-    Returns
-    -------
-    Roles
-        Checked.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, no node is left to be driven, or a node shall not drive itself.
+    Raises ValueError if a name is unknown, no node is left to be driven, or a node shall not drive
+    itself.
     """
     beside = _places("exogenous", exogenous, names)
     kept = np.setdiff1d(np.arange(len(names)), beside)

@@ -19,23 +19,9 @@ Fold = tuple[Index, Index]
 def make_folds(cv: Any, replicate: Index) -> list[Fold]:
     """Return training and test samples of each fold.
 
-    Parameters
-    ----------
-    cv : int or splitter
-        A number k: whole replicates are held out where there are at least three, contiguous
-        stretches of time otherwise. Or anything with scikit-learn's ``split``.
-    replicate : ndarray of int of shape (n_samples,)
-        Replicate of each sample.
-
-    Returns
-    -------
-    list of (ndarray, ndarray)
-        Folds.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer samples than folds.
+    `cv`: a number k: whole replicates are held out where there are at least three, contiguous
+    stretches of time otherwise. Or anything with scikit-learn's ``split``. `replicate` of shape
+    (n_samples,): replicate of each sample. Raises ValueError if there are fewer samples than folds.
     """
     from sklearn.model_selection import GroupKFold, KFold
 
@@ -61,14 +47,9 @@ _FOLDS = replace(integer(2), words="an integer >= 2 or a splitter")
 class Selection:
     """Held-out errors and what they choose.
 
-    Attributes
-    ----------
-    lams : ndarray of shape (n_lams,)
-        Candidates.
-    errors : ndarray of shape (n_lams, n_nodes)
-        Mean squared error of held-out predictions, in standardised units.
-    chosen : ndarray of int of shape (n_groups,)
-        Candidate of each target group.
+    `lams` of shape (n_lams,): candidates; `errors` of shape (n_lams, n_nodes): mean squared error
+    of held-out predictions, in standardised units; `chosen` of shape (n_groups,): candidate of each
+    target group.
     """
 
     lams: npt.NDArray[np.float64]
@@ -93,25 +74,14 @@ def held_out_errors(
 ) -> Matrix:
     """Return mean squared errors of one target group, shape (n_lams, n_outputs).
 
-    Parameters
-    ----------
-    grams : ndarray of shape (n_kernels, n_samples, n_samples)
-        Kernels of all histories.
-    Y : ndarray of shape (n_samples, n_outputs)
-        Targets.
-    seen : ndarray of int
-        Kernels of the model.
-    folds : list of (ndarray, ndarray)
-        Training and test samples.
-    lams : ndarray of shape (n_lams,)
-        Candidates.
-    task : Task
-        The problem.
+    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
+    - `Y` of shape (n_samples, n_outputs): targets
+    - `seen`: kernels of the model
+    - `folds`: training and test samples
+    - `lams` of shape (n_lams,): candidates
+    - `task`: the problem
 
-    Returns
-    -------
-    ndarray of shape (n_lams, n_outputs)
-        Over all held-out samples.
+    Returns shape (n_lams, n_outputs): over all held-out samples.
     """
     grams = of_kernels(grams, seen)
     total = np.zeros((len(lams), Y.shape[1]))
@@ -131,21 +101,10 @@ def choose(
 ) -> Selection:
     """Return the candidate of least error, over all nodes or group by group.
 
-    Parameters
-    ----------
-    errors : ndarray of shape (n_lams, n_nodes)
-        Held-out errors.
-    lams : ndarray of shape (n_lams,)
-        Candidates.
-    groups : list of ndarray of int
-        Columns of each target group.
-    shared : bool
-        Whether all targets share one λ.
-
-    Returns
-    -------
-    Selection
-        Errors and choice.
+    - `errors` of shape (n_lams, n_nodes): held-out errors
+    - `lams` of shape (n_lams,): candidates
+    - `groups`: columns of each target group
+    - `shared`: whether all targets share one λ
     """
     if shared:
         best = np.full(len(groups), int(np.nansum(errors, axis=1).argmin()))

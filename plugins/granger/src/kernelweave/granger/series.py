@@ -26,10 +26,7 @@ LAGS = Rule("an integer >= 1 or a list of such", _are_lags)
 def lag_list(lags: Any) -> tuple[int, ...]:
     """Return the lags of a history: 1 to ``lags``, or those listed, in order.
 
-    Raises
-    ------
-    ValueError
-        If it is neither an integer of at least 1 nor a list of such.
+    Raises ValueError if it is neither an integer of at least 1 nor a list of such.
     """
     LAGS.check("lags", lags)
     if isinstance(lags, list | tuple | np.ndarray | range):
@@ -62,10 +59,8 @@ class LaggedSamples:
 def checked_series(X: Any, *, gaps: bool = False) -> Matrix:
     """Return a series as float64 of shape (n_times, n_nodes), NaN only where gaps may be.
 
-    Raises
-    ------
-    ValueError
-        If it is not a table of finite real numbers of a magnitude that can be squared.
+    Raises ValueError if it is not a table of finite real numbers of a magnitude that can be
+    squared.
     """
     try:
         table = np.asarray(X)
@@ -151,10 +146,7 @@ def lagged_samples(
 def replicate_codes(replicates: Any, n_times: int) -> Index:
     """Return the number of each row's replicate, in order of appearance.
 
-    Raises
-    ------
-    ValueError
-        If there is not one label per row, or a replicate's rows are apart.
+    Raises ValueError if there is not one label per row, or a replicate's rows are apart.
     """
     if replicates is None:
         return np.zeros(n_times, dtype=np.intp)
@@ -174,12 +166,7 @@ def replicate_codes(replicates: Any, n_times: int) -> Index:
 class Groups:
     """A partition of the nodes.
 
-    Attributes
-    ----------
-    names : list of str
-        A name per group.
-    members : list of ndarray of int
-        The nodes of each.
+    `names`: a name per group; `members`: the nodes of each.
     """
 
     names: list[str]
@@ -197,22 +184,8 @@ class Groups:
 def make_groups(groups: Any, names: Sequence[str]) -> Groups:
     """Return groups by label, in order of appearance; every node by itself without labels.
 
-    Parameters
-    ----------
-    groups : sequence of length n_nodes or None
-        A label per node.
-    names : sequence of str
-        Names of the nodes.
-
-    Returns
-    -------
-    Groups
-        The partition.
-
-    Raises
-    ------
-    ValueError
-        If there is not one label per node.
+    `groups`: a label per node; `names`: names of the nodes. Raises ValueError if there is not one
+    label per node.
     """
     if groups is None:
         return Groups(list(names), [np.array([j]) for j in range(len(names))])

@@ -38,10 +38,7 @@ def change_places(replicate: Index) -> bool:
 def warn_if_short(replicate: Index) -> None:
     """Warn where p-values of slow series come out too small.
 
-    Warns
-    -----
-    KernelWeaveWarning
-        If a replicate that moves round in a circle has fewer than 25 samples.
+    Warns KernelWeaveWarning if a replicate that moves round in a circle has fewer than 25 samples.
     """
     shortest = int(np.unique(replicate, return_counts=True)[1].min())
     if shortest < _SHORT and not change_places(replicate):
@@ -61,17 +58,8 @@ def rearranged(replicate: Index, rng: np.random.Generator) -> Index:
     transients too, whose replicates are alike in law. Else each replicate's samples move round in
     a circle, which suits stationary series that are long beside their memory.
 
-    Parameters
-    ----------
-    replicate : ndarray of int of shape (n_samples,)
-        Replicate of each sample.
-    rng : Generator
-        Draws uniformly; the observed order is one of its draws.
-
-    Returns
-    -------
-    ndarray of int of shape (n_samples,)
-        A permutation.
+    `replicate` of shape (n_samples,): replicate of each sample; `rng`: draws uniformly; the
+    observed order is one of its draws. Returns shape (n_samples,): a permutation.
 
     Examples
     --------
@@ -97,17 +85,8 @@ def moved_orders(replicate: Index, seeds: npt.NDArray[Any]) -> Iterator[Index]:
     out, being the one that p-values count anyway, and none comes twice before all have come. With
     no more draws than shifts p is then exact.
 
-    Parameters
-    ----------
-    replicate : ndarray of int of shape (n_samples,)
-        Replicate of each sample.
-    seeds : ndarray of int of shape (n_draws,)
-        One per draw.
-
-    Yields
-    ------
-    ndarray of int of shape (n_samples,)
-        A permutation.
+    `replicate` of shape (n_samples,): replicate of each sample; `seeds` of shape (n_draws,): one
+    per draw. Yields shape (n_samples,): a permutation.
     """
     n = len(replicate)
     if n < 2 or (replicate != replicate[0]).any():
@@ -139,33 +118,18 @@ def null_weights(
     with white noise, which earns less weight. Moved is what is least: target, own history and
     exogenous ones, the other way.
 
-    Parameters
-    ----------
-    grams : ndarray of shape (n_kernels, n_samples, n_samples)
-        Kernels of all histories.
-    Y : ndarray of shape (n_samples, n_outputs)
-        Targets.
-    seen : ndarray of int
-        Kernels of the model.
-    stays : ndarray of bool of shape (n_kernels,)
-        Which kernels see the target's own history or an exogenous one.
-    unit : ndarray of int of shape (n_kernels,)
-        What is tested with each kernel: a group, or one of its lags.
-    n_units : int
-        How many there are.
-    lam : float
-        λ.
-    task : Task
-        The problem.
-    replicate : ndarray of int of shape (n_samples,)
-        Replicate of each sample.
-    seeds : ndarray of int of shape (n_draws,)
-        One per draw.
+    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
+    - `Y` of shape (n_samples, n_outputs): targets
+    - `seen`: kernels of the model
+    - `stays` of shape (n_kernels,): which kernels see the target's own history or an exogenous one
+    - `unit` of shape (n_kernels,): what is tested with each kernel: a group, or one of its lags
+    - `n_units`: how many there are
+    - `lam`: λ
+    - `task`: the problem
+    - `replicate` of shape (n_samples,): replicate of each sample
+    - `seeds` of shape (n_draws,): one per draw
 
-    Returns
-    -------
-    ndarray of shape (n_draws, n_units)
-        NaN for units that the model does not see or that stay.
+    Returns shape (n_draws, n_units): NaN for units that the model does not see or that stay.
     """
     grams, unit, stays = of_kernels(grams, seen), unit[seen], stays[seen]
     out = np.full((len(seeds), n_units), np.nan)
@@ -187,17 +151,9 @@ def pooled_p_values(observed: Matrix, null: npt.NDArray[np.float64]) -> Matrix:
     whatever the target, so that a source's draws speak for all its edges: there are as many times
     more of them.
 
-    Parameters
-    ----------
-    observed : ndarray of shape (n_targets, n_sources)
-        Weights of the fits.
-    null : ndarray of shape (n_targets, n_draws, n_sources)
-        Weights by chance; NaN for edges that are not tested.
-
-    Returns
-    -------
-    ndarray of shape (n_targets, n_sources)
-        NaN for edges that are not tested.
+    `observed` of shape (n_targets, n_sources): weights of the fits; `null` of shape (n_targets,
+    n_draws, n_sources): weights by chance; NaN for edges that are not tested. Returns shape
+    (n_targets, n_sources): NaN for edges that are not tested.
 
     Examples
     --------
@@ -223,21 +179,11 @@ def adjusted_p_values(
 ) -> Matrix:
     """Return p-values that speak of all tested edges together.
 
-    Parameters
-    ----------
-    p : ndarray of shape (n_targets, n_sources)
-        Of each edge by itself; NaN where it is not tested.
-    observed, null : ndarray
-        As for `pooled_p_values`.
-    adjust : {"bh", "max-t"}
-        Benjamini and Hochberg's, which keep the rate of false discoveries, or those of the
-        largest weight per draw (Westfall and Young), which keep the chance of a single one. There
-        weights are over the root mean square of their source by chance.
-
-    Returns
-    -------
-    ndarray of shape (n_targets, n_sources)
-        NaN where p is.
+    `p` of shape (n_targets, n_sources): of each edge by itself; NaN where it is not tested.
+    `observed`, `null`: as for `pooled_p_values`. `adjust` in {"bh", "max-t"}: benjamini and
+    Hochberg's, which keep the rate of false discoveries, or those of the largest weight per draw
+    (Westfall and Young), which keep the chance of a single one. There weights are over the root
+    mean square of their source by chance. Returns shape (n_targets, n_sources): NaN where p is.
 
     Examples
     --------
@@ -278,29 +224,16 @@ def selection_frequencies(
 ) -> Matrix:
     """Return which histories get weight on random halves of the samples.
 
-    Parameters
-    ----------
-    grams : ndarray of shape (n_kernels, n_samples, n_samples)
-        Kernels of all histories.
-    Y : ndarray of shape (n_samples, n_outputs)
-        Targets.
-    seen : ndarray of int
-        Kernels of the model.
-    owner : ndarray of int of shape (n_kernels,)
-        Group of each kernel.
-    n_groups : int
-        Number of groups.
-    lam : float
-        λ.
-    task : Task
-        The problem.
-    seeds : ndarray of int of shape (n_draws,)
-        One per half.
+    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
+    - `Y` of shape (n_samples, n_outputs): targets
+    - `seen`: kernels of the model
+    - `owner` of shape (n_kernels,): group of each kernel
+    - `n_groups`: number of groups
+    - `lam`: λ
+    - `task`: the problem
+    - `seeds` of shape (n_draws,): one per half
 
-    Returns
-    -------
-    ndarray of shape (n_draws, n_groups)
-        1 where a history has more than a thousandth of all weight.
+    Returns shape (n_draws, n_groups): 1 where a history has more than a thousandth of all weight.
     """
     grams, owner = of_kernels(grams, seen), owner[seen]
     chosen = np.zeros((len(seeds), n_groups))
@@ -321,18 +254,9 @@ def stability_p_values(chosen: Matrix, tested: npt.NDArray[np.bool_]) -> Matrix:
     group's own history is no candidate: counted among them, what always is selected would keep
     q/p, and with it every bound, large.
 
-    Parameters
-    ----------
-    chosen : ndarray of shape (n_draws, n_targets, n_sources)
-        Which edges each draw selected.
-    tested : ndarray of bool of shape (n_targets, n_sources)
-        Candidates.
-
-    Returns
-    -------
-    ndarray of shape (n_targets, n_sources)
-        Bounds, at most 1; NaN for what is no candidate. They assume exchangeable candidates, as
-        the theorem does.
+    `chosen` of shape (n_draws, n_targets, n_sources): which edges each draw selected; `tested` of
+    shape (n_targets, n_sources): candidates. Returns shape (n_targets, n_sources): bounds, at most
+    1; NaN for what is no candidate. They assume exchangeable candidates, as the theorem does.
     """
     frequency = chosen.mean(axis=0)
     edges = frequency[tested]

@@ -22,16 +22,10 @@ Index = npt.NDArray[np.intp]
 class Task:
     """What one target's problem is made of, besides its data.
 
-    Attributes
-    ----------
-    penalty : Penalty
-        Regulariser over kernels.
-    learn_output : bool
-        Whether L is learned; without effect for one node.
-    tol : float
-        Relative gap; stationarity where both are learned.
-    max_iter : int
-        Steps at most.
+    - `penalty`: regulariser over kernels
+    - `learn_output`: whether L is learned; without effect for one node
+    - `tol`: relative gap; stationarity where both are learned
+    - `max_iter`: steps at most
     """
 
     penalty: Any
@@ -44,18 +38,11 @@ class Task:
 class TargetFit:
     """The fitted model of one target group.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_kernels,)
-        η.
-    output_kernel : ndarray of shape (n_outputs, n_outputs)
-        L.
-    coef : ndarray of shape (n_samples, n_outputs)
-        C L.
-    mean : ndarray of shape (n_outputs,)
-        What was taken off the targets.
-    result : Result
-        Bounds and status.
+    - `weights` of shape (n_kernels,): η
+    - `output_kernel` of shape (n_outputs, n_outputs): L
+    - `coef` of shape (n_samples, n_outputs): C L
+    - `mean` of shape (n_outputs,): what was taken off the targets
+    - `result`: bounds and status
     """
 
     weights: Vector
@@ -81,23 +68,13 @@ def fit_target(
     min over f, η, L of (1/n) Σ ‖f(hᵢ) − yᵢ‖² + λ Σ ‖fⱼ‖²/ηⱼ + λω(η), fⱼ in the space of kⱼ L (V,
     section 4.1): convex and certified for one node, stationary for several with L learned.
 
-    Parameters
-    ----------
-    grams : ndarray of shape (n_kernels, n_samples, n_samples)
-        Kernels of all groups' histories.
-    Y : ndarray of shape (n_samples, n_outputs)
-        Next values of the group's nodes.
-    lam : float
-        λ.
-    task : Task
-        The rest.
-    seen : ndarray of int, optional
-        The kernels that the model has, all by default; the others get weight 0.
+    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all groups' histories
+    - `Y` of shape (n_samples, n_outputs): next values of the group's nodes
+    - `lam`: λ
+    - `task`: the rest
+    - `seen`: the kernels that the model has, all by default; the others get weight 0
 
-    Returns
-    -------
-    TargetFit
-        Weights, output kernel and coefficients.
+    Returns: weights, output kernel and coefficients.
     """
     n_kernels = len(grams)
     grams = of_kernels(grams, seen)
@@ -129,17 +106,7 @@ def of_kernels(grams: npt.NDArray[Any], seen: Index | None) -> npt.NDArray[Any]:
 def warn_of_rest(results: dict[str, Result], tol: float) -> None:
     """Warn once of all targets that came to rest with an open gap.
 
-    Parameters
-    ----------
-    results : dict of Result
-        By the name of the target.
-    tol : float
-        The gap that was asked for.
-
-    Warns
-    -----
-    ConvergenceWarning
-        Naming the targets and the largest gap.
+    `results`: by the name of the target; `tol`: the gap that was asked for.
     """
     open_ = {name: r.gap for name, r in results.items() if r.status is Status.STATIONARY}
     if open_:

@@ -22,19 +22,10 @@ _MANY_KERNELS = 1000
 def choose(problem: Problem, n_kernels: int) -> type[Descent]:
     """Return the algorithm to run.
 
-    Parameters
-    ----------
-    problem : Problem
-        What to solve.
-    n_kernels : int
-        p.
-
-    Returns
-    -------
-    type
-        Projected Newton at degree 1 with at most 1000 kernels (from 30 to 600 kernels it took 4 to
-        10 evaluations; at q = 1 the spectral gradient took 100 and more). Above degree 1 the trust
-        region where its sphere lies in the orthant. The spectral gradient otherwise.
+    `problem`: what to solve; `n_kernels`: p. Projected Newton at degree 1 with at most 1000 kernels
+    (from 30 to 600 kernels it took 4 to 10 evaluations; at q = 1 the spectral gradient took 100 and
+    more). Above degree 1 the trust region where its sphere lies in the orthant. The spectral
+    gradient otherwise.
     """
     if int(getattr(problem.family, "degree", 1)) == 1:
         few = n_kernels <= _MANY_KERNELS
@@ -54,10 +45,7 @@ class AutomaticSearch:
     def init(self, problem: Problem, random_state: np.random.RandomState) -> State:
         """Return the first state of the chosen algorithm.
 
-        Parameters
-        ----------
-        problem, random_state
-            As in `Descent.init`.
+        `problem`, `random_state`: as in `Descent.init`.
         """
         size = len(problem.family) if hasattr(problem.family, "__len__") else 1
         self.chosen = choose(problem, size)()

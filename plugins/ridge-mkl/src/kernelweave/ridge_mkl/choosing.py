@@ -22,24 +22,14 @@ def scores_along(
 ) -> dict[str, Any]:
     """Return the held-out score of each λ as scikit-learn's searches tell it.
 
-    Parameters
-    ----------
-    estimator : RidgeMKLRegressor or RidgeMKLClassifier
-        With its other settings; it is not fitted.
-    grams : PrecomputedGrams of n samples
-        Training Gram matrices.
-    y : ndarray of shape (n,)
-        Numbers or labels.
-    weight : ndarray of shape (n,)
-        Positive sample weights; scores are not weighted.
-    lams : sequence of float
-        The values of λ, ascending.
+    - `estimator`: with its other settings; it is not fitted
+    - `grams`: training Gram matrices
+    - `y` of shape (n,): numbers or labels
+    - `weight` of shape (n,): positive sample weights; scores are not weighted
+    - `lams`: the values of λ, ascending
 
-    Returns
-    -------
-    dict
-        ``params``, ``mean_test_score``, ``std_test_score`` and ``split_test_score``, whose shape
-        is (n_folds, n_lams).
+    ``params``, ``mean_test_score``, ``std_test_score`` and ``split_test_score``, whose shape is
+    (n_folds, n_lams).
     """
     folds = check_cv(estimator.cv, y, classifier=is_classifier(estimator)).split(y, y)
     scores = np.array(

@@ -21,18 +21,11 @@ _MAX_TRIALS = 60
 class State:
     """An iterate of a descent method.
 
-    Attributes
-    ----------
-    at : Evaluation
-        The objective there.
-    step_size : float
-        Step length, radius or damping that the method carries along.
-    memory : dict
-        Whatever else it carries.
-    n_left : int
-        Starting points not used yet.
-    stalled : bool
-        Whether no progress is possible from here.
+    - `at`: the objective there
+    - `step_size`: step length, radius or damping that the method carries along
+    - `memory`: whatever else it carries
+    - `n_left`: starting points not used yet
+    - `stalled`: whether no progress is possible from here
     """
 
     at: Evaluation
@@ -53,22 +46,9 @@ class Descent:
     def init(self, problem: Problem, random_state: np.random.RandomState) -> State:
         """Return the first state.
 
-        Parameters
-        ----------
-        problem : Problem
-            A dictionary or a power of one, a learner and a set of weights.
-        random_state : RandomState
-            Where the starts after the first come from.
-
-        Returns
-        -------
-        State
-            At the first start.
-
-        Raises
-        ------
-        ValueError
-            If the start is not acceptable or the method cannot solve the problem.
+        `problem`: a dictionary or a power of one, a learner and a set of weights; `random_state`:
+        where the starts after the first come from. At the first start. Raises ValueError if the
+        start is not acceptable or the method cannot solve the problem.
         """
         self.oracle = Oracle(problem)
         self.constraint = problem.constraint
@@ -100,17 +80,8 @@ class Descent:
     def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
         """Return the first step length and memory at a starting point.
 
-        Parameters
-        ----------
-        at : Evaluation
-            The starting point.
-
-        Returns
-        -------
-        step_size : float
-            What `State.step_size` starts with.
-        memory : dict
-            What `State.memory` starts with.
+        `at`: the starting point. Returns `step_size`: what `State.step_size` starts with; `memory`:
+        what `State.memory` starts with.
         """
         return self.given_step(1.0), {}
 
@@ -167,15 +138,8 @@ class Descent:
     def residual(self, at: Evaluation) -> float:
         """Return how far a point is from stationary, relative to the weights.
 
-        Parameters
-        ----------
-        at : Evaluation
-            The point.
-
-        Returns
-        -------
-        float
-            max |P(μ − ηg) − μ| / max μ, with η such that the longest entry of ηg is max μ.
+        `at`: the point. max |P(μ − ηg) − μ| / max μ, with η such that the longest entry of ηg is
+        max μ.
         """
         size, steepest = float(at.mu.max(initial=0.0)), float(np.abs(at.gradient).max(initial=0.0))
         if size == 0.0 or steepest == 0.0:
@@ -192,23 +156,13 @@ class Descent:
     ) -> tuple[Evaluation | None, float]:
         """Shrink the step until the objective falls, at most 60 times.
 
-        Parameters
-        ----------
-        state : State
-            Where to start.
-        trial : callable
-            Step length to μ.
-        shrink : float
-            Factor per failure.
-        step_size : float
-            First length.
+        - `state`: where to start
+        - `trial`: step length to μ
+        - `shrink`: factor per failure
+        - `step_size`: first length
 
-        Returns
-        -------
-        at : Evaluation or None
-            The point reached; ``None`` where no length lowers the objective.
-        step_size : float
-            Its length.
+        Returns `at`: the point reached; ``None`` where no length lowers the objective; `step_size`:
+        its length.
         """
         for _ in range(_MAX_TRIALS):
             mu = trial(step_size)

@@ -129,12 +129,8 @@ class PowerDictionary:
 class FittedFamily:
     """A dictionary that was fitted to the training points already, as the family of a problem.
 
-    Parameters
-    ----------
-    fitted : object with ``grams`` of shape (p, n, n)
-        A fitted dictionary or a stack of precomputed Gram matrices.
-    degree : int
-        d.
+    `fitted` of shape (p, n, n): a fitted dictionary or a stack of precomputed Gram matrices;
+    `degree`: d.
     """
 
     fitted: Any

@@ -23,19 +23,8 @@ from .spectral_gradient import spectral_step
 def gradient_step(mu: FloatArray, gradient: FloatArray, eta: float, constraint: Any) -> FloatArray:
     """Return the projection of μ − η(∇r − αᵀHₖα) onto the set (Algorithm 1, lines 7 and 8).
 
-    Parameters
-    ----------
-    mu, gradient : ndarray of shape (p,)
-        Weights and gradient of F + r.
-    eta : float
-        η.
-    constraint : LqBall or Orthant
-        The set.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        The next weights.
+    `mu`, `gradient` of shape (p,): weights and gradient of F + r; `eta`: η; `constraint`: the set.
+    Returns shape (p,): the next weights.
     """
     return np.asarray(constraint.project(mu - eta * gradient))
 

@@ -23,17 +23,8 @@ _MAX_DAMPING = 1.0 - 1e-6
 def interpolate(old: FloatArray, new: FloatArray, eta: float) -> FloatArray:
     """Return ηα + (1 − η)α′ (Algorithm 3, line 7).
 
-    Parameters
-    ----------
-    old, new : ndarray of shape (T, n)
-        α and (K_μ + λI)⁻¹y.
-    eta : float
-        η in [0, 1).
-
-    Returns
-    -------
-    ndarray of shape (T, n)
-        The interpolation.
+    `old`, `new` of shape (T, n): α and (K_μ + λI)⁻¹y; `eta`: η in [0, 1). Returns shape (T, n): the
+    interpolation.
     """
     return eta * old + (1.0 - eta) * new
 

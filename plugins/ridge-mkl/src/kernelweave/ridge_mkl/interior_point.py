@@ -31,21 +31,13 @@ def minimize_quadratic(
 ) -> FloatArray:
     """Minimise gᵀt + ½ tᵀHt over t ≥ 0 and, unless q is None, ‖t‖_q ≤ 1.
 
-    Parameters
-    ----------
-    H : ndarray of shape (p, p)
-        Positive semidefinite up to rounding; definite where q is None.
-    g : ndarray of shape (p,)
-        Linear part.
-    q : float or None
-        At least 1, finite.
-    start : ndarray of shape (p,)
-        A point of the set, from which the scale is taken.
+    - `H` of shape (p, p): positive semidefinite up to rounding; definite where q is None
+    - `g` of shape (p,): linear part
+    - `q`: at least 1, finite
+    - `start` of shape (p,): a point of the set, from which the scale is taken
 
-    Returns
-    -------
-    ndarray of shape (p,)
-        Strictly inside, complementarity below 1e-14 of the scale. Cost: about 25 solves of size p.
+    Returns shape (p,): strictly inside, complementarity below 1e-14 of the scale. Cost: about 25
+    solves of size p.
     """
     scale = float(np.abs(g).max() + np.abs(H).max() * max(1e-300, float(np.abs(start).max())))
     if scale == 0.0:

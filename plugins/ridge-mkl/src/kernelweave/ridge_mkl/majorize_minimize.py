@@ -21,17 +21,8 @@ from .settings import DescentSettings, MajorizeMinimize
 def ball_update(t: FloatArray, v: FloatArray, q: float) -> FloatArray:
     """Return t′ₖ ∝ (tₖ² vₖ)^{1/(q+1)} with ‖t′‖_q = 1.
 
-    Parameters
-    ----------
-    t, v : ndarray of shape (p,)
-        Position in the unit ball, and αᵀKₖα.
-    q : float
-        At least 1.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        On the sphere; ones where q is infinite.
+    `t`, `v` of shape (p,): position in the unit ball, and αᵀKₖα; `q`: at least 1. Returns shape
+    (p,): on the sphere; ones where q is infinite.
     """
     if math.isinf(q):
         return np.ones_like(t)
@@ -46,17 +37,7 @@ def ball_update(t: FloatArray, v: FloatArray, q: float) -> FloatArray:
 def penalized_update(mu: FloatArray, v: FloatArray, beta: float) -> FloatArray:
     """Return (μₖ² vₖ/(2β))^{1/3}.
 
-    Parameters
-    ----------
-    mu, v : ndarray of shape (p,)
-        Weights and αᵀKₖα.
-    beta : float
-        β > 0.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        The next weights.
+    `mu`, `v` of shape (p,): weights and αᵀKₖα; `beta`: β > 0. Returns shape (p,): the next weights.
     """
     return np.cbrt(mu * mu * np.maximum(v, 0.0) / (2.0 * beta))
 

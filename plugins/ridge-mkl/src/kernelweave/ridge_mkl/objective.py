@@ -172,16 +172,10 @@ def ridge_hessian(
 def products(grams: npt.NDArray[Any], u: FloatArray, L: FloatArray, degree: int) -> FloatArray:
     """Return (L^{∘(d−1)} ∘ Kₖ)uₜ, shape (p, T, n), for u of shape (T, n).
 
-    Parameters
-    ----------
-    grams : ndarray of shape (p, n, n)
-        Kₖ.
-    u : ndarray of shape (T, n)
-        Rows to multiply.
-    L : ndarray of shape (n, n)
-        Σ μₖKₖ; not read at degree 1.
-    degree : int
-        d.
+    - `grams` of shape (p, n, n): Kₖ
+    - `u` of shape (T, n): rows to multiply
+    - `L` of shape (n, n): Σ μₖKₖ; not read at degree 1
+    - `degree`: d
     """
     power = None if degree == 1 else L ** (degree - 1)
     out = np.empty((len(grams), *u.shape))

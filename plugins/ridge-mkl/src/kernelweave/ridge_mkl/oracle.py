@@ -30,24 +30,14 @@ _TOL = 1e-9
 class Evaluation:
     """The objective at one μ.
 
-    Attributes
-    ----------
-    mu : ndarray of shape (p,)
-        Kernel weights.
-    value : float
-        F(μ) + r(μ) in plain floating point.
-    gradient : ndarray of shape (p,)
-        Its gradient.
-    loss : float
-        F(μ) alone.
-    v : ndarray of shape (p,)
-        −∂F, at degree 1 vₖ = ½ Σₜ uₜᵀKₖuₜ ≥ 0.
-    lower, upper : float
-        The optimum over the set lies between them.
-    solution : Solution
-        The learner's.
-    products : Products or None
-        The kernels applied to u, at degree 1.
+    - `mu` of shape (p,): kernel weights
+    - `value`: F(μ) + r(μ) in plain floating point
+    - `gradient` of shape (p,): its gradient
+    - `loss`: F(μ) alone
+    - `v` of shape (p,): −∂F, at degree 1 vₖ = ½ Σₜ uₜᵀKₖuₜ ≥ 0
+    - `lower`, `upper`: the optimum over the set lies between them
+    - `solution`: the learner's
+    - `products`: the kernels applied to u, at degree 1
     """
 
     mu: FloatArray
@@ -71,15 +61,9 @@ class Oracle:
 
     The objectives of the Ridge-MKL paper are twice these.
 
-    Parameters
-    ----------
-    problem : Problem
-        A dictionary or a power of one, a learner and a set of weights with a projection.
-
-    Attributes
-    ----------
-    n_evaluations, n_hessians, n_systems : int
-        Objective evaluations, Hessians, and linear systems of the learner so far.
+    `problem`: a dictionary or a power of one, a learner and a set of weights with a projection.
+    `n_evaluations`, `n_hessians`, `n_systems`: objective evaluations, Hessians, and linear systems
+    of the learner so far.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -176,15 +160,7 @@ class Oracle:
     def evaluate(self, mu: FloatArray) -> Evaluation:
         """Return value, gradient and bounds at one μ, by one solve of the learner.
 
-        Parameters
-        ----------
-        mu : ndarray of shape (p,)
-            Kernel weights, nonnegative.
-
-        Returns
-        -------
-        Evaluation
-            Cost: n³/3 + 4pn² flops for ridge.
+        `mu` of shape (p,): kernel weights, nonnegative. Cost: n³/3 + 4pn² flops for ridge.
         """
         L = self.combination(mu)
         solution, value = self._solve(mu, L)
@@ -228,17 +204,8 @@ class Oracle:
         The margin also covers Gram matrices that are positive semidefinite only up to the
         rounding of their entries.
 
-        Parameters
-        ----------
-        u : ndarray of shape (T, n)
-            Dual point.
-        mu : ndarray of shape (p,)
-            Kernel weights, nonnegative.
-
-        Returns
-        -------
-        ndarray of shape (p,)
-            Nonnegative. Cost: p(2T + 1)n² flops.
+        `u` of shape (T, n): dual point; `mu` of shape (p,): kernel weights, nonnegative. Returns
+        shape (p,): nonnegative. Cost: p(2T + 1)n² flops.
         """
         d, mass = self.degree, np.abs(u)
         power, columns = self.combination(mu) ** (d - 1), np.ascontiguousarray(u.T)
@@ -255,17 +222,8 @@ class Oracle:
     def apply(self, u: FloatArray, mu: FloatArray) -> Products:
         """Return Σ μₖKₖ applied to u kernel by kernel, so that it suffers no rounding of its own.
 
-        Parameters
-        ----------
-        u : ndarray of shape (T, n)
-            Dual point.
-        mu : ndarray of shape (p,)
-            Kernel weights.
-
-        Returns
-        -------
-        Products
-            With ``images`` and ``v``. Cost: 2pTn² flops.
+        `u` of shape (T, n): dual point; `mu` of shape (p,): kernel weights. With ``images`` and
+        ``v``. Cost: 2pTn² flops.
         """
         p, (n_tasks, n) = self.n_kernels, u.shape
         images, mass = self._images(u), np.abs(u)
@@ -298,16 +256,8 @@ class Oracle:
     def hessian(self, at: Evaluation) -> FloatArray:
         """Return the Hessian of F + r, shape (p, p).
 
-        Parameters
-        ----------
-        at : Evaluation
-            The last one made.
-
-        Returns
-        -------
-        ndarray of shape (p, p)
-            d² Σₜ (Uₖuₜ)ᵀ M (Uⱼuₜ) less the curvature of the power, plus that of r. Cost: pn² for
-            ridge at degree 1, 2p²n² more above.
+        `at`: the last one made. Returns shape (p, p): d² Σₜ (Uₖuₜ)ᵀ M (Uⱼuₜ) less the curvature of
+        the power, plus that of r. Cost: pn² for ridge at degree 1, 2p²n² more above.
         """
         self.n_hessians += 1
         u, d, details = at.solution.dual_coef, self.degree, at.solution.details
@@ -328,19 +278,8 @@ class Oracle:
         in μ, and of degree 1 in μ where R is small, so a quadratic model of ψ holds much further
         than one of F. With a penalty it is F + r itself.
 
-        Parameters
-        ----------
-        at : Evaluation
-            A point.
-
-        Returns
-        -------
-        value : float
-            ψ(μ).
-        gradient : ndarray of shape (p,)
-            ∇ψ = ∇F/F².
-        factor : float
-            F: ∇²ψ = ∇²F/F² − 2∇F∇Fᵀ/F³; infinite for F + r itself.
+        `at`: a point. Returns `value`: ψ(μ); `gradient` of shape (p,): ∇ψ = ∇F/F²; `factor`: F: ∇²ψ
+        = ∇²F/F² − 2∇F∇Fᵀ/F³; infinite for F + r itself.
         """
         if self.constraint.curvature > 0.0 or at.loss <= 0.0:
             return at.value, at.gradient, math.inf

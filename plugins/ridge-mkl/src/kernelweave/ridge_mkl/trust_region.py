@@ -30,19 +30,9 @@ def tangent_basis(x: FloatArray) -> FloatArray:
 def riemannian_hessian(x: FloatArray, g: FloatArray, H: FloatArray, B: FloatArray) -> FloatArray:
     """Return Bᵀ H B − (xᵀg) I, the Hessian on the unit sphere in the basis B of the tangents.
 
-    Parameters
-    ----------
-    x, g : ndarray of shape (p,)
-        Point of the unit sphere and Euclidean gradient.
-    H : ndarray of shape (p, p)
-        Euclidean Hessian.
-    B : ndarray of shape (p, p − 1)
-        From `tangent_basis`.
-
-    Returns
-    -------
-    ndarray of shape (p − 1, p − 1)
-        Symmetric.
+    `x`, `g` of shape (p,): point of the unit sphere and Euclidean gradient; `H` of shape (p, p):
+    Euclidean Hessian; `B` of shape (p, p − 1): from `tangent_basis`. Returns shape (p − 1, p − 1):
+    symmetric.
     """
     return np.asarray(B.T @ H @ B - float(x @ g) * np.eye(B.shape[1]))
 
@@ -50,19 +40,8 @@ def riemannian_hessian(x: FloatArray, g: FloatArray, H: FloatArray, B: FloatArra
 def solve_subproblem(H: FloatArray, g: FloatArray, radius: float) -> FloatArray:
     """Minimise gᵀξ + ½ ξᵀHξ over ‖ξ‖ ≤ Δ, exactly, by the eigenvalues of H.
 
-    Parameters
-    ----------
-    H : ndarray of shape (r, r)
-        Symmetric.
-    g : ndarray of shape (r,)
-        Gradient.
-    radius : float
-        Δ > 0.
-
-    Returns
-    -------
-    ndarray of shape (r,)
-        A global minimiser.
+    `H` of shape (r, r): symmetric; `g` of shape (r,): gradient; `radius`: Δ > 0. Returns shape
+    (r,): a global minimiser.
     """
     values, V = np.linalg.eigh(H)
     c = V.T @ g

@@ -37,15 +37,8 @@ _EXPECTED = (
 def run(tokens: Sequence[str]) -> int:
     """Run one command and return the exit status.
 
-    Parameters
-    ----------
-    tokens : sequence of str
-        The arguments after the program's name.
-
-    Returns
-    -------
-    int
-        0; 2 after an error, which is one line on standard error; 130 after Ctrl-C.
+    `tokens`: the arguments after the program's name. Returns: 0; 2 after an error, which is one
+    line on standard error; 130 after Ctrl-C.
 
     Examples
     --------
@@ -82,15 +75,8 @@ def command_specs(tokens: Sequence[str] = ()) -> dict[str, CommandSpec]:
 
     A plugin that does not load is named in one line and costs nothing else.
 
-    Parameters
-    ----------
-    tokens : sequence of str
-        The arguments; commands that report on plugins do without the line.
-
-    Returns
-    -------
-    dict of str to CommandSpec
-        Our own cannot be replaced.
+    `tokens`: the arguments; commands that report on plugins do without the line. Our own cannot be
+    replaced.
     """
     # a plugin that prints while it is imported must not spoil what a pipe reads
     with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
@@ -107,22 +93,8 @@ def command_specs(tokens: Sequence[str] = ()) -> dict[str, CommandSpec]:
 def build_app(specs: dict[str, CommandSpec], *wanted: str) -> cyclopts.App:
     """Return the application, with the functions of ``wanted`` loaded and no others.
 
-    Parameters
-    ----------
-    specs : dict of str to CommandSpec
-        The commands to offer.
-    *wanted : str
-        The command that is about to run, if any.
-
-    Returns
-    -------
-    cyclopts.App
-        Called with the tokens.
-
-    Raises
-    ------
-    CommandError
-        If a function of ``wanted`` cannot be loaded.
+    `specs`: the commands to offer; `*wanted`: the command that is about to run, if any. Called with
+    the tokens. Raises CommandError if a function of ``wanted`` cannot be loaded.
     """
     app = cyclopts.App(
         name=PROGRAM,

@@ -27,15 +27,7 @@ _SLACK = 1e-9
 def certifier(name: str) -> str:
     """Return the algorithm that proves most about the problems of another.
 
-    Parameters
-    ----------
-    name : str
-        A registered algorithm.
-
-    Returns
-    -------
-    str
-        It or another that is installed.
+    `name`: a registered algorithm. It or another that is installed.
     """
     known = algorithms()
     for _, _, constraint in accepted_triples(get_algorithm(name)):
@@ -56,32 +48,17 @@ def certify_model(
 ) -> dict[str, Any]:
     """Solve the model's problem again and bound how much better the best kernel could be.
 
-    Parameters
-    ----------
-    model : Model
-    X : ndarray of shape (n, n_features)
-        The training data.
-    y : ndarray of shape (n,)
-        Their targets.
-    algorithm : str or None
-        What solves; `certifier` chooses without it.
-    tol : float
-        Relative gap of the second solve.
-    max_time : float or None
-        Seconds at most.
+    - `X` of shape (n, n_features): the training data
+    - `y` of shape (n,): their targets
+    - `algorithm`: what solves; `certifier` chooses without it
+    - `tol`: relative gap of the second solve
+    - `max_time`: seconds at most
 
-    Returns
-    -------
-    dict
-        ``objective`` (an upper bound of the model's), ``lower_bound`` and ``upper_bound`` of the
-        optimum, ``excess`` (objective over the lower bound, relative), and how it was found. For
-        the evidence kernel, which has no such bound, the held-out scores of both fits and
-        ``predictions_differ``: by what share of the target's spread, or in what share of labels.
-
-    Raises
-    ------
-    CommandError
-        If the data are not those that the model was fitted on.
+    Returns: ``objective`` (an upper bound of the model's), ``lower_bound`` and ``upper_bound`` of
+    the optimum, ``excess`` (objective over the lower bound, relative), and how it was found. For
+    the evidence kernel, which has no such bound, the held-out scores of both fits and
+    ``predictions_differ``: by what share of the target's spread, or in what share of labels. Raises
+    CommandError if the data are not those that the model was fitted on.
     """
     _refuse_other_data(model, X, y)
     if model.header.algorithm == "evidence":

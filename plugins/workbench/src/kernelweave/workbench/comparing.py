@@ -28,37 +28,20 @@ def compare_table(
 ) -> dict[str, Any]:
     """Score models on rows held out, each by fits without each fold.
 
-    Parameters
-    ----------
-    table : Table
-        The data.
-    target : Target
-        What to predict.
-    names : sequence of str or None
-        Which models; all that serve the task and are installed without it.
-    n_folds : int
-        Folds.
-    drop : sequence of str
-        Columns to leave out.
-    weights : str or None
-        The column with what each row counts.
-    max_time : float or None
-        Seconds that a fit may take; who of the others takes longer over all folds is left out.
-    seed : int
-        Of the folds and of everything random.
-    failed : callable
-        Called with a sentence for each model that cannot be fitted.
+    - `table`: the data
+    - `target`: what to predict
+    - `names`: which models; all that serve the task and are installed without it
+    - `n_folds`: folds
+    - `drop`: columns to leave out
+    - `weights`: the column with what each row counts
+    - `max_time`: seconds that a fit may take; who of the others takes longer over all folds is left
+      out
+    - `seed`: of the folds and of everything random
+    - `failed`: called with a sentence for each model that cannot be fitted
 
-    Returns
-    -------
-    dict
-        ``models``, the best first, each with its score, its error, how far it is behind the best
-        on the same rows, and its seconds; and the verdict on the evidence kernel.
-
-    Raises
-    ------
-    CommandError
-        If a name is not known, or no model can be fitted.
+    Returns: ``models``, the best first, each with its score, its error, how far it is behind the
+    best on the same rows, and its seconds; and the verdict on the evidence kernel. Raises
+    CommandError if a name is not known, or no model can be fitted.
     """
     if n_folds < 2:
         raise CommandError(f"--folds must be at least 2, got {n_folds}")

@@ -33,14 +33,7 @@ def err() -> Console:
 def print_section(screen: Console, title: str, rows: Iterable[tuple[str, str | Text]]) -> None:
     """Print a heading and, indented, names with what belongs to them.
 
-    Parameters
-    ----------
-    screen : Console
-        Where.
-    title : str
-        The heading.
-    rows : iterable of (str, object)
-        A name, and a string or rich text.
+    `screen`: where; `title`: the heading; `rows`: a name, and a string or rich text.
     """
     from rich.table import Table
     from rich.text import Text
@@ -57,12 +50,8 @@ def print_section(screen: Console, title: str, rows: Iterable[tuple[str, str | T
 def say(kind: str, message: str) -> None:
     """Write one line to standard error.
 
-    Parameters
-    ----------
-    kind : str
-        ``"error"``, ``"warning"`` or ``"note"``.
-    message : str
-        One sentence; line breaks become blanks.
+    `kind`: ``"error"``, ``"warning"`` or ``"note"``; `message`: one sentence; line breaks become
+    blanks.
     """
     text = " ".join(message.split())
     sys.stderr.write(f"{PROGRAM}: {kind}: {text}\n")
@@ -85,10 +74,7 @@ def warnings_as_lines() -> None:
 def emit_json(value: Any) -> None:
     """Write a value to standard output as strict JSON: what is not finite becomes null.
 
-    Parameters
-    ----------
-    value : object
-        Dictionaries, lists, numbers, strings, NumPy scalars.
+    `value`: dictionaries, lists, numbers, strings, NumPy scalars.
     """
     sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
     sys.stdout.write("\n")

@@ -13,10 +13,7 @@ ENDINGS = (".csv", ".csv.gz", ".parquet", ".pq", ".svm", ".libsvm")
 def folder_files() -> dict[str, Path]:
     """Return the tables in the folder that ``KERNELWEAVE_DATA`` names, by file name without ending.
 
-    Returns
-    -------
-    dict of str to Path
-        Empty where the variable is not set or names no folder.
+    Empty where the variable is not set or names no folder.
 
     Examples
     --------

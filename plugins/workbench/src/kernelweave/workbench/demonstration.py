@@ -25,17 +25,8 @@ _REPEATS = 5
 class Demonstration:
     """Everything the demo shows, computed once.
 
-    Parameters
-    ----------
-    name : str
-        A data set by name or a file whose last column is the target.
-
-    Attributes
-    ----------
-    found : dict
-        Scores and seconds of each model, and what ours says of itself: what ``--json`` prints.
-    picture : bytes
-        A PNG.
+    `name`: a data set by name or a file whose last column is the target. `found`: scores and
+    seconds of each model, and what ours says of itself: what ``--json`` prints; `picture`: a PNG.
     """
 
     def __init__(self, name: str) -> None:

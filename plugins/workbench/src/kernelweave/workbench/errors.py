@@ -13,19 +13,8 @@ class CommandError(Exception):
 def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
     """Return the close matches of ``name``, or everything known if it is little.
 
-    Parameters
-    ----------
-    name : str
-        What was asked for.
-    known : iterable of str
-        What there is.
-    what : str
-        What they are, in the plural, e.g. ``"columns"``.
-
-    Returns
-    -------
-    str
-        The end of an error's sentence.
+    `name`: what was asked for. `known`: what there is. `what`: what they are, in the plural, e.g.
+    ``"columns"``. The end of an error's sentence.
 
     Examples
     --------

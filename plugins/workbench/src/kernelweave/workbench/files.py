@@ -16,18 +16,9 @@ from .errors import CommandError
 def check_output(path: Path, *, force: bool) -> None:
     """Refuse an output file before any work.
 
-    Parameters
-    ----------
-    path : Path
-        Where the output will go.
-    force : bool
-        Whether an existing file may be replaced.
-
-    Raises
-    ------
-    CommandError
-        If the folder is missing or not writable, if ``path`` is a folder, or if it exists and
-        ``force`` is false.
+    `path`: where the output will go; `force`: whether an existing file may be replaced. Raises
+    CommandError if the folder is missing or not writable, if ``path`` is a folder, or if it exists
+    and ``force`` is false.
     """
     if path.is_dir():
         raise CommandError(f"cannot write {path}: it is a folder; give the name of a file")
@@ -57,20 +48,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     Bytes go to a temporary file in the same folder, reach the disk, and take the name in one
     step; after an exception what was at ``path`` is untouched. Links are followed.
 
-    Parameters
-    ----------
-    path : Path
-        Where the file will be.
-
-    Yields
-    ------
-    binary file
-        To write to.
-
-    Raises
-    ------
-    CommandError
-        If no file can be made in the folder.
+    `path`: where the file will be. Raises CommandError if no file can be made in the folder.
     """
     if _is_special(path):
         with path.open("wb") as stream:

@@ -27,19 +27,12 @@ _FOLDS = 3
 class Choices:
     """What the options of ``kernelweave fit`` say; ``None`` leaves a default.
 
-    Attributes
-    ----------
-    model : str or None
-        A model of the `zoo`; that of the algorithm without it.
-    settings : dict
-        Parameters of its estimator by their names, ``algorithm`` among them; ``None`` is as if
-        absent.
-    folds : int or None
-        Folds whose rows are held out.
-    seed : int
-        Of everything random, so that the same command gives the same file.
-    views : Path or None
-        The file that names groups of columns.
+    - `model`: a model of the `zoo`; that of the algorithm without it
+    - `settings`: parameters of its estimator by their names, ``algorithm`` among them; ``None`` is
+      as if absent
+    - `folds`: folds whose rows are held out
+    - `seed`: of everything random, so that the same command gives the same file
+    - `views`: the file that names groups of columns
     """
 
     model: str | None = None
@@ -74,16 +67,10 @@ class Choices:
 class Outcome:
     """A fitted model, and what is said once and not kept.
 
-    Attributes
-    ----------
-    model : Model
-        With its held-out predictions, where there are some.
-    rows : list of Row
-        Other models on the same rows, with their seconds.
-    seconds : float
-        Of the fit, and of the folds behind the held-out score.
-    interrupted : bool
-        Whether Ctrl-C ended it early.
+    - `model`: with its held-out predictions, where there are some
+    - `rows`: other models on the same rows, with their seconds
+    - `seconds`: of the fit, and of the folds behind the held-out score
+    - `interrupted`: whether Ctrl-C ended it early
     """
 
     model: Model
@@ -104,32 +91,16 @@ def fit_table(
 ) -> Outcome:
     """Learn a model from a table as it is, and score it on rows that it did not see.
 
-    Parameters
-    ----------
-    table : Table
-        The data: words, dates and gaps included.
-    target : Target
-        What to predict.
-    choices : Choices
-        How.
-    drop : sequence of str
-        Columns to leave out.
-    weights : str or None
-        The column with what each row counts.
-    comparing : bool, default=False
-        Whether other models are set beside it, on the same rows.
-    failed : callable
-        Called with a sentence for each other model that cannot be fitted.
+    - `table`: the data: words, dates and gaps included
+    - `target`: what to predict
+    - `choices`: how
+    - `drop`: columns to leave out
+    - `weights`: the column with what each row counts
+    - `comparing`: whether other models are set beside it, on the same rows
+    - `failed`: called with a sentence for each other model that cannot be fitted
 
-    Returns
-    -------
-    Outcome
-        The best model so far where Ctrl-C ended the fit.
-
-    Raises
-    ------
-    CommandError
-        If no feature is left, or a cell cannot be used.
+    Returns: the best model so far where Ctrl-C ended the fit. Raises CommandError if no feature is
+    left, or a cell cannot be used.
     """
     aside = [weights] if weights is not None else []
     columns = feature_columns(table, target.column, [*drop, *aside])
@@ -243,22 +214,8 @@ def _counted(weight: Any, class_weight: Any, y: Any) -> Any:
 def read_weights(table: Table, column: str) -> Any:
     """Return what each row counts.
 
-    Parameters
-    ----------
-    table : Table
-        The data.
-    column : str
-        Its name.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Not negative, and not all zero.
-
-    Raises
-    ------
-    CommandError
-        If there is no such column, or a weight is missing or negative.
+    `table`: the data; `column`: its name. Returns shape (n_rows,): not negative, and not all zero.
+    Raises CommandError if there is no such column, or a weight is missing or negative.
     """
     if column not in table.columns:
         hint = did_you_mean(column, table.columns, what="columns")
@@ -273,24 +230,8 @@ def read_weights(table: Table, column: str) -> Any:
 def feature_columns(table: Table, target: str, drop: Sequence[str] = ()) -> list[str]:
     """Return the names of the features in the order of the table.
 
-    Parameters
-    ----------
-    table : Table
-        The data.
-    target : str
-        The column to predict.
-    drop : sequence of str
-        Columns to leave out.
-
-    Returns
-    -------
-    list of str
-        At least one.
-
-    Raises
-    ------
-    CommandError
-        If a column to drop is not there, or nothing is left.
+    `table`: the data; `target`: the column to predict; `drop`: columns to leave out. Raises
+    CommandError if a column to drop is not there, or nothing is left.
     """
     for name in drop:
         if name not in table.columns:

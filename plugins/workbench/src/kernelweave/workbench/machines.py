@@ -8,15 +8,7 @@ from typing import Any
 def chain_of(estimator: Any) -> Any:
     """Return what learns from the table: of a regressor that scales its target, the one inside.
 
-    Parameters
-    ----------
-    estimator : object
-        Fitted or not.
-
-    Returns
-    -------
-    object
-        A pipeline or a kernel machine.
+    `estimator`: fitted or not. A pipeline or a kernel machine.
     """
     return getattr(estimator, "regressor_", getattr(estimator, "regressor", estimator))
 
@@ -24,15 +16,8 @@ def chain_of(estimator: Any) -> Any:
 def encoder_of(estimator: Any) -> Any:
     """Return what learned the columns of a table; ``None`` where nothing did.
 
-    Parameters
-    ----------
-    estimator : object
-        Fitted: an estimator that takes tables, or a pipeline that begins with one that does.
-
-    Returns
-    -------
-    ColumnEncoder or None
-        Fitted.
+    `estimator`: fitted: an estimator that takes tables, or a pipeline that begins with one that
+    does.
     """
     inside = chain_of(estimator)
     first = getattr(inside, "steps", [("", inside)])[0][1]
@@ -42,15 +27,7 @@ def encoder_of(estimator: Any) -> Any:
 def kernel_machine(estimator: Any) -> Any:
     """Return the estimator that learns the kernel: a pipeline's last step, or itself.
 
-    Parameters
-    ----------
-    estimator : object
-        Fitted or not.
-
-    Returns
-    -------
-    object
-        Has ``result_`` once fitted.
+    `estimator`: fitted or not. Has ``result_`` once fitted.
     """
     inside = chain_of(estimator)
     steps = getattr(inside, "steps", None)
@@ -60,15 +37,7 @@ def kernel_machine(estimator: Any) -> Any:
 def best_of(estimator: Any) -> Any:
     """Return the best estimator of a fitted search, anything else as it is.
 
-    Parameters
-    ----------
-    estimator : object
-        An estimator, a pipeline or a search over one.
-
-    Returns
-    -------
-    object
-        No search.
+    `estimator`: an estimator, a pipeline or a search over one.
     """
     return getattr(estimator, "best_estimator_", estimator)
 
@@ -76,24 +45,10 @@ def best_of(estimator: Any) -> Any:
 def fitted_machine(estimator: Any, attribute: str) -> Any:
     """Return the kernel machine of something fitted, checked for one attribute.
 
-    Parameters
-    ----------
-    estimator : object
-        A kernel machine, a pipeline that ends in one, or a fitted search over either.
-    attribute : str
-        What the caller is going to read, e.g. ``"result_"``.
-
-    Returns
-    -------
-    object
-        Fitted, with one (not a list) of that attribute.
-
-    Raises
-    ------
-    NotFittedError
-        If it is not fitted.
-    ValueError
-        If it has one of that attribute per class, or none at all.
+    `estimator`: a kernel machine, a pipeline that ends in one, or a fitted search over either.
+    `attribute`: what the caller is going to read, e.g. ``"result_"``. Fitted, with one (not a list)
+    of that attribute. Raises NotFittedError if it is not fitted; ValueError if it has one of that
+    attribute per class, or none at all.
     """
     from sklearn.utils.validation import check_is_fitted
 
@@ -113,17 +68,9 @@ def fitted_machine(estimator: Any, attribute: str) -> Any:
 def transformed(estimator: Any, X: Any) -> Any:
     """Return samples as the kernel machine sees them, after the steps before it.
 
-    Parameters
-    ----------
-    estimator : object
-        Fitted: a kernel machine, a pipeline, or a search over either.
-    X : array-like of shape (n_samples, n_features)
-        Samples as ``estimator`` takes them.
-
-    Returns
-    -------
-    array-like
-        Unchanged where there is no pipeline.
+    `estimator`: fitted: a kernel machine, a pipeline, or a search over either; `X` of shape
+    (n_samples, n_features): samples as ``estimator`` takes them. Unchanged where there is no
+    pipeline.
     """
     for _, step in getattr(chain_of(best_of(estimator)), "steps", [])[:-1]:
         if step not in (None, "passthrough"):

@@ -15,15 +15,8 @@ from .diagnosis.caches import is_compiled
 def fraction(first: float, gap: float, tol: float) -> float:
     """Return log(first / gap) / log(first / tol) within [0, 1]: gaps shrink by factors.
 
-    Parameters
-    ----------
-    first, gap, tol : float
-        Relative gap at the start, now, and asked for.
-
-    Returns
-    -------
-    float
-        1 when ``gap`` has reached ``tol``.
+    `first`, `gap`, `tol`: relative gap at the start, now, and asked for. 1 when ``gap`` has reached
+    ``tol``.
 
     Examples
     --------
@@ -93,10 +86,7 @@ class Course:
 def fit_bar(title: str) -> Iterator[None]:
     """Show a bar with the time left for the fits in the block, on a terminal only.
 
-    Parameters
-    ----------
-    title : str
-        What is going on.
+    `title`: what is going on.
     """
     console = err()
     if not console.is_terminal:
@@ -130,16 +120,7 @@ def fit_bar(title: str) -> Iterator[None]:
 def count_bar(what: str, total: int) -> Iterator[Callable[[str], None]]:
     """Show how many of a known number are done, on a terminal only.
 
-    Parameters
-    ----------
-    what : str
-        In the plural.
-    total : int
-
-    Yields
-    ------
-    callable
-        Called with the name of each that is done.
+    `what`: in the plural. Yields: called with the name of each that is done.
     """
     console = err()
     if not console.is_terminal or total == 0:

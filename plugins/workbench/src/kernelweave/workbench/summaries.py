@@ -18,16 +18,8 @@ _FAR = 20.0
 def summary(model: Model) -> dict[str, Any]:
     """Return what a fit found, ready for JSON.
 
-    Parameters
-    ----------
-    model : Model
-        Fitted.
-
-    Returns
-    -------
-    dict
-        Data, held-out score and other models', what columns are worth, bounds, gap, status, and the
-        certificate's sentences.
+    `model`: fitted. Data, held-out score and other models', what columns are worth, bounds, gap,
+    status, and the certificate's sentences.
     """
     header, machine = model.header, model.machine
     result, held_out = machine.result_, model.held_out
@@ -93,15 +85,7 @@ def _chosen(machine: Any, settings: dict[str, Any]) -> dict[str, float]:
 def views_of(model: Model) -> list[dict[str, Any]]:
     """Return the views that a file named, with their weights and columns, the largest first.
 
-    Parameters
-    ----------
-    model : Model
-        Fitted.
-
-    Returns
-    -------
-    list of dict
-        Empty without views, and where each class has weights of its own.
+    `model`: fitted. Empty without views, and where each class has weights of its own.
     """
     weights = getattr(model.machine, "view_weights_", None)
     named = getattr(getattr(model.machine, "kernels", None), "columns", None)
@@ -126,17 +110,8 @@ def _is_rule(algorithm: str) -> bool:
 def told_columns(found: Mapping[str, Any], most: int = 12) -> dict[str, str]:
     """Return the columns of which there is something to say, with what.
 
-    Parameters
-    ----------
-    found : mapping
-        A `summary`.
-    most : int, default=12
-        More are counted only; those left out go first.
-
-    Returns
-    -------
-    dict of str to str
-        Plain numbers without gaps are not in it.
+    `found`: a `summary`; `most`: more are counted only; those left out go first. Plain numbers
+    without gaps are not in it.
     """
     told = [row for row in found["columns"] if row["sentence"]]
     told.sort(key=lambda row: row["done"] == "used")
@@ -149,15 +124,7 @@ def told_columns(found: Mapping[str, Any], most: int = 12) -> dict[str, str]:
 def bounds_rows(found: Mapping[str, Any]) -> dict[str, str]:
     """Return the rows that say how good the learned kernel is for its objective.
 
-    Parameters
-    ----------
-    found : mapping
-        A `summary`.
-
-    Returns
-    -------
-    dict of str to str
-        Iterations, bounds, gap, status.
+    `found`: a `summary`. Iterations, bounds, gap, status.
     """
     return {
         "iterations": f"{found['n_iter']}",
@@ -175,15 +142,7 @@ def _asked(tol: float | None) -> str:
 def certificate_sentence(found: Mapping[str, Any]) -> str:
     """Return what is known of a fit and what is proved, in a sentence or two.
 
-    Parameters
-    ----------
-    found : mapping
-        A `summary`.
-
-    Returns
-    -------
-    str
-        For people.
+    `found`: a `summary`.
     """
     if found["algorithm"] == "evidence":
         return _evidence_sentences(found)

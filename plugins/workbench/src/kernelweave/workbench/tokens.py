@@ -9,15 +9,7 @@ _BEFORE_TEXT = ("--out", "--target", "--drop")
 def name_dashes(tokens: list[str]) -> list[str]:
     """Return the tokens with a lone dash spelt out, unless it is the value of an option.
 
-    Parameters
-    ----------
-    tokens : list of str
-        Arguments as they were given.
-
-    Returns
-    -------
-    list of str
-        For the parser.
+    `tokens`: arguments as they were given.
 
     Examples
     --------

@@ -23,10 +23,7 @@ _KERNELS = ("linear", "rbf")
 class EncodedFrom:
     """Finds in an encoded table what came of some columns, as scikit-learn's selectors do.
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Of the table as it was.
+    `columns`: of the table as it was.
     """
 
     columns: tuple[str, ...]
@@ -39,15 +36,7 @@ class EncodedFrom:
 def dictionary_of(views: Views) -> KernelDictionary:
     """Return a linear kernel and a Gaussian on each view.
 
-    Parameters
-    ----------
-    views : dict of str to tuple of str
-        The columns of each.
-
-    Returns
-    -------
-    KernelDictionary
-        For tables that `TableMatrix` has encoded with their names.
+    `views`: the columns of each. For tables that `TableMatrix` has encoded with their names.
     """
     columns = {name: EncodedFrom(tuple(group)) for name, group in views.items()}
     return KernelDictionary(list(_KERNELS), columns=columns)
@@ -56,23 +45,10 @@ def dictionary_of(views: Views) -> KernelDictionary:
 def read_views(path: Path, columns: Sequence[str]) -> Views:
     """Read the views of a table from a file.
 
-    Parameters
-    ----------
-    path : Path
-        TOML or JSON, a list of columns for each name; or CSV with a view and a column on each
-        line, after a line with their headings. ``*`` stands for any letters.
-    columns : sequence of str
-        What the model may learn from.
-
-    Returns
-    -------
-    dict of str to tuple of str
-        In the order of the file, columns in the order of the table.
-
-    Raises
-    ------
-    CommandError
-        If the file is no such file, or a column is not there.
+    `path`: TOML or JSON, a list of columns for each name; or CSV with a view and a column on each
+    line, after a line with their headings. ``*`` stands for any letters. `columns`: what the model
+    may learn from. Returns: in the order of the file, columns in the order of the table. Raises
+    CommandError if the file is no such file, or a column is not there.
     """
     reader = _READERS.get(path.suffix.lower())
     if reader is None:

@@ -74,15 +74,7 @@ def title_of(name: str) -> str:
 def serving(task: str) -> list[str]:
     """Return the models for a task that are installed, those of an algorithm's choice left out.
 
-    Parameters
-    ----------
-    task : str
-        ``"classification"`` or ``"regression"``.
-
-    Returns
-    -------
-    list of str
-        Names as on the command line.
+    `task`: ``"classification"`` or ``"regression"``. Names as on the command line.
     """
     return [
         name
@@ -94,24 +86,9 @@ def serving(task: str) -> list[str]:
 def model_of(algorithm: str | None, task: str) -> str:
     """Return the model that an algorithm belongs to, the evidence kernel without one.
 
-    Parameters
-    ----------
-    algorithm : str or None
-        A registered algorithm.
-    task : str
-        ``"classification"`` or ``"regression"``.
-
-    Returns
-    -------
-    str
-        ``"tkl"`` for algorithms over positive matrices, else ``"generic"``.
-
-    Raises
-    ------
-    UnknownNameError
-        If it is not registered.
-    CommandError
-        If it does not serve the task.
+    `algorithm`: a registered algorithm; `task`: ``"classification"`` or ``"regression"``. ``"tkl"``
+    for algorithms over positive matrices, else ``"generic"``. Raises UnknownNameError if it is not
+    registered; CommandError if it does not serve the task.
     """
     if algorithm is None:
         return "evidence"
@@ -126,29 +103,16 @@ def model_of(algorithm: str | None, task: str) -> str:
 def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> Any:
     """Return an unfitted model for tables.
 
-    Parameters
-    ----------
-    name : str
-        A `ModelName`, or `GENERIC`.
-    task : str
-        ``"classification"`` or ``"regression"``.
-    settings : dict
-        Parameters of the estimator by their names; ``views``, the columns of each, stand for
-        ``kernels``.
-    seed : int
-        ``random_state``, where the estimator has one.
+    - `name`: a `ModelName`, or `GENERIC`
+    - `task`: ``"classification"`` or ``"regression"``
+    - `settings`: parameters of the estimator by their names; ``views``, the columns of each, stand
+      for ``kernels``
+    - `seed`: ``random_state``, where the estimator has one
 
-    Returns
-    -------
-    estimator
-        With ``fit(X, y)`` for tables. Where the estimator takes numbers only, it stands behind
-        the steps that make them, and a target of numbers is learned in units of its spread: C and
-        epsilon mean the same for prices and for fractions.
-
-    Raises
-    ------
-    CommandError
-        If the model is not installed, does not serve the task, or has no such setting.
+    With ``fit(X, y)`` for tables. Where the estimator takes numbers only, it stands behind the
+    steps that make them, and a target of numbers is learned in units of its spread: C and epsilon
+    mean the same for prices and for fractions. Raises CommandError if the model is not installed,
+    does not serve the task, or has no such setting.
     """
     kind = _class(name, task)
     known = inspect.signature(kind).parameters

@@ -13,15 +13,7 @@ from ..checks import Rule
 def one_or_several(rule: Rule) -> Rule:
     """Return the rule for a number, several to choose among, or ``"cv"``.
 
-    Parameters
-    ----------
-    rule : Rule
-        Of each number.
-
-    Returns
-    -------
-    Rule
-        A wrong number is refused in the words of ``rule``.
+    `rule`: of each number. A wrong number is refused in the words of ``rule``.
     """
 
     def is_several(value: Any) -> bool:

@@ -47,22 +47,9 @@ class PrecomputedKernel:
     def __call__(self, X: Any, columns: npt.NDArray[np.intp] | None = None) -> FloatArray:
         """Return the combined matrix; only the matrices of nonzero weight are read.
 
-        Parameters
-        ----------
-        X : array-like of shape (q, n_x, n_train) or PrecomputedGrams
-            Cross-Gram matrices.
-        columns : ndarray of int, shape (n_used,), optional
-            Training points to keep; all by default.
-
-        Returns
-        -------
-        ndarray of shape (n_x, n_train) or (n_x, n_used)
-            The Gram matrix.
-
-        Raises
-        ------
-        ValueError
-            If X does not hold one matrix per weight.
+        `X` of shape (q, n_x, n_train): Cross-Gram matrices; `columns` of shape (n_used,): training
+        points to keep; all by default. Returns shape (n_x, n_train) or (n_x, n_used): the Gram
+        matrix. Raises ValueError if X does not hold one matrix per weight.
         """
         stack = as_grams(X)
         if len(stack) != len(self.weights):

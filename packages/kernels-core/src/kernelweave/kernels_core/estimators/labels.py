@@ -18,26 +18,10 @@ def encode_classes(
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Set ``classes_``; return the class of each sample and its weight times that of its class.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its ``class_weight`` is read.
-    y : ndarray of shape (n_samples,)
-        Labels.
-    weight : ndarray of shape (n_samples,)
-        Sample weights.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_samples,)
-        Places in ``classes_``.
-    weight : ndarray of shape (n_samples,)
-        With the class weights.
-
-    Raises
-    ------
-    ValueError
-        If fewer than two classes have samples of positive weight, or one has none.
+    `estimator`: its ``class_weight`` is read; `y` of shape (n_samples,): labels; `weight` of shape
+    (n_samples,): sample weights. Returns `codes` of shape (n_samples,): places in ``classes_``;
+    `weight` of shape (n_samples,): with the class weights. Raises ValueError if fewer than two
+    classes have samples of positive weight, or one has none.
     """
     check_classification_targets(y)
     check_sample_weight(weight, len(weight))

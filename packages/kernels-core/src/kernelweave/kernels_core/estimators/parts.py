@@ -24,19 +24,8 @@ _COMMON = ("classes_", "estimators_", "kernel_names_", "n_iter_")
 def parts_of(codes: IntArray, n_classes: int, scheme: str) -> list[tuple[IntArray, IntArray]]:
     """Return rows and 0/1 labels of each subproblem, 1 for the class or the second of a pair.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples,)
-        Class indices.
-    n_classes : int
-        Their number.
-    scheme : {"ovr", "ovo"}
-        Which subproblems.
-
-    Returns
-    -------
-    list of (ndarray, ndarray)
-        In the order of the classes or pairs.
+    `codes` of shape (n_samples,): class indices; `n_classes`: their number; `scheme` in {"ovr",
+    "ovo"}: which subproblems. In the order of the classes or pairs.
     """
     everything = np.arange(codes.size)
     if scheme == "ovr":
@@ -49,16 +38,10 @@ def parts_of(codes: IntArray, n_classes: int, scheme: str) -> list[tuple[IntArra
 def fit_parts(estimator: Any, X: Any, codes: IntArray, weight: FloatArray) -> None:
     """Fit a clone per subproblem and store lists of what each found.
 
-    Parameters
-    ----------
-    estimator : KernelMachineClassifier
-        With ``classes_``.
-    X : ndarray of shape (n_samples, n_features) or PrecomputedGrams
-        Training points.
-    codes : ndarray of shape (n_samples,)
-        Class indices.
-    weight : ndarray of shape (n_samples,)
-        Class weights included.
+    - `estimator`: with ``classes_``
+    - `X` of shape (n_samples, n_features): training points
+    - `codes` of shape (n_samples,): class indices
+    - `weight` of shape (n_samples,): class weights included
     """
     alone = {"multiclass": "shared", "class_weight": None, "warm_start": False}
     alone |= estimator._for_parts()
@@ -83,17 +66,9 @@ def fit_parts(estimator: Any, X: Any, codes: IntArray, weight: FloatArray) -> No
 def part_decisions(estimator: Any, X: Any) -> FloatArray:
     """Return a decision value per class, shape (n_new, n_classes).
 
-    Parameters
-    ----------
-    estimator : KernelMachineClassifier
-        Fitted by `fit_parts`.
-    X : array-like of shape (n_new, n_features) or cross-Gram matrices
-        Points to judge.
-
-    Returns
-    -------
-    ndarray of shape (n_new, n_classes)
-        Those of the one-vs-rest parts, or votes of the pairs with confidences as tie-breakers.
+    `estimator`: fitted by `fit_parts`; `X` of shape (n_new, n_features): points to judge. Returns
+    shape (n_new, n_classes): those of the one-vs-rest parts, or votes of the pairs with confidences
+    as tie-breakers.
     """
     X = PrecomputedGrams(as_grams(X)) if estimator._is_precomputed else X
     columns = zip(estimator.estimators_, estimator._part_rows, strict=True)

@@ -23,20 +23,13 @@ FloatArray = npt.NDArray[np.float64]
 class Samples:
     """Merged samples and the way back.
 
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_merged, n_features)
-        Distinct rows, sorted.
-    targets : ndarray of shape (n_tasks, n_merged)
-        Their targets.
-    weight : ndarray of shape (n_merged,) or None
-        Summed weights; ``None`` where all are one.
-    owner : ndarray of shape (n_samples,)
-        Merged row of each original sample, −1 where the weight is zero.
-    share : ndarray of shape (n_samples,)
-        Part of the merged weight that each original sample holds.
-    grams : ndarray of shape (n_kernels, n_samples, n_samples), optional
-        Precomputed Gram matrices; rows of ``X`` are then places in them.
+    - `X` of shape (n_merged, n_features): distinct rows, sorted
+    - `targets` of shape (n_tasks, n_merged): their targets
+    - `weight` of shape (n_merged,): summed weights; ``None`` where all are one
+    - `owner` of shape (n_samples,): merged row of each original sample, −1 where the weight is zero
+    - `share` of shape (n_samples,): part of the merged weight that each original sample holds
+    - `grams` of shape (n_kernels, n_samples, n_samples): precomputed Gram matrices; rows of ``X``
+      are then places in them
     """
 
     X: FloatArray
@@ -57,24 +50,9 @@ class Samples:
 def merge_samples(X: Any, targets: FloatArray, weight: FloatArray) -> Samples:
     """Return the canonical form of weighted samples.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-        Finite features.
-    targets : ndarray of shape (n_tasks, n_samples)
-        Finite targets.
-    weight : ndarray of shape (n_samples,)
-        Nonnegative weights, not all zero.
-
-    Returns
-    -------
-    Samples
-        Distinct rows with summed weights.
-
-    Raises
-    ------
-    ValueError
-        If a weight is negative or not finite, or all are zero.
+    `X` of shape (n_samples, n_features): finite features; `targets` of shape (n_tasks, n_samples):
+    finite targets; `weight` of shape (n_samples,): nonnegative weights, not all zero. Distinct rows
+    with summed weights. Raises ValueError if a weight is negative or not finite, or all are zero.
     """
     check_sample_weight(weight, X.shape[0])
     kept = np.flatnonzero(weight > 0)

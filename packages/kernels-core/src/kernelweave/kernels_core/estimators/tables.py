@@ -14,21 +14,11 @@ from ..kernels import KernelDictionary
 class TableReader:
     """Turns tables into numbers, a block of columns per view, and knows where each view lies.
 
-    Parameters
-    ----------
-    stated : KernelDictionary
-        With views that name, select or transform columns.
-    X : DataFrame or array-like of shape (n_samples, n_columns)
-        Training table: the selectors and transformers are fitted to it.
-    y : array-like of shape (n_samples,)
-        For transformers that look at targets.
-
-    Attributes
-    ----------
-    dictionary : KernelDictionary
-        The same kernels, by the positions of their columns in `points`.
-    points : ndarray or CSR of shape (n_samples, n_features)
-        The training table in numbers; sparse where most of it is 0.
+    `stated`: with views that name, select or transform columns; `X` of shape (n_samples,
+    n_columns): training table: the selectors and transformers are fitted to it; `y` of shape
+    (n_samples,): for transformers that look at targets. `dictionary`: the same kernels, by the
+    positions of their columns in `points`; `points` of shape (n_samples, n_features): the training
+    table in numbers; sparse where most of it is 0.
 
     Examples
     --------

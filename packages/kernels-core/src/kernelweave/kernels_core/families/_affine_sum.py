@@ -27,14 +27,11 @@ _BAND = 32
 class _Terms(NamedTuple):
     """The arguments of the compiled passes for one set of samples on both sides.
 
-    Attributes
-    ----------
-    sides : ndarray of shape (n4, m)
-    n : int
-    weights : ndarray of shape (n4,)
-    slopes : ndarray of shape (f, n4)
-    ends : ndarray of shape (f, m)
-    left, right : ndarray of shape (t, m)
+    - `sides` of shape (n4, m)
+    - `weights` of shape (n4,)
+    - `slopes` of shape (f, n4)
+    - `ends` of shape (f, m)
+    - `left`, `right` of shape (t, m)
     """
 
     sides: FloatArray
@@ -108,14 +105,8 @@ def gram_rectangular(box: Box, X: Float, Y: Float, factors: Float, out: Float) -
 class AffineSum:
     """The Gram matrix of one P over the samples, computed where it is asked for.
 
-    Parameters
-    ----------
-    box : Box
-    X : ndarray of shape (m, n)
-    factors : ndarray of shape (f, n_P)
-        Rows v_f with ``P = Σ v_f v_fᵀ``.
-    units, power
-        Binary units of the sides and the exponent of their product, as `binary_units` gives.
+    `X` of shape (m, n); `factors` of shape (f, n_P): rows v_f with ``P = Σ v_f v_fᵀ``; `units`,
+    `power`: binary units of the sides and the exponent of their product, as `binary_units` gives.
     """
 
     def __init__(self, box: Box, X: Float, factors: Float, units: Float, power: int) -> None:

@@ -28,13 +28,7 @@ def interval_means(low: Float, high: Float, top: int) -> Float:
 def box_moments(tables: TessellatedTables, low: Float, high: Float) -> Float:
     """Return ``T_g(low, high)`` for every g of the tables.
 
-    Parameters
-    ----------
-    low, high : ndarray of shape (m, n)
-
-    Returns
-    -------
-    ndarray of shape (n_g, m)
+    `low`, `high` of shape (m, n). Returns shape (n_g, m).
     """
     means = interval_means(low, high, 2 * tables.z_degree)
     return _product_moments(tables, np.prod(high - low, axis=1), means)

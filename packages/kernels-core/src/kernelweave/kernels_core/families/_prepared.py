@@ -25,16 +25,10 @@ _GIB_HINT = "use fewer samples, dtype float32, or raise the memory limit"
 class PreparedTessellated(BoundSamples):
     """A tessellated family of any degree bound to training samples.
 
-    Attributes
-    ----------
-    n_P : int
-        Side of ``P``.
-    n_samples : int
-        Number of training samples m.
-    dtype : numpy.dtype
-        Precision of the Gram matrices; moments are always computed in float64.
-    scale : float
-        Volume of the box. The values returned are not divided by it.
+    - `n_P`: side of ``P``
+    - `n_samples`: number of training samples m
+    - `dtype`: precision of the Gram matrices; moments are always computed in float64
+    - `scale`: volume of the box. The values returned are not divided by it
     """
 
     def __init__(self, box: Box, X: Float, dtype: np.dtype[Any]) -> None:
@@ -49,15 +43,8 @@ class PreparedTessellated(BoundSamples):
     def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
         """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``.
 
-        Parameters
-        ----------
-        v : array-like of shape (n_P,)
-        out : ndarray of shape (m, m), optional
-            Written to and returned; a new array costs page faults on top of the arithmetic.
-
-        Returns
-        -------
-        ndarray of shape (m, m) and of the prepared dtype, exactly symmetric
+        `v` of shape (n_P,); `out` of shape (m, m): written to and returned; a new array costs page
+        faults on top of the arithmetic. Returns shape (m, m).
         """
         v = vector(v, self.n_P, "v")
         out = self._output(out)
@@ -71,15 +58,8 @@ class PreparedTessellated(BoundSamples):
     def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
         """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, by rank-one Grams where the rank of P is low.
 
-        Parameters
-        ----------
-        P : array-like of shape (n_P, n_P), symmetric
-        out : ndarray of shape (m, m), optional
-            Written to and returned.
-
-        Returns
-        -------
-        ndarray of shape (m, m) and of the prepared dtype, exactly symmetric
+        `P` of shape (n_P, n_P); `out` of shape (m, m): written to and returned. Returns shape (m,
+        m).
         """
         P = matrix(P, self.n_P)
         factors = factors_of(P)
@@ -116,27 +96,15 @@ class PreparedTessellated(BoundSamples):
     def unstored(self, P: ArrayLike) -> Any:
         """Return the Gram matrix of one P as an object that computes entries and products.
 
-        Parameters
-        ----------
-        P : array-like of shape (n_P, n_P), symmetric
-
-        Returns
-        -------
-        UnstoredGram
+        `P` of shape (n_P, n_P).
         """
         return GeneralGram(self._box, self._X, matrix(P, self.n_P))
 
     def moment(self, W: ArrayLike) -> NDArray[np.float64]:
         """Return ``D = Σₜ Σₖₗ Wₜₖ Wₜₗ G(xₖ, xₗ)``; samples of weight 0 cost nothing.
 
-        Parameters
-        ----------
-        W : array-like of shape (m,) or (t, m)
-            Signed weights, for a classifier ``yₖαₖ``; one row per subproblem.
-
-        Returns
-        -------
-        ndarray of shape (n_P, n_P), float64, exactly symmetric
+        `W` of shape (m,) or (t, m): signed weights, for a classifier ``yₖαₖ``; one row per
+        subproblem. Returns shape (n_P, n_P).
         """
         return _moments.moment(self._box, self._X, rows(W, self.n_samples))
 
@@ -157,13 +125,7 @@ class PreparedTessellated(BoundSamples):
         Frobenius norm and the largest row sum of the entrywise bound. Underflow is not
         accounted for.
 
-        Parameters
-        ----------
-        W : array-like of shape (m,) or (t, m)
-
-        Returns
-        -------
-        float
+        `W` of shape (m,) or (t, m).
         """
         return _moments.moment_error(self._box, self._X, rows(W, self.n_samples))
 
@@ -172,21 +134,9 @@ class PreparedTessellated(BoundSamples):
     ) -> NDArray[np.float64]:
         """Return the derivative of ``(K(UUᵀ) w)ₖ`` in U, ``Σₗ wₗ (G(xₖ, xₗ) + G(xₗ, xₖ)) U``.
 
-        Parameters
-        ----------
-        w : array-like of shape (m,)
-        U : array-like of shape (n_P, r)
-        samples : array-like of int, shape (s,)
-            Which k; each must have a weight other than 0.
-
-        Returns
-        -------
-        ndarray of shape (s, n_P, r), float64
-
-        Raises
-        ------
-        ValueError
-            If one of ``samples`` has weight 0.
+        `w` of shape (m,); `U` of shape (n_P, r); `samples` of shape (s,): which k; each must have a
+        weight other than 0. Returns shape (s, n_P, r). Raises ValueError if one of ``samples`` has
+        weight 0.
         """
         w, factor = vector(w, self.n_samples, "w"), np.asarray(U, dtype=np.float64)
         chosen = np.asarray(samples, dtype=np.intp)
@@ -208,15 +158,8 @@ class PreparedAffine(PreparedTessellated):
 
         m²/2·(8n + 12) flops, and nothing of the size of a Gram matrix beside the result.
 
-        Parameters
-        ----------
-        v : array-like of shape (n_P,)
-        out : ndarray of shape (m, m), optional
-            Written to and returned; a new array costs page faults on top of the arithmetic.
-
-        Returns
-        -------
-        ndarray of shape (m, m) and of the prepared dtype, exactly symmetric
+        `v` of shape (n_P,); `out` of shape (m, m): written to and returned; a new array costs page
+        faults on top of the arithmetic. Returns shape (m, m).
         """
         v = vector(v, self.n_P, "v")
         out = self._output(out)
@@ -232,13 +175,7 @@ class PreparedAffine(PreparedTessellated):
     def unstored(self, P: ArrayLike) -> AffineSum | GeneralGram:
         """Return the Gram matrix of one P as an object that computes entries and products.
 
-        Parameters
-        ----------
-        P : array-like of shape (n_P, n_P), symmetric
-
-        Returns
-        -------
-        UnstoredGram
+        `P` of shape (n_P, n_P).
         """
         P = matrix(P, self.n_P)
         factors = factors_of(P)
@@ -251,21 +188,9 @@ class PreparedAffine(PreparedTessellated):
         entry of that carries, meets only sums that have cancelled. m s n (4f + 5) flops for s
         samples with weights; nothing of the size of a Gram matrix is stored.
 
-        Parameters
-        ----------
-        factors : array-like of shape (f, n_P)
-            Rows v.
-        W : array-like of shape (m,) or (t, m)
-            The weights of each task sum to exactly 0.
-
-        Returns
-        -------
-        values, error : ndarray of shape (t, m), float64
-
-        Raises
-        ------
-        ValueError
-            If the weights of a task do not sum to 0.
+        `factors` of shape (f, n_P): rows v; `W` of shape (m,) or (t, m): the weights of each task
+        sum to exactly 0. Returns `values`, `error` of shape (t, m). Raises ValueError if the
+        weights of a task do not sum to 0.
         """
         weights = rows(W, self.n_samples)
         for t, w in enumerate(weights):
@@ -282,14 +207,7 @@ class PreparedAffine(PreparedTessellated):
     def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
         """Return ``D(w) u`` without forming D; m²/2·(12n + 12) flops, samples of weight 0 free.
 
-        Parameters
-        ----------
-        w : array-like of shape (m,)
-        u : array-like of shape (n_P,)
-
-        Returns
-        -------
-        ndarray of shape (n_P,), float64
+        `w` of shape (m,); `u` of shape (n_P,). Returns shape (n_P,).
         """
         w, u = vector(w, self.n_samples, "w"), vector(u, self.n_P, "u")
         active = np.flatnonzero(w)

@@ -17,10 +17,7 @@ from .base import FloatArray
 class PreparedSubBoxes(BoundSamples):
     """Groups of columns in the place of all, and monomials of x alone; see ``_sub_boxes``.
 
-    Attributes
-    ----------
-    scale : float
-        1: every mean over groups is a share of 1.
+    `scale`: 1: every mean over groups is a share of 1.
     """
 
     scale = 1.0

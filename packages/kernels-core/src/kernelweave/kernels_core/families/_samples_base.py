@@ -53,14 +53,7 @@ class BoundSamples(ABC):
         The matrix is formed: from degree 2 on a product of its own would cost n_z² steps a pair,
         more than the matrix.
 
-        Parameters
-        ----------
-        w : array-like of shape (m,)
-        u : array-like of shape (n_P,)
-
-        Returns
-        -------
-        ndarray of shape (n_P,), float64
+        `w` of shape (m,); `u` of shape (n_P,). Returns shape (n_P,).
         """
         u = vector(u, self.n_P, "u")
         return np.asarray(self.moment(vector(w, self.n_samples, "w")) @ u)

@@ -145,11 +145,7 @@ def diagonal(at: Bound, P: Float) -> Float:
 class SubBoxGram(BlockwiseGram):
     """The Gram matrix of one P over the samples, of any sign.
 
-    Parameters
-    ----------
-    boxes : SubBoxes
-    at : Bound
-    P : ndarray of shape (n_P, n_P)
+    `P` of shape (n_P, n_P).
     """
 
     def __init__(self, boxes: SubBoxes, at: Bound, P: Float) -> None:
@@ -198,13 +194,7 @@ class SubBoxGram(BlockwiseGram):
 
 
 class Moments:
-    """The moment matrix over samples, its rounding error and its derivative by sample.
-
-    Parameters
-    ----------
-    boxes : SubBoxes
-    at : Bound
-    """
+    """The moment matrix over samples, its rounding error and its derivative by sample."""
 
     def __init__(self, boxes: SubBoxes, at: Bound) -> None:
         self._boxes, self._bound = boxes, at

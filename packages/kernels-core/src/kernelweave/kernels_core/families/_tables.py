@@ -19,9 +19,7 @@ IntArray = NDArray[np.int64]
 def exponents(n_variables: int, degree: int) -> IntArray:
     """Return all exponents of total degree ≤ ``degree``, by degree, then with replacement.
 
-    Returns
-    -------
-    ndarray of shape (C(n_variables + degree, degree), n_variables), int64
+    Returns shape (C(n_variables + degree, degree), n_variables).
     """
     chosen = [
         combination

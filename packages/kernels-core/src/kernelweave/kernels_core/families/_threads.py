@@ -26,12 +26,8 @@ _MIN_STEPS = 8_000_000
 def row_bounds(n_rows: int, *, lower: bool) -> list[tuple[int, int]]:
     """Cut rows into blocks of about equal work, in multiples of the kernels' band of rows.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    lower : bool
-        Whether row i costs i steps (a lower triangle) or every row the same.
+    `n_rows`: number of rows; `lower`: whether row i costs i steps (a lower triangle) or every row
+    the same.
     """
     share = np.linspace(0.0, 1.0, _BLOCKS + 1)
     cuts = n_rows * (np.sqrt(share) if lower else share)
@@ -44,14 +40,8 @@ def run_blocks(
 ) -> list[Part]:
     """Run ``work(start, stop)`` for every block and return the parts in the order of the blocks.
 
-    Parameters
-    ----------
-    work : callable
-        Releases the GIL inside; blocks may run at the same time.
-    bounds : list of (int, int)
-        The blocks.
-    steps : float
-        Estimated elementary steps of all blocks together; small work stays on this thread.
+    `work`: releases the GIL inside; blocks may run at the same time; `bounds`: the blocks; `steps`:
+    estimated elementary steps of all blocks together; small work stays on this thread.
     """
     n_threads = min(effective_threads(), len(bounds))
     if n_threads < 2 or steps < _MIN_STEPS:

@@ -96,11 +96,7 @@ class BlockwiseGram(ABC):
 class GeneralGram(BlockwiseGram):
     """The Gram matrix of one P over the samples, of any degree.
 
-    Parameters
-    ----------
-    box : Box
-    X : ndarray of shape (m, n)
-    P : ndarray of shape (n_P, n_P)
+    `X` of shape (m, n); `P` of shape (n_P, n_P).
     """
 
     def __init__(self, box: Box, X: Float, P: Float) -> None:

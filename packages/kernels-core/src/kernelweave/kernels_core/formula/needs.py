@@ -57,12 +57,8 @@ MEANING: dict[str, dict[str, str]] = {
 def has(part: Any, need: str) -> bool:
     """Tell whether a part, or its class before it is made, meets one need.
 
-    Parameters
-    ----------
-    part : object or type
-        A family, learner or set, or its class.
-    need : str
-        ``"attribute"``, ``"attribute=value"``, or several of them joined by ``|``.
+    `part`: a family, learner or set, or its class; `need`: ``"attribute"``, ``"attribute=value"``,
+    or several of them joined by ``|``.
 
     Examples
     --------

@@ -27,19 +27,9 @@ def fill_pairs(
 ) -> Block:
     """Return K with ``K[r, c] = rule(r, c)``; with ``n_y=None`` the lower half is mirrored.
 
-    Parameters
-    ----------
-    n_x, n_y : int
-        Rows and columns; ``n_y=None`` states that rule is symmetric and K is square.
-    rule : callable
-        ``rule(rows, columns)`` returns the block of these two slices; it may be overwritten.
-    dtype : dtype
-        Type of K.
-
-    Returns
-    -------
-    ndarray of dtype, shape (n_x, n_y or n_x)
-        Exactly symmetric when ``n_y`` is None.
+    `n_x`, `n_y`: rows and columns; ``n_y=None`` states that rule is symmetric and K is square;
+    `rule`: ``rule(rows, columns)`` returns the block of these two slices; it may be overwritten;
+    `dtype`: type of K. Returns shape (n_x, n_y or n_x): exactly symmetric when ``n_y`` is None.
     """
     K = np.empty((n_x, n_x if n_y is None else n_y), dtype=dtype)
     for rows in row_blocks(n_x, K.shape[1], _FOR_BLAS):
@@ -77,13 +67,7 @@ def largest(K: Block) -> float:
 def inner(X: Any, Y: Any | None) -> Block:
     """Return X Yᵀ as a dense array, exactly symmetric for ``Y=None``.
 
-    Parameters
-    ----------
-    X, Y : ndarray or CSR, shapes (n_x, p) and (n_y, p)
-
-    Returns
-    -------
-    ndarray, shape (n_x, n_y), of the type of X
+    `X`, `Y` of shape (n_x, p). Returns shape (n_x, n_y).
     """
     if hasattr(X, "tocsr"):
         return np.ascontiguousarray((X @ (X if Y is None else Y).T).toarray())

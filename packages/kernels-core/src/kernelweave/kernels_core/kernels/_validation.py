@@ -29,13 +29,7 @@ def is_vector(X: Any) -> bool:
 
 
 def check_size(X: Any) -> None:
-    """Raise if all features are so small that products of them underflow.
-
-    Raises
-    ------
-    ValueError
-        With the largest value seen and what would be right.
-    """
+    """Raise if all features are so small that products of them underflow."""
     values = X.data if is_sparse(X) else X
     largest = float(np.abs(values).max()) if values.size else 0.0
     if 0.0 < largest < LEAST:
@@ -48,23 +42,10 @@ def check_size(X: Any) -> None:
 def check_samples(X: Any, what: str = "X", *, dtype: Any = None) -> Any:
     """Return samples as a finite C-contiguous float array, or as sorted CSR.
 
-    Parameters
-    ----------
-    X : array-like or sparse, shape (n_samples, n_features)
-        Real numbers. float32 stays float32, everything else becomes float64.
-    what : str
-        Name of the argument, for messages.
-    dtype : float32 or float64, optional
-        The type to convert to instead.
-
-    Returns
-    -------
-    ndarray or CSR, shape (n_samples, n_features)
-
-    Raises
-    ------
-    ValueError
-        If ``X`` is not 2-dimensional, not real numbers, not finite, or without features.
+    `X` of shape (n_samples, n_features): real numbers. float32 stays float32, everything else
+    becomes float64; `what`: name of the argument, for messages; `dtype`: the type to convert to
+    instead. Returns shape (n_samples, n_features). Raises ValueError if ``X`` is not 2-dimensional,
+    not real numbers, not finite, or without features.
     """
     sparse = is_sparse(X)
     # tocsr returns a CSR input itself: sorting that one would reorder the caller's data
@@ -103,10 +84,8 @@ def _float_type(dtype: np.dtype[Any], what: str) -> type[np.floating[Any]]:
 def check_pair(X: Any, Y: Any) -> tuple[Any, Any]:
     """Return both sample sets checked, of one float type; ``Y`` is ``None`` where it is ``X``.
 
-    Raises
-    ------
-    ValueError
-        If either is invalid (see `check_samples`) or their numbers of features differ.
+    Raises ValueError if either is invalid (see `check_samples`) or their numbers of features
+    differ.
     """
     if Y is None or Y is X:
         return check_samples(X), None

@@ -29,10 +29,7 @@ class ByName(Kernel):
     are squared (Gaussian, polynomial, sigmoid), and 1/(n_features · √Var X) for the Laplacian;
     of constant points γ = 1. A `KernelDictionary` makes it of ``"rbf"`` and the like.
 
-    Parameters
-    ----------
-    kind : {"polynomial", "rbf", "laplacian", "sigmoid"}
-        Name of the kernel.
+    `kind` in {"polynomial", "rbf", "laplacian", "sigmoid"}: name of the kernel.
 
     Examples
     --------
@@ -79,15 +76,8 @@ class ByName(Kernel):
 def kernel_by_name(kind: str) -> Kernel:
     """Return the standard kernel of a name.
 
-    Parameters
-    ----------
-    kind : str
-        ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"`` or ``"sigmoid"``.
-
-    Raises
-    ------
-    ValueError
-        If there is none, with the nearest name.
+    `kind`: ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"`` or ``"sigmoid"``. Raises
+    ValueError if there is none, with the nearest name.
     """
     known = standard_kernels()
     if kind not in known:

@@ -211,15 +211,8 @@ def _fit_trace(kernel: Kernel, K: NDArray[Any], label: str) -> Kernel:
 def trace_scale(trace: float, values: NDArray[Any], size: float, label: str) -> float:
     """Return n/trace, or say that the trace is nothing but rounding.
 
-    Parameters
-    ----------
-    trace : float
-    values : ndarray, shape (n, n) or (n,)
-        The matrix, or its diagonal: its length and type.
-    size : float
-        Its largest entry.
-    label : str
-        The kernel's name, for the message.
+    `values` of shape (n, n) or (n,): the matrix, or its diagonal: its length and type; `size`: its
+    largest entry; `label`: the kernel's name, for the message.
     """
     if trace <= 10.0 * len(values) * np.finfo(values.dtype).eps * size or size == 0.0:
         raise ValueError(

@@ -17,13 +17,7 @@ from .fitted import is_same
 
 
 def require_stack(n_kernels: int, n_x: int, n_y: int, dtype: Any) -> None:
-    """Refuse a stack of Gram matrices that the memory limit forbids.
-
-    Raises
-    ------
-    MemoryBudgetError
-        Before anything is allocated.
-    """
+    """Refuse a stack of Gram matrices that the memory limit forbids."""
     memory.require(
         n_kernels * n_x * n_y * np.dtype(dtype).itemsize,
         f"{n_kernels} Gram matrices of {n_x} x {n_y} samples",

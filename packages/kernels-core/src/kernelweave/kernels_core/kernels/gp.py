@@ -20,11 +20,8 @@ except ImportError as error:  # pragma: no cover
 class FixedKernel(_SklearnKernel):  # type: ignore[misc]
     """A kernel with no hyperparameters, for ``GaussianProcessRegressor``.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Evaluated as it is; combine with ``ConstantKernel() * …  + WhiteKernel()`` to fit a scale
-        and a noise level.
+    `kernel`: evaluated as it is; combine with ``ConstantKernel() * … + WhiteKernel()`` to fit a
+    scale and a noise level.
     """
 
     def __init__(self, kernel: Kernel) -> None:

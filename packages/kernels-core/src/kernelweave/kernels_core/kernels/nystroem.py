@@ -86,13 +86,8 @@ class Nystroem(_OnTrainingPoints):
 class Factor:
     """Z with K − ZZᵀ positive semidefinite.
 
-    Attributes
-    ----------
-    Z : ndarray of shape (n, r)
-    pivots : ndarray of int, shape (r,)
-        The samples whose columns of K are those of ZZᵀ.
-    missing : ndarray of shape (n,)
-        The diagonal of K − ZZᵀ, at least 0.
+    `Z` of shape (n, r); `pivots` of shape (r,): the samples whose columns of K are those of ZZᵀ;
+    `missing` of shape (n,): the diagonal of K − ZZᵀ, at least 0.
     """
 
     Z: FloatArray
@@ -113,17 +108,9 @@ def factorise(
     A sample is drawn in proportion to what its diagonal entry still lacks, so that the expected
     trace of K − ZZᵀ is near the least there is.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Positive semidefinite.
-    X : ndarray of shape (n, n_features)
-    n_components : int
-        With n or more the factor is K's own.
-    random_state : RandomState
+    `kernel`: positive semidefinite; `X` of shape (n, n_features); `n_components`: with n or more
+    the factor is K's own.
 
-    Notes
-    -----
     Chen, Epperly, Tropp and Webber, "Randomly pivoted Cholesky: practical approximation of a
     kernel matrix with few entry evaluations", Communications on Pure and Applied Mathematics
     2025, Algorithm 2, in blocks. ``n r`` values of the kernel and ``n r²`` multiplications.

@@ -230,16 +230,10 @@ def as_grams(X: Any, what: str = "X", *, square: bool = False, psd: bool = False
 def check_once(name: str, check: Callable[[NDArray[Any]], None], X: Any, grams: Any) -> None:
     """Call ``check(grams)``, unless X remembers that it passed on these samples or more.
 
-    Parameters
-    ----------
-    name : str
-        Of the check, which every principal part of what passes it passes too.
-    check : callable
-        Raises where a matrix is not as it should be.
-    X : PrecomputedGrams or other samples
-        Only the former remember.
-    grams : ndarray of shape (q, n, n)
-        The matrices of X.
+    - `name`: of the check, which every principal part of what passes it passes too
+    - `check`: raises where a matrix is not as it should be
+    - `X`: only the former remember
+    - `grams` of shape (q, n, n): the matrices of X
     """
     remembers = isinstance(X, PrecomputedGrams)
     if remembers and X.passed(name):

@@ -47,13 +47,8 @@ def rounding_tolerance(n: int, scale: float, dtype: Any) -> float:
     Entries of size at most ``scale`` with relative error ε perturb the matrix by at most n·ε·scale
     in the 2-norm, hence each eigenvalue by no more (Weyl); 10 covers the few roundings per entry.
 
-    Parameters
-    ----------
-    n : int
-    scale : float
-        Largest eigenvalue in magnitude, or anything smaller such as the largest entry.
-    dtype : dtype
-        Type in which the entries were computed.
+    `scale`: largest eigenvalue in magnitude, or anything smaller such as the largest entry;
+    `dtype`: type in which the entries were computed.
     """
     return float(10.0 * n * np.finfo(dtype).eps * scale)
 
@@ -61,10 +56,7 @@ def rounding_tolerance(n: int, scale: float, dtype: Any) -> float:
 def spectrum(K: NDArray[Any]) -> Spectrum:
     """Return the spectrum's ends of a symmetric K, by a full eigenvalue computation in float64.
 
-    Parameters
-    ----------
-    K : ndarray of float32 or float64, shape (n, n)
-        Symmetric, finite. Cost: about 4n³/3 operations and one float64 copy.
+    `K` of shape (n, n): symmetric, finite. Cost: about 4n³/3 operations and one float64 copy.
     """
     values = aside(np.linalg.eigvalsh, K.astype(np.float64, copy=False))
     return spectrum_of_values(values, K.dtype)
@@ -138,17 +130,8 @@ def refuse_indefinite(grams: NDArray[Any], name: str) -> None:
     An eigenvalue down to −1e-10 of the largest is the rounding of a matrix that was centred and
     scaled, and passes.
 
-    Parameters
-    ----------
-    grams : ndarray, shape (q, n, n) or (n, n)
-        Symmetric matrices, or one.
-    name : str
-        What they are called, for the message.
-
-    Raises
-    ------
-    NotPSDError
-        Naming the first indefinite matrix and its extreme eigenvalues.
+    `grams` of shape (q, n, n) or (n, n): symmetric matrices, or one; `name`: what they are called,
+    for the message.
     """
     stack = {name: grams} if grams.ndim == 2 else {f"{name}[{j}]": K for j, K in enumerate(grams)}
     for label, K in stack.items():

@@ -19,20 +19,8 @@ def unit_range(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     A constant feature has width 1 and becomes 0.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Finite.
-
-    Returns
-    -------
-    shift, width : ndarray of shape (n_features,)
-        The column minima and ranges.
-
-    Raises
-    ------
-    ValueError
-        If a feature's range overflows float64.
+    `X` of shape (n_samples, n_features): finite. Returns `shift`, `width` of shape (n_features,):
+    the column minima and ranges. Raises ValueError if a feature's range overflows float64.
     """
     shift = X.min(axis=0)
     with np.errstate(over="ignore"):
@@ -50,17 +38,9 @@ def unit_range(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 def mean_and_spread(X: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Return the weighted mean and standard deviation of each column; constant columns get 1.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Finite.
-    weight : ndarray of shape (n_samples,), optional
-        How often each sample counts.
-
-    Returns
-    -------
-    shift, width : ndarray of shape (n_features,)
-        (X − shift) / width has mean 0 and standard deviation 1.
+    `X` of shape (n_samples, n_features): finite; `weight` of shape (n_samples,): how often each
+    sample counts. Returns `shift`, `width` of shape (n_features,): (X − shift) / width has mean 0
+    and standard deviation 1.
     """
     # in units of each column, powers of two: squares neither over- nor underflow
     exponent = np.frexp(np.abs(X).max(axis=0))[1]
@@ -76,10 +56,7 @@ def mean_and_spread(X: FloatArray, weight: FloatArray | None) -> tuple[FloatArra
 class Scaling:
     """x ↦ (x − shift) / width.
 
-    Attributes
-    ----------
-    shift, width : ndarray of shape (n_features,)
-        From the training data; every width is positive.
+    `shift`, `width` of shape (n_features,): from the training data; every width is positive.
     """
 
     shift: FloatArray

@@ -43,10 +43,7 @@ class View:
 def views_of(columns: Any) -> list[View]:
     """Return the views that ``columns`` of a `KernelDictionary` mean.
 
-    Parameters
-    ----------
-    columns : list or dict
-        A view per entry, with its name where a dict.
+    `columns`: a view per entry, with its name where a dict.
     """
     if isinstance(columns, Mapping):
         return [_view(given, str(name)) for name, given in columns.items()]

@@ -67,10 +67,7 @@ def load_plugins(registry: Registry) -> list[PluginRecord]:
 def warn_of_failures(records: list[PluginRecord]) -> None:
     """Name every plugin that did not load, in one warning.
 
-    Warns
-    -----
-    KernelWeaveWarning
-        If there is any.
+    Warns KernelWeaveWarning if there is any.
     """
     bad = [row for row in records if row.status not in ("loaded", "blocked")]
     if bad:

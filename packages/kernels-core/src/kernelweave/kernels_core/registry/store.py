@@ -141,13 +141,7 @@ class HooklessPluginError(TypeError):
 
 
 def check_hooks(plugin: object) -> None:
-    """Raise unless ``plugin`` implements at least one hook and no unknown one.
-
-    Raises
-    ------
-    HooklessPluginError
-        Naming the function and what is wrong with it.
-    """
+    """Raise unless ``plugin`` implements at least one hook and no unknown one."""
     known = {_PREFIX + kind for kind in hookspecs.KINDS}
     marked: set[str] = set()
     unmarked: set[str] = set()

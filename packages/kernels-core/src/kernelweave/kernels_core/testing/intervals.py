@@ -48,19 +48,8 @@ class Interval:
 def interval_of(spec: AlgorithmSpec, problem: Problem, **params: Any) -> Interval:
     """Return the interval of a solve that goes on until nothing moves, 100 iterations at most.
 
-    Parameters
-    ----------
-    spec : AlgorithmSpec
-        Whose.
-    problem : Problem
-        That it accepts.
-    **params
-        Passed to the algorithm.
-
-    Returns
-    -------
-    Interval
-        With ``tol=0`` it is as short as the algorithm gets it.
+    `spec`: whose; `problem`: that it accepts; `**params`: passed to the algorithm. With ``tol=0``
+    it is as short as the algorithm gets it.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -71,17 +60,8 @@ def interval_of(spec: AlgorithmSpec, problem: Problem, **params: Any) -> Interva
 def other_intervals(spec: AlgorithmSpec, problem: Problem) -> Iterator[Interval]:
     """Yield the intervals of the other installed algorithms that accept a small problem.
 
-    Parameters
-    ----------
-    spec : AlgorithmSpec
-        Whose is left out.
-    problem : Problem
-        One of `small_problems`; its intervals are remembered by its triple.
-
-    Yields
-    ------
-    Interval
-        One for each algorithm.
+    `spec`: whose is left out; `problem`: one of `small_problems`; its intervals are remembered by
+    its triple. One for each algorithm.
     """
     for name in sorted(set(algorithms()) - {spec.name}):
         other = get_algorithm(name)
@@ -95,17 +75,7 @@ def other_intervals(spec: AlgorithmSpec, problem: Problem) -> Iterator[Interval]
 def check_overlap(where: str, a: Bounded, b: Bounded) -> None:
     """Raise unless two intervals of one optimum overlap.
 
-    Parameters
-    ----------
-    where : str
-        What the message begins with.
-    a, b : object with ``lower_bound`` and ``upper_bound``
-        Intervals, results or solutions.
-
-    Raises
-    ------
-    AssertionError
-        With both intervals: at least one end of the four is wrong.
+    `where`: what the message begins with; `a`, `b`: intervals, results or solutions.
     """
     slack = _SLACK * max(abs(a.upper_bound), abs(b.upper_bound))
     low, high = max(a.lower_bound, b.lower_bound), min(a.upper_bound, b.upper_bound)

@@ -55,21 +55,13 @@ class NewtonSystem:
 
     N is tasks times samples, p the order of S.
 
-    Parameters
-    ----------
-    parts, at : Parts, Variables
-        The problem's bounds and the point.
-    K : ndarray of shape (n_samples, n_samples)
-        Scaled Gram matrix at the point.
-    A : ndarray of shape (N, p, p)
-        The Aₖ.
-    M : ndarray of shape (p, p)
-        ½ c D(u).
+    - `parts`, `at`: the problem's bounds and the point
+    - `K` of shape (n_samples, n_samples): scaled Gram matrix at the point
+    - `A` of shape (N, p, p): the Aₖ
+    - `M` of shape (p, p): ½ c D(u)
 
-    Raises
-    ------
-    LinAlgError
-        Where rounding leaves a matrix without a Cholesky factor: the end of the road.
+    Raises LinAlgError where rounding leaves a matrix without a Cholesky factor: the end of the
+    road.
     """
 
     def __init__(self, parts: Parts, at: Variables, K: FloatArray, A: Array, M: Array) -> None:

@@ -26,12 +26,8 @@ _TINY = 1e-290
 class Parts:
     """How the signed u of each task is made of bounded variables v.
 
-    Attributes
-    ----------
-    signs, gain, cap : ndarray of shape (parts, tasks · samples)
-        u = Σ signs·v, κ = Σ gain·v, 0 ≤ v ≤ cap.
-    n_tasks : int
-        Number of tasks; their samples follow one another.
+    `signs`, `gain`, `cap` of shape (parts, tasks · samples): u = Σ signs·v, κ = Σ gain·v, 0 ≤ v ≤
+    cap; `n_tasks`: number of tasks; their samples follow one another.
     """
 
     signs: Array
@@ -134,15 +130,8 @@ class Variables:
 def start(parts: Parts, K: FloatArray, half_moment: Any, order: int) -> Variables:
     """Return the first point: S = I/p, small v, and equal products v z = t w.
 
-    Parameters
-    ----------
-    parts : Parts
-    K : ndarray of shape (n_samples, n_samples)
-        Scaled Gram matrix of S = I/p.
-    half_moment : callable
-        u ↦ ½ c D(u), of order p.
-    order : int
-        p.
+    `K` of shape (n_samples, n_samples): scaled Gram matrix of S = I/p; `half_moment`: u ↦ ½ c D(u),
+    of order p; `order`: p.
     """
     reach = max(1.0, float(np.abs(parts.gain).max()))
     diagonal = max(float(np.diagonal(K).mean()), _TINY)

@@ -18,27 +18,13 @@ def as_penalty(
 ) -> Penalty:
     """Return the regulariser that a name stands for, or the object given.
 
-    Parameters
-    ----------
-    penalty : str or Penalty
-        ``"lp"``, ``"elastic-net"``, ``"group"``, or an object with ``start``, ``value``,
-        ``update`` and ``conjugate``, and ``prox`` for ``vv-spg``.
-    p : float, default=1.0
-        Exponent of ``"lp"`` and ``"group"``.
-    mu : float, default=0.5
-        Share of the squared norm in ``"elastic-net"``.
-    groups : sequence of int, optional
-        Group of each kernel, for ``"group"``.
+    - `penalty`: ``"lp"``, ``"elastic-net"``, ``"group"``, or an object with ``start``, ``value``,
+      ``update`` and ``conjugate``, and ``prox`` for ``vv-spg``
+    - `p`: exponent of ``"lp"`` and ``"group"``
+    - `mu`: share of the squared norm in ``"elastic-net"``
+    - `groups`: group of each kernel, for ``"group"``
 
-    Returns
-    -------
-    Penalty
-        The regulariser.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown or a parameter does not fit it.
+    Raises ValueError if the name is unknown or a parameter does not fit it.
     """
     if penalty == "lp":
         return SquaredLpNorm(p)

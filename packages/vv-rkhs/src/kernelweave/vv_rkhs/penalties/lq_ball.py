@@ -27,19 +27,8 @@ def project_lq_ball(v: Vector, q: float, mass: Vector | None = None) -> Vector:
     Stationarity is dᵢ(xᵢ − vᵢ) + θ xᵢ^{q−1} = 0 where xᵢ > 0. q = 1 is solved by sorting the
     breakpoints, q = ∞ by clipping, any other q by a root search on θ with a Newton method for x.
 
-    Parameters
-    ----------
-    v : ndarray of shape (m,)
-        Point to project.
-    q : float
-        Exponent, 1 to infinity.
-    mass : ndarray of shape (m,), optional
-        d > 0; ones by default.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        The projection; its norm exceeds 1 by rounding at most.
+    `v` of shape (m,): point to project; `q`: exponent, 1 to infinity; `mass` of shape (m,): d > 0;
+    ones by default. Returns shape (m,): the projection; its norm exceeds 1 by rounding at most.
 
     Examples
     --------

@@ -104,26 +104,14 @@ def weighted_work(
 ) -> dict[str, float]:
     """Return the expected work of each method: its flops, weighed by their kind.
 
-    Parameters
-    ----------
-    spectrum : Spectrum
-        Of K.
-    rho : ndarray of shape (n_outputs,)
-        Eigenvalues of L, ascending.
-    ridge : float
-        r.
-    tol : float
-        Relative residual that an iterative method must reach.
-    stale : bool
-        Whether an earlier eigendecomposition is at hand.
-    sketched : bool, default=False
-        Whether a sketch of this K is.
+    - `spectrum`: of K
+    - `rho` of shape (n_outputs,): eigenvalues of L, ascending
+    - `ridge`: r
+    - `tol`: relative residual that an iterative method must reach
+    - `stale`: whether an earlier eigendecomposition is at hand
+    - `sketched`: whether a sketch of this K is
 
-    Returns
-    -------
-    dict of str to float
-        ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"``, ``"nystrom"`` and perhaps
-        ``"stale"``.
+    ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"``, ``"nystrom"`` and perhaps ``"stale"``.
     """
     l, n = float(spectrum.n_samples), len(rho)
     per_column = _COLUMN * l**2

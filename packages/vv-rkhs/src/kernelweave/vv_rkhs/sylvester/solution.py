@@ -69,11 +69,6 @@ def check_system(
 
     With ``check`` also that K, an array or the factor of one, L and Y are finite numbers, that K
     and L are symmetric, that ``tol`` is positive and that ``starts``, such as C0, fit Y.
-
-    Raises
-    ------
-    ValueError
-        Naming the part, what was seen and what would be right.
     """
     if check:
         if isinstance(K, np.ndarray):

@@ -67,10 +67,7 @@ def as_numbers(raw: Raw, name: str, first: int = 0) -> FloatArray:
 
     The first row stands at ``first`` in the user's table.
 
-    Raises
-    ------
-    ValueError
-        If it holds dates, or words of which none is a number.
+    Raises ValueError if it holds dates, or words of which none is a number.
     """
     if isinstance(raw, Numbers):
         return raw.values
@@ -100,10 +97,7 @@ def as_words(raw: Raw) -> Words:
 def as_dates(raw: Raw, name: str) -> Dates | Words:
     """Return a column as the dates, or the words for them, that it was in training.
 
-    Raises
-    ------
-    ValueError
-        If it holds numbers.
+    Raises ValueError if it holds numbers.
     """
     if not isinstance(raw, Numbers):
         return raw

@@ -21,14 +21,8 @@ _DAYS = "days since 1970"
 class DateParts:
     """How one column becomes year, month, day, hour, weekday and days since 1970.
 
-    Attributes
-    ----------
-    format : str
-        Of words that are dates; empty for a column of dates.
-    zone : str
-        The time zone whose calendar gives the parts; empty without one.
-    names : tuple of str
-        Of the parts.
+    `format`: of words that are dates; empty for a column of dates; `zone`: the time zone whose
+    calendar gives the parts; empty without one; `names`: of the parts.
     """
 
     format: str

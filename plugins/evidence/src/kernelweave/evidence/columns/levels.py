@@ -17,18 +17,11 @@ GAP = "(missing)"
 class Levels:
     """The levels of one column.
 
-    Attributes
-    ----------
-    labels : tuple of str
-        Words in alphabetical order, then the level of rare ones, then the one of gaps.
-    frequencies : ndarray of shape (n_levels,)
-        Share of the training rows that has each.
-    lookup : dict of str to int
-        Code of each word of the training rows.
-    gap : int
-        Code of a gap; ``n_levels`` where training had none.
-    n_rare : int
-        How many words share a level.
+    - `labels`: words in alphabetical order, then the level of rare ones, then the one of gaps
+    - `frequencies` of shape (n_levels,): share of the training rows that has each
+    - `lookup`: code of each word of the training rows
+    - `gap`: code of a gap; ``n_levels`` where training had none
+    - `n_rare`: how many words share a level
     """
 
     labels: tuple[str, ...]
@@ -48,16 +41,11 @@ class Levels:
     ) -> Levels:
         """Learn the levels from training rows.
 
-        Parameters
-        ----------
-        words : Words
-            The column.
-        max_levels : int
-            Words beyond the most frequent ones share a level.
-        min_frequency : int or float
-            How often a word must be seen, or in which share of the rows, to be no rare one.
-        weight : ndarray of shape (n_rows,), optional
-            2 counts a row twice.
+        - `words`: the column
+        - `max_levels`: words beyond the most frequent ones share a level
+        - `min_frequency`: how often a word must be seen, or in which share of the rows, to be no
+          rare one
+        - `weight` of shape (n_rows,): 2 counts a row twice
         """
         w = np.ones(len(words)) if weight is None else weight
         mass: FloatArray = np.bincount(

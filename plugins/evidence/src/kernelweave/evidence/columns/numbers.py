@@ -16,18 +16,11 @@ Flags: TypeAlias = NDArray[np.bool_]
 class NumberBlock:
     """What all columns of numbers need to know of the training rows.
 
-    Attributes
-    ----------
-    medians : ndarray of shape (n_columns,)
-        What fills a gap.
-    gaps : ndarray of bool, shape (n_columns,)
-        Which columns had gaps.
-    kept : ndarray of int
-        Columns that are used: neither constant nor a repetition.
-    indicators : ndarray of int
-        Columns whose gaps become a dimension.
-    low, high : ndarray of shape (n_kept,)
-        Range of the kept columns.
+    - `medians` of shape (n_columns,): what fills a gap
+    - `gaps` of shape (n_columns,): which columns had gaps
+    - `kept`: columns that are used: neither constant nor a repetition
+    - `indicators`: columns whose gaps become a dimension
+    - `low`, `high` of shape (n_kept,): range of the kept columns
     """
 
     medians: FloatArray
@@ -43,14 +36,9 @@ class NumberBlock:
     ) -> NumberBlock:
         """Learn from training rows.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_rows, n_columns)
-            NaN where there is a gap; no column of gaps only.
-        owners : ndarray of int, shape (n_columns,)
-            Columns of one owner, such as the parts of a date, share their gaps.
-        weight : ndarray of shape (n_rows,) or None
-            Positive; 2 counts a row twice.
+        `values` of shape (n_rows, n_columns): NaN where there is a gap; no column of gaps only;
+        `owners` of shape (n_columns,): columns of one owner, such as the parts of a date, share
+        their gaps; `weight` of shape (n_rows,): positive; 2 counts a row twice.
         """
         missing = np.isnan(values)
         gaps: Flags = np.asarray(missing.any(axis=0))
@@ -116,10 +104,7 @@ def _medians(
 def weighted_median(values: FloatArray, weight: FloatArray) -> float:
     """Return the median where a weight of 2 counts a value twice.
 
-    Parameters
-    ----------
-    values, weight : ndarray of shape (n,)
-        Finite values, positive weights.
+    `values`, `weight` of shape (n,): finite values, positive weights.
     """
     order = np.argsort(values, kind="stable")
     mass = np.cumsum(weight[order])

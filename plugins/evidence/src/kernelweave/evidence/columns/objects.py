@@ -21,22 +21,9 @@ _SPANS = (datetime.timedelta, datetime.time, np.timedelta64)
 def read_objects(values: NDArray[Any], name: str) -> Raw:
     """Return a column of objects as numbers, words or dates.
 
-    Parameters
-    ----------
-    values : ndarray of objects, shape (n_rows,)
-        None, NaN, NaT, NA and empty texts are gaps.
-    name : str
-        Name of the column, for messages.
-
-    Returns
-    -------
-    Numbers, Words or Dates
-        Words where numbers and words are mixed.
-
-    Raises
-    ------
-    TypeError
-        If a value is none of these, naming the column and the row.
+    `values` of shape (n_rows,): None, NaN, NaT, NA and empty texts are gaps; `name`: name of the
+    column, for messages. Words where numbers and words are mixed. Raises TypeError if a value is
+    none of these, naming the column and the row.
     """
     codes, uniques = _factorize(values, name)
     kinds = set(map(type, uniques))
@@ -63,14 +50,8 @@ def read_objects(values: NDArray[Any], name: str) -> Raw:
 def read_labels(codes: NDArray[Any], values: list[Any], seen: str) -> Words:
     """Return codes of values as codes of their labels; values of one label are one.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_rows,)
-        −1 where there is a gap.
-    values : list
-        What the codes stand for; empty texts become gaps.
-    seen : str
-        What the column is, for the report.
+    `codes` of shape (n_rows,): −1 where there is a gap; `values`: what the codes stand for; empty
+    texts become gaps; `seen`: what the column is, for the report.
     """
     import pandas as pd
 

@@ -87,14 +87,8 @@ Raw: TypeAlias = Numbers | Words | Dates
 class Table:
     """A user's table, column by column.
 
-    Attributes
-    ----------
-    names : tuple of str
-        ``x0``, ``x1``, … where the table has no names.
-    columns : tuple of Numbers, Words or Dates
-        All of the same length.
-    named : bool
-        Whether the names are the user's.
+    `names`: ``x0``, ``x1``, … where the table has no names; `columns`: all of the same length;
+    `named`: whether the names are the user's.
     """
 
     names: tuple[str, ...]

@@ -48,14 +48,8 @@ class LevelColumn:
 class Sorting:
     """Sorts the columns of a training table into numbers, dates, words and what is left out.
 
-    Attributes
-    ----------
-    seen : dict of str to str
-        What each column holds.
-    numbers : list of (NumberColumn, Numbers, Dates or Words)
-        With what its training rows are.
-    words : list of (int, str, Words)
-        Position, name and training rows.
+    `seen`: what each column holds; `numbers`: with what its training rows are; `words`: position,
+    name and training rows.
     """
 
     def __init__(self, table: Table, findings: Findings) -> None:
@@ -86,23 +80,12 @@ def fit_numbers(
 ) -> tuple[NumberBlock, list[Dimension]]:
     """Learn medians, gaps, constants and repetitions, and say them.
 
-    Parameters
-    ----------
-    columns : list of NumberColumn
-        In the order of ``values``.
-    values : ndarray of shape (n_rows, n_values)
-        What the columns give.
-    weight : ndarray of shape (n_rows,) or None
-        2 counts a row twice.
-    findings : Findings
-        Where to say it.
+    - `columns`: in the order of ``values``
+    - `values` of shape (n_rows, n_values): what the columns give
+    - `weight` of shape (n_rows,): 2 counts a row twice
+    - `findings`: where to say it
 
-    Returns
-    -------
-    block : NumberBlock
-        What was learned.
-    dimensions : list of Dimension
-        What each column of its result is.
+    Returns `block`: what was learned; `dimensions`: what each column of its result is.
     """
     groups = [column.dimensions() for column in columns]
     dimensions = [each for group in groups for each in group]

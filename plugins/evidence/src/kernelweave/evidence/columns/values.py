@@ -19,19 +19,9 @@ def stack(
 ) -> FloatArray:
     """Return the numbers of columns side by side, NaN where there is a gap.
 
-    Parameters
-    ----------
-    columns : sequence of NumberColumn
-        What they were in training.
-    raws : sequence of Numbers, Words or Dates
-        What they are.
-    rows : ndarray of int, shape (n_rows,)
-        Where each row stands in the user's table, for messages.
-
-    Raises
-    ------
-    ValueError
-        If a number is infinite or too large, or a column is not what it was in training.
+    `columns`: what they were in training; `raws`: what they are; `rows` of shape (n_rows,): where
+    each row stands in the user's table, for messages. Raises ValueError if a number is infinite or
+    too large, or a column is not what it was in training.
     """
     widths = [1 if column.parts is None else len(column.parts.names) for column in columns]
     values = np.empty((len(rows), sum(widths)))

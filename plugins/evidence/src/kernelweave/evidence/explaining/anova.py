@@ -67,13 +67,7 @@ def anova_shares(
 ) -> AnovaShares:
     """Return the closed-form shares of one output.
 
-    Parameters
-    ----------
-    expansion : Expansion
-    rows : Rows
-        Over which the terms' shares are taken.
-    dimensions : sequence of Dimension
-    output : int
+    `rows`: over which the terms' shares are taken.
     """
     dual = expansion.dual[:, output]
     # of Σ a k over the points: the product's weight and 1/(1 + s) of each part
@@ -101,12 +95,7 @@ def centred_products(views: Views, points: Points, rows: slice) -> FloatArray:
     Ranks are uniform, which gives Bernoulli polynomials; levels have their shares of the training
     rows.
 
-    Parameters
-    ----------
-    views : Views
-    points : Points
-    rows : slice
-        Which t.
+    `rows`: which t.
     """
     p = len(points.U)
     out = np.empty((len(points.H), len(points.H[0, rows]), points.n_points))

@@ -73,17 +73,10 @@ class PairEffect(NamedTuple):
 class EffectFinder:
     """Averages of predictions over some training rows, a column or two of them set.
 
-    Attributes
-    ----------
-    expansion : Expansion
-    rows : Rows
-        What is averaged over.
-    dimensions : sequence of Dimension
-        What the columns of ``rows`` are, numbers first.
-    respond : callable
-        What is shown of standardised predictions.
-    output : int
-        Whose posterior variance makes the band.
+    - `rows`: what is averaged over
+    - `dimensions`: what the columns of ``rows`` are, numbers first
+    - `respond`: what is shown of standardised predictions
+    - `output`: whose posterior variance makes the band
     """
 
     expansion: Expansion
@@ -225,17 +218,7 @@ class EffectFinder:
 def some_rows(rows: Rows, n_rows: int, random_state: Any) -> Rows:
     """Return rows drawn by their weights; all where they are few and weigh the same.
 
-    Parameters
-    ----------
-    rows : Rows
-    n_rows : int
-        At least 2.
-    random_state : int, RandomState or None
-
-    Raises
-    ------
-    ValueError
-        If ``n_rows`` is below 2.
+    `n_rows`: at least 2. Raises ValueError if ``n_rows`` is below 2.
     """
     if n_rows < 2:
         raise ValueError(f"n_rows must be an integer >= 2, got {n_rows}")

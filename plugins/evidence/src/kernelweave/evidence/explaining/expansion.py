@@ -18,24 +18,14 @@ from ..views import Points, Views
 class Expansion:
     """f(x) = Σ a k(x, point), standardised, and what its posterior variance takes from the prior's.
 
-    Attributes
-    ----------
-    views : Views
-    points : Points
-        Training rows or landmarks.
-    scales : tuple of Scales
-        Of the kernel, a weighted sum.
-    dual : ndarray of shape (n_points, n_outputs)
-        a, for standardised targets.
-    target : Standardised
-        The way to the units of the targets.
-    width : float
-        Deviation of a warped target around its prediction.
-    explained : callable
-        From values of a linear functional on the kernel functions of the points, shape
-        (n, n_points), to what the variance of the functional loses by the training rows, (n,).
-    inflation : ndarray of shape (n_outputs,)
-        What the posterior variance is multiplied by.
+    - `points`: training rows or landmarks
+    - `scales`: of the kernel, a weighted sum
+    - `dual` of shape (n_points, n_outputs): a, for standardised targets
+    - `target`: the way to the units of the targets
+    - `width`: deviation of a warped target around its prediction
+    - `explained`: from values of a linear functional on the kernel functions of the points, shape
+      (n, n_points), to what the variance of the functional loses by the training rows, (n,)
+    - `inflation` of shape (n_outputs,): what the posterior variance is multiplied by
     """
 
     views: Views

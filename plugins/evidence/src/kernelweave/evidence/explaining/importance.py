@@ -56,24 +56,13 @@ def shuffled_importance(
 ) -> list[ColumnImportance]:
     """Shuffle each column of the rows held out and measure what their score loses.
 
-    Parameters
-    ----------
-    rows : Rows
-        The training rows.
-    judges : sequence of (rows held out, prediction)
-        Nothing is fitted again.
-    losses : callable
-        From rows and predictions to losses and their units, both of shape (n, n_outputs).
-    columns : sequence of str
-        Of the user's table.
-    dimensions : sequence of Dimension
-        What the kernel sees; those of one column are shuffled together.
-    random_state : RandomState
+    - `rows`: the training rows
+    - `judges`: nothing is fitted again
+    - `losses`: from rows and predictions to losses and their units, both of shape (n, n_outputs)
+    - `columns`: of the user's table
+    - `dimensions`: what the kernel sees; those of one column are shuffled together
 
-    Returns
-    -------
-    list of ColumnImportance
-        In the table's order; 0 for a column that is not used, NaN where no row was held out.
+    Returns: in the table's order; 0 for a column that is not used, NaN where no row was held out.
     """
     judges = [(_some(held_out, len(judges), random_state), see) for held_out, see in judges]
     if not judges:

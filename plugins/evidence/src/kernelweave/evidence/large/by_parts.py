@@ -13,10 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def by_parts(method: F) -> F:
     """Let a method of an estimator take dask tables: its answers are dask arrays.
 
-    Parameters
-    ----------
-    method : callable
-        Takes the estimator, rows, and settings.
+    `method`: takes the estimator, rows, and settings.
     """
     signature = inspect.signature(method)
 

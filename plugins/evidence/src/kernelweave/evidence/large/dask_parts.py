@@ -39,12 +39,8 @@ def is_dask(X: Any) -> bool:
 class DaskParts:
     """The parts of a table, of its targets and weights, side by side.
 
-    Attributes
-    ----------
-    parts : list
-        For each part its rows, targets and weights, delayed; None where there are no weights.
-    firsts, kept : ndarray of int
-        Where each part begins, among all rows and among those of positive weight.
+    `parts`: for each part its rows, targets and weights, delayed; None where there are no weights;
+    `firsts`, `kept`: where each part begins, among all rows and among those of positive weight.
     """
 
     parts: list[tuple[Any, ...]]
@@ -55,12 +51,8 @@ class DaskParts:
     def of(cls, X: Any, y: Any, weight: Any = None) -> DaskParts:
         """Pair the parts of dask arrays or data frames, and count their rows.
 
-        Raises
-        ------
-        TypeError
-            If the targets or weights are no dask array or series.
-        ValueError
-            If they are cut into other parts.
+        Raises TypeError if the targets or weights are no dask array or series; ValueError if they
+        are cut into other parts.
         """
         columns = [delayed_parts(X, "X"), delayed_parts(y, "y")]
         n_parts = len(columns[0])
@@ -93,14 +85,7 @@ class DaskParts:
 
 @dataclass(frozen=True)
 class DaskSource:
-    """All rows, encoded where they are.
-
-    Attributes
-    ----------
-    table : DaskParts
-    encoder : ColumnEncoder
-    targets : NumberTargets or ClassTargets
-    """
+    """All rows, encoded where they are."""
 
     table: DaskParts
     encoder: ColumnEncoder
@@ -161,18 +146,8 @@ def delayed_parts(each: Any, name: str) -> list[Any]:
 def compute(task: Any, *, stoppable: bool = False) -> Any:
     """Return a result, by the client in force if there is one.
 
-    Parameters
-    ----------
-    task : delayed value
-    stoppable : bool, default=False
-        Whether to give up where time is up.
-
-    Raises
-    ------
-    Stopped
-        Where time is up.
-    RuntimeError
-        If a part ends the workers that read it.
+    `stoppable`: whether to give up where time is up. Raises Stopped where time is up; RuntimeError
+    if a part ends the workers that read it.
     """
     distributed = sys.modules.get("distributed")
     client = _client(distributed)
@@ -275,14 +250,7 @@ def _sums(
 def predicted_parts(model: Any, method: str, X: Any, **settings: Any) -> Any:
     """Return a prediction of every row of a dask table as dask arrays, not yet worked out.
 
-    Parameters
-    ----------
-    model : estimator
-    method : str
-        Its name.
-    X : dask array or data frame
-    **settings
-        Of the method.
+    `method`: its name; `**settings`: of the method.
     """
     array = importlib.import_module("dask.array")
     framed = hasattr(X, "_meta_nonempty")

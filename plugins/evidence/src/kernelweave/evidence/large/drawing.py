@@ -24,17 +24,11 @@ IndexArray = NDArray[np.intp]
 class Draw:
     """Rows of a table, in its order.
 
-    Attributes
-    ----------
-    batch : Batch
-        Each row as likely as any other; behind them, for a column that has one value or no gap
-        among them, a row that has another or a gap, if there is one anywhere.
-    index : ndarray of int
-        Where each row stands in the whole table.
-    n_rows : int
-        Of the whole table, or of what was read of it.
-    complete : bool
-        Whether all rows were read.
+    - `batch`: each row as likely as any other; behind them, for a column that has one value or no
+      gap among them, a row that has another or a gap, if there is one anywhere
+    - `index`: where each row stands in the whole table
+    - `n_rows`: of the whole table, or of what was read of it
+    - `complete`: whether all rows were read
     """
 
     batch: Batch
@@ -199,12 +193,7 @@ def draw(batches: Iterable[Batch], size: int, seed: int) -> Draw:
     The draw depends on the order of the rows, not on how they are cut. Where time is up it is one
     of the rows read so far.
 
-    Parameters
-    ----------
-    batches : iterable of Batch
-    size : int
-        Rows at most; all where there are fewer.
-    seed : int
+    `size`: rows at most; all where there are fewer.
     """
     part = PartDraw.empty(size)
     for batch in batches:

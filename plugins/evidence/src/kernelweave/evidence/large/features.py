@@ -38,15 +38,8 @@ class _Side(NamedTuple):
 class Landmarks:
     """Rows that the features of any other row are measured by.
 
-    Attributes
-    ----------
-    views : Views
-    points : Points
-        The landmarks.
-    scales : tuple of Scales
-        Of a sum of kernels.
-    dtype : dtype
-        Of the features: single or double precision.
+    `points`: the landmarks; `scales`: of a sum of kernels; `dtype`: of the features: single or
+    double precision.
     """
 
     views: Views

@@ -13,16 +13,8 @@ _EACH = 4
 def row_keys(seed: int, first: int, n: int) -> FloatArray:
     """Return a random number for each of the rows ``first, first + 1, …``.
 
-    Parameters
-    ----------
-    seed : int
-    first, n : int
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The same for a row whatever the rows around it, so that machines that read parts of a
-        table draw as one that reads it whole.
+    Returns shape (n,): the same for a row whatever the rows around it, so that machines that read
+    parts of a table draw as one that reads it whole.
 
     Examples
     --------

@@ -22,28 +22,18 @@ from .features import Landmarks
 class LandmarkPredictor:
     """A regression function of landmark features, and its residuals on rows held out.
 
-    Attributes
-    ----------
-    landmarks : Landmarks
-    ridge : float
-        ρ of (KₓₘᵀWKₓₘ + ρKₘₘ)β = KₓₘᵀWY.
-    dual : ndarray of shape (n_landmarks, n_outputs)
-        β, for standardised targets.
-    root, factor : ndarray of shape (n_landmarks, n_landmarks)
-        Lower Cholesky factors of Kₘₘ and of the whitened equations.
-    targets : Standardised
-        Centre, spread and cut of all training targets, and their warp.
-    width : float
-        Deviation of a warped target around its prediction; 0 where there is no warp.
-    inflation : ndarray of shape (n_outputs,)
-        What the posterior variance is multiplied by, so that held-out residuals have variance
-        one in its units.
-    scores : ndarray of shape (n_held_out, n_outputs)
-        |residual|/deviation of the rows held out.
-    rows : Rows
-        Training rows, or only those held out where the others were not kept.
-    held_out : ndarray of shape (n_rows, n_outputs)
-        Predictions of rows that no sum has seen; NaN for the others.
+    - `ridge`: ρ of (KₓₘᵀWKₓₘ + ρKₘₘ)β = KₓₘᵀWY
+    - `dual` of shape (n_landmarks, n_outputs): β, for standardised targets
+    - `root`, `factor` of shape (n_landmarks, n_landmarks): lower Cholesky factors of Kₘₘ and of the
+      whitened equations
+    - `targets`: centre, spread and cut of all training targets, and their warp
+    - `width`: deviation of a warped target around its prediction; 0 where there is no warp
+    - `inflation` of shape (n_outputs,): what the posterior variance is multiplied by, so that
+      held-out residuals have variance one in its units
+    - `scores` of shape (n_held_out, n_outputs): |residual|/deviation of the rows held out
+    - `rows`: training rows, or only those held out where the others were not kept
+    - `held_out` of shape (n_rows, n_outputs): predictions of rows that no sum has seen; NaN for the
+      others
     """
 
     landmarks: Landmarks

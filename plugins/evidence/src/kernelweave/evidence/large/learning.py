@@ -43,19 +43,11 @@ class Doubling(NamedTuple):
 class LearnedLarge:
     """What a fit leaves.
 
-    Attributes
-    ----------
-    predictor : LandmarkPredictor
-    fits : list of Fit
-        The path on the rows of the metric.
-    weights : ndarray of shape (n_fits,)
-        One for the λ that the rows held out prefer.
-    errors : ndarray of shape (n_fits,)
-        Held-out mean squared error of each λ, in units of the targets' variance.
-    metric_rows : int
-    record : list of Doubling
-    missing : str
-        What the time limit or a Ctrl-C left undone, empty if nothing.
+    - `fits`: the path on the rows of the metric
+    - `weights` of shape (n_fits,): one for the λ that the rows held out prefer
+    - `errors` of shape (n_fits,): held-out mean squared error of each λ, in units of the targets'
+      variance
+    - `missing`: what the time limit or a Ctrl-C left undone, empty if nothing
     """
 
     predictor: LandmarkPredictor
@@ -87,22 +79,14 @@ def learn_large(
 ) -> LearnedLarge:
     """Learn the metric on some rows, and the predictor on all by landmarks.
 
-    Parameters
-    ----------
-    source : Rows or Source
-        The rows, or what reads them.
-    plan : LargePlan
-    random_state : RandomState
-        Draws the rows of the metric, those held out and the landmarks.
-    stratify : bool, default=False
-        Whether the targets are ±1 of classes, each of which the rows of the metric must show.
-    warp : bool, default=False
-        Whether a power of the targets is tried on the rows of the metric, where one is far from
-        none; rows held out of them decide.
-    n_jobs : int, optional
-        Threads of the sums over rows in memory.
-    tell : callable, optional
-        Called with what is summed over, the rows done and all of them.
+    - `source`: the rows, or what reads them
+    - `random_state`: draws the rows of the metric, those held out and the landmarks
+    - `stratify`: whether the targets are ±1 of classes, each of which the rows of the metric must
+      show
+    - `warp`: whether a power of the targets is tried on the rows of the metric, where one is far
+      from none; rows held out of them decide
+    - `n_jobs`: threads of the sums over rows in memory
+    - `tell`: called with what is summed over, the rows done and all of them
     """
     whole = BlockSource(partial(_cut, source), n_jobs) if isinstance(source, Rows) else source
     seen = whole.survey(plan.sample_rows, random_state.randint(2**31 - 1))

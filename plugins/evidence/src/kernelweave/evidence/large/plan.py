@@ -19,26 +19,16 @@ BLOCK = 16_384
 class LargePlan:
     """How a table of any length is fitted.
 
-    Attributes
-    ----------
-    path : Plan
-        Of the scales.
-    metric_rows : int
-        Rows that the scales are learned on.
-    sample_rows : int
-        Rows drawn at random: the metric's, the landmarks and those held out are among them, and
-        the number of landmarks is chosen on them. The other rows are summed over once.
-    first_rows : int
-        Of these, how many choose λ.
-    held_out : int
-        Rows held out at most; they are a tenth where that is less.
-    first, most : int
-        Landmarks to begin with and at most; in between their number doubles.
-    work : float
-        Landmarks are also no more than ``(work / n_rows)`` to the power ½, which sums over
-        a million rows pass with 2000, and no more than a quarter of the rows.
-    dtype : dtype
-        Of the features.
+    - `path`: of the scales
+    - `metric_rows`: rows that the scales are learned on
+    - `sample_rows`: rows drawn at random: the metric's, the landmarks and those held out are among
+      them, and the number of landmarks is chosen on them. The other rows are summed over once
+    - `first_rows`: of these, how many choose λ
+    - `held_out`: rows held out at most; they are a tenth where that is less
+    - `first`, `most`: landmarks to begin with and at most; in between their number doubles
+    - `work`: landmarks are also no more than ``(work / n_rows)`` to the power ½, which sums over a
+      million rows pass with 2000, and no more than a quarter of the rows
+    - `dtype`: of the features
     """
 
     path: Plan = field(default_factory=Plan)

@@ -20,19 +20,9 @@ _TAIL = 2**20
 def reader_of(source: Any, size: int) -> Read:
     """Return a function that begins to read a source anew, as pandas tables or pairs.
 
-    Parameters
-    ----------
-    source : object
-        See `Batches`.
-    size : int
-        Rows of a part at most, where the source does not cut itself.
-
-    Raises
-    ------
-    ValueError
-        If a file is of another kind.
-    TypeError
-        If the source is nothing that can be read twice.
+    `source`: see `Batches`; `size`: rows of a part at most, where the source does not cut itself.
+    Raises ValueError if a file is of another kind; TypeError if the source is nothing that can be
+    read twice.
     """
     import narwhals.stable.v2 as nw
 

@@ -22,12 +22,7 @@ from .source import BlockSource
 
 @dataclass(frozen=True)
 class LocalParts:
-    """A table that this process reads in batches.
-
-    Attributes
-    ----------
-    batches : Batches
-    """
+    """A table that this process reads in batches."""
 
     batches: Batches
 
@@ -69,12 +64,7 @@ class Targets(Protocol):
 class NumberTargets:
     """Targets of a regression.
 
-    Attributes
-    ----------
-    low, high : ndarray of shape (n_outputs,)
-        Their range.
-    flat : bool
-        Whether the user gave one dimension.
+    `low`, `high` of shape (n_outputs,): their range; `flat`: whether the user gave one dimension.
     """
 
     low: FloatArray = field(default_factory=lambda: np.array([np.inf]))
@@ -115,10 +105,7 @@ class NumberTargets:
 class ClassTargets:
     """Targets of a classification.
 
-    Attributes
-    ----------
-    masses : dict
-        The weight of the rows of each label.
+    `masses`: the weight of the rows of each label.
     """
 
     masses: dict[Any, float] = field(default_factory=dict)
@@ -173,14 +160,7 @@ class ClassTargets:
 def first_reading(batches: Iterable[Batch], targets: Targets, size: int, seed: int) -> Draw:
     """Return rows drawn from everywhere, after every target was looked at.
 
-    Parameters
-    ----------
-    batches : iterable of Batch
-    targets : NumberTargets or ClassTargets
-        Is told of every batch.
-    size : int
-        Rows to draw at most.
-    seed : int
+    `targets`: is told of every batch; `size`: rows to draw at most.
     """
 
     def all_looked() -> Iterator[Batch]:
@@ -195,12 +175,7 @@ def first_reading(batches: Iterable[Batch], targets: Targets, size: int, seed: i
 def looked(batch: Batch, targets: Targets, first: int) -> Batch:
     """Return a batch with its weights checked, after its targets were looked at.
 
-    Parameters
-    ----------
-    batch : Batch
-    targets : NumberTargets or ClassTargets
-    first : int
-        Where its first row stands in the whole table.
+    `first`: where its first row stands in the whole table.
     """
     if batch.y is None:
         raise ValueError("fit needs targets: give Batches the name of a target column")
@@ -213,14 +188,8 @@ def looked(batch: Batch, targets: Targets, first: int) -> Batch:
 def encoded_blocks(batches: Iterable[Batch], encoder: ColumnEncoder, targets: Targets) -> Blocks:
     """Return the batches as `learn_large` reads them, rows of weight 0 left out.
 
-    Parameters
-    ----------
-    batches : iterable of Batch
-        Begins anew whenever it is iterated.
-    encoder : ColumnEncoder
-        Fitted. Words that it has not seen, and gaps, become what they are in a small table.
-    targets : NumberTargets or ClassTargets
-        Have looked at all batches.
+    `batches`: begins anew whenever it is iterated. `encoder`: fitted. Words that it has not seen,
+    and gaps, become what they are in a small table. `targets`: have looked at all batches.
     """
     readings = 0
 
@@ -266,13 +235,7 @@ def targets_of(
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return the targets of a batch, shape (n_outputs, n), and its weights.
 
-    Parameters
-    ----------
-    batch : Batch
-    targets : NumberTargets or ClassTargets
-        Have looked at all batches.
-    first : int
-        Where the first row stands in the whole table.
+    `targets`: have looked at all batches; `first`: where the first row stands in the whole table.
     """
     weight, factors = _weight(batch, first), targets.factors(batch.y)
     if factors is not None and (weight is not None or (factors != 1.0).any()):

@@ -36,12 +36,7 @@ class Source(Protocol):
 class BlockSource:
     """Rows that this process reads in blocks.
 
-    Attributes
-    ----------
-    blocks : callable
-        Begins to read anew, in the same order.
-    n_jobs : int or None
-        Threads of the sums.
+    `blocks`: begins to read anew, in the same order; `n_jobs`: threads of the sums.
     """
 
     blocks: Blocks

@@ -29,11 +29,7 @@ _JITTER = 1e-7
 class Sums:
     """KₓₘᵀWKₓₘ, of which the lower triangle is kept, and KₓₘᵀWY.
 
-    Attributes
-    ----------
-    gram : ndarray of shape (n_landmarks, n_landmarks)
-    cross : ndarray of shape (n_landmarks, n_outputs)
-    n_rows : int
+    `gram` of shape (n_landmarks, n_landmarks); `cross` of shape (n_landmarks, n_outputs).
     """
 
     gram: FloatArray
@@ -61,19 +57,8 @@ def block_sums(
 ) -> Sums:
     """Return the sums over one block of rows.
 
-    Parameters
-    ----------
-    landmarks : Landmarks
-    rows : Rows
-    targets : Standardised
-        Centre, spread and warp of the targets of all rows.
-    stop : callable
-        Asked between pieces of the block.
-
-    Raises
-    ------
-    Stopped
-        Where ``stop`` says so.
+    `targets`: centre, spread and warp of the targets of all rows; `stop`: asked between pieces of
+    the block. Raises Stopped where ``stop`` says so.
     """
     sums = Sums.nothing(len(landmarks), len(rows.targets))
     values = targets.of_rows(rows).values
@@ -103,20 +88,8 @@ def total_sums(
 ) -> Sums:
     """Return the sums over all blocks, added in their order whatever the number of threads.
 
-    Parameters
-    ----------
-    landmarks, targets
-        As in `block_sums`.
-    blocks : iterable of Rows
-    n_jobs : int, optional
-        Threads.
-    tell : callable, optional
-        Called with the rows done.
-
-    Raises
-    ------
-    Stopped
-        Where time is up.
+    `landmarks`, `targets`: as in `block_sums`; `n_jobs`: threads; `tell`: called with the rows
+    done. Raises Stopped where time is up.
     """
     total = Sums.nothing(len(landmarks), len(targets.centre))
     halt = threading.Event()
@@ -161,14 +134,8 @@ class Normal:
 
     (KₓₘᵀWKₓₘ + ρKₘₘ)β = KₓₘᵀWY is (A + ρI)γ = b with Kₘₘ = LLᵀ, A = L⁻¹KₓₘᵀWKₓₘL⁻ᵀ, β = L⁻ᵀγ.
 
-    Attributes
-    ----------
-    root : ndarray of shape (n_landmarks, n_landmarks)
-        L.
-    inner : ndarray of shape (n_landmarks, n_landmarks)
-        A; its lower triangle is kept.
-    right : ndarray of shape (n_landmarks, n_outputs)
-        b.
+    `root` of shape (n_landmarks, n_landmarks): L; `inner` of shape (n_landmarks, n_landmarks): A;
+    its lower triangle is kept; `right` of shape (n_landmarks, n_outputs): b.
     """
 
     root: FloatArray
@@ -179,13 +146,8 @@ class Normal:
     def of(cls, gram: FloatArray, sums: Sums, jitter: float = _JITTER) -> Normal:
         """Whiten sums, whose Gram matrix is lost.
 
-        Parameters
-        ----------
-        gram : ndarray of shape (n_landmarks, n_landmarks)
-            Kₘₘ.
-        sums : Sums
-        jitter : float
-            Share of its largest eigenvalue, roughly, that is added to its diagonal.
+        `gram` of shape (n_landmarks, n_landmarks): Kₘₘ; `jitter`: share of its largest eigenvalue,
+        roughly, that is added to its diagonal.
         """
         root = _root(gram, jitter)
         inner, info = lapack.dsygst(sums.gram, root, itype=1, lower=1, overwrite_a=1)

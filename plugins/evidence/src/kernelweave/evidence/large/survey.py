@@ -20,19 +20,11 @@ IndexArray = NDArray[np.intp]
 class Survey:
     """What is known of all rows, and some of them.
 
-    Attributes
-    ----------
-    n_rows : int
-    complete : bool
-        Whether time sufficed for all rows.
-    sample : Rows
-        Drawn without replacement, each row as likely as any other, in random order.
-    index : ndarray of shape (n_sample,)
-        Their positions among all rows.
-    targets : Standardised
-        Centre, spread and range of all targets; ``values`` are those of the sample.
-    views : Views
-        Means, scales and shares of all rows, ranks of the sample.
+    - `complete`: whether time sufficed for all rows
+    - `sample`: drawn without replacement, each row as likely as any other, in random order
+    - `index` of shape (n_sample,): their positions among all rows
+    - `targets`: centre, spread and range of all targets; ``values`` are those of the sample
+    - `views`: means, scales and shares of all rows, ranks of the sample
     """
 
     n_rows: int
@@ -128,18 +120,11 @@ class PartSurvey:
     def of(cls, rows: Rows, first: int, size: int, seed: int, limit: float = np.inf) -> PartSurvey:
         """Survey rows.
 
-        Parameters
-        ----------
-        rows : Rows
-            At least one.
-        first : int
-            Where the first of them stands among all rows.
-        size : int
-            Rows to draw.
-        seed : int
-            Of the draw.
-        limit : float
-            Keys above it are not drawn.
+        - `rows`: at least one
+        - `first`: where the first of them stands among all rows
+        - `size`: rows to draw
+        - `seed`: of the draw
+        - `limit`: keys above it are not drawn
         """
         keys = row_keys(seed, first, len(rows))
         near = np.flatnonzero(keys < limit)
@@ -169,14 +154,8 @@ class PartSurvey:
 def survey(blocks: Iterable[Rows], size: int, seed: int) -> Survey:
     """Return what one reading of all rows tells; where time is up, of those read so far.
 
-    Parameters
-    ----------
-    blocks : iterable of Rows
-        The draw depends on the order of the rows, not on how they are cut.
-    size : int
-        Rows to draw; all where there are fewer.
-    seed : int
-        Of the draw.
+    `blocks`: the draw depends on the order of the rows, not on how they are cut; `size`: rows to
+    draw; all where there are fewer; `seed`: of the draw.
     """
     seen: PartSurvey | None = None
     complete = True

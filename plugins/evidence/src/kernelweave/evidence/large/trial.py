@@ -30,17 +30,8 @@ class _Solution(NamedTuple):
 class Trial:
     """Landmarks with the ridge that serves the rows held out.
 
-    Attributes
-    ----------
-    landmarks : Landmarks
-    normal : Normal
-    ridge : float
-    dual, factor : ndarray
-        As in `LandmarkPredictor`.
-    losses : ndarray of shape (n_held_out,)
-        Squared residuals in units of the targets' variance, averaged over outputs.
-    n_rows : int
-        Rows in the sums.
+    `dual`, `factor`: as in `LandmarkPredictor`; `losses` of shape (n_held_out,): squared residuals
+    in units of the targets' variance, averaged over outputs; `n_rows`: rows in the sums.
     """
 
     landmarks: Landmarks
@@ -63,17 +54,8 @@ class Trial:
     ) -> Trial:
         """Walk from a ridge to the least held-out error, in steps of √10; the sums are lost.
 
-        Parameters
-        ----------
-        landmarks : Landmarks
-        sums : Sums
-        held_out : Rows
-        targets : Standardised
-            As in the sums.
-        units : ndarray of shape (n_outputs,)
-            Of the errors: the spread of the targets themselves.
-        ridge : float
-            To begin with.
+        `targets`: as in the sums; `units` of shape (n_outputs,): of the errors: the spread of the
+        targets themselves; `ridge`: to begin with.
         """
         n_rows, normal = sums.n_rows, Normal.of(landmarks.gram(), sums)
         own = landmarks.features(held_out.numeric, held_out.codes)

@@ -22,17 +22,8 @@ _MOST_ALONE = 20
 def default_kernels(X: FloatArray, weight: FloatArray | None = None) -> dict[str, Kernel]:
     """Return Gaussians, Laplacians, a linear kernel and tessellated products of ranks.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-        Training points, standardised.
-    weight : ndarray of shape (n,), optional
-        How often each counts.
-
-    Returns
-    -------
-    dict of str to Kernel
-        The tessellated kernels of single features too, where these are at most twenty.
+    `X` of shape (n, n_features): training points, standardised; `weight` of shape (n,): how often
+    each counts. The tessellated kernels of single features too, where these are at most twenty.
     """
     n = X.shape[1]
     varying = np.flatnonzero(np.ptp(X, axis=0) > 0.0)

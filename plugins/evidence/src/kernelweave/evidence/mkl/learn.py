@@ -39,13 +39,8 @@ class _Stopped(Exception):  # noqa: N818
 class Learned:
     """What a search leaves.
 
-    Attributes
-    ----------
-    result : Result
-        Of the convex step at the weights: its parameters are the weights and, last, what the
-        noise has above its floor.
-    descent : list of float
-        L at the start and after each round; it never rises.
+    `result`: of the convex step at the weights: its parameters are the weights and, last, what the
+    noise has above its floor; `descent`: L at the start and after each round; it never rises.
     """
 
     result: Result
@@ -67,23 +62,13 @@ def learn_weights(
 ) -> Learned:
     """Descend the negative log evidence until a convex step has nothing left to gain.
 
-    Parameters
-    ----------
-    problem : Problem
-        A `NoisyFamily`, ridge regression at the noise's floor, standardised targets.
-    quick : bool
-        Whether L-BFGS comes before each convex step.
-    tol : float
-        Relative gap of the convex step at the weights themselves to end with.
-    max_iter : int
-        Rounds at most.
-    verbose : int
-        Positive: a line per iteration of the convex steps.
+    - `problem`: a `NoisyFamily`, ridge regression at the noise's floor, standardised targets
+    - `quick`: whether L-BFGS comes before each convex step
+    - `tol`: relative gap of the convex step at the weights themselves to end with
+    - `max_iter`: rounds at most
+    - `verbose`: positive: a line per iteration of the convex steps
 
-    Returns
-    -------
-    Learned
-        With the bounds of the last convex step.
+    Returns: with the bounds of the last convex step.
     """
     family, y = problem.family, np.asarray(problem.targets, dtype=np.float64)
     weight = 1.0 / family.share

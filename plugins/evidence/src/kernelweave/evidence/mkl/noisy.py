@@ -16,11 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 class NoisyGrams:
     """K₁ … K_q and D = diag(1/weight), which is made when it is read.
 
-    Attributes
-    ----------
-    stack : ndarray of shape (q, n, n)
-    share : ndarray of shape (n,)
-        Diagonal of D.
+    `stack` of shape (q, n, n); `share` of shape (n,): diagonal of D.
     """
 
     stack: npt.NDArray[Any]
@@ -38,12 +34,7 @@ class NoisyGrams:
 class NoisyFamily:
     """K(w) + (w₀ + floor) D, the family whose last weight is what the noise has above its floor.
 
-    Attributes
-    ----------
-    stored : FittedDictionary or PrecomputedStack
-        The kernels on the training points.
-    share : ndarray of shape (n,)
-        Diagonal of D.
+    `stored`: the kernels on the training points; `share` of shape (n,): diagonal of D.
     """
 
     name: ClassVar[str] = "dictionary"

@@ -19,14 +19,9 @@ FLOOR = 1e-6
 class Values:
     """L at some weights and what its slopes are made of.
 
-    Attributes
-    ----------
-    value : float
-        L; infinite where S has no factor.
-    prices : ndarray of shape (q + 1,)
-        T tr(S⁻¹Kⱼ), that of the noise last: slopes of the concave part of 2L.
-    forms : ndarray of shape (q + 1,)
-        Σₜ aₜᵀKⱼaₜ with aₜ = S⁻¹yₜ.
+    `value`: L; infinite where S has no factor; `prices` of shape (q + 1,): T tr(S⁻¹Kⱼ), that of the
+    noise last: slopes of the concave part of 2L; `forms` of shape (q + 1,): Σₜ aₜᵀKⱼaₜ with aₜ =
+    S⁻¹yₜ.
     """
 
     value: float
@@ -43,14 +38,9 @@ class Values:
 class WeightEvidence:
     """L(w, σ²) = ½ Σₜ yₜᵀS⁻¹yₜ + ½T log det S + ½Tr log σ², S = Σ wⱼKⱼ + σ²D.
 
-    Attributes
-    ----------
-    stack : ndarray of shape (q, n, n)
-        Kⱼ.
-    targets : ndarray of shape (T, n)
-        y, centred and scaled.
-    weight : ndarray of shape (n,)
-        D = diag(1/weight); r = Σ max(weight − 1, 0), so that a row of weight 2 is the row twice.
+    `stack` of shape (q, n, n): Kⱼ; `targets` of shape (T, n): y, centred and scaled; `weight` of
+    shape (n,): D = diag(1/weight); r = Σ max(weight − 1, 0), so that a row of weight 2 is the row
+    twice.
     """
 
     stack: npt.NDArray[Any]

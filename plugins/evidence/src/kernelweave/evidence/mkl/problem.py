@@ -27,10 +27,7 @@ IntArray = npt.NDArray[np.intp]
 class Standard:
     """Targets in units of their own spread, and the way back.
 
-    Attributes
-    ----------
-    values : ndarray of shape (T, n)
-    centre, spread : ndarray of shape (T,)
+    `values` of shape (T, n); `centre`, `spread` of shape (T,).
     """
 
     values: FloatArray
@@ -53,14 +50,8 @@ def weight_problem(
 ) -> Problem:
     """Return the problem whose weights the evidence chooses.
 
-    Parameters
-    ----------
-    stored : FittedDictionary or PrecomputedStack
-    X : ndarray of shape (n, n_features)
-    targets : ndarray of shape (T, n)
-        Standardised.
-    weight : ndarray of shape (n,), optional
-        Divides the noise of a row.
+    `X` of shape (n, n_features); `targets` of shape (T, n): standardised; `weight` of shape (n,):
+    divides the noise of a row.
     """
     share = np.ones(X.shape[0]) if weight is None else 1.0 / weight
     ridge = Ridge(C=1.0 / FLOOR)
@@ -76,20 +67,8 @@ def predict_held_out(
 ) -> FloatArray:
     """Learn the weights on some rows and predict the others.
 
-    Parameters
-    ----------
-    grams : ndarray of shape (q, n, n)
-        Of all rows.
-    samples : Samples
-    rows, others : ndarray of int
-        To learn from, to predict.
-    search : callable
-        From a problem to its weights.
-
-    Returns
-    -------
-    ndarray of shape (n_others, T)
-        In the units of the targets.
+    `grams` of shape (q, n, n): of all rows; `rows`, `others`: to learn from, to predict; `search`:
+    from a problem to its weights. Returns shape (n_others, T): in the units of the targets.
     """
     weight = None if samples.weight is None else samples.weight[rows]
     mass = np.ones(len(rows)) if weight is None else weight

@@ -37,20 +37,12 @@ _RIDGE = 1e-12
 class Point:
     """The objective at some weights.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (q,)
-        w.
-    value, lower, upper : float
-        The objective in plain floating point; proved bounds of its minimum.
-    forms : ndarray of shape (q,)
-        Σₜ uₜᵀKⱼuₜ.
-    images : ndarray of shape (q, T, n)
-        Kⱼuₜ.
-    solution : Solution
-        Of the learner.
-    stalled : bool
-        Whether nothing near is better.
+    - `weights` of shape (q,): w
+    - `value`, `lower`, `upper`: the objective in plain floating point; proved bounds of its minimum
+    - `forms` of shape (q,): Σₜ uₜᵀKⱼuₜ
+    - `images` of shape (q, T, n): Kⱼuₜ
+    - `solution`: of the learner
+    - `stalled`: whether nothing near is better
     """
 
     weights: FloatArray
@@ -86,22 +78,9 @@ class EvidenceStepSearch:
     def init(self, problem: Problem, random_state: np.random.RandomState) -> Point:
         """Evaluate the first weights.
 
-        Parameters
-        ----------
-        problem : Problem
-            A dictionary, ridge regression and a `PricedOrthant`.
-        random_state : RandomState
-            Not used.
-
-        Returns
-        -------
-        Point
-            There.
-
-        Raises
-        ------
-        ValueError
-            If a part has a parameter out of range, or the start is not a set of weights.
+        `problem`: a dictionary, ridge regression and a `PricedOrthant`; `random_state`: not used.
+        Raises ValueError if a part has a parameter out of range, or the start is not a set of
+        weights.
         """
         problem.learner.validate()
         problem.constraint.validate()

@@ -13,10 +13,7 @@ from .running import compute_all
 class Run:
     """The cells of the chosen tables; those that compute the same thing are computed once.
 
-    Attributes
-    ----------
-    outcomes : dict of Path to Outcome
-        By the file that keeps them.
+    `outcomes`: by the file that keeps them.
     """
 
     def __init__(self, chosen: Sequence[Chosen], kept: KeptCells, *, fresh: bool) -> None:

@@ -50,16 +50,9 @@ def compute_all(
 ) -> Iterator[tuple[Cell, Outcome]]:
     """Compute the cells, keep each as it comes, and yield it with its outcome.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-    kept : KeptCells
-    n_jobs : int or None
-        Cells at a time, by joblib's loky unless the caller has configured another backend, threads
-        and Dask included; None is what that backend takes by itself. Each gets its share of the
-        cores as threads.
-    max_time : float, optional
-        Seconds after which no further cell is started.
+    `n_jobs`: cells at a time, by joblib's loky unless the caller has configured another backend,
+    threads and Dask included; None is what that backend takes by itself. Each gets its share of the
+    cores as threads. `max_time`: seconds after which no further cell is started.
     """
     from joblib import Parallel, delayed, effective_n_jobs
 

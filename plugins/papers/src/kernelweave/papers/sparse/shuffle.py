@@ -15,10 +15,7 @@ _MASK = (1 << 64) - 1
 def xoshiro(seed: int) -> Iterator[int]:
     """Yield 64-bit integers; the state is the SHA-256 digest of the seed as a 32-bit word.
 
-    Parameters
-    ----------
-    seed : int
-        Below 2³².
+    `seed`: below 2³².
     """
     a, b, c, d = struct.unpack("<4Q", hashlib.sha256(struct.pack("<I", seed)).digest())
     while True:
@@ -38,11 +35,6 @@ def _rotated(x: int, by: int) -> int:
 
 def shuffled(n: int, seed: int = 123) -> NDArray[np.intp]:
     """Return 0 … n − 1 in the order of Julia's ``shuffle(1:n)`` after ``seed!``, shape (n,).
-
-    Parameters
-    ----------
-    n : int
-    seed : int
 
     Examples
     --------

@@ -18,25 +18,9 @@ from .table import Table, check_names, is_number
 def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
     """Read a CSV, whatever its separator, its decimal sign and its letters.
 
-    Parameters
-    ----------
-    content : bytes
-        Text.
-    source : str
-        What messages call it.
-    header : bool, default=True
-        Whether the first line names the columns; without, they are 0, 1, ...
-
-    Returns
-    -------
-    Table
-        With line numbers.
-
-    Raises
-    ------
-    CommandError
-        On bytes that are no text, names that are missing or occur twice, no rows, or rows of
-        different lengths.
+    `content`: text; `source`: what messages call it; `header`: whether the first line names the
+    columns; without, they are 0, 1, . Raises CommandError on bytes that are no text, names that are
+    missing or occur twice, no rows, or rows of different lengths.
     """
     text = decode(content, source)
     first_line = next(line for line in text.splitlines() if line.strip())

@@ -31,22 +31,8 @@ _WHOLE = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+)")
 def decode(content: bytes, source: str) -> str:
     """Return a text in UTF-8, in UTF-16 with a mark, or in what Windows writes in the West.
 
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    source : str
-        What messages call it.
-
-    Returns
-    -------
-    str
-        Without a mark.
-
-    Raises
-    ------
-    CommandError
-        If it is none of these.
+    `content`: the file; `source`: what messages call it. Raises CommandError if it is none of
+    these.
     """
     if content.startswith(UTF_16):
         try:
@@ -107,17 +93,8 @@ def _evenness(text: str, separator: str) -> float:
 def read_commas(frame: pd.DataFrame, separator: str) -> pd.DataFrame:
     """Return a frame with columns of decimal commas, or of commas between thousands, as numbers.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Cells as they are written.
-    separator : str
-        Between the columns: where it is a comma, 1,234 has a thousand.
-
-    Returns
-    -------
-    DataFrame
-        Other columns as they are.
+    `frame`: cells as they are written; `separator`: between the columns: where it is a comma, 1,234
+    has a thousand. Other columns as they are.
 
     Examples
     --------

@@ -21,22 +21,9 @@ PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 def read_parquet(content: bytes, source: str) -> Table:
     """Read a Parquet file.
 
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    source : str
-        What messages call it.
-
-    Returns
-    -------
-    Table
-        Rows are counted from 1 in messages.
-
-    Raises
-    ------
-    CommandError
-        If pyarrow is missing, or the file is damaged, empty or has a column name twice.
+    `content`: the file; `source`: what messages call it. Returns: rows are counted from 1 in
+    messages. Raises CommandError if pyarrow is missing, or the file is damaged, empty or has a
+    column name twice.
     """
     try:
         parquet = importlib.import_module("pyarrow.parquet")
@@ -55,24 +42,10 @@ def read_parquet(content: bytes, source: str) -> Table:
 def read_excel(content: bytes, source: str, *, header: bool = True) -> Table:
     """Read the first sheet of an Excel file that has rows.
 
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    source : str
-        What messages call it.
-    header : bool, default=True
-        Whether the first row names the columns; without, they are 0, 1, ...
-
-    Returns
-    -------
-    Table
-        Messages name the rows by the numbers that Excel shows.
-
-    Raises
-    ------
-    CommandError
-        If it is an old ``.xls`` file, damaged or empty, or a column has no name or that of another.
+    `content`: the file; `source`: what messages call it; `header`: whether the first row names the
+    columns; without, they are 0, 1, . Returns: messages name the rows by the numbers that Excel
+    shows. Raises CommandError if it is an old ``.xls`` file, damaged or empty, or a column has no
+    name or that of another.
     """
     if content.startswith(OLD_EXCEL):
         raise CommandError(f"{source} is an old Excel file: save it as .xlsx or as CSV")
@@ -99,22 +72,8 @@ def read_excel(content: bytes, source: str, *, header: bool = True) -> Table:
 def read_json(content: bytes, source: str) -> Table:
     """Read JSON lines, an object each, or one list of objects.
 
-    Parameters
-    ----------
-    content : bytes
-        UTF-8 text.
-    source : str
-        What messages call it.
-
-    Returns
-    -------
-    Table
-        What an object lacks is missing.
-
-    Raises
-    ------
-    CommandError
-        Naming the line that cannot be read.
+    `content`: UTF-8 text; `source`: what messages call it. Returns: what an object lacks is
+    missing.
     """
     text = content.decode("utf-8-sig", errors="replace")
     if text.lstrip().startswith("["):

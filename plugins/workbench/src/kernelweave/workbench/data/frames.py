@@ -13,23 +13,10 @@ from .table import Table, check_names
 def read_frame(frame: Any, *, target: str | None = None) -> Table:
     """Return a table of a data frame.
 
-    Parameters
-    ----------
-    frame : DataFrame or Table
-        Of pandas, polars, pyarrow, or any library with the Arrow stream interface
-        (``__arrow_c_stream__``), which needs pyarrow.
-    target : str or None, default=None
-        The column that is predicted, if the frame has it.
-
-    Returns
-    -------
-    Table
-        A copy, column by column.
-
-    Raises
-    ------
-    CommandError
-        If it is no table, has no rows, a name twice, or no column ``target``.
+    `frame`: of pandas, polars, pyarrow, or any library with the Arrow stream interface
+    (``__arrow_c_stream__``), which needs pyarrow; `target`: the column that is predicted, if the
+    frame has it. A copy, column by column. Raises CommandError if it is no table, has no rows, a
+    name twice, or no column ``target``.
 
     Examples
     --------

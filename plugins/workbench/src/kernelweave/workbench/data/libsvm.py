@@ -21,22 +21,8 @@ _TOKEN = re.compile(rb"^(qid|\d+):[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?
 def read_libsvm(content: bytes, source: str) -> Table:
     """Read a LIBSVM file; features are named by their index in it.
 
-    Parameters
-    ----------
-    content : bytes
-        The text.
-    source : str
-        What messages call it.
-
-    Returns
-    -------
-    Table
-        Dense, with column ``"target"``; a feature that the file never mentions is zero.
-
-    Raises
-    ------
-    CommandError
-        Naming the line that cannot be read.
+    `content`: the text; `source`: what messages call it. Returns: dense, with column ``"target"``;
+    a feature that the file never mentions is zero.
     """
     from sklearn.datasets import load_svmlight_file
 

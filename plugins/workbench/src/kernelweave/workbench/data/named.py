@@ -15,21 +15,10 @@ TARGET = "target"
 def read_named(spec: DatasetSpec) -> Table:
     """Load a registered data set.
 
-    Parameters
-    ----------
-    spec : DatasetSpec
-        Its loader returns a mapping with ``data``, ``target`` and, where it has them,
-        ``feature_names`` and ``target_names``.
-
-    Returns
-    -------
-    Table
-        Features by name and the column ``"target"``, with the classes' names in it.
-
-    Raises
-    ------
-    CommandError
-        If the loader fails or returns something else.
+    `spec`: its loader returns a mapping with ``data``, ``target`` and, where it has them,
+    ``feature_names`` and ``target_names``. Returns: features by name and the column ``"target"``,
+    with the classes' names in it. Raises CommandError if the loader fails or returns something
+    else.
     """
     try:
         bunch = spec.load()()

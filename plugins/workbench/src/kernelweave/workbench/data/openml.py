@@ -27,21 +27,9 @@ def read_openml(source: str) -> Table:
     scikit-learn keeps what it fetched below `sklearn.datasets.get_data_home()`. The SHA-256 of
     the table is written beside it the first time and compared every time after.
 
-    Parameters
-    ----------
-    source : str
-        ``openml:NAME@VERSION`` or ``openml:ID``.
-
-    Returns
-    -------
-    Table
-        With the target that OpenML names; text columns stay text.
-
-    Raises
-    ------
-    CommandError
-        If the source names no version, the set is not there, it cannot be reached, it has no
-        single target, or it is not what it was the first time.
+    `source`: ``openml:NAME@VERSION`` or ``openml:ID``. Returns: with the target that OpenML names;
+    text columns stay text. Raises CommandError if the source names no version, the set is not
+    there, it cannot be reached, it has no single target, or it is not what it was the first time.
 
     Examples
     --------
@@ -93,15 +81,8 @@ def _fetch(source: str, found: re.Match[str]) -> Any:
 def checksum(frame: pd.DataFrame) -> str:
     """Return the SHA-256 of a table's names and cells.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Any.
-
-    Returns
-    -------
-    str
-        Hexadecimal; of the CSV with every digit, so it does not depend on types or on pandas.
+    `frame`: any. Hexadecimal; of the CSV with every digit, so it does not depend on types or on
+    pandas.
 
     Examples
     --------

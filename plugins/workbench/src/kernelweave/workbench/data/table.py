@@ -219,15 +219,8 @@ def check_names(names: Iterable[str], source: str) -> None:
 def is_missing(cell: object) -> bool:
     """Whether a cell is one of the ways to write that a value is missing.
 
-    Parameters
-    ----------
-    cell : object
-        A string, a number or a pandas missing value.
-
-    Returns
-    -------
-    bool
-        True for empty cells, NA, NaN, null, None and a question mark.
+    `cell`: a string, a number or a pandas missing value. Returns: True for empty cells, NA, NaN,
+    null, None and a question mark.
     """
     return bool(pd.isna(cell)) or str(cell).strip().casefold() in MISSING  # type: ignore[call-overload]
 
@@ -235,15 +228,7 @@ def is_missing(cell: object) -> bool:
 def is_number(cell: object) -> bool:
     """Whether a cell reads as a number, infinity included.
 
-    Parameters
-    ----------
-    cell : object
-        A string or a number.
-
-    Returns
-    -------
-    bool
-        As ``float`` says.
+    `cell`: a string or a number.
     """
     try:
         float(str(cell))
@@ -255,15 +240,7 @@ def is_number(cell: object) -> bool:
 def as_numbers(series: pd.Series) -> npt.NDArray[np.float64]:
     """Return a column as float64, NaN where a cell is no number.
 
-    Parameters
-    ----------
-    series : Series
-        Numbers, booleans, or strings.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Dates are no numbers.
+    `series`: numbers, booleans, or strings. Returns shape (n_rows,): dates are no numbers.
     """
     if pd.api.types.is_datetime64_any_dtype(series) or pd.api.types.is_complex_dtype(series):
         return np.full(len(series), np.nan)

@@ -14,17 +14,8 @@ _TEXT = 8
 def on_axes(ax: Any = None, *, height: float = 2.6) -> Iterator[Any]:
     """Yield the given axes, or those of a new figure 3.5 inches wide with text of 8 points.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes or None
-        Where to draw.
-    height : float
-        Inches of a new figure.
-
-    Yields
-    ------
-    matplotlib Axes
-        Its figure is known to pyplot if it is new, so that ``plt.show()`` shows it.
+    `ax`: where to draw; `height`: inches of a new figure. Its figure is known to pyplot if it is
+    new, so that ``plt.show()`` shows it.
     """
     if ax is not None:
         yield ax
@@ -45,12 +36,7 @@ def on_axes(ax: Any = None, *, height: float = 2.6) -> Iterator[Any]:
 def open_frame(ax: Any, grid: str | None = "both") -> None:
     """Take away the upper and right spines and draw a faint grid.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Whose.
-    grid : {"both", "x", "y"} or None
-        Along which axis.
+    `ax`: whose; `grid` in {"both", "x", "y"}: along which axis.
     """
     ax.spines[["top", "right"]].set_visible(False)
     if grid is not None:

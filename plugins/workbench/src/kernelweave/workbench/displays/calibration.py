@@ -19,15 +19,7 @@ _Z = 1.959963984540054
 def wilson_interval(hits: float, n: float) -> tuple[float, float]:
     """Return the 95 % interval of a share by Wilson's formula.
 
-    Parameters
-    ----------
-    hits, n : float
-        How many of how many.
-
-    Returns
-    -------
-    tuple of float
-        Both ends, in [0, 1].
+    `hits`, `n`: how many of how many. Both ends, in [0, 1].
 
     Examples
     --------

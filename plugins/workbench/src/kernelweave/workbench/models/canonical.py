@@ -16,15 +16,7 @@ _FILE = re.compile(r'"([0-9a-f-]+)\.(\w+)"')
 def canonical(body: bytes) -> bytes:
     """Return a skops archive with its objects and files numbered in the order of its schema.
 
-    Parameters
-    ----------
-    body : bytes
-        As ``skops.io.dumps`` returns it.
-
-    Returns
-    -------
-    bytes
-        Loads as the same object.
+    `body`: as ``skops.io.dumps`` returns it. Loads as the same object.
     """
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}

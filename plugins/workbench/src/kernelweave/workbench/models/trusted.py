@@ -134,15 +134,7 @@ def trusted_types(wanted: Iterable[str]) -> set[str]:
     kernels, families, learners or constraints: somebody installed those on purpose. The types
     that skops itself trusts (NumPy's arrays, scikit-learn's estimators) are not among them.
 
-    Parameters
-    ----------
-    wanted : iterable of str
-        Qualified names from a file.
-
-    Returns
-    -------
-    set of str
-        A subset of them.
+    `wanted`: qualified names from a file. A subset of them.
     """
     names = set(wanted)
     known = names & (OWN_TYPES | _HARMLESS)

@@ -15,15 +15,7 @@ def ended_after(seconds: float | None) -> Iterator[None]:
     Compiled code ends at its next return to Python. To be used on the main thread, as Ctrl-C is
     heard nowhere else.
 
-    Parameters
-    ----------
-    seconds : float or None
-        ``None`` is no limit.
-
-    Raises
-    ------
-    TimeoutError
-        If the time was over.
+    `seconds`: ``None`` is no limit. Raises TimeoutError if the time was over.
     """
     if seconds is None:
         yield

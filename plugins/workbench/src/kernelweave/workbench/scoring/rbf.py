@@ -25,12 +25,7 @@ class TunedRBF:
     C and γ are chosen by three folds of at most 1,000 training rows; the machine then learns
     from at most 8,000.
 
-    Parameters
-    ----------
-    task : str
-        ``"classification"`` or ``"regression"``.
-    seed : int
-        Of the folds and of the draw of rows.
+    `task`: ``"classification"`` or ``"regression"``; `seed`: of the folds and of the draw of rows.
     """
 
     def __init__(self, task: str, seed: int) -> None:

@@ -18,12 +18,8 @@ _FIT = {"reg": 1e-2, "iters": 5, "verbose": False, "early_stop_rfm": True}
 class RecursiveMachine:
     """A recursive feature machine: words one-hot, columns scaled, a held-out fifth that stops it.
 
-    Parameters
-    ----------
-    task : str
-        ``"classification"`` or ``"regression"``.
-    seed : int
-        Of the draw of the fifth, and of the machine.
+    `task`: ``"classification"`` or ``"regression"``; `seed`: of the draw of the fifth, and of the
+    machine.
     """
 
     def __init__(self, task: str, seed: int) -> None:

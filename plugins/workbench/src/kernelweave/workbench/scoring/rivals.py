@@ -48,12 +48,7 @@ class Rival:
 class Dummy:
     """Predicts the mean, or the most frequent class, whatever the columns say.
 
-    Parameters
-    ----------
-    task : str
-        ``"classification"`` or ``"regression"``.
-    seed : int
-        Passed over: nothing is random.
+    `task`: ``"classification"`` or ``"regression"``; `seed`: passed over: nothing is random.
     """
 
     def __init__(self, task: str, seed: int = 0) -> None:

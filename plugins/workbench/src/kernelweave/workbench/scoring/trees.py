@@ -23,14 +23,8 @@ KINDS = {
 class BoostedTrees:
     """Boosted trees of one of four libraries, with the settings that the library comes with.
 
-    Parameters
-    ----------
-    kind : str
-        ``"boosting"`` (scikit-learn's histograms), ``"catboost"``, ``"lightgbm"``, ``"xgboost"``.
-    task : str
-        ``"classification"`` or ``"regression"``.
-    seed : int
-        Of what is random.
+    `kind`: ``"boosting"`` (scikit-learn's histograms), ``"catboost"``, ``"lightgbm"``,
+    ``"xgboost"``; `task`: ``"classification"`` or ``"regression"``; `seed`: of what is random.
     """
 
     def __init__(self, kind: str, task: str, seed: int) -> None:
@@ -83,19 +77,9 @@ def with_gaps(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return numbers with NaN for gaps, and codes of levels with NaN for unknown words.
 
-    Parameters
-    ----------
-    encoder : ColumnEncoder
-        Fitted.
-    X : table of shape (n_rows, n_columns)
-        Rows.
-
-    Returns
-    -------
-    numbers : ndarray of shape (n_rows, n_numbers)
-        Without indicators: a gap speaks for itself.
-    codes : ndarray of shape (n_rows, n_words)
-        One column each.
+    `encoder`: fitted; `X` of shape (n_rows, n_columns): rows. Returns `numbers` of shape (n_rows,
+    n_numbers): without indicators: a gap speaks for itself; `codes` of shape (n_rows, n_words): one
+    column each.
     """
     numeric, codes = encoder.transform(X)
     kinds = encoder.dimensions_[: numeric.shape[1]]
