@@ -10,7 +10,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from kernelweave.kernels_core import KernelWeaveWarning, SolveInterrupted, watch
+from kernelweave.kernels_core import (
+    IntegralFamily,
+    KernelWeaveWarning,
+    SolveInterrupted,
+    watch,
+)
 from kernelweave.kernels_core.testing import make_classification, make_regression
 from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
 from numpy.testing import assert_allclose, assert_array_equal
@@ -328,3 +333,28 @@ def test_a_box_that_drowns_its_samples_is_named():
         warnings.simplefilter("always")
         fitted.set_params(delta=0.38).fit(X, y)
     assert not [each for each in seen if "volume" in str(each.message)]
+
+
+def bumps(Z: np.ndarray, x: np.ndarray) -> np.ndarray:
+    near = np.exp(-8.0 * np.sum((Z - x) ** 2, axis=1))
+    return near[:, None] * np.column_stack([np.ones(len(Z)), Z])
+
+
+@pytest.mark.parametrize("algorithm", ["tkl-low-rank", "tkl-interior-point", "tkl-frank-wolfe"])
+def test_a_family_of_ones_own_is_a_kernel(algorithm: str, iris: Any) -> None:
+    X, y = iris[0][50:, 2:], iris[1][50:]
+    family = IntegralFamily(bumps, 3, [-0.5, -0.5], [1.5, 1.5])
+    model = TessellatedKernelClassifier(kernel=family, algorithm=algorithm, tol=0.01).fit(X, y)
+    assert model.certificate_.gap <= 0.01
+    assert model.score(X, y) > 0.9
+    again = pickle.loads(pickle.dumps(clone(model).fit(X, y)))
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
+    K = model.kernel_(X)
+    assert_allclose(
+        SVC(kernel="precomputed", C=model.C_).fit(K, y).predict(K), model.predict(X), atol=0
+    )
+
+
+def test_what_is_no_family_is_refused(iris: Any) -> None:
+    with pytest.raises(ValueError, match="a family such as IntegralFamily, got 'rbf'"):
+        TessellatedKernelClassifier(kernel="rbf").fit(*iris)

@@ -9,7 +9,7 @@ from .exceptions import (
     UnknownNameError,
     UnsupportedProblemError,
 )
-from .families import CallableFamily, PolynomialFamily, TessellatedFamily
+from .families import CallableFamily, IntegralFamily, PolynomialFamily, TessellatedFamily
 from .formula import Learner, Needs, Problem, Solution, SolveStatus, WeightSet
 from .hookspecs import hookimpl, hookspec
 from .kernels import (
@@ -17,6 +17,7 @@ from .kernels import (
     PAPER_TEN,
     RBF,
     Combination,
+    FamilyKernel,
     FittedDictionary,
     GeneralizedPolynomial,
     Kernel,
@@ -65,9 +66,11 @@ __all__ = [
     "Config",
     "DatasetSpec",
     "DuplicateNameError",
+    "FamilyKernel",
     "FittedDictionary",
     "GeneralizedPolynomial",
     "History",
+    "IntegralFamily",
     "Kernel",
     "KernelDictionary",
     "KernelLearningClassifier",

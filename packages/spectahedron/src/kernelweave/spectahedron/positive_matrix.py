@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import (
+    FamilyKernel,
     GeneralizedPolynomial,
     KernelWeaveWarning,
     PolynomialFamily,
@@ -23,6 +24,7 @@ from kernelweave.kernels_core import (
 from kernelweave.kernels_core.checks import DTYPE, NONNEGATIVE, POSITIVE, Rule, integer, one_of
 from kernelweave.kernels_core.estimators.machine import KernelMachine
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.families import Family
 from kernelweave.kernels_core.kernels.scaled import Scaling, unit_range
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 from kernelweave.kernels_core.settings import Settings, known_settings, name_of
@@ -49,6 +51,13 @@ def _is_order(value: Any) -> bool:
     return isinstance(value, Iterable) or (whole and value >= 1)
 
 
+def _is_family(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in ("tessellated", "polynomial")
+    return isinstance(value, Family)
+
+
+_KERNEL = Rule('"tessellated", "polynomial" or a family such as IntegralFamily', _is_family)
 _COLUMNS = Rule('"auto", an integer >= 1 or a list of groups of columns', _is_order)
 
 
@@ -74,8 +83,12 @@ class PositiveMatrixMachine(KernelMachine):
         default=0.5,
         rule=NONNEGATIVE,
     )
-    kernel: str = parameter(
-        "Family of kernels.", default="tessellated", rule=one_of("tessellated", "polynomial")
+    kernel: str | Family = parameter(
+        'Family of kernels: ``"tessellated"``, ``"polynomial"`` or one of your own, such as an '
+        "``IntegralFamily`` of N(z, x), which sees the features as ``scale`` leaves them.",
+        kind='"tessellated", "polynomial" or Family',
+        default="tessellated",
+        rule=_KERNEL,
     )
     algorithm: str | Settings = parameter(
         "A registered algorithm for this family, or its settings such as ``LowRank(rank=8)``.",
@@ -203,6 +216,8 @@ class PositiveMatrixMachine(KernelMachine):
         return {"units": "absolute", **{k: v for k, v in known.items() if v is not None}}
 
     def _family(self, X: FloatArray) -> Any:
+        if not isinstance(self.kernel, str):
+            return self.kernel
         if self.kernel == "polynomial":
             return PolynomialFamily(self.degree, n_features=X.shape[1])
         lower, upper = self._box(X)
@@ -239,9 +254,11 @@ class PositiveMatrixMachine(KernelMachine):
         return shift - self.delta * width, shift + (1.0 + self.delta) * width
 
     def _kernel(self, problem: Problem, parameters: FloatArray) -> Any:
+        family = problem.family
+        if not isinstance(self.kernel, str):
+            return FamilyKernel(parameters, family)
         if self.kernel == "polynomial":
             return GeneralizedPolynomial(parameters, self.degree)
-        family = problem.family
         return Tessellated(
             parameters,
             self.degree,

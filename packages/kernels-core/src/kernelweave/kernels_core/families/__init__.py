@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .base import Family, PreparedFamily, UnstoredGram
     from .custom import CallableFamily
+    from .integral import IntegralFamily
     from .polynomial import PolynomialFamily
     from .tessellated import TessellatedFamily
 
 __all__ = [
     "CallableFamily",
     "Family",
+    "IntegralFamily",
     "PolynomialFamily",
     "PreparedFamily",
     "TessellatedFamily",
@@ -26,6 +28,7 @@ __all__ = [
 _HOMES = {
     "CallableFamily": "custom",
     "Family": "base",
+    "IntegralFamily": "integral",
     "PolynomialFamily": "polynomial",
     "PreparedFamily": "base",
     "TessellatedFamily": "tessellated",

@@ -7,7 +7,8 @@ A family is a set of kernels that is linear in a positive semidefinite matrix ``
 Solvers ask for three things only: the Gram matrix of a ``P`` (or of a rank-one ``P = vvᵀ``),
 and the moment matrix ``D(w) = Σₖₗ wₖ wₗ G(xₖ, xₗ)``, which is the derivative of ``wᵀ K(P) w``
 with respect to ``P``. Any object with the members below is a family; inheritance is not needed.
-The shortest way to add one is `CallableFamily`, which needs ``G`` alone.
+The shortest ways to add one are `IntegralFamily`, which needs ``N`` alone, and `CallableFamily`,
+which needs ``G`` alone.
 """
 
 from __future__ import annotations

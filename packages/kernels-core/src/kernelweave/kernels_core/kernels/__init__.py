@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .fitted_dictionary import FittedDictionary, FittedFamily
     from .fitted_factors import FittedFactors, LowRankDictionary
     from .gp import as_sklearn_gp_kernel
-    from .learned import GeneralizedPolynomial, Tessellated
+    from .learned import FamilyKernel, GeneralizedPolynomial, Tessellated
     from .nystroem import Nystroem
     from .paper import PAPER_FIFTY, PAPER_TEN, default_kernels
     from .precomputed import PrecomputedGrams, as_grams
@@ -42,6 +42,7 @@ _HOMES = {
     "FittedFactors": "fitted_factors",
     "LowRankDictionary": "fitted_factors",
     "as_sklearn_gp_kernel": "gp",
+    "FamilyKernel": "learned",
     "GeneralizedPolynomial": "learned",
     "Tessellated": "learned",
     "Nystroem": "nystroem",
@@ -65,7 +66,7 @@ __all__ = [  # noqa: RUF022
     "Kernel", "Linear", "Polynomial", "RBF", "Laplacian", "Sigmoid", "standard_kernels",
     "Sum", "Product", "Scaled", "Columns", "Combination", "UnitDiagonal", "Centered", "Clipped",
     "ScaledFeatures", "Nystroem",
-    "Tessellated", "GeneralizedPolynomial",
+    "Tessellated", "GeneralizedPolynomial", "FamilyKernel",
     "KernelDictionary", "FittedDictionary", "FittedFamily", "FittedFactors", "LowRankDictionary",
     "PAPER_TEN", "PAPER_FIFTY", "default_kernels",
     "PrecomputedGrams", "as_grams", "Spectrum", "require_psd",

@@ -189,3 +189,32 @@ class GeneralizedPolynomial(_MatrixKernel):
         from ..families import PolynomialFamily
 
         return PolynomialFamily(self.degree)
+
+
+class FamilyKernel(_MatrixKernel):
+    """k(x, y) = ⟨P, G(x, y)⟩ for a family of your own.
+
+    Parameters
+    ----------
+    P : ndarray of float64, shape (n_P, n_P)
+        Symmetric positive semidefinite.
+    family : Family
+        Such as an ``IntegralFamily`` or a ``CallableFamily``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core import CallableFamily, FamilyKernel
+    >>> family = CallableFamily(lambda x, y: np.outer(x, y), n_P=2)
+    >>> FamilyKernel(np.eye(2), family)([[1.0, 2.0]])
+    array([[5.]])
+    """
+
+    name = "family"
+
+    def __init__(self, P: Any, family: Any) -> None:
+        self.P = P
+        self.family = family
+
+    def _family(self, n_features: int) -> Any:
+        return self.family

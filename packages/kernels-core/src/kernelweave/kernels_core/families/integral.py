@@ -1,0 +1,280 @@
+"""A family from a third party's own ``N(z, x)``, integrated over a box of z."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from .. import memory
+from ..checks import real_dtype
+from ..rounding import gamma
+from ._arguments import matrix, output, rows, samples, vector
+from .base import FloatArray
+
+Float = NDArray[np.float64]
+Integrand = Callable[[Float, Float], ArrayLike]
+# of the values that a function of NumPy returns
+_VALUE_ERROR = 2.0**-48
+_MOST_NODES, _MOST_IN_ALL = 64, 1024
+
+
+class IntegralFamily:
+    """Kernels ``k(x, y) = ∫ N(z, x)ᵀ P N(z, y) dz`` over a box, from a function that returns N.
+
+    The integral is a sum over the nodes of Gauss and Legendre's rule, whose weights are positive:
+    every Gram matrix is positive semidefinite, and everything that a solver proves holds for the
+    sum. `moment_error` adds what the sum is away from the integral, so that a lower bound never
+    claims more than the rule resolves: by default the change from half as many nodes, which is an
+    estimate and no proof, or ``integral_error`` where you know a bound.
+
+    Parameters
+    ----------
+    integrand : callable
+        ``integrand(Z, x) -> (n_nodes, n_P)``: N(z, x) at each row of Z, shape (n_nodes, d), for
+        one sample x of shape (n_features,).
+    n_P : int
+        Side of P.
+    lower, upper : array-like of shape (d,)
+        The box of z, which may have other dimensions than x.
+    n_nodes : int, optional
+        Nodes in each dimension of z; by default 64, or as many as are 1,024 in all. A jump in z
+        converges like 1/n_nodes, a smooth N is exact to rounding with few.
+    name : str, default="integral"
+        Name of the family.
+    integral_error : float, optional
+        A bound on the relative error of the integrals; without it the estimate above.
+
+    References
+    ----------
+    Colbert and Peet, "A convex parametrization of a new class of universal kernel functions"
+    (JMLR 2020), Lemma 5: any N gives positive kernels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core.families import IntegralFamily
+    >>> def bumps(Z, x):
+    ...     near = np.exp(-8.0 * np.sum((Z - x) ** 2, axis=1))
+    ...     return near[:, None] * np.column_stack([np.ones(len(Z)), Z])
+    >>> family = IntegralFamily(bumps, n_P=2, lower=[-0.5], upper=[1.5])
+    >>> family.gram([[0.0], [1.0]], np.eye(2)).round(3)
+    array([[0.456, 0.01 ],
+           [0.01 , 0.897]])
+    """
+
+    def __init__(
+        self,
+        integrand: Integrand,
+        n_P: int,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        *,
+        n_nodes: int | None = None,
+        name: str = "integral",
+        integral_error: float | None = None,
+    ) -> None:
+        COUNT.check("n_P", n_P)
+        COUNT.or_none().check("n_nodes", n_nodes)
+        NONNEGATIVE.or_none().check("integral_error", integral_error)
+        self.lower = np.atleast_1d(np.asarray(lower, dtype=np.float64))
+        self.upper = np.atleast_1d(np.asarray(upper, dtype=np.float64))
+        width = self.upper - self.lower if self.lower.shape == self.upper.shape else np.zeros(1)
+        if width.ndim != 1 or not (np.isfinite(width) & (width > 0.0)).all():
+            raise ValueError(
+                "lower and upper must hold a finite number for each dimension of z, lower < "
+                f"upper, got {lower!r} and {upper!r}"
+            )
+        self._integrand, self.name, self._n_P = integrand, name, int(n_P)
+        fitting = min(_MOST_NODES, max(2, int(_MOST_IN_ALL ** (1.0 / len(width)) + 1e-9)))
+        self.n_nodes = fitting if n_nodes is None else int(n_nodes)
+        self.integral_error = integral_error
+        self.scale = float(np.prod(width))
+
+    def __repr__(self) -> str:
+        return f"IntegralFamily({self._integrand!r}, n_P={self._n_P}, name={self.name!r})"
+
+    @property
+    def n_P(self) -> int:
+        """Side of P."""
+        return self._n_P
+
+    @property
+    def trace(self) -> float:
+        """The trace that P is normalised to, n_P."""
+        return float(self._n_P)
+
+    def features(self, X: ArrayLike, n_nodes: int | None = None) -> Float:
+        """Return N at the nodes times the root of their weights, shape (m, n_nodes**d, n_P).
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n_features)
+        n_nodes : int, optional
+            In each dimension, in place of the family's own.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If they do not fit.
+        """
+        array, count = samples(X, None), self.n_nodes if n_nodes is None else n_nodes
+        n_points = count ** len(self.lower)
+        memory.require(
+            8 * len(array) * n_points * self._n_P,
+            f"N(z, x) of family {self.name!r} at {n_points} nodes for {len(array)} samples",
+            alternative="use fewer nodes in each dimension, or fewer samples",
+        )
+        Z, weights = self._rule(count)
+        out = np.empty((len(array), n_points, self._n_P))
+        for k, x in enumerate(array):
+            value = np.asarray(self._integrand(Z, x), dtype=np.float64)
+            if value.shape != out.shape[1:] or not np.isfinite(value).all():
+                raise ValueError(
+                    f"integrand(Z, x) of family {self.name!r} must return a finite array of shape "
+                    f"{out.shape[1:]}, got shape {value.shape}"
+                    + ("" if np.isfinite(value).all() else f" with values that are not, row {k}")
+                )
+            np.multiply(value, np.sqrt(weights)[:, None], out=out[k])
+        return out
+
+    def _rule(self, count: int) -> tuple[Float, Float]:
+        """Return the nodes, shape (count**d, d), and their weights."""
+        nodes, weights = np.polynomial.legendre.leggauss(count)
+        half, d = 0.5 * (self.upper - self.lower), len(self.lower)
+        grid = np.stack(np.meshgrid(*[nodes] * d, indexing="ij"), axis=-1).reshape(-1, d)
+        powers = np.stack(np.meshgrid(*[weights] * d, indexing="ij"), axis=-1).reshape(-1, d)
+        Z = np.ascontiguousarray(self.lower + half * (grid + 1.0))
+        return Z, np.asarray(np.prod(half * powers, axis=1))
+
+    def block(self, x: ArrayLike, y: ArrayLike) -> Float:
+        """Return ``G(x, y)``, shape (n_P, n_P)."""
+        left, right = (self.features(np.atleast_2d(each))[0] for each in (x, y))
+        return np.asarray(left.T @ right)
+
+    def prepare(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedIntegral:
+        """Bind the family to samples: N at all nodes is computed once and stored."""
+        return PreparedIntegral(self, samples(X, None), real_dtype(dtype))
+
+    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+        """Return ``⟨P, G(xₖ, yₗ)⟩``, shape (n_x, n_y), float64; Y is X if not given."""
+        left = self.features(X)
+        right = left if Y is None else self.features(Y)
+        out = (left @ matrix(P, self._n_P)).reshape(len(left), -1) @ right.reshape(len(right), -1).T
+        return 0.5 * (out + out.T) if Y is None else np.asarray(out)
+
+    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+        """Return ``vᵀ G(xₖ, yₗ) v``, shape (n_x, n_y), float64; Y is X if not given."""
+        u = vector(v, self._n_P, "v")
+        left = self.features(X) @ u
+        return np.asarray(left @ (left if Y is None else self.features(Y) @ u).T)
+
+    def moment(self, X: ArrayLike, w: ArrayLike) -> Float:
+        """Return ``D(w) = Σₖₗ wₖ wₗ G(xₖ, xₗ)``, shape (n_P, n_P)."""
+        return self.prepare(X).moment(w)
+
+    def diag(self, X: ArrayLike, P: ArrayLike) -> Float:
+        """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,), float64."""
+        F = self.features(X)
+        return np.asarray(np.einsum("kqi,kqi->k", F @ matrix(P, self._n_P), F))
+
+
+class PreparedIntegral:
+    """An `IntegralFamily` bound to samples: holds N at the nodes, shape (m, n_nodes**d, n_P)."""
+
+    def __init__(self, family: IntegralFamily, X: Float, dtype: np.dtype[np.generic]) -> None:
+        self._family, self._dtype = family, dtype
+        self._F = family.features(X)
+        self._coarse = None
+        if family.integral_error is None:
+            self._coarse = family.features(X, max(1, family.n_nodes // 2))
+
+    @property
+    def n_P(self) -> int:
+        """Side of P."""
+        return self._family.n_P
+
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples."""
+        return len(self._F)
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """Precision of the Gram matrices; moments are always float64."""
+        return self._dtype
+
+    @property
+    def scale(self) -> float:
+        """The volume of the box, a natural unit of the kernel values."""
+        return self._family.scale
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return int(self._F.nbytes + (0 if self._coarse is None else self._coarse.nbytes))
+
+    def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Return ``⟨P, G(xₖ, xₗ)⟩``, shape (m, m), for a symmetric P of shape (n_P, n_P)."""
+        out = output(out, (self.n_samples, self.n_samples), self._dtype)
+        flat = self._F.reshape(self.n_samples, -1)
+        K = (self._F @ matrix(P, self.n_P)).reshape(flat.shape) @ flat.T
+        np.copyto(out, 0.5 * (K + K.T), casting="same_kind")
+        return out
+
+    def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Return ``vᵀ G(xₖ, xₗ) v``, shape (m, m), for v of shape (n_P,)."""
+        out = output(out, (self.n_samples, self.n_samples), self._dtype)
+        values = self._F @ vector(v, self.n_P, "v")
+        np.copyto(out, values @ values.T, casting="same_kind")
+        return out
+
+    def moment(self, W: ArrayLike) -> Float:
+        """Return ``Σₜ Σₖₗ WₜₖWₜₗ G(xₖ, xₗ)``, shape (n_P, n_P), for W of shape (m,) or (t, m)."""
+        return _moment(self._F, rows(W, self.n_samples))
+
+    def moment_error(self, W: ArrayLike) -> float:
+        """Return what ``moment(W)`` may be away from D in the spectral norm.
+
+        A bound on the rounding, plus the integral's error: ``integral_error ‖D‖_F``, else the
+        change from half as many nodes.
+        """
+        array = rows(W, self.n_samples)
+        D = _moment(self._F, array)
+        if self._coarse is None:
+            integral = float(self._family.integral_error or 0.0) * float(np.linalg.norm(D))
+        else:
+            integral = float(np.linalg.norm(D - _moment(self._coarse, array)))
+        relative = gamma(self.n_samples + 2) + 2.0 * _VALUE_ERROR
+        s = np.linalg.norm(_sums(self._F, array))
+        e = relative * np.linalg.norm(_sums(np.abs(self._F), np.abs(array)))
+        last = gamma(len(array) * self._F.shape[1] + 2)
+        return float(integral + 2.0 * s * e + e * e + last * s * s) * (1.0 + 1e-6)
+
+    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> Float:
+        """Return ``D(w) u``, shape (n_P,)."""
+        sums = _sums(self._F, rows(w, self.n_samples))
+        return np.asarray(sums.T @ (sums @ vector(u, self.n_P, "u")))
+
+    def sample_products(self, w: ArrayLike, U: ArrayLike, samples: ArrayLike) -> Float:
+        """Return the derivative of ``(K(UUᵀ) w)ₖ`` in U, ``Σₗ wₗ (G(xₖ, xₗ) + G(xₗ, xₖ)) U``.
+
+        w is (m,), U (n_P, r) and samples (s,) the k; the result is (s, n_P, r).
+        """
+        sums = _sums(self._F, rows(w, self.n_samples))
+        factor = np.asarray(U, dtype=np.float64)
+        chosen = self._F[np.asarray(samples, dtype=np.intp)]
+        across = chosen.transpose(0, 2, 1) @ (sums @ factor)
+        return np.asarray(across + sums.T @ (chosen @ factor))
+
+
+def _sums(F: Float, W: Float) -> Float:
+    """Return Σₖ Wₜₖ Fₖ for every t and node, a row each: shape (t·n_points, n_P)."""
+    return np.asarray(W @ F.reshape(len(F), -1)).reshape(-1, F.shape[2])
+
+
+def _moment(F: Float, W: Float) -> Float:
+    s = _sums(F, W)
+    return np.asarray(s.T @ s)
