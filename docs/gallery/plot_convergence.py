@@ -40,6 +40,7 @@ axes[1].legend(frameon=False)
 plt.show()
 
 # %%
-# Both intervals hold the same optimum, so they overlap.
+# The low-rank method needs fewer solves for a gap a thousand times smaller. Both intervals hold the
+# same optimum, so they overlap.
 
 [f"{run.lower_bound:.6f} to {run.upper_bound:.6f}" for run in runs.values()]

@@ -4,7 +4,8 @@ What a learned kernel looks like
 
 A Gaussian kernel sees a round neighbourhood of the same width everywhere. A tessellated kernel that
 was learned has the shape that its data asked for. Both are drawn as seen from one point, with the
-decision surfaces that come of them below.
+decision surfaces that come of them below. On these few rows both predict about equally well: look at
+the shapes, which follow the corners of the truth on the right.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,7 @@ X = rng.random((180, 2))
 y = np.where((X[:, 0] > 0.6) ^ (X[:, 1] > 0.35), "a", "b")
 
 C = [0.1, 1.0, 10.0, 100.0]
-gaussian = GridSearchCV(SVC(), {"C": C, "gamma": [1.0, 10.0, 100.0]}).fit(X, y)
+gaussian = GridSearchCV(SVC(), {"C": C, "gamma": [1.0, 10.0, 100.0]}, cv=3).fit(X, y)
 learned = GridSearchCV(TessellatedKernelClassifier(tol=1e-2), {"C": C}, cv=3).fit(X, y)
 
 # %%
@@ -37,8 +38,10 @@ SurfaceDisplay(
 SurfaceDisplay.from_estimator(learned, X, response="kernel", at=point, ax=axes[0, 1])
 SurfaceDisplay.from_estimator(gaussian, X, y=y, ax=axes[1, 0])
 SurfaceDisplay.from_estimator(learned, X, y=y, ax=axes[1, 1])
-for ax, name in zip(axes.flat, ("Gaussian, tuned", "learned") * 2, strict=True):
-    ax.set_title(name)
+names = {"Gaussian, tuned": gaussian, "learned": learned}
+for k, (name, search) in enumerate(names.items()):
+    axes[0, k].set_title(name)
+    axes[1, k].set_title(f"{search.best_score_:.1%} of held-out rows are right")
 axes[0, 0].plot(*point, "+", color="white")
 axes[0, 1].plot(*point, "+", color="white")
 plt.show()

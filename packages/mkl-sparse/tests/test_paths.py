@@ -117,7 +117,7 @@ def test_scores_of_classes_are_those_of_fresh_fits(n_classes):
 def test_scores_of_numbers_are_those_of_fresh_fits():
     X, _ = data(60)
     y = np.sin(X[:, 0]) + X[:, 1]
-    model = SparseMKLRegressor(KERNELS, epsilon=0.1)
+    model = SparseMKLRegressor(KERNELS, epsilon=0.1, units="absolute")
     found = cross_validate_path(model, X, y, Cs=[1.0, 10.0], lams=[0.1], k0s=[1], cv=KFold(3))
     grams = grams_of(X)
     for i, (train, test) in enumerate(KFold(3).split(y)):

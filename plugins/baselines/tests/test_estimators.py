@@ -60,7 +60,7 @@ def test_equals_libsvm_at_the_learned_kernel(make: Any) -> None:
 
 def test_regressor_equals_libsvm_at_the_learned_kernel() -> None:
     X, y = make_regression(60)
-    model = SimpleMKLRegressor(KERNELS, C=5.0, epsilon=0.05, tol=1e-7).fit(X, y)
+    model = SimpleMKLRegressor(KERNELS, C=5.0, epsilon=0.05, units="absolute", tol=1e-7).fit(X, y)
     other = SVR(kernel=model.kernel_, C=5.0, epsilon=0.05, tol=1e-9).fit(X, y)
     np.testing.assert_allclose(model.predict(X), other.predict(X), atol=1e-3)
 

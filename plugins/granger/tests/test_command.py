@@ -92,6 +92,38 @@ def test_edges_stand_in_columns(table: Path, capsys: pytest.CaptureFixture[str])
     assert len({len(line) for line in edges}) == 1
 
 
+def test_columns_have_roles(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    roles: dict[str, Any] = {"exogenous": ["c"], "never_target": ["a"], "forbid": ["b:a"]}
+    granger_command(str(table), drop=["time", "run"], lam=0.1, json=True, **roles)
+    found = json.loads(capsys.readouterr().out)
+    assert found["n_nodes"] == 2
+    assert {(edge["source"], edge["target"]) for edge in found["edges"]} == {("a", "b")}
+    with pytest.raises(ValueError, match=r"--forbid must be source:target.*got 'a-b'"):
+        granger_command(str(table), forbid=["a-b"])
+
+
+def test_lags_have_edges_of_their_own(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    granger_command(str(table), drop=["time", "run"], lam=0.1, lags=2, per_lag=True, json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert {edge["lag"] for edge in found["edges"]} == {1, 2}
+
+
+def test_gaps_are_refused_or_skipped(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = table.read_text().splitlines()
+    lines[5] = lines[5].rsplit(",", 1)[0] + ","
+    table.write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=r"row 5 of .* has '' in column c: .*--gaps skip"):
+        granger_command(str(table), drop=["time", "run"], lam=0.1)
+    granger_command(str(table), drop=["time", "run"], lam=0.1, gaps="skip")
+    assert "a -> b" in capsys.readouterr().out
+
+
+def test_a_comma_may_be_the_decimal_sign(tmp_path: Path) -> None:
+    path = tmp_path / "series.csv"
+    path.write_text("a;b\n1,5;2\n2,5;-3,25\n")
+    np.testing.assert_array_equal(read_series(str(path), None, []).frame, [[1.5, 2], [2.5, -3.25]])
+
+
 @pytest.mark.parametrize(
     ("significance", "said"),
     [

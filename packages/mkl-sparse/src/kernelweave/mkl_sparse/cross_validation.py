@@ -197,6 +197,12 @@ def _all_grams(
     return grams
 
 
+def _in_units(estimator: Any, y: NDArray[Any], weight: FloatArray) -> FloatArray:
+    """Return numbers as the estimator learns them."""
+    targets = np.asarray(y, dtype=np.float64)
+    return np.asarray(targets / estimator._unit_of(targets[None, :], weight))
+
+
 class _Task:
     """Labels or numbers: how targets are made of them and predictions scored."""
 
@@ -204,7 +210,8 @@ class _Task:
         self, estimator: Any, labels: NDArray[Any], weight: FloatArray, is_classifier: bool
     ) -> None:
         self.estimator = estimator
-        self.labels = labels
+        # R² is the same in any unit
+        self.labels = labels if is_classifier else _in_units(estimator, labels, weight)
         self.weight = weight
         self.is_classifier = is_classifier
         self.classes, self.codes = np.array([]), np.zeros(len(labels), dtype=np.intp)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from kernelweave.kernels_core.checks import NONNEGATIVE
-from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
-from kernelweave.kernels_core.parameters import parameter
+from kernelweave.kernels_core.estimators import KernelMachineClassifier, SpreadRegressor
 from kernelweave.qp_smo import SVC, SVR
 
 from .machine import SparseMachine
@@ -30,7 +28,7 @@ class SparseMKLClassifier(SparseMachine, KernelMachineClassifier):
         return SVC(C=self._value("C"))
 
 
-class SparseMKLRegressor(SparseMachine, KernelMachineRegressor):
+class SparseMKLRegressor(SparseMachine, SpreadRegressor):
     """ε-insensitive support vector regressor with a sparse combination of kernels.
 
     ``min over β ≥ 0, Σβ = 1, ‖β‖₀ ≤ k₀ of [max yᵀα − ε‖α‖₁ − ½αᵀK(β)α] + λ‖β‖²``.
@@ -44,10 +42,6 @@ class SparseMKLRegressor(SparseMachine, KernelMachineRegressor):
     >>> bool(len(model.kernel_support_) <= 2)
     True
     """
-
-    epsilon: float = parameter(
-        "Half-width of the tube without loss.", default=0.1, rule=NONNEGATIVE
-    )
 
     def _learner(self) -> SVR:
         return SVR(C=self._value("C"), epsilon=self.epsilon)

@@ -224,6 +224,8 @@ class SparseMachine(NystroemMachine):
                 reader.set_params(class_weight=None)
                 y = targets.argmax(axis=0) if len(targets) > 1 else targets[0] > 0
             else:
+                # which are in the unit of the problem already
+                reader.set_params(units="absolute")
                 y = targets[0]
             kept = np.flatnonzero(weight > 0)
             points = X[kept] if grams is None else self._parts_of(grams)[kept, kept]

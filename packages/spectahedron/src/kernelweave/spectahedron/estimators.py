@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.checks import NONNEGATIVE
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
+from kernelweave.kernels_core.estimators.spread import spread_of
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.qp_smo import SVC, SVR
 
@@ -73,9 +74,4 @@ class TessellatedKernelRegressor(PositiveMatrixMachine, KernelMachineRegressor):
         return SVR(C=float(self.C) * penalty, epsilon=float(self.epsilon) * spread)
 
     def _spread(self, targets: FloatArray, weight: FloatArray | None) -> float:
-        y = targets[0]
-        # a square may overflow where the target does not
-        unit = float(np.abs(y).max()) or 1.0
-        off = y / unit - np.average(y / unit, weights=weight)
-        spread = unit * float(np.sqrt(np.average(off * off, weights=weight)))
-        return spread if 0.0 < spread < np.inf else 1.0
+        return spread_of(targets[0], weight)

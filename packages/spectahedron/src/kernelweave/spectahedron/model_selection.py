@@ -17,6 +17,7 @@ from kernelweave.kernels_core.parameters import fitted, parameter
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -200,6 +201,9 @@ class _Search(Estimator):
         box = model._box(scaled)
         model.set_params(**model._absolute(X, y), scale=False, domain=box)
         model.set_params(tol=self.cv_tol, max_iter=self.cv_max_iter)
+        if self.scoring is None and hasattr(model, "probability"):
+            # accuracy asks for none, and they take five fits more
+            model.set_params(probability=False)
         with warnings.catch_warnings():
             # a short fit is what is asked for; the refit does warn
             warnings.simplefilter("ignore", convergence_warning())
@@ -253,6 +257,11 @@ class _Search(Estimator):
         check_is_fitted(self, "best_estimator_")
         predicted: npt.NDArray[Any] = self.best_estimator_.predict(X)
         return predicted
+
+
+def _has_probabilities(search: Any) -> bool:
+    # raises what the estimator says of probability=True
+    return hasattr(search._template(), "probability") and bool(search._template().predict_proba)
 
 
 class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[misc]
@@ -325,6 +334,23 @@ class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[m
         check_is_fitted(self, "best_estimator_")
         values: FloatArray = self.best_estimator_.decision_function(X)
         return values
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of the best estimator, with ``probability=True`` in it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points to judge.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict_proba(X))
 
 
 class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[misc]

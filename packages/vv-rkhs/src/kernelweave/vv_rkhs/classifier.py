@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.clock import time_limit
+from kernelweave.kernels_core.estimators.classes import DecidingClassifier
 from kernelweave.kernels_core.estimators.labels import encode_classes
-from kernelweave.kernels_core.kernels import as_grams
+from kernelweave.kernels_core.kernels import PrecomputedGrams, as_grams
 from kernelweave.kernels_core.parameters import fitted, parameter
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -22,7 +23,7 @@ from .machine import MatrixValuedKernelMachine
 FloatArray = npt.NDArray[np.float64]
 
 
-class MatrixValuedKernelClassifier(ClassifierMixin, MatrixValuedKernelMachine):  # type: ignore[misc]
+class MatrixValuedKernelClassifier(DecidingClassifier, MatrixValuedKernelMachine):
     """Classifier by vector-valued regression on one-hot targets (V, section 4).
 
     The output kernel then says which classes look alike.
@@ -71,9 +72,13 @@ class MatrixValuedKernelClassifier(ClassifierMixin, MatrixValuedKernelMachine): 
         else:
             X, y = validate_data(self, X, y, dtype=np.float64)
             n = X.shape[0]
-        weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
-        codes, weight = encode_classes(self, y, weight)
-        self._fit_arrays(X, np.eye(len(self.classes_))[codes], weight)
+        given = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
+        codes, weight = encode_classes(self, y, given)
+        samples = PrecomputedGrams(as_grams(X)) if self._precomputed else X
+        # all fits together; one alone looks at the clock itself
+        with time_limit(self.max_time if self.probability else None):
+            self._fit_arrays(X, np.eye(len(self.classes_))[codes], weight)
+            self._calibrate(samples, codes, weight, given)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -92,21 +97,3 @@ class MatrixValuedKernelClassifier(ClassifierMixin, MatrixValuedKernelMachine): 
         values = self._values(X)
         difference: FloatArray = values[:, 1] - values[:, 0]
         return difference if values.shape[1] == 2 else values
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the predicted labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or cross-Gram matrices
-            Points to judge.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        values = self.decision_function(X)
-        codes = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        labels: npt.NDArray[Any] = self.classes_[codes]
-        return labels

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernelweave.kernels_core.checks import NONNEGATIVE
-from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
-from kernelweave.kernels_core.parameters import parameter, parameter_of
+from kernelweave.kernels_core.estimators import KernelMachineClassifier, SpreadRegressor
+from kernelweave.kernels_core.parameters import parameter_of
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.saddle import GramStack
 
@@ -147,7 +146,7 @@ class SimpleMKLClassifier(SimplexMachine, KernelMachineClassifier):
         return SVC(C=self.C)
 
 
-class SimpleMKLRegressor(SimplexMachine, KernelMachineRegressor):
+class SimpleMKLRegressor(SimplexMachine, SpreadRegressor):
     """Support vector regressor on the kernel weights that are best for it.
 
     ``min over β ≥ 0, Σβ = 1 of max over α of yᵀα − ε‖α‖₁ − ½αᵀK(β)α``, to a certified gap.
@@ -161,14 +160,10 @@ class SimpleMKLRegressor(SimplexMachine, KernelMachineRegressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from kernelweave.baselines import SimpleMKLRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = SimpleMKLRegressor(C=100.0, epsilon=10.0, tol=1e-2).fit(X[:150], y[:150])
+    >>> model = SimpleMKLRegressor(tol=1e-2).fit(X[:150], y[:150])
     >>> bool(model.certificate_.gap <= 1e-2)
     True
     """
-
-    epsilon: float = parameter(
-        "Half-width of the tube without loss.", default=0.1, rule=NONNEGATIVE
-    )
 
     def _learner(self) -> SVR:
         return SVR(C=self.C, epsilon=self.epsilon)

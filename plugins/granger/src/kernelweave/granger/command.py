@@ -15,6 +15,11 @@ def granger_command(
     lags: int = 1,
     replicate: str | None = None,
     drop: list[str] | None = None,
+    exogenous: list[str] | None = None,
+    never_target: list[str] | None = None,
+    forbid: list[str] | None = None,
+    per_lag: bool = False,
+    gaps: Literal["raise", "skip"] = "raise",
     lam: float | None = None,
     significance: Literal["permutation", "stability"] | None = None,
     draws: int = 199,
@@ -35,13 +40,25 @@ def granger_command(
     Parameters
     ----------
     data : str
-        A CSV file with a header, a column per series and a row per point in time.
+        A CSV file with a header, a column per series and a row per point in time; commas,
+        semicolons or tabs between cells, decimal points or commas.
     lags : int
         How many past values may drive the next one.
     replicate : str
         The column that names each row's replicate; no lag crosses from one to another.
     drop : str
         A column to leave out, such as the time; may be given several times.
+    exogenous : str
+        A column that may drive every series and is no node of the graph, such as the weather; may
+        be given several times.
+    never_target : str
+        A series that may drive and is never driven; may be given several times.
+    forbid : str
+        A link that cannot be, as source:target; may be given several times.
+    per_lag : bool
+        A weight and a p-value for each lag of a series, instead of one for all.
+    gaps : str
+        What an empty cell or NaN means: an error, or a gap, whose rows are left out.
     lam : float
         Regularisation. Default: by cross-validation.
     significance : str
@@ -75,11 +92,12 @@ def granger_command(
     """
     _check_outputs([edges, picture, report, graph], force)
     _check_endings(picture, graph)
+    links = [_link(each) for each in forbid or []]
     from .files import read_series
     from .graph import GrangerGraph
     from .page import graph_page
 
-    table = read_series(data, replicate, list(drop or []))
+    table = read_series(data, replicate, list(drop or []), gaps=gaps == "skip")
     needed = lags + (2 if lam is not None else 5)
     if len(table.frame) < needed:
         raise ValueError(
@@ -90,6 +108,11 @@ def granger_command(
         lam="cv" if lam is None else lam,
         cv=5 if lam is None else None,
         replicates=table.replicates,
+        exogenous=exogenous,
+        never_targets=never_target,
+        forbidden=links or None,
+        per_lag=per_lag,
+        gaps=gaps,
         significance=significance,
         n_draws=draws,
         adjust=adjust,
@@ -108,6 +131,14 @@ def granger_command(
     if graph is not None:
         _export(model, graph)
     _print_json(model, rows) if json else _print_text(model, rows, top, data)
+
+
+def _link(pair: str) -> tuple[str, str]:
+    """Return source and target of a link as the command line writes it."""
+    source, colon, target = pair.partition(":")
+    if not (source and colon and target):
+        raise ValueError(f"--forbid must be source:target, such as price:demand, got {pair!r}")
+    return source, target
 
 
 def _check_outputs(paths: list[Path | None], force: bool) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SEPARATORS = ",;\t"
 _ENOUGH = 8
+_GAPS = ("", "nan", "na", "null")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +34,20 @@ class SeriesTable:
     replicates: list[str] | None
 
 
-def read_series(path: str, replicate: str | None, drop: list[str]) -> SeriesTable:
+def read_series(
+    path: str, replicate: str | None, drop: list[str], *, gaps: bool = False
+) -> SeriesTable:
     """Read a CSV file, gzipped or not, with a header and one row per point in time.
 
-    `path`: the file; commas, semicolons or tabs separate its cells; `replicate`: the column that
-    names each row's replicate; `drop`: columns that are no nodes. Raises ValueError if there is no
-    such file or it is not UTF-8 text, if the names of its columns are missing or occur twice, if a
-    column asked for is missing, or, naming it, for the first cell that is not a finite number and
-    the first column that is constant.
+    `path`: the file; commas, semicolons or tabs separate its cells, and beside the latter two a comma
+    may be the decimal sign; `replicate`: the column that names each row's replicate; `drop`: columns
+    that are no nodes; `gaps`: whether cells that are empty or NaN are gaps, and no error. Raises
+    ValueError if there is no such file or it is not UTF-8 text, if the names of its columns are
+    missing or occur twice, if a column asked for is missing, or, naming it, for the first cell that
+    is not a finite number and the first column that is constant.
     """
-    rows = _rows(path)
+    separator, rows = _rows(path)
+    comma = "." if separator == "," else ","
     if len(rows) < 2:
         raise ValueError(f"{path} needs a header and at least one row, it has {len(rows)} rows")
     header, body = [cell.strip() for cell in rows[0]], rows[1:]
@@ -55,9 +60,12 @@ def read_series(path: str, replicate: str | None, drop: list[str]) -> SeriesTabl
     if len(nodes) < 2:
         raise ValueError(f"{path} needs at least two series, it has {len(nodes)}")
     values = np.array(
-        [[_number(path, header[k], at, row[k]) for k in nodes] for at, row in enumerate(body)]
+        [
+            [_number(path, header[k], at, row[k].replace(comma, "."), gaps) for k in nodes]
+            for at, row in enumerate(body)
+        ]
     )
-    flat = np.flatnonzero((values == values[0]).all(axis=0))
+    flat = np.flatnonzero([len(np.unique(each[~np.isnan(each)])) < 2 for each in values.T])
     if len(values) > 1 and len(flat):
         name = names[flat[0]]
         raise ValueError(f"column {name} of {path} is constant: leave it out with --drop {name!r}")
@@ -68,8 +76,8 @@ def read_series(path: str, replicate: str | None, drop: list[str]) -> SeriesTabl
     return SeriesTable(pd.DataFrame(values, columns=names), labels)
 
 
-def _rows(path: str) -> list[list[str]]:
-    """Return the rows that are not empty, in cells."""
+def _rows(path: str) -> tuple[str, list[list[str]]]:
+    """Return what separates cells, and the rows that are not empty, in cells."""
     opened = gzip.open if path.endswith(".gz") else open
     try:
         with opened(Path(path).expanduser(), "rt", encoding="utf-8-sig", newline="") as stream:
@@ -81,7 +89,8 @@ def _rows(path: str) -> list[list[str]]:
     except (gzip.BadGzipFile, EOFError) as error:
         raise ValueError(f"{path} is no complete gzip file: {error}") from error
     separator = max(_SEPARATORS, key=text.partition("\n")[0].count)
-    return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
+    read = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    return separator, [row for row in read if row]
 
 
 def _check_names(path: str, header: list[str], wanted: list[str]) -> None:
@@ -111,12 +120,14 @@ def _as_number(cell: str) -> float:
         return float("nan")
 
 
-def _number(path: str, column: str, row: int, cell: str) -> float:
-    value = _as_number(cell)
-    if not np.isfinite(value):
+def _number(path: str, column: str, row: int, cell: str, gaps: bool) -> float:
+    empty = cell.strip().lower() in _GAPS
+    value = np.nan if empty else _as_number(cell)
+    if not np.isfinite(value) and not (gaps and empty):
+        remedy = "--gaps skip takes it for a gap, " if empty else ""
         raise ValueError(
             f"row {row + 1} of {path} has {cell!r} in column {column}: a finite number is needed; "
-            f"--drop {column!r} leaves the column out"
+            f"{remedy}--drop {column!r} leaves the column out"
         )
     return value
 

@@ -14,6 +14,7 @@ _WHERE = {
     "NystroemMachine": "nystroem",
     "PrecomputedKernel": "dictionary",
     "PrecomputedStack": "dictionary",
+    "SpreadRegressor": "spread",
 }
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .generic import KernelLearningClassifier, KernelLearningRegressor
     from .machine import KernelMachineClassifier, KernelMachineRegressor
     from .nystroem import NystroemMachine
+    from .spread import SpreadRegressor
 
 __all__ = [
     "DictionaryMachine",
@@ -31,6 +33,7 @@ __all__ = [
     "NystroemMachine",
     "PrecomputedKernel",
     "PrecomputedStack",
+    "SpreadRegressor",
 ]
 
 

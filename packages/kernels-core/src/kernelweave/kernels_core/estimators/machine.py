@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -43,6 +43,7 @@ from ..parameters import fitted, parameter
 from ..result import Certificate, Result, SolveInterrupted, Status
 from ..settings import Settings
 from .base import Estimator
+from .classes import DecidingClassifier
 from .labels import encode_classes, one_vs_rest
 from .parts import SCHEMES, fit_parts, part_decisions
 from .samples import Samples, like, merge_samples
@@ -300,8 +301,13 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         X, y, grams = self._read(X, y, y_numeric=True, multi_output=self._multi_output)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         self._is_flat = y.ndim == 1
-        self._run(X, np.atleast_2d(np.asarray(y, dtype=np.float64).T), weight, grams)
+        targets = self._learned(np.atleast_2d(np.asarray(y, dtype=np.float64).T), weight)
+        self._run(X, targets, weight, grams)
         return self
+
+    def _learned(self, targets: FloatArray, weight: FloatArray) -> FloatArray:
+        """Return the targets in the unit of the problem, shape (n_tasks, n_samples)."""
+        return targets
 
     def predict(self, X: Any) -> FloatArray:
         """Return predictions.
@@ -320,7 +326,7 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         return values[:, 0] if self._is_flat else values
 
 
-class KernelMachineClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+class KernelMachineClassifier(DecidingClassifier, KernelMachine):
     """Base of the classifiers; several classes share one kernel, one task per class."""
 
     class_weight: Any = parameter(
@@ -332,7 +338,6 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         default="shared",
         rule=one_of("shared", *SCHEMES),
     )
-    classes_: npt.NDArray[Any] = fitted("ndarray of shape (n_classes,)", "Labels.")
     estimators_: list[Any] = fitted(
         "list of estimators", 'The binary parts of ``"ovr"`` and ``"ovo"``.'
     )
@@ -362,15 +367,19 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         """
         self._check_parameters()
         X, y, grams = self._read(X, y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        codes, weight = encode_classes(self, y, weight)
+        given = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        codes, weight = encode_classes(self, y, given)
         self.__dict__.pop("estimators_", None)
         n_classes = len(self.classes_)
-        if self.multiclass == "shared" or n_classes == 2:
-            self._run(X, one_vs_rest(codes, n_classes), weight, grams)
-        else:
-            fit_parts(self, X if grams is None else self._parts_of(grams), codes, weight)
-            self._keep_parts()
+        samples = X if grams is None else self._parts_of(grams)
+        # all fits together; one alone looks at the clock itself
+        with time_limit(self.max_time if self.probability else None):
+            if self.multiclass == "shared" or n_classes == 2:
+                self._run(X, one_vs_rest(codes, n_classes), weight, grams)
+            else:
+                fit_parts(self, samples, codes, weight)
+                self._keep_parts()
+            self._calibrate(samples, codes, weight, given)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -388,21 +397,3 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         """
         values = self._decision(X)
         return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the predicted labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points to judge.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        values = self.decision_function(X)
-        codes = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        labels: npt.NDArray[Any] = self.classes_[codes]
-        return labels

@@ -44,13 +44,13 @@ def fit_parts(estimator: Any, X: Any, codes: IntArray, weight: FloatArray) -> No
     - `weight` of shape (n_samples,): class weights included
     """
     alone = {"multiclass": "shared", "class_weight": None, "warm_start": False}
+    alone["probability"] = False
     alone |= estimator._for_parts()
     known = estimator.get_params(deep=False)
     template = clone(estimator).set_params(**{k: v for k, v in alone.items() if k in known})
     parts = parts_of(codes, len(estimator.classes_), estimator.multiclass)
     estimator.estimators_ = [
-        clone(template).fit(_take(X, rows, square=True), labels, weight[rows])
-        for rows, labels in parts
+        clone(template).fit(take(X, rows, rows), labels, weight[rows]) for rows, labels in parts
     ]
     estimator._part_rows = [rows for rows, _ in parts]
     first = estimator.estimators_[0]
@@ -72,16 +72,30 @@ def part_decisions(estimator: Any, X: Any) -> FloatArray:
     """
     X = PrecomputedGrams(as_grams(X)) if estimator._is_precomputed else X
     columns = zip(estimator.estimators_, estimator._part_rows, strict=True)
-    values = np.column_stack(
-        [part.decision_function(_take(X, rows, square=False)) for part, rows in columns]
-    )
+    values = np.column_stack([part.decision_function(_seen_by(X, rows)) for part, rows in columns])
     if estimator.multiclass == "ovr":
         return values
     votes: FloatArray = _ovr_decision_function(values > 0, values, len(estimator.classes_))
     return votes
 
 
-def _take(X: Any, rows: IntArray, *, square: bool) -> Any:
-    if isinstance(X, PrecomputedGrams):
-        return X[rows, rows] if square else X[:, rows]
-    return X[rows] if square else X
+def take(X: Any, rows: IntArray, columns: IntArray) -> Any:
+    """Return some of the points; of Gram matrices their entries with the training points.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features) or PrecomputedGrams
+        Points.
+    rows, columns : ndarray of int
+        Which points, and the training points.
+
+    Returns
+    -------
+    ndarray or PrecomputedGrams
+        Of the same kind.
+    """
+    return X[rows, columns] if isinstance(X, PrecomputedGrams) else X[rows]
+
+
+def _seen_by(X: Any, rows: IntArray) -> Any:
+    return X[:, rows] if isinstance(X, PrecomputedGrams) else X

@@ -1,0 +1,91 @@
+"""Probabilities of classifiers that learn them where they are asked to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.baselines import AverageMKLClassifier
+from kernelweave.kernels_core import RBF, KernelDictionary, PrecomputedGrams
+from kernelweave.vv_rkhs import MatrixValuedKernelClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris, make_classification
+from sklearn.metrics import log_loss
+
+KERNELS = [RBF(0.1), RBF(1.0)]
+
+
+def noisy() -> tuple[Any, Any, Any, Any]:
+    X, y = make_classification(
+        400, 4, n_informative=3, n_redundant=0, flip_y=0.2, class_sep=0.7, random_state=0
+    )
+    return X[:200], y[:200], X[200:], y[200:]
+
+
+def average(**changed: Any) -> AverageMKLClassifier:
+    return AverageMKLClassifier(KERNELS, normalize=None, probability=True, **changed)
+
+
+def test_they_are_as_good_as_those_of_scikit_learn() -> None:
+    X, y, X_new, y_new = noisy()
+    own = average().fit(X, y)
+    other = CalibratedClassifierCV(average(), ensemble=False).fit(X, y)
+    losses = [log_loss(y_new, model.predict_proba(X_new)) for model in (own, other)]
+    assert losses[0] < 0.62
+    assert abs(losses[0] - losses[1]) < 0.01
+    np.testing.assert_allclose(np.exp(own.predict_log_proba(X_new)), own.predict_proba(X_new))
+
+
+def test_the_unit_of_decision_values_means_nothing() -> None:
+    X, y, X_new, _ = noisy()
+    own = average().fit(X, y)
+    values = own.decision_function(X_new)
+    logit = own.calibration_.coef_[0, 0] * values + own.calibration_.intercept_[0]
+    np.testing.assert_allclose(own.predict_proba(X_new)[:, 1], 1.0 / (1.0 + np.exp(-logit)))
+
+
+@pytest.mark.parametrize("kind", [AverageMKLClassifier, MatrixValuedKernelClassifier])
+def test_those_of_gram_matrices_are_those_of_their_points(kind: type) -> None:
+    X, y, X_new, _ = noisy()
+    grams, crossed = (np.stack([k(points, X) for k in KERNELS]) for points in (X, X_new))
+    plain = KernelDictionary(KERNELS, normalize=None)
+    by_points = kind(plain, probability=True).fit(X, y).predict_proba(X_new)
+    by_grams = kind("precomputed", probability=True).fit(PrecomputedGrams(grams), y)
+    np.testing.assert_allclose(by_grams.predict_proba(crossed), by_points, atol=2e-2)
+
+
+def test_a_row_of_weight_zero_is_a_row_left_out() -> None:
+    X, y, X_new, _ = noisy()
+    weight = np.where(np.arange(len(y)) < 150, 1.0, 0.0)
+    given = average().fit(X, y, weight).predict_proba(X_new)
+    np.testing.assert_allclose(given, average().fit(X[:150], y[:150]).predict_proba(X_new))
+
+
+def test_the_sum_of_weights_means_nothing() -> None:
+    X, y, X_new, _ = noisy()
+    small = average(C=1e3).fit(X, y, np.full(len(y), 1e-3)).predict_proba(X_new)
+    np.testing.assert_allclose(small, average().fit(X, y).predict_proba(X_new), atol=1e-3)
+
+
+@pytest.mark.parametrize("multiclass", ["shared", "ovr", "ovo"])
+def test_several_classes(multiclass: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = average(multiclass=multiclass, class_weight="balanced").fit(X[::2], y[::2])
+    assert log_loss(y[1::2], model.predict_proba(X[1::2])) < 0.3
+
+
+def test_they_are_learned_only_where_asked_for() -> None:
+    X, y, X_new, _ = noisy()
+    model = AverageMKLClassifier(KERNELS).fit(X, y)
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError, match="predict_proba") as refused:
+        model.predict_proba(X_new)
+    assert "probability=True, which takes 5 more fits" in str(refused.value.__cause__)
+
+
+def test_a_class_of_one_row_cannot_be_held_out() -> None:
+    X, y, _, _ = noisy()
+    y = np.where(np.arange(len(y)) == 3, "rare", np.where(y > 0, "a", "b"))
+    with pytest.raises(ValueError, match="class 'rare' has 1 row of positive weight"):
+        average().fit(X, y)
