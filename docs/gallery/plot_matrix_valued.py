@@ -26,7 +26,7 @@ warnings.simplefilter("ignore", ConvergenceWarning)  # weights and L together: n
 together = MatrixValuedKernelRegressor(kernels, lam=0.02, learn_output=True).fit(x, Y)
 
 # %%
-# On the left the learned output kernel as correlations, on the right one of the signals. The numbers
+# On the left the learned output kernel as correlations, on the right one of the signals. Numbers
 # are root mean squared distances from the truth, which neither model has seen, over all six.
 
 

@@ -85,6 +85,20 @@ def test_intervals_and_probabilities(run: Callable, csv: Path, tmp_path: Path) -
     assert "confidence must be" in run("predict", model, prices, "--interval", "90").error
 
 
+def test_other_models_learn_probabilities_where_asked_to(
+    run: Callable, csv: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    options = ["--target", "species", "--model", "average", "--no-compare", "--out", model]
+    run("fit", csv, *options)
+    assert "fitted with --probability, has them" in run("predict", model, csv, "--proba").error
+    run("fit", csv, *options, "--probability", "--force")
+    frame = pd.read_csv(io.StringIO(run("predict", model, csv, "--proba").out))
+    np.testing.assert_allclose(frame.iloc[:, 1:].sum(axis=1), 1.0)
+    wrong = run("fit", csv, "--target", "0", "--model", "ridge", "--probability").error
+    assert "--probability belongs to classification" in wrong
+
+
 def test_other_models_are_scored_on_folds_too(run: Callable, tmp_path: Path) -> None:
     """Prices: the target is learned in units of its spread, whatever its size."""
     X, y = load_diabetes(return_X_y=True, as_frame=True)

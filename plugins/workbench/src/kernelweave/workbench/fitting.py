@@ -59,6 +59,9 @@ class Choices:
         name = self.model or model_of(settings.get("algorithm"), task)
         if name == "evidence" and self.folds is not None:
             settings["n_folds"] = self.folds
+        if name == "evidence" and task == "classification":
+            # its own folds give them
+            settings.pop("probability", None)
         make_model(name, task, settings, seed=self.seed)
         return name, lambda: make_model(name, task, settings, seed=self.seed)
 

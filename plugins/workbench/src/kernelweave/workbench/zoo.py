@@ -172,7 +172,7 @@ def _class_name(family: _Family, task: str) -> str | None:
 def _strange(name: str, task: str, setting: str, parameter: str | None = None) -> str:
     """Return what is wrong with a setting, by another name a parameter of the estimator."""
     option = f"--{setting.replace('_', '-')}"
-    if setting in ("epsilon", "class_weight"):
+    if setting in ("epsilon", "class_weight", "probability"):
         other = "regression" if setting == "epsilon" else "classification"
         if task != other:
             return f"{option} belongs to {other}, and this is {task}"

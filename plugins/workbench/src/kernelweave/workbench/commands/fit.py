@@ -47,6 +47,7 @@ def fit_command(
     k0: Annotated[int | Literal["cv"] | None, _OTHERS] = None,
     lam: Annotated[float | Literal["cv"] | None, _OTHERS] = None,
     views: Annotated[Path | None, _OTHERS] = None,
+    probability: Annotated[bool, _OTHERS, _Flag] = False,
 ) -> None:
     """Learn a model from a table as it is, and say how well it predicts rows it did not see.
 
@@ -119,6 +120,9 @@ def fit_command(
     views : Path
         Models that weigh kernels: a TOML, JSON or CSV file that names groups of columns. Each
         gets a linear and a Gaussian kernel of its own; columns in no group are left out.
+    probability : bool
+        Classification: learn probabilities too, by five more fits. The evidence kernel has them
+        anyway.
     """
     if out is not None:
         check_output(out, force=force)
@@ -129,6 +133,7 @@ def fit_command(
         "algorithm": algorithm, "kernel": kernel, "C": C, "epsilon": epsilon, "tol": tol,
         "max_iter": max_iter, "max_time": max_time, "degree": degree, "delta": delta,
         "k0": k0, "lam": lam, "class_weight": class_weight,
+        "probability": probability or None,
     }  # fmt: skip
     if folds is not None and folds < 2:
         raise CommandError(f"--folds must be at least 2, got {folds}")

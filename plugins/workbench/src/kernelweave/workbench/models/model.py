@@ -198,7 +198,7 @@ class Model:
         CommandError
             If the model has no probabilities.
         """
-        what = "classification with the evidence kernel has"
+        what = "classification with the evidence kernel, or fitted with --probability, has"
         self._require("predict_proba", "probabilities", what)
         rows = _rows(table)
         with rows.speaking():
