@@ -85,6 +85,17 @@ def test_intervals_and_probabilities(run: Callable, csv: Path, tmp_path: Path) -
     assert "confidence must be" in run("predict", model, prices, "--interval", "90").error
 
 
+@pytest.mark.parametrize(("task", "answer"), [("classification", "class"), ("regression", "mean")])
+def test_noise_is_said_to_be_noise(run: Callable, tmp_path: Path, task: str, answer: str) -> None:
+    rng, path = np.random.default_rng(0), tmp_path / "noise.csv"
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    frame["y"] = rng.integers(0, 2, 60) if task == "classification" else rng.normal(size=60)
+    frame.to_csv(path, index=False)
+    said = run("fit", path, "--target", "y", *QUICK, "--no-compare").out
+    assert "No better than the" in said
+    assert f"{answer} for every row, which scores 0." in " ".join(said.split())
+
+
 def test_other_models_learn_probabilities_where_asked_to(
     run: Callable, csv: Path, tmp_path: Path
 ) -> None:

@@ -56,7 +56,23 @@ def summary(model: Model) -> dict[str, Any]:
     if held_out is not None:
         value, error = held_out.score
         found["held_out"] = {"score": value, "error": error, "rows": str(held_out)}
-    return found | {"certificate": certificate_sentence(found)}
+        found["held_out"]["dummy"] = held_out.dummy
+    return found | {"certificate": _no_better(found) + certificate_sentence(found)}
+
+
+def _no_better(found: Mapping[str, Any]) -> str:
+    """Return a warning where held-out rows are predicted no better than by one answer for all."""
+    scored = found["held_out"]
+    # beside other models the verdict says it
+    if scored is None or found["comparison"].get("rows"):
+        return ""
+    if scored["score"] - scored["dummy"] > 2.0 * scored["error"]:
+        return ""
+    answer = "the mean" if found["task"] == "regression" else "the most frequent class"
+    return (
+        f"No better than {answer} for every row, which scores {scored['dummy']:.3f}: these columns "
+        f"may say nothing of the target, or the rows may be too few. "
+    )
 
 
 def _plain(value: Any) -> bool:

@@ -46,6 +46,15 @@ class HeldOut:
         """R² or accuracy, with its standard error."""
         return score(self.truth, self.predicted, self.weight, self.task)
 
+    @property
+    def dummy(self) -> float:
+        """What the mean, or the most frequent class, for every row would score."""
+        if self.task == "regression":
+            return 0.0
+        _, codes = np.unique(self.truth, return_inverse=True)
+        counts = np.bincount(codes, weights=self.weight)
+        return float(counts.max() / counts.sum())
+
     def as_json(self) -> dict[str, Any]:
         """Return plain lists by name."""
         return {
