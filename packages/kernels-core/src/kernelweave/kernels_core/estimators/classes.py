@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from typing import Any
 
@@ -55,7 +56,7 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         """Return the parameters that fits of a part of the rows or classes have otherwise."""
         return {}
 
-    def _calibrate(self, X: Any, codes: IntArray, weight: FloatArray, given: FloatArray) -> None:
+    def _calibrate(self, X: Any, codes: IntArray, weight: FloatArray, counted: FloatArray) -> None:
         """Set ``calibration_`` by fits without a part of the rows.
 
         Parameters
@@ -64,13 +65,13 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             Training points.
         codes : ndarray of shape (n_samples,)
             Places in ``classes_``.
-        weight, given : ndarray of shape (n_samples,)
+        weight, counted : ndarray of shape (n_samples,)
             Weights with and without those of the classes.
         """
         self.__dict__.pop("calibration_", None)
         if not self.probability:
             return
-        rows = np.flatnonzero(given > 0)
+        rows = np.flatnonzero(counted > 0)
         counts = np.bincount(codes[rows])
         if counts.min() < 2:
             rare = self.classes_.tolist()[int(counts.argmin())]
@@ -86,9 +87,13 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         folds = StratifiedKFold(min(_FOLDS, int(counts.min())))
         for learned, held_out in folds.split(rows, codes[rows]):
             own, other = rows[learned], rows[held_out]
-            part = clone(template).fit(take(X, own, own), codes[own], weight[own])
-            values[other] = part.decision_function(take(X, other, own)).reshape(len(other), -1)
-        self.calibration_ = _sigmoid(values[rows], codes[rows], given[rows])
+            with warnings.catch_warnings():
+                # the fit on all rows has said it already
+                warnings.simplefilter("ignore")
+                part = clone(template).fit(take(X, own, own), codes[own], weight[own])
+                given = part.decision_function(take(X, other, own))
+            values[other] = given.reshape(len(other), -1)
+        self.calibration_ = _sigmoid(values[rows], codes[rows], counted[rows])
 
     @available_if(_is_asked)
     def predict_proba(self, X: Any) -> FloatArray:
