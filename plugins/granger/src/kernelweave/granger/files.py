@@ -39,12 +39,12 @@ def read_series(
 ) -> SeriesTable:
     """Read a CSV file, gzipped or not, with a header and one row per point in time.
 
-    `path`: the file; commas, semicolons or tabs separate its cells, and beside the latter two a comma
-    may be the decimal sign; `replicate`: the column that names each row's replicate; `drop`: columns
-    that are no nodes; `gaps`: whether cells that are empty or NaN are gaps, and no error. Raises
-    ValueError if there is no such file or it is not UTF-8 text, if the names of its columns are
-    missing or occur twice, if a column asked for is missing, or, naming it, for the first cell that
-    is not a finite number and the first column that is constant.
+    `path`: the file; commas, semicolons or tabs separate its cells, and beside the latter two a
+    comma may be the decimal sign; `replicate`: the column that names each row's replicate; `drop`:
+    columns that are no nodes; `gaps`: whether cells that are empty or NaN are gaps, and no error.
+    Raises ValueError if there is no such file or it is not UTF-8 text, if the names of its columns
+    are missing or occur twice, if a column asked for is missing, or, naming it, for the first cell
+    that is not a finite number and the first column that is constant.
     """
     separator, rows = _rows(path)
     comma = "." if separator == "," else ","

@@ -59,14 +59,8 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     def _calibrate(self, X: Any, codes: IntArray, weight: FloatArray, counted: FloatArray) -> None:
         """Set ``calibration_`` by fits without a part of the rows.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features) or PrecomputedGrams
-            Training points.
-        codes : ndarray of shape (n_samples,)
-            Places in ``classes_``.
-        weight, counted : ndarray of shape (n_samples,)
-            Weights with and without those of the classes.
+        `codes`: places in ``classes_``; `weight` and `counted`: sample weights with and without
+        those of the classes.
         """
         self.__dict__.pop("calibration_", None)
         if not self.probability:

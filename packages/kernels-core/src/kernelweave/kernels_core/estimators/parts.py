@@ -80,20 +80,7 @@ def part_decisions(estimator: Any, X: Any) -> FloatArray:
 
 
 def take(X: Any, rows: IntArray, columns: IntArray) -> Any:
-    """Return some of the points; of Gram matrices their entries with the training points.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features) or PrecomputedGrams
-        Points.
-    rows, columns : ndarray of int
-        Which points, and the training points.
-
-    Returns
-    -------
-    ndarray or PrecomputedGrams
-        Of the same kind.
-    """
+    """Return some of the points; of Gram matrices their entries with the training columns."""
     return X[rows, columns] if isinstance(X, PrecomputedGrams) else X[rows]
 
 

@@ -17,20 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def spread_of(y: FloatArray, weight: FloatArray | None) -> float:
-    """Return the standard deviation of targets, 1 where they do not vary.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Targets.
-    weight : ndarray of shape (n_samples,) or None
-        Sample weights.
-
-    Returns
-    -------
-    float
-        Positive.
-    """
+    """Return the standard deviation of targets of shape (n_samples,), 1 where they do not vary."""
     # a square may overflow where the target does not
     unit = float(np.abs(y).max()) or 1.0
     off = y / unit - np.average(y / unit, weights=weight)
