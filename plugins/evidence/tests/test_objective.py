@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.evidence.objective import JITTER, Evidence, log_prior, start
-from kernelweave.evidence.terms import PairTerms, Scales, cross_kernel, own_kernel
+from kernelweave.evidence.terms import GaussianTerm, PairTerms, Scales, cross_kernel, own_kernel
 from kernelweave.evidence.views import Points, Views
 from scipy.stats import multivariate_normal
 
@@ -91,6 +91,54 @@ def test_gradient_matches_differences(weighted: bool, n_outputs: int) -> None:
         step[i] = 1e-5
         difference = (evidence(theta + step)[0] - evidence(theta - step)[0]) / 2e-5
         assert slope[i] == pytest.approx(difference, abs=2e-7, rel=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_curvature_is_the_average_of_observed_and_expected_information(weighted: bool) -> None:
+    """½ Σ (∂S a)ᵀ S⁻¹ (∂S a) and the priors, with ∂S by differences."""
+    numeric, codes, y = table(25)
+    views = Views.of(numeric, codes)
+    points, targets = views.points(numeric, codes), np.vstack([y, np.cos(y)])
+    weight = np.random.RandomState(1).uniform(0.5, 3.0, 25) if weighted else np.ones(25)
+    theta = scales(5).to_vector()
+
+    def covariance(theta: np.ndarray) -> np.ndarray:
+        s = Scales.from_vector(theta)
+        return cross_kernel(points, points, s, views.jump) + np.diag(s.noise / weight + JITTER)
+
+    evidence = Evidence(points, views.jump, targets, 5.0, weight)
+    evidence.value(theta)
+    _, curvature = evidence.derivatives()
+    S = covariance(theta)
+    steps = 1e-5 * np.eye(len(theta))
+    changes = [(covariance(theta + e) - covariance(theta - e)) / 2e-5 for e in steps]
+    moved = np.array([change @ np.linalg.solve(S, targets.T) for change in changes])
+    solved = np.linalg.solve(S, moved.transpose(1, 0, 2).reshape(25, -1)).reshape(25, -1, 2)
+    expected = 0.5 * np.einsum("iat,ajt->ij", moved, solved)
+    slopes = [log_prior(theta + e, 5.0)[1] - log_prior(theta - e, 5.0)[1] for e in steps]
+    np.testing.assert_allclose(curvature, expected + np.array(slopes) / 2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 4])
+def test_the_gaussian_term_alone_is_all_terms_with_weights_of_zero(n_outputs: int) -> None:
+    numeric, codes, y = table(30)
+    views = Views.of(numeric, codes)
+    points, targets = (
+        views.points(numeric, codes),
+        np.array([y**k for k in range(1, n_outputs + 1)]),
+    )
+    theta = scales(5).to_vector()
+    theta[11:15] = -60.0
+    whole = Evidence(points, views.jump, targets, 0.5)
+    alone = Evidence(points, views.jump, targets, 0.5, terms=GaussianTerm)
+    assert alone.value(theta) == pytest.approx(whole.value(theta), rel=1e-12)
+    (slope, curvature), (expected, other) = alone.derivatives(), whole.derivatives()
+    free = alone.free
+    assert free.sum() == 7
+    assert not slope[~free].any()
+    np.testing.assert_allclose(slope[free], expected[free], atol=1e-9)
+    block = np.ix_(free, free)
+    np.testing.assert_allclose(curvature[block], other[block], atol=1e-9)
 
 
 def test_value_is_the_density_of_the_targets() -> None:

@@ -7,6 +7,7 @@ Columns are stored as rows, so that every inner loop runs along memory. A symmet
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from __future__ import annotations
 
+import numpy as np
 from kernelweave.kernels_core.compiled import njit
 
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -66,21 +67,38 @@ def fill_pairs(left, right, first, n_rows, packed, metric, strength, d2, linear,
         start = end
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def packed_slopes(points, strength, by_distance, by_linear, by_product, metric_slope, kappa_slope):
-    """Add to the slopes in ℓ² and in s/(1 + s) of every dimension.
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def spread(change, a, probes, moved):
+    """Add ``change[b]``, a matrix entry (a, b) and (b, a), times the probes to ``moved``."""
+    for k in range(probes.shape[0]):
+        probe, out = probes[k], moved[k]
+        own, total = probe[a], 0.0
+        for b in range(a):
+            total += change[b] * probe[b]
+            out[b] += change[b] * own
+        out[a] += total + change[a] * own
 
-    ``by_distance``, ``by_linear`` hold dL/dd² and dL/d(Σ ℓ²xy) of the packed pairs, ``by_product``
-    dL/dk₄ · k₄. Where f = (1 + sκ)/(1 + s), d log f / d(s/(1 + s)) = (κ − 1)/f.
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def packed_changes(points, strength, by_distance, linear, by_product, slope, probes, metric, kappa):
+    """Add to what every dimension's ℓ² and s/(1 + s) do to L, and to the kernel times probes.
+
+    ``by_distance`` holds dk/dd² and ``by_product`` the weighted fourth term of the packed pairs,
+    ``linear`` is the weight of Σ ℓ²xy, ``slope`` dL/dk. Where f = (1 + sκ)/(1 + s),
+    d log f / d(s/(1 + s)) = (κ − 1)/f. ``metric`` and ``kappa`` are (slopes (p + q,), kernel
+    changes times the probes (p + q, n_probes, n)).
     """
     X, U, H, C = points
     p = X.shape[0]
+    metric_slope, metric_moved = metric
+    kappa_slope, kappa_moved = kappa
+    change = np.empty(H.shape[1])
     start = 0
     for a in range(H.shape[1]):
         width = a + 1
         far = by_distance[start : start + width]
-        flat = by_linear[start : start + width]
         shape = by_product[start : start + width]
+        pull = slope[start : start + width]
         for i in range(p):
             x, u, h = X[i, a], U[i, a], H[i, a]
             part, rest = strength[0, i], strength[1, i]
@@ -88,26 +106,84 @@ def packed_slopes(points, strength, by_distance, by_linear, by_product, metric_s
             total = 0.0
             for b in range(width):
                 step = x - xs[b]
-                total += far[b] * step * step + flat[b] * x * xs[b]
+                change[b] = far[b] * step * step + linear * x * xs[b]
+                total += change[b] * pull[b]
             metric_slope[i] += total
+            spread(change, a, probes, metric_moved[i])
             total = 0.0
             for b in range(width):
-                kappa = h + hs[b] - 3.0 * abs(u - us[b])
-                total += shape[b] * (kappa - 1.0) / (rest + part * kappa)
+                value = h + hs[b] - 3.0 * abs(u - us[b])
+                change[b] = shape[b] * (value - 1.0) / (rest + part * value)
+                total += change[b] * pull[b]
             kappa_slope[i] += total
+            spread(change, a, probes, kappa_moved[i])
         for j in range(C.shape[0]):
             i = p + j
             code, h = C[j, a], H[i, a]
             part, rest, jump = strength[0, i], strength[1, i], strength[2, i]
             cs, hs = C[j], H[i]
-            half = 0.5 / jump
+            half = 0.5 * linear / jump
             total = 0.0
-            other = 0.0
             for b in range(width):
                 same = 1.0 if code == cs[b] else 0.0
-                kappa = h + hs[b] + jump * same
-                total += far[b] * (1.0 - same) + flat[b] * half * kappa
-                other += shape[b] * (kappa - 1.0) / (rest + part * kappa)
+                change[b] = far[b] * (1.0 - same) + half * (h + hs[b] + jump * same)
+                total += change[b] * pull[b]
             metric_slope[i] += total
-            kappa_slope[i] += other
+            spread(change, a, probes, metric_moved[i])
+            total = 0.0
+            for b in range(width):
+                value = h + hs[b] + (jump if code == cs[b] else 0.0)
+                change[b] = shape[b] * (value - 1.0) / (rest + part * value)
+                total += change[b] * pull[b]
+            kappa_slope[i] += total
+            spread(change, a, probes, kappa_moved[i])
         start += width
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def packed_distances(points, metric, d2):
+    """Fill d² of the packed pairs."""
+    X, _, H, C = points
+    p = X.shape[0]
+    start = 0
+    for a in range(H.shape[1]):
+        row = d2[start : start + a + 1]
+        row[:] = 0.0
+        for i in range(p):
+            x, own, xs = X[i, a], metric[i], X[i]
+            for b in range(a + 1):
+                step = x - xs[b]
+                row[b] += own * step * step
+        for j in range(C.shape[0]):
+            code, own, cs = C[j, a], metric[p + j], C[j]
+            for b in range(a + 1):
+                row[b] += 0.0 if code == cs[b] else own
+        start += a + 1
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def packed_distance_changes(points, by_distance, slope, probes, metric_slope, metric_moved):
+    """Do what `packed_changes` does where the kernel is a function of d² alone."""
+    X, _, H, C = points
+    p = X.shape[0]
+    change = np.empty(H.shape[1])
+    start = 0
+    for a in range(H.shape[1]):
+        far = by_distance[start : start + a + 1]
+        pull = slope[start : start + a + 1]
+        for i in range(p + C.shape[0]):
+            total = 0.0
+            if i < p:
+                x, xs = X[i, a], X[i]
+                for b in range(a + 1):
+                    step = x - xs[b]
+                    change[b] = far[b] * step * step
+                    total += change[b] * pull[b]
+            else:
+                code, cs = C[i - p, a], C[i - p]
+                for b in range(a + 1):
+                    change[b] = 0.0 if code == cs[b] else far[b]
+                    total += change[b] * pull[b]
+            metric_slope[i] += total
+            spread(change, a, probes, metric_moved[i])
+        start += a + 1

@@ -58,8 +58,9 @@ DRAWN_ROWS = 20_000
 class EvidenceCertificate:
     """What is proved about a fit, and what is not.
 
-    - `precisions`: λ of each fit of the path; infinite for the plain Gaussian kernel of one scale,
-      whose width and ridge leave-one-out errors choose
+    - `precisions`: λ of each fit of the path; of the Gaussian kernel of one scale a dimension,
+      where it is tried; infinite for that of one scale, whose width and ridge leave-one-out errors
+      choose
     - `evidence`: log evidence reached, priors included, up to a constant; NaN for the plain kernel
     - `slopes`: largest entry of its gradient in the logarithms of the scales; 0 at a stationary
       point, NaN for the plain kernel
@@ -159,7 +160,7 @@ class EvidenceModel(Explained, Estimator):
     columns_: list[Any] = fitted("list of ColumnReport", "What was done with each column.")
     encoder_: ColumnEncoder = fitted("ColumnEncoder", "Turns tables into what the kernel sees.")
     path_weights_: FloatArray = fitted(
-        "ndarray", "How the fits of the path, and a plain Gaussian after them, are combined."
+        "ndarray", "How the path, and the Gaussian kernels after it, are combined."
     )
     held_out_score_: float = fitted("float", "Score of rows by the fold that did not see them.")
     held_out_error_: float = fitted("float", "Its standard error.")
@@ -201,12 +202,13 @@ class EvidenceModel(Explained, Estimator):
 
     def _fit_source(self, source: Rows | Source, state: np.random.RandomState) -> str:
         """Fit by all pairs of rows or by landmarks; return what was left undone."""
-        plan = Plan(tuple(self.precisions), self.tol, self.max_iter)
+        classes = is_classifier(self)
+        plan = Plan(tuple(self.precisions), self.tol, self.max_iter, classes=classes)
         learned: Learned | LearnedLarge
         if not isinstance(source, Rows) or len(source) > EXACT_ROWS:
             learned = learn_large(
                 source, LargePlan(plan), state,
-                stratify=is_classifier(self), warp=self.warp and not is_classifier(self),
+                stratify=classes, warp=self.warp and not classes,
                 n_jobs=self.n_jobs,
                 tell=partial(self._tell_rows, RowsTold()),
             )  # fmt: skip
@@ -220,7 +222,7 @@ class EvidenceModel(Explained, Estimator):
         rows = source
         refuse_what_cannot_fit(rows)
         splits = self._splits(rows, state)
-        warp = self.warp and not is_classifier(self)
+        warp = self.warp and not classes
         learned = learn(rows, splits, plan, state, warp=warp, n_jobs=self.n_jobs, tell=self._tell)
         self._store(self._last_step(ExactPredictor.of(learned)), learned, rows)
         return learned.missing

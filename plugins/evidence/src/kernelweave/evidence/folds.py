@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .candidates import coarse_starts, fit_candidates
 from .mixture import Mixture, fit_mixture, weighted
-from .path import Fit, Plan, coarse_starts, fit_path
-from .plain import plain_fit
+from .path import Fit, Plan
 from .rows import FloatArray, Rows, Standardised
 from .terms import Scales
 from .views import Views
@@ -19,15 +19,8 @@ from .views import Views
 class Fold:
     """A fit of the path on some rows, and its predictions of the others.
 
-    Attributes
-    ----------
-    held_out : ndarray of int
-    training : Rows
-    views : Views
-        Of the training rows.
-    fits : list of Fit
-    predictions : ndarray of shape (n_fits, n_held_out, n_outputs)
-        One per fit, in the units of the targets.
+    - `views`: of the training rows
+    - `predictions`: one per fit, in the units of the targets, (n_fits, n_held_out, n_outputs)
     """
 
     held_out: NDArray[np.intp]
@@ -62,8 +55,7 @@ def fit_fold(
     """Fit the path on the training rows alone and predict the rows held out."""
     own, other = rows.take(training), rows.take(held_out)
     views = Views.of(own.numeric, own.codes, own.weight)
-    path = fit_path(views, own, plan, coarse_starts(own, plan, random_state))
-    fits = [*path, plain_fit(views, own)]
+    fits = fit_candidates(views, own, plan, coarse_starts(own, plan, random_state))
     points = views.points(other.numeric, other.codes)
     predictions = [fit_mixture(views, own, (fit.scales,)).predict(points) for fit in fits]
     return Fold(held_out, own, views, fits, np.array(predictions))

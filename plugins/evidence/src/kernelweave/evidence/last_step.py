@@ -17,9 +17,9 @@ from .exact import ExactPredictor
 from .explaining.expansion import Expansion
 from .explaining.importance import Judge
 from .mixture import Mixture, blocks, mixed_kernel
-from .path import Stopped
 from .rows import FloatArray, Standardised
 from .softmax import Softmax, fit_softmax
+from .steps import Stopped
 
 # variances of the functions of the classes
 STRENGTHS = (3.0, 10.0, 30.0, 100.0)

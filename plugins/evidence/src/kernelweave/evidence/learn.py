@@ -10,12 +10,13 @@ from joblib import Parallel, delayed
 from kernelweave.kernels_core import clock
 from numpy.typing import NDArray
 
+from .candidates import Starts, candidate_precisions, coarse_starts, fit_candidates
 from .folds import Fold, fit_fold
 from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .objective import start
-from .path import Fit, Plan, Stopped, coarse_starts, fit_path
-from .plain import plain_fit
+from .path import Fit, Plan
 from .rows import FloatArray, Rows, spread_of
+from .steps import Stopped
 from .views import Views
 from .warp import Warp
 
@@ -31,25 +32,16 @@ _ROUGH = 1e-4
 class Learned:
     """What a fit leaves.
 
-    Attributes
-    ----------
-    mixture : Mixture
-        The predictor from all rows.
-    fits : list of Fit
-        The path on all rows, and the plain Gaussian kernel after it.
-    weights : ndarray of shape (n_fits,)
-        How the path is combined.
-    errors : ndarray of shape (n_fits,)
-        Held-out mean squared error of each fit, in units of the targets' variance; NaN where no
-        fold was finished.
-    folds : list of Fold
-        Those that were finished.
-    held_out : ndarray of shape (n_rows, n_outputs)
-        Predictions of rows by the fold that did not see them; NaN where it was not finished.
-    rows : Rows
-        The training rows, with the word whether their targets are warped.
-    missing : str
-        What the time limit or a Ctrl-C left undone, empty if nothing.
+    - `mixture`: the predictor from all rows
+    - `fits`: the path on all rows, and after it the Gaussian kernels
+    - `weights`: how they are combined, (n_fits,)
+    - `errors`: held-out mean squared error of each fit, in units of the targets' variance; NaN
+      where no fold was finished
+    - `folds`: those that were finished
+    - `held_out`: predictions of rows by the fold that did not see them, (n_rows, n_outputs); NaN
+      where it was not finished
+    - `rows`: the training rows, with the word whether their targets are warped
+    - `missing`: what the time limit or a Ctrl-C left undone, empty if nothing
     """
 
     mixture: Mixture
@@ -78,20 +70,12 @@ def learn(
 ) -> Learned:
     """Fit the path in every fold and on all rows, and combine it.
 
-    Parameters
-    ----------
-    rows : Rows
-    splits : sequence of (training, held out) indices
-    plan : Plan
-    random_state : RandomState
-        Draws the rows of the first, coarse pass.
-    warp : bool, default=False
-        Whether the targets are also tried under a power, where one is far from none; held-out
-        rows decide.
-    n_jobs : int, optional
-        Processes for the folds.
-    tell : callable, optional
-        Called with the parts done and all parts.
+    - `splits`: training and held-out indices
+    - `random_state` draws the rows of the first, coarse pass
+    - `warp`: whether the targets are also tried under a power, where one is far from none;
+      held-out rows decide
+    - `n_jobs`: processes for the folds
+    - `tell` is called with the parts done and all parts
     """
     seeds = random_state.randint(2**31 - 1, size=len(splits) + 1)
     if warp and len(rows) > 2 * plan.coarse:
@@ -103,8 +87,6 @@ def learn(
     weights = path_weights(errors) if folds else _strongest(len(errors))
     views = Views.of(rows.numeric, rows.codes, rows.weight)
     fits, polished = _fit_all(views, rows, plan, folds, seeds[-1])
-    if polished:
-        fits.append(plain_fit(views, rows))
     weights = weights[: len(fits)] if weights[: len(fits)].any() else _strongest(len(fits))
     weights = weights / weights.sum()
     mixture = fit_mixture(views, rows, weighted([fit.scales for fit in fits], weights))
@@ -139,10 +121,10 @@ def _choose(
     candidates = [rows]
     if warp and is_bent(rows):
         candidates.append(replace(rows, warped=True))
-    tried = []
+    tried, n_fits = [], len(candidate_precisions(plan, rows))
     for each in candidates:
         folds = fit(each)
-        tried.append((each, folds, *_judge(each, folds, len(plan.precisions) + 1)))
+        tried.append((each, folds, *_judge(each, folds, n_fits)))
     # a warp whose folds were cut short says nothing
     whole = [each for each in tried if len(each[1]) == len(tried[0][1])]
     return min(whole, key=lambda each: float(np.nan_to_num(each[3], nan=np.inf).min()))
@@ -219,19 +201,21 @@ def _judge(rows: Rows, folds: Sequence[Fold], n_fits: int) -> tuple[FloatArray, 
 def _fit_all(
     views: Views, rows: Rows, plan: Plan, folds: Sequence[Fold], seed: int
 ) -> tuple[list[Fit], bool]:
-    """Return the path on all rows, started at the folds' means; whether it was finished."""
-    state = np.random.RandomState(seed)
-    starts = [
-        [np.mean([fold.fits[k].theta for fold in folds], axis=0)]
-        for k in range(len(plan.precisions) if folds else 0)
+    """Return the candidates on all rows, started at those of the folds; whether it was finished."""
+    precisions = candidate_precisions(plan, rows)
+    starts: Starts = [
+        [np.mean(thetas, axis=0), *thetas]
+        for k in range(len(precisions) - 1 if folds else 0)
+        for thetas in [[fold.fits[k].theta for fold in folds]]
     ]
     done: list[Fit] = []
     try:
-        fit_path(views, rows, plan, starts or coarse_starts(rows, plan, state), done)
+        state = np.random.RandomState(seed)
+        fit_candidates(views, rows, plan, starts or coarse_starts(rows, plan, state), done)
     except Stopped:
         guesses = starts or [[start(views.n_dimensions)]]
         done += [
-            Fit(plan.precisions[k], guesses[k][0], np.nan, np.inf, 0)
+            Fit(precisions[k], guesses[k][0], np.nan, np.inf, 0)
             for k in range(len(done), len(guesses))
         ]
         return done, False

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from .packing import pack_slope, unpack
-from .terms import N_TERMS, PairTerms, Scales
+from .terms import N_TERMS, GaussianTerm, PairTerms, Scales
 from .views import FloatArray, Points
 
 JITTER = 1e-6
@@ -18,6 +18,10 @@ UPPER = (4.0, 4.0, 7.0, 3.0)
 _WORST = 1e25
 
 
+# outputs that are told apart where the curvature is estimated; more are mixed at random
+_PROBES = 3
+
+
 @dataclass
 class Evidence:
     """L(θ) of ``EVIDENCE``: ½ Σₜ yₜᵀS⁻¹yₜ + ½ T log det S + ½ T Σ(w − 1) log σ² + priors.
@@ -25,15 +29,9 @@ class Evidence:
     S = K(θ) + diag(σ²/w), θ = log ℓ, log s, log w, log σ². A row of weight w counts as w equal
     rows do.
 
-    Parameters
-    ----------
-    points : Points
-    jump : ndarray of shape (n_dimensions,)
-    targets : ndarray of shape (n_outputs, n_points)
-        Centred and scaled.
-    precision : float
-        λ, the strength of the prior that pulls all log ℓ and all log s to their means.
-    weight : ndarray of shape (n_points,), optional
+    - `targets`: centred and scaled, (n_outputs, n_points)
+    - `precision`: λ, the strength of the prior that pulls all log ℓ and all log s to their means
+    - `terms`: `GaussianTerm` where the weights of the other terms are zero
     """
 
     points: Points
@@ -41,9 +39,11 @@ class Evidence:
     targets: FloatArray
     precision: float
     weight: FloatArray | None = None
+    terms: type[PairTerms | GaussianTerm] = PairTerms
 
     def __post_init__(self) -> None:
-        self.terms = PairTerms(self.points, self.jump)
+        self._terms = self.terms(self.points, self.jump)
+        self.free = self._terms.free
         self.n_evaluations = 0
         n = self.points.n_points
         self._square = np.zeros((n, n))
@@ -53,30 +53,70 @@ class Evidence:
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return L and its gradient in θ."""
-        self.n_evaluations += 1
-        scales = Scales.from_vector(theta)
-        factor = self._factor(scales)
-        if factor is None:
-            return _WORST, np.zeros_like(theta)
-        T = len(self.targets)
-        dual, _ = lapack.dpotrs(factor, self.targets.T, lower=0)
-        log_det = 2.0 * np.log(factor.diagonal()).sum()
-        value = 0.5 * np.sum(dual.T * self.targets) + 0.5 * T * log_det
-        value += 0.5 * T * self._repeats * theta[-1]
-        inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-        on_diagonal = 0.5 * (T * inverse.diagonal() - np.sum(dual**2, axis=1))
-        by_noise = scales.noise * (on_diagonal @ self._share) + 0.5 * T * self._repeats
-        pack_slope(inverse.T, np.ascontiguousarray(dual.T), float(T), self._packed)
-        slope = np.append(self.terms.slopes(self._packed, scales), by_noise)
-        prior, prior_slope = log_prior(theta, self.precision)
-        return float(value + prior), slope + prior_slope
+        value = self.value(theta)
+        return value, self.slope()
 
-    def _factor(self, scales: Scales) -> FloatArray | None:
-        unpack(self.terms.fill(scales), self._square)
+    def value(self, theta: FloatArray) -> float:
+        """Return L."""
+        self.n_evaluations += 1
+        self._theta, self._scales = theta, Scales.from_vector(theta)
+        self._factor = self._factorise()
+        T = len(self.targets)
+        if self._factor is None:
+            self._dual = np.zeros_like(self.targets.T)
+            return _WORST
+        self._dual, _ = lapack.dpotrs(self._factor, self.targets.T, lower=0)
+        log_det = 2.0 * np.log(self._factor.diagonal()).sum()
+        value = 0.5 * np.sum(self._dual.T * self.targets) + 0.5 * T * log_det
+        value += 0.5 * T * self._repeats * theta[-1]
+        return float(value + log_prior(theta, self.precision)[0])
+
+    def slope(self) -> FloatArray:
+        """Return the gradient where `value` was last computed."""
+        return self._derivatives(np.empty((0, self.points.n_points)))[0]
+
+    def derivatives(self) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient where `value` was last computed, and the curvature, about.
+
+        The curvature is the average information, ½ Σₜ (∂S aₜ)ᵀ S⁻¹ (∂S aₜ), a = S⁻¹y, of Gilmour,
+        Thompson and Cullis (1995), the mean of the observed and the expected one, and that of
+        the priors. It is positive semidefinite and needs no product of matrices of the pairs.
+        """
+        return self._derivatives(_probes(self._dual.T))
+
+    def _derivatives(self, probes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient, and the information that the probes tell."""
+        theta, scales, T = self._theta, self._scales, len(self.targets)
+        if self._factor is None:
+            return np.zeros_like(theta), np.eye(len(theta))
+        inverse, _ = lapack.dpotri(self._factor, lower=0, overwrite_c=1)
+        dual, on_diagonal = np.ascontiguousarray(self._dual.T), inverse.diagonal()
+        on_diagonal = 0.5 * (T * on_diagonal - np.sum(dual**2, axis=0))
+        by_noise = scales.noise * (on_diagonal @ self._share) + 0.5 * T * self._repeats
+        pack_slope(inverse.T, dual, float(T), self._packed)
+        slope, moved = self._terms.changes(self._packed, scales, probes)
+        moved = np.concatenate([moved, (scales.noise * self._share * probes)[None]])
+        curvature = prior_curvature(len(self.jump), self.precision)
+        for k in range(len(probes)):
+            own = np.asfortranarray(moved[:, k].T)
+            curvature += 0.5 * own.T @ blas.dsymm(1.0, inverse, own, lower=0)
+        slope = np.append(slope, by_noise) + log_prior(theta, self.precision)[1]
+        return np.where(self.free, slope, 0.0), curvature
+
+    def _factorise(self) -> FloatArray | None:
+        unpack(self._terms.fill(self._scales), self._square)
         n = len(self._square)
-        self._square.reshape(-1)[:: n + 1] += scales.noise * self._share + JITTER
+        self._square.reshape(-1)[:: n + 1] += self._scales.noise * self._share + JITTER
         factor, info = lapack.dpotrf(self._square.T, lower=0, clean=0, overwrite_a=1)
         return factor if info == 0 else None
+
+
+def _probes(dual: FloatArray) -> FloatArray:
+    """Return the outputs' coefficients, or mixtures of as much information in the mean."""
+    if len(dual) <= _PROBES:
+        return np.ascontiguousarray(dual)
+    signs = np.random.RandomState(0).choice([-1.0, 1.0], size=(_PROBES, len(dual)))
+    return np.asarray(signs @ dual / np.sqrt(_PROBES))
 
 
 def log_prior(theta: FloatArray, precision: float) -> tuple[float, FloatArray]:
@@ -92,6 +132,17 @@ def log_prior(theta: FloatArray, precision: float) -> tuple[float, FloatArray]:
     weights = theta[2 * n : -1]
     slope[2 * n : -1] = _WEAK * weights
     return float(value + 0.5 * _WEAK * (weights @ weights)), slope
+
+
+def prior_curvature(n_dimensions: int, precision: float) -> FloatArray:
+    """Return the second derivatives of the priors."""
+    n = n_dimensions
+    out = np.zeros((2 * n + N_TERMS + 1,) * 2)
+    for part in (slice(0, n), slice(n, 2 * n)):
+        out[part, part] = precision * (np.eye(n) - 1.0 / n) + _WEAK / n**2
+    weights = np.arange(2 * n, 2 * n + N_TERMS)
+    out[weights, weights] = _WEAK
+    return out
 
 
 def bounds(n_dimensions: int) -> list[tuple[float, float]]:

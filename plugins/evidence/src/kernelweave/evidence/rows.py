@@ -38,6 +38,11 @@ class Rows:
         return np.ones(len(self)) if self.weight is None else self.weight
 
     @property
+    def n_dimensions(self) -> int:
+        """Columns of numbers and of codes."""
+        return int(self.numeric.shape[1] + self.codes.shape[1])
+
+    @property
     def twins(self) -> NDArray[np.intp]:
         """A number for each row; rows that are equal but for their targets have the same."""
         table = np.hstack([self.numeric, self.codes])

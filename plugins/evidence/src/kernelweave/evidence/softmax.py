@@ -12,8 +12,8 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from .path import Stopped
 from .rows import FloatArray
+from .steps import Stopped
 
 _JITTER = 1e-6
 _FREE = 0.01

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from . import _njit_pairs as passes
 from .views import FloatArray, Points
@@ -14,22 +16,18 @@ N_TERMS = 5
 _FLAT = 200.0
 # below it a distance divides as if it were this: its own slope is zero
 _NEAR = 1e-9
+# pairs that a processor's cache holds with all their terms
+_PIECE = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
 class Scales:
     """Parameters of one kernel.
 
-    Attributes
-    ----------
-    ell : ndarray of shape (n,)
-        Inverse length scale of each dimension.
-    strength : ndarray of shape (n,)
-        How much each dimension takes part in the product term.
-    weights : ndarray of shape (5,)
-        Gaussian, Laplacian, linear, product, wide Gaussian.
-    noise : float
-        Variance of the noise σ², in units of the target's variance.
+    - `ell`: inverse length scale of each dimension, (n,)
+    - `strength`: how much each dimension takes part in the product term, (n,)
+    - `weights`: Gaussian, Laplacian, linear, product, wide Gaussian
+    - `noise`: variance of the noise σ², in units of the target's variance
     """
 
     ell: FloatArray
@@ -68,15 +66,7 @@ class Scales:
 
 @dataclass
 class PairTerms:
-    """Terms of all pairs b ≤ a of one set of points, packed.
-
-    Attributes
-    ----------
-    distance : ndarray of shape (n(n + 1)/2,)
-        d, not squared.
-    values : tuple of 5 ndarrays
-        The terms, without their weights.
-    """
+    """Terms of all pairs b ≤ a of one set of points, packed; `values` holds them, unweighted."""
 
     points: Points
     jump: FloatArray
@@ -86,6 +76,11 @@ class PairTerms:
         self.n_points = n
         self._store = np.empty((8, n * (n + 1) // 2))
 
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """What of log ℓ, log s, log w, log σ² changes the kernel or the noise: all."""
+        return np.ones(2 * len(self.jump) + N_TERMS + 1, dtype=np.bool_)
+
     def fill(self, scales: Scales) -> FloatArray:
         """Compute the terms at some scales; return the kernel, packed."""
         d2, linear, product, gauss, laplace, wide, near, out = self._store
@@ -94,45 +89,112 @@ class PairTerms:
             self.points, self.points, 0, self.n_points, True, scales.ell**2, self.strength,
             d2, linear, product,
         )  # fmt: skip
-        np.sqrt(d2, out=near)
-        np.exp(np.negative(near, out=laplace), out=laplace)
-        np.maximum(near, _NEAR, out=near)
-        np.exp(np.multiply(d2, -0.5, out=gauss), out=gauss)
-        np.exp(np.multiply(d2, -1.0 / _FLAT, out=wide), out=wide)
         self.values = (gauss, laplace, linear, product, wide)
-        np.multiply(gauss, scales.weights[0], out=out)
-        for weight, value in zip(scales.weights[1:], self.values[1:], strict=True):
-            np.multiply(value, weight, out=d2)
-            out += d2
+        for part in _pieces(len(d2)):
+            np.sqrt(d2[part], out=near[part])
+            np.exp(np.negative(near[part], out=laplace[part]), out=laplace[part])
+            np.exp(np.multiply(d2[part], -0.5, out=gauss[part]), out=gauss[part])
+            np.exp(np.multiply(d2[part], -1.0 / _FLAT, out=wide[part]), out=wide[part])
+            _weigh(scales.weights, [value[part] for value in self.values], out[part], d2[part])
         return out
 
-    def slopes(self, slope: FloatArray, scales: Scales) -> FloatArray:
-        """Return dL/d(log ℓ, log s, log w) from dL/dK of the packed pairs, shape (2n + 5,).
+    def changes(
+        self, slope: FloatArray, scales: Scales, probes: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return dL/dθ of θ = log ℓ, log s, log w, and dK/dθ times vectors.
 
-        `fill` comes first; ``slope`` counts a pair off the diagonal once, so it holds twice the
-        entry of the matrix.
+        - `slope`: dL/dK of the packed pairs; one off the diagonal counts once, so it holds twice
+          the entry of the matrix
+        - `scales`: those that `fill` had
+        - `probes`: the vectors, (k, n)
+        - returned: slopes (2p + 5,), and what is moved (2p + 5, k, n)
         """
         gauss, laplace, _, product, wide = self.values
-        far, _, _, _, _, _, near, shape = self._store
-        weights = scales.weights
-        np.divide(laplace, near, out=far)
-        far *= -0.5 * weights[1]
-        np.multiply(gauss, -0.5 * weights[0], out=shape)
-        far += shape
-        np.multiply(wide, -weights[4] / _FLAT, out=shape)
-        far += shape
-        far *= slope
-        by_weight = np.array([value @ slope for value in self.values])
-        np.multiply(product, slope, out=shape)
-        shape *= weights[3]
-        n = len(scales.ell)
-        by_metric, by_part = np.zeros(n), np.zeros(n)
-        slope *= weights[2]
-        passes.packed_slopes(self.points, self.strength, far, slope, shape, by_metric, by_part)
-        by_strength = by_part / (1.0 + scales.strength) ** 2
-        return np.concatenate(
-            [2.0 * scales.ell**2 * by_metric, scales.strength * by_strength, weights * by_weight]
+        far, near, shape = self._store[0], self._store[6], self._store[7]
+        weights, p = scales.weights, len(scales.ell)
+        factors = -weights[[1, 0, 4]] * (0.5, 0.5, 1.0 / _FLAT)
+        for part in _pieces(len(far)):
+            np.maximum(near[part], _NEAR, out=shape[part])
+            np.divide(laplace[part], shape[part], out=shape[part])
+            values = [shape[part].copy(), gauss[part], wide[part]]
+            _weigh(factors, values, far[part], shape[part])
+        np.multiply(product, weights[3], out=shape)
+        slopes, moved = np.zeros(2 * p + N_TERMS), np.zeros((2 * p + N_TERMS, *probes.shape))
+        metric, kappa = ((slopes[part], moved[part]) for part in (slice(p), slice(p, 2 * p)))
+        passes.packed_changes(
+            self.points, self.strength, far, weights[2], shape, slope, probes, metric, kappa
         )
+        for k, value in enumerate(self.values):
+            slopes[2 * p + k] = value @ slope
+            for j, probe in enumerate(probes):
+                moved[2 * p + k, j] = _times(value, probe)
+        factors = np.concatenate(
+            [2.0 * scales.ell**2, scales.strength / (1.0 + scales.strength) ** 2, weights]
+        )
+        return factors * slopes, factors[:, None, None] * moved
+
+
+@dataclass
+class GaussianTerm:
+    """The first term alone: the others have weight zero, and cost nothing."""
+
+    points: Points
+    jump: FloatArray
+
+    def __post_init__(self) -> None:
+        n = self.points.n_points
+        self._store = np.empty((3, n * (n + 1) // 2))
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """What of log ℓ, log s, log w, log σ² changes the kernel or the noise."""
+        n = len(self.jump)
+        free = np.zeros(2 * n + N_TERMS + 1, dtype=np.bool_)
+        free[:n] = free[2 * n] = free[-1] = True
+        return free
+
+    def fill(self, scales: Scales) -> FloatArray:
+        """Compute the term at some scales; return the kernel, packed."""
+        d2, gauss, out = self._store
+        passes.packed_distances(self.points, scales.ell**2, d2)
+        np.exp(np.multiply(d2, -0.5, out=gauss), out=gauss)
+        np.multiply(gauss, scales.weights[0], out=out)
+        return out
+
+    def changes(
+        self, slope: FloatArray, scales: Scales, probes: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Do what `PairTerms.changes` does."""
+        far, gauss, _ = self._store
+        weight, p = scales.weights[0], len(scales.ell)
+        np.multiply(gauss, -0.5 * weight, out=far)
+        slopes, moved = np.zeros(2 * p + N_TERMS), np.zeros((2 * p + N_TERMS, *probes.shape))
+        passes.packed_distance_changes(self.points, far, slope, probes, slopes[:p], moved[:p])
+        slopes[2 * p] = weight * (gauss @ slope)
+        for j, probe in enumerate(probes):
+            moved[2 * p, j] = weight * _times(gauss, probe)
+        slopes[:p] *= 2.0 * scales.ell**2
+        moved[:p] *= 2.0 * scales.ell[:, None, None] ** 2
+        return slopes, moved
+
+
+def _weigh(
+    weights: FloatArray, values: Sequence[FloatArray], out: FloatArray, spare: FloatArray
+) -> None:
+    """Fill a weighted sum."""
+    np.multiply(values[0], weights[0], out=out)
+    for weight, value in zip(weights[1:], values[1:], strict=True):
+        out += np.multiply(value, weight, out=spare)
+
+
+def _pieces(size: int) -> Iterator[slice]:
+    for first in range(0, size, _PIECE):
+        yield slice(first, first + _PIECE)
+
+
+def _times(packed: FloatArray, vector: FloatArray) -> FloatArray:
+    """Return a symmetric matrix, its lower triangle packed by rows, times a vector."""
+    return np.asarray(blas.dspmv(len(vector), 1.0, packed, vector))
 
 
 def cross_kernel(

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ..columns import ColumnEncoder
-from ..path import Stopped
 from ..rows import Standardised
+from ..steps import Stopped
 from .batches import Batch
 from .drawing import Draw, PartDraw
 from .features import Landmarks

@@ -10,10 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from kernelweave.kernels_core.memory import require
 
+from ..candidates import coarse_starts
 from ..learn import is_bent, warp_pays
 from ..objective import start
-from ..path import Fit, Plan, Stopped, coarse_starts, fit_path
+from ..path import Fit, Plan, fit_path
 from ..rows import FloatArray, Rows, Standardised
+from ..steps import Stopped
 from ..views import Views
 from .features import Landmarks
 from .landmarks import LandmarkPredictor
@@ -185,7 +187,8 @@ def _fit_metric(
     views = Views.of(own.numeric, own.codes, own.weight)
     fits: list[Fit] = []
     try:
-        fit_path(views, own, plan, coarse_starts(own, plan, random_state), fits)
+        starts = coarse_starts(own, plan, random_state)
+        fit_path(views, own, replace(plan, tol=plan.polish_tol) if starts else plan, starts, fits)
     except Stopped:
         theta = start(views.n_dimensions)
         return fits or [Fit(plan.precisions[0], theta, np.nan, np.inf, 0)], False

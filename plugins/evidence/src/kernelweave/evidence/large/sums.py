@@ -14,8 +14,8 @@ from joblib import effective_n_jobs
 from kernelweave.kernels_core import clock
 from scipy.linalg import blas, lapack
 
-from ..path import Stopped
 from ..rows import FloatArray, Rows, Standardised
+from ..steps import Stopped
 from .features import Landmarks
 
 # rows multiplied at once: a Ctrl-C is heard between two such pieces

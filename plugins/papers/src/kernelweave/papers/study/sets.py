@@ -83,7 +83,7 @@ SETS: dict[str, Source] = {
     "diabetes": _shipped("diabetes", 442, 10, 0, say=True),
     "Friedman 1": _formula("Friedman 1", 10, say=True),
     "Friedman 2": _formula("Friedman 2", 4),
-    "Friedman 3": _formula("Friedman 3", 4),
+    "Friedman 3": _formula("Friedman 3", 4, say=True),
     "Gu and Wahba": _formula("Gu and Wahba", 4),
     "Welch": _formula("Welch", 20),
     "borehole": _formula("borehole", 8),

@@ -1,0 +1,91 @@
+"""What the held-out rows choose from: the path, and Gaussian kernels after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .objective import start
+from .path import Fit, Plan, fit_path
+from .plain import plain_fit
+from .rows import FloatArray, Rows
+from .terms import N_TERMS, GaussianTerm
+from .views import Views
+
+# λ of the Gaussian kernel alone, each fit started at the one before; the last is kept
+GAUSSIAN_PRECISIONS = (5.0, 0.5, 0.05)
+# logarithm of the weight of the other terms where all start at the Gaussian alone
+_SMALL = -4.0
+
+# where a table has more dimensions, a scale for each is not learned from a few hundred rows: on
+# sets of 34 to 100 columns it cost up to six times as much and gained nothing
+SMOOTH_DIMENSIONS = 30
+
+Starts = Sequence[Sequence[FloatArray]]
+
+
+def candidate_precisions(plan: Plan, rows: Rows) -> tuple[float, ...]:
+    """Return λ of each fit that `fit_candidates` leaves, in their order."""
+    smooth = GAUSSIAN_PRECISIONS[-1:] if _asks_for_smooth(plan, rows) else ()
+    return (*plan.precisions, *smooth, np.inf)
+
+
+def _asks_for_smooth(plan: Plan, rows: Rows) -> bool:
+    """Classes are no smooth functions: there the candidate lost a quarter of a point."""
+    return not plan.classes and rows.n_dimensions <= SMOOTH_DIMENSIONS
+
+
+def fit_candidates(
+    views: Views, rows: Rows, plan: Plan, starts: Starts = (), fits: list[Fit] | None = None
+) -> list[Fit]:
+    """Return the path, the Gaussian of one scale a dimension where it may pay, that of one scale.
+
+    A smooth function asks for the Gaussian term alone, which descent from all terms seldom finds:
+    the rough terms take the noise, and then there is little left to gain. So each fit of the path
+    may also start at the Gaussian of one scale a dimension.
+
+    - `starts`: for each candidate but the last, points to start from
+    - `fits` takes each fit as it is made, so that those made before a `Stopped` are known
+
+    Raises Stopped where time is up.
+    """
+    fits = [] if fits is None else fits
+    n_path, plain = len(plan.precisions), plain_fit(views, rows)
+    if starts:
+        plan = replace(plan, tol=plan.polish_tol)
+        fit_path(views, rows, plan, starts[:n_path], fits)
+        last = replace(plan, precisions=GAUSSIAN_PRECISIONS[-1:])
+        for known in starts[n_path:]:
+            fits += fit_path(views, rows, last, [known], terms=GaussianTerm)
+    elif _asks_for_smooth(plan, rows):
+        chain = replace(plan, precisions=GAUSSIAN_PRECISIONS)
+        smooth = fit_path(views, rows, chain, [[plain.theta], [], []], terms=GaussianTerm)
+        mixed = _with_all_terms(smooth[1].theta)
+        known = [start(views.n_dimensions), mixed]
+        fit_path(views, rows, plan, [known, *[[mixed]] * (n_path - 1)], fits)
+        fits.append(smooth[-1])
+    else:
+        fit_path(views, rows, plan, fits=fits)
+    fits.append(plain)
+    return fits
+
+
+def coarse_starts(rows: Rows, plan: Plan, random_state: np.random.RandomState) -> Starts:
+    """Return the fits of a part of the rows, to start from; empty where they are few."""
+    if len(rows) <= 1.5 * plan.coarse:
+        return []
+    chosen: NDArray[np.intp] = np.sort(random_state.permutation(len(rows))[: plan.coarse])
+    part = rows.take(chosen)
+    views = Views.of(part.numeric, part.codes, part.weight)
+    return [[fit.theta] for fit in fit_candidates(views, part, plan)[:-1]]
+
+
+def _with_all_terms(theta: FloatArray) -> FloatArray:
+    """Return scales of the Gaussian term with a little of every other."""
+    n, out = (len(theta) - N_TERMS - 1) // 2, theta.copy()
+    out[n : 2 * n] = start(n)[n : 2 * n]
+    out[2 * n + 1 : -1] = _SMALL
+    return out
