@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from .arrays import FloatArray
 
 # numbers whose fourth powers a float64 still holds
 LARGEST = 1e50

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from .arrays import FloatArray
 
 UNIT = float(np.finfo(np.float64).eps) / 2.0
 _BLOCK = 16

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning, NotPSDError
 from kernelweave.kernels_core.kernels.psd import REMEDY, describe
 from kernelweave.kernels_core.result import Status
@@ -23,14 +24,11 @@ from kernelweave.qp_smo.saddle import (
     solve_cut_master,
     stack_of,
 )
-from numpy.typing import NDArray
 
 from .best_response import BestResponseRun, Ending
 from .definiteness import indefinite_kernels
 from .settings import BestResponse
 from .starts import largest_kept, start_from, starting_weights
-
-FloatArray = NDArray[np.float64]
 
 # the relative gap of the relaxation that a run starts from, and its rounds at most
 _RELAXED = 1e-4

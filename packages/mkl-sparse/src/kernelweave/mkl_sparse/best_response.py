@@ -6,12 +6,10 @@ import enum
 from dataclasses import dataclass, field
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.qp_smo.saddle import Evaluation, SaddleOracle, WeightPenalty, objective_upper
-from numpy.typing import NDArray
 
 from .projection import project_sparse_simplex
-
-FloatArray = NDArray[np.float64]
 
 # An accuracy of the learner's own interval that no later digit of the iterates depends on.
 LEARNER_GAP = 1e-9

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.estimators.labels import class_weights, one_vs_rest
 from kernelweave.kernels_core.kernels import as_grams
@@ -18,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .paths import PathPoint, sparse_mkl_path
 
-FloatArray = NDArray[np.float64]
 CHOICES = ("one-standard-error", "best")
 
 

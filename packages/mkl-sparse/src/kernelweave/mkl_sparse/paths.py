@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, check_limits, check_sample_weight, one_of
 from kernelweave.kernels_core.clock import expired, time_limit
 from kernelweave.kernels_core.formula import Solution
@@ -29,7 +30,6 @@ from .best_response import BestResponseRun, Ending
 from .constraint import SparseSimplex
 from .starts import largest_kept, relaxations
 
-FloatArray = NDArray[np.float64]
 _RUN_LIMIT = 50
 ALGORITHMS = ("smkl-best-response", "smkl-global")
 

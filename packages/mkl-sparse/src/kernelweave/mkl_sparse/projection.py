@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, check_array
-from numpy.typing import ArrayLike, NDArray
-
-FloatArray = NDArray[np.float64]
+from numpy.typing import ArrayLike
 
 
 def project_sparse_simplex(w: ArrayLike, k0: int, *, cap: float | None = None) -> FloatArray:

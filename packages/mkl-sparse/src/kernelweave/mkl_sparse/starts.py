@@ -6,11 +6,10 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.qp_smo.saddle import SaddleOracle, check_weights
-from numpy.typing import ArrayLike, NDArray
-
-FloatArray = NDArray[np.float64]
+from numpy.typing import ArrayLike
 
 RELAXATIONS = ("sdp-3x3", "soc-random")
 STARTS = ("random", "saddle", *RELAXATIONS)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 
 from . import point as passes
 from .feasible import GridPoint, to_grid
 from .problem import BoxProblem
-from .solution import FloatArray
 
 _UNIT = 2.0**-53
 

@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
 from . import _njit_descent
 from .feasible import starting_point
 from .problem import BoxProblem, Budget
-from .solution import FloatArray
-from .unstored import Rows, rates
+from .unstored import rates
 
 _UNIT = 2.0**-53
 # sweeps over the samples that may still move, between two looks at all of them: more where they
@@ -46,7 +46,7 @@ class LowRankGram:
     """
 
     def __init__(
-        self, factors: FloatArray, ends: Rows, weights: FloatArray, diagonals: FloatArray
+        self, factors: FloatArray, ends: Index, weights: FloatArray, diagonals: FloatArray
     ) -> None:
         self.factors, self.weights = factors, weights
         self.n_samples = len(factors)
@@ -55,7 +55,7 @@ class LowRankGram:
         self.begin, self.end = ends[:-1][self.used], ends[1:][self.used]
 
     @cached_property
-    def columns(self) -> Rows:
+    def columns(self) -> Index:
         """Return the columns of kernels with a positive weight."""
         spans = zip(self.begin, self.end, strict=True)
         return np.concatenate([np.arange(a, b) for a, b in spans])
@@ -68,7 +68,7 @@ class LowRankGram:
             out[a:b] = self.weights[j]
         return out
 
-    def block(self, rows: Rows, columns: Rows | slice, out: NDArray[Any]) -> None:
+    def block(self, rows: Index, columns: Index | slice, out: NDArray[Any]) -> None:
         """Write the entries of some rows and columns."""
         at = self.columns
         left = self.factors[rows][:, at] * self.column_weights[at]

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from kernelweave.kernels_core import interrupts, memory
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.formula.learner import SolveStatus
 
@@ -18,7 +19,6 @@ from .libsvm_backend import libsvm
 from .newton import newton_steps
 from .problem import BoxProblem, Budget
 from .smo import smo
-from .solution import FloatArray
 
 _MAX_ROUNDS = 8
 _MAX_INTERIOR = 4000

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-
-from .solution import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray
 
 _SMALLEST_EXPONENT = -1000
 # Integers up to here, and their sums, are exact.

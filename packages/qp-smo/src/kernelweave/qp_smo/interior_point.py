@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.config import blas_threads
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, lapack
@@ -17,7 +18,6 @@ from scipy.linalg import cho_solve, lapack
 from .bounds import function_values, kkt_violation
 from .feasible import GridPoint, starting_point
 from .problem import BoxProblem, Budget
-from .solution import FloatArray
 
 _MAX_ITERATIONS = 100
 _FRACTION = 0.995

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import NONNEGATIVE, POSITIVE, check_limits, check_vector
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.formula.learner import Solution, collect, sum_rounded
@@ -18,7 +19,7 @@ from .descent import LowRankGram, descend
 from .engine import Backend, Outcome, solve_box
 from .feasible import GridPoint
 from .problem import BoxProblem, Budget, KernelArray, classification, regression
-from .solution import DualSolution, FloatArray
+from .solution import DualSolution
 from .svm import DEFAULT_MAX_ITER, solution_from
 from .unstored import UnstoredKernel, solve_by_blocks
 

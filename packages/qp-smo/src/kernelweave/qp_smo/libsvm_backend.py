@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
 
 from .problem import BoxProblem, Budget
-from .solution import FloatArray
 
 _BYTES_PER_ENTRY = 16
 

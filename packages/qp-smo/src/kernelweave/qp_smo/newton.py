@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from .problem import BoxProblem
-from .solution import FloatArray
 
 
 def newton_steps(

@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 
 from .problem import KernelArray
-from .solution import FloatArray
 
 _UNIT = 2.0**-53
 # The fewest rows of a block: with fewer, calls outweigh work.

@@ -8,9 +8,8 @@ from typing import cast
 
 import numpy as np
 from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
-
-from .solution import FloatArray
 
 KernelArray = NDArray[np.float64] | NDArray[np.float32]
 

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import check_vector
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.rounding import sums_to_zero
 
-from .solution import FloatArray
 from .squares import Kernel, SquaredLoss, certify, factorize, noise_diagonal
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.formula.learner import SolveStatus
 
 from . import _njit_gram, _njit_smo
 from .bounds import function_values
 from .problem import BoxProblem, Budget, KernelArray
-from .solution import FloatArray
 
 # Entries of K that the steps of a chunk read, between two looks at the time limit: some 10 ms.
 _CHUNK = 10_000_000

@@ -5,12 +5,9 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 
-import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.formula.learner import SolveStatus
-from numpy.typing import NDArray
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.rounding import sums_to_zero
 
 from . import validation
-from .solution import FloatArray
 from .squares import Factor, Kernel, SquaredLoss, certify, factorize, noise_diagonal
 
 _MAX_STEPS = 100

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.interrupts import aside
@@ -29,7 +30,6 @@ from kernelweave.kernels_core.rounding import (
 
 from . import validation
 from .problem import KernelArray
-from .solution import FloatArray
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.formula.learner import SolveStatus
 from numpy.typing import NDArray
 
@@ -20,9 +21,7 @@ from .feasible import starting_point, to_grid
 from .point import product
 from .problem import BoxProblem, Budget, KernelArray
 from .smo import smo
-from .solution import FloatArray
 
-Rows = NDArray[np.intp]
 _MOST_LANDINGS = 6
 # The copy that shrinking makes of a block is at most half of it.
 _COPY = 1.5
@@ -35,7 +34,7 @@ class Entries(Protocol):
 
     n_samples: int
 
-    def block(self, rows: Rows, columns: Rows | slice, out: NDArray[Any]) -> None:
+    def block(self, rows: Index, columns: Index | slice, out: NDArray[Any]) -> None:
         """Write the entries of some rows and columns."""
 
     def product(self, W: FloatArray) -> FloatArray:
@@ -110,10 +109,10 @@ class BlockGram:
         self._kernel = kernel
         size = kernel.block_size
         self._store = np.empty((size, size), dtype=kernel.dtype)
-        self.samples: Rows = np.empty(0, dtype=np.intp)
+        self.samples: Index = np.empty(0, dtype=np.intp)
         self.n_rows = 0
 
-    def move(self, chosen: Rows) -> KernelArray:
+    def move(self, chosen: Index) -> KernelArray:
         """Make ``chosen`` the block; rows of samples that stay are not computed again.
 
         Where samples stay, they keep their places, and `samples` says which sample is where.
@@ -137,7 +136,7 @@ class BlockGram:
         view.flags.writeable = False
         return view
 
-    def _part(self, rows: Rows) -> FloatArray:
+    def _part(self, rows: Index) -> FloatArray:
         part = np.empty((len(rows), len(self.samples)))
         self._kernel.entries.block(rows, self.samples, part)
         if self._store.dtype != np.float64:
@@ -155,7 +154,7 @@ def rates(problem: BoxProblem, u: FloatArray, f: FloatArray) -> tuple[FloatArray
     return up, down
 
 
-def choose_block(problem: BoxProblem, u: FloatArray, f: FloatArray, size: int) -> Rows:
+def choose_block(problem: BoxProblem, u: FloatArray, f: FloatArray, size: int) -> Index:
     """Return the samples farthest from optimal, in increasing order; free ones come next.
 
     Half of them by how fast they may go up, half by how fast down.
@@ -172,7 +171,7 @@ def choose_block(problem: BoxProblem, u: FloatArray, f: FloatArray, size: int) -
 
 def _solve_block(
     problem: BoxProblem, gram: BlockGram, u: FloatArray, f: FloatArray, size: int, budget: Budget
-) -> tuple[Rows, FloatArray, int]:
+) -> tuple[Index, FloatArray, int]:
     """Return a block, how its coefficients should change, and the steps it took."""
     K = gram.move(choose_block(problem, u, f, size))
     rows = gram.samples

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import POSITIVE, check_sample_weight, check_vector
 from kernelweave.kernels_core.exceptions import NotPSDError
 from kernelweave.kernels_core.kernels.psd import rounding_tolerance
@@ -12,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _njit_gram
 from .problem import KernelArray
-from .solution import FloatArray
 
 _ASYMMETRY_LIMIT = 1e-6
 # two of these have a finite product

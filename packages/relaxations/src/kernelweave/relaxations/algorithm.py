@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.result import Status
 from kernelweave.mkl_sparse.algorithm import oracle_of
 from kernelweave.qp_smo.saddle import KSupport
-from numpy.typing import NDArray
 
 from .search import SupportSearch
 from .settings import BranchAndBound
-
-FloatArray = NDArray[np.float64]
 
 
 class GlobalSearch:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, check_limits, integer, one_of
 from kernelweave.kernels_core.clock import Stopwatch, time_limit
 from kernelweave.qp_smo.feasible import starting_point, to_grid
@@ -19,7 +20,7 @@ from kernelweave.qp_smo.saddle import (
     lower_bound_from,
     run_search,
 )
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .conic import CLOSE, Attempt, attempts, report
 from .epigraph import Epigraph
@@ -33,8 +34,6 @@ from .model import (
 )
 from .sparse_problem import SparseProblem, as_problem
 from .splits import forms_by_pairs, forms_by_vectors
-
-FloatArray = NDArray[np.float64]
 
 RELAXATIONS = ("saddle", "full-sdp", "sdp-3x3", "soc", "soc-random", "soc-diagonal")
 _UNIT = 2.0**-53

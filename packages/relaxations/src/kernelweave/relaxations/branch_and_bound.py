@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import check_limits, check_sample_weight
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.formula import Solution
@@ -23,8 +24,6 @@ from kernelweave.qp_smo.saddle import (
 from numpy.typing import ArrayLike, NDArray
 
 from .search import SupportSearch
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from kernelweave.kernels_core.arrays import FloatArray
 
 from .conic import cvxpy
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.qp_smo.learners import BoxLearner
-from numpy.typing import NDArray
 
 from .conic import cvxpy
 from .epigraph import Epigraph, epigraph, schur
 from .sparse_problem import SparseProblem, as_problem
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch
 from kernelweave.kernels_core.result import History, relative_gap
 from kernelweave.qp_smo.saddle import (
@@ -19,11 +20,8 @@ from kernelweave.qp_smo.saddle import (
     objective_upper,
     solve_cut_master,
 )
-from numpy.typing import NDArray
 
 from .sweep import Sweep, n_supports
-
-FloatArray = NDArray[np.float64]
 
 # Rounds of the relaxation before it may end early, and between two looks at sparse weights.
 _FIRST_ROUNDS, _MORE_ROUNDS = 40, 10

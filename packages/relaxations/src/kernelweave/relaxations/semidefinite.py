@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.memory import require
 from kernelweave.spectahedron import project_spectahedron
 from kernelweave.spectahedron.algorithm import SaddleAlgorithm
@@ -22,7 +23,6 @@ from .conic import CLOSE, attempts, cvxpy, report
 from .epigraph import Epigraph, epigraph, schur
 from .settings import SemidefiniteProgram
 
-FloatArray = NDArray[np.float64]
 _INNER_GAP = 1e-9
 
 

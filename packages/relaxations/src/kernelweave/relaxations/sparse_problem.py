@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import check_sample_weight
 from kernelweave.qp_smo.learners import BoxLearner
 from kernelweave.qp_smo.saddle import KSupport, Stack, as_learner, as_stack
-from numpy.typing import ArrayLike, NDArray
-
-FloatArray = NDArray[np.float64]
+from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,8 @@ parts add up to u exactly is seen to here, so that nothing depends on the solver
 from __future__ import annotations
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.qp_smo.saddle import Stack
-from numpy.typing import NDArray
-
-FloatArray = NDArray[np.float64]
 
 _UNIT = 2.0**-53
 # Shares below this part of their sum are raised to it: the proof divides by them.

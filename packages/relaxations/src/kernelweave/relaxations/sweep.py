@@ -6,13 +6,12 @@ import math
 from typing import Any, Protocol
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch
 from kernelweave.qp_smo.saddle import Evaluation, SaddleOracle, WeightPenalty, solve_cut_master
 from numpy.typing import NDArray
 
 from . import _njit_supports
-
-FloatArray = NDArray[np.float64]
 
 # Supports held open at a time; above half of it, learner solves come before more supports.
 _CAPACITY = 256

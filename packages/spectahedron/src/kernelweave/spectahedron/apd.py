@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.arrays import Matrix, RealArray
 from kernelweave.qp_smo.engine import solve_box
 from kernelweave.qp_smo.problem import Budget
 from scipy.linalg import eigh
@@ -25,10 +25,9 @@ from scipy.linalg import eigh
 from .algorithm import SaddleAlgorithm
 from .frank_wolfe_search import balanced_direction
 from .projection import project_spectahedron
-from .saddle import FloatArray, SaddleOracle
+from .saddle import SaddleOracle
 from .settings import AcceleratedPrimalDual
 
-Matrix = npt.NDArray[np.float64]
 _STEPS = 1_000_000
 _INNER_TOL = 1e-8
 _LONGEST_STEP = 1e100
@@ -115,7 +114,7 @@ class PrimalDualSearch(SaddleAlgorithm):
         )
         return self._certified(following) if k % self.settings.certify_every == 0 else following
 
-    def _proximal(self, K: FloatArray, u: Matrix) -> Matrix:
+    def _proximal(self, K: RealArray, u: Matrix) -> Matrix:
         """Return argmax κ(u′) − ½ u′ᵀ K u′ − ‖u′ − u‖²/(2τ) of each task; K is changed."""
         oracle, inverse = self.oracle, 1.0 / self.tau
         K.flat[:: len(K) + 1] += inverse

@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning, Problem, relative_gap
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.clock import expired
 
 from .settings import LowRank
 from .start import Start, at_new_caps
 
-Matrix = npt.NDArray[np.float64]
 _PART = 1500
 _SHRINK = 5
 _PATH = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)

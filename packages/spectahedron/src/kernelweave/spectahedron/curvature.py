@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix, RealArray
 from kernelweave.kernels_core.memory import limit_bytes
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, qr
 
-from .factor_point import Matrix, Point
+from .factor_point import Point
 from .gram import GramAt
-from .saddle import FloatArray, SaddleOracle
+from .saddle import SaddleOracle
 
 _FREE = 1e-9
 _ORDER = 800
@@ -197,7 +198,7 @@ class AtomModel:
         oracle: SaddleOracle,
         point: Point,
         answers: list[Response | None],
-        buffer: FloatArray | None,
+        buffer: RealArray | None,
     ) -> None:
         slope = 0.5 * oracle.spread * (point.direction.value - point.stationarity)
         self.slope = max(slope, 0.0)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.linalg import ArpackError, eigsh
 
 _EPS = float(np.finfo(np.float64).eps)
 _DENSE_UP_TO = 96
-
-Matrix = npt.NDArray[np.float64]
 
 
 def top_eigenpair(D: Matrix, start: Matrix | None = None) -> tuple[float, Matrix]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import NONNEGATIVE
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
 from kernelweave.kernels_core.estimators.spread import spread_of
@@ -11,8 +10,6 @@ from kernelweave.kernels_core.parameters import parameter
 from kernelweave.qp_smo import SVC, SVR
 
 from .positive_matrix import PositiveMatrixMachine
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class TessellatedKernelClassifier(PositiveMatrixMachine, KernelMachineClassifier):

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 
 from .gram import GramAt
 from .saddle import Direction
-
-Matrix = npt.NDArray[np.float64]
 
 
 @dataclass

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import RealArray
 
 from .algorithm import SaddleAlgorithm
 from .eigen import top_eigenpair
 from .rank_one import find_root
-from .saddle import Direction, FloatArray, SaddleOracle
+from .saddle import Direction, SaddleOracle
 from .settings import FrankWolfe
 
 _CACHED = 2**15
@@ -29,9 +30,9 @@ class FrankWolfeState:
     """The iterate: P, its scaled Gram, the learner's solution there and the oracle's answer."""
 
     P: npt.NDArray[np.float64]
-    K: FloatArray
-    atom: FloatArray
-    trial: FloatArray
+    K: RealArray
+    atom: RealArray
+    trial: RealArray
     solution: Any
     direction: Direction
     upper: float
@@ -101,8 +102,8 @@ class FrankWolfeSearch(SaddleAlgorithm):
         )
 
     def _line_search(
-        self, state: FrankWolfeState, S: FloatArray, target: float
-    ) -> tuple[FloatArray, Any, float]:
+        self, state: FrankWolfeState, S: RealArray, target: float
+    ) -> tuple[RealArray, Any, float]:
         """Minimise the convex φ(γ) = OPT_A((1 − γ)K + γS) by a bracketing secant on φ′."""
         oracle = self.oracle
         last: dict[str, Any] = {"solution": state.solution, "step": 0.0}
@@ -122,7 +123,7 @@ class FrankWolfeSearch(SaddleAlgorithm):
             slope(best)
         return state.trial, last["solution"], best
 
-    def _slope(self, K: FloatArray, S: FloatArray, solution: Any) -> float:
+    def _slope(self, K: RealArray, S: RealArray, solution: Any) -> float:
         """φ′ = −½ Σₜ uₜᵀ(S − K)uₜ (Danskin)."""
         u = solution.dual_coef
         return -0.5 * (self.oracle.quadratic(S, u) - self.oracle.quadratic(K, u))
@@ -132,7 +133,7 @@ class FrankWolfeSearch(SaddleAlgorithm):
         return Status.STALLED if state.stalled else None
 
 
-def mix(K: FloatArray, S: FloatArray, step: float, out: FloatArray) -> None:
+def mix(K: RealArray, S: RealArray, step: float, out: RealArray) -> None:
     """Write (1 − step) K + step S into ``out`` (3 m² entries moved), by rows that stay in cache."""
     size = max(1, _CACHED // max(1, K.shape[1]))
     for start in range(0, len(K), size):
@@ -144,7 +145,7 @@ def mix(K: FloatArray, S: FloatArray, step: float, out: FloatArray) -> None:
 
 
 def balanced_direction(
-    targets: FloatArray, sample_weight: FloatArray | None, learner: str
+    targets: RealArray, sample_weight: RealArray | None, learner: str
 ) -> npt.NDArray[np.float64]:
     """Return u of shape (n_tasks, n_samples) with zero row sums, to start from.
 

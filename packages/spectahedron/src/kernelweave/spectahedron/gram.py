@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 
-Matrix = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.floating[Any]]
 _ENTRIES = 2**22
 
 
@@ -22,7 +19,7 @@ class GramAt:
     products in float64, where the family can.
     """
 
-    array: FloatArray | None
+    array: RealArray | None
     entries: Any | None
 
     @property
@@ -31,7 +28,7 @@ class GramAt:
         dtype = np.float64 if self.entries is not None or self.array is None else self.array.dtype
         return float(np.finfo(dtype).eps)
 
-    def part(self, rows: Rows, columns: Rows) -> Matrix:
+    def part(self, rows: Index, columns: Index) -> Matrix:
         """Return some rows and columns in float64."""
         stored = self.array is not None and self.array.dtype == np.float64
         if stored or self.entries is None:
@@ -41,7 +38,7 @@ class GramAt:
         self.entries.block(rows, columns, out)
         return out
 
-    def times(self, rows: Rows, w: Matrix) -> Matrix:
+    def times(self, rows: Index, w: Matrix) -> Matrix:
         """Return the entries ``rows`` of K w, for w of shape (m,); samples of weight 0 are free."""
         support = np.flatnonzero(w)
         step = max(1, _ENTRIES // max(1, len(support)))

@@ -13,17 +13,18 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import Matrix, RealArray
 
 from .algorithm import SaddleAlgorithm
 from .coarse import coarse_factor
 from .curvature import AtomModel, FactorModel, responses
-from .factor_point import Matrix, Point
+from .factor_point import Point
 from .frank_wolfe_search import balanced_direction
 from .gram import GramAt
 from .gram_memory import grams_are_stored
 from .interior import InteriorPointSearch, InteriorState
 from .rescue import Progress, affordable
-from .saddle import FloatArray, SaddleOracle
+from .saddle import SaddleOracle
 from .settings import LowRank
 from .start import Start
 
@@ -104,7 +105,7 @@ class LowRankSearch(SaddleAlgorithm):
         U = leading_factor(oracle.moment(u), rank)
         return self._restarted(self._evaluate(U, K, None, np.inf), rank)
 
-    def _continued(self, start: Start, K: FloatArray | None) -> LowRankState:
+    def _continued(self, start: Start, K: RealArray | None) -> LowRankState:
         """Begin at a neighbour's P, with its dual point as the learner's start."""
         oracle = self.oracle
         for name, value, wanted in (
@@ -136,7 +137,7 @@ class LowRankSearch(SaddleAlgorithm):
     def _evaluate(
         self,
         U: Matrix,
-        K: FloatArray | None,
+        K: RealArray | None,
         warm: Any,
         target: float,
         *,

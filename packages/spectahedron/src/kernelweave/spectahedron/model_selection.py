@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE
 from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning, convergence_warning
@@ -24,7 +25,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .estimators import TessellatedKernelClassifier, TessellatedKernelRegressor
 from .neighbours import Fitted, Warm
 
-FloatArray = npt.NDArray[np.float64]
 _STEPS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 # in the units of 1 / mean k(x, x): less than the first learns nothing, and what needs more than the
 # last separates the classes exactly

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from .start import Start, at_new_caps
-
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.intp]
 
 
 @dataclass
@@ -22,7 +20,7 @@ class Fitted:
     (n_tasks, n_samples): zero for samples that it did not see.
     """
 
-    rows: Rows
+    rows: Index
     P: FloatArray
     dual_coef: FloatArray
     C: float
@@ -42,7 +40,7 @@ class Warm:
     fits: dict[int, Fitted] = field(default_factory=dict)
     last: Fitted | None = None
 
-    def fit(self, model: Any, X: FloatArray, y: Any, rows: Rows, fold: int) -> Any:
+    def fit(self, model: Any, X: FloatArray, y: Any, rows: Index, fold: int) -> Any:
         """Fit on ``rows``, begun at a neighbour."""
         C = float(model._absolute(X[rows], y[rows])["C"])
         near = self._neighbour(fold, C)

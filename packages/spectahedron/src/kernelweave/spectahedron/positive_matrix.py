@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import (
     FamilyKernel,
     GeneralizedPolynomial,
@@ -21,6 +20,7 @@ from kernelweave.kernels_core import (
     TessellatedFamily,
     UnsupportedProblemError,
 )
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import DTYPE, NONNEGATIVE, POSITIVE, Rule, integer, one_of
 from kernelweave.kernels_core.estimators.machine import KernelMachine
 from kernelweave.kernels_core.estimators.samples import Samples
@@ -32,8 +32,6 @@ from kernelweave.kernels_core.settings import Settings, known_settings, name_of
 from .constraint import Spectahedron
 from .gram_memory import GRAM
 from .start import Start
-
-FloatArray = npt.NDArray[np.float64]
 
 # six digits of a float64 are left to tell samples apart
 _LARGEST_VOLUME = 1e10

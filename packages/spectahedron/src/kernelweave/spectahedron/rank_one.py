@@ -12,12 +12,12 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import relative_gap
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, check_array
 from kernelweave.kernels_core.clock import expired
 
 from .eigen import largest_eigenvalue_bound, top_eigenpair
 
-Matrix = npt.NDArray[np.float64]
 _DENSE_UP_TO = 96
 # a root is one where the slope is this share of the first, or after so many trials
 _SLOPE_TOL = 1e-2

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 
-Matrix = npt.NDArray[np.float64]
 _MOST_COLUMNS = 8
 _LEAST_SHARE = 1e-5
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import Matrix
 
 from .objective import Evaluation
 from .output import OutputSubproblem, closed_form_output_kernel
@@ -19,7 +20,6 @@ from .parameters import SeparableKernel, VectorSolution
 from .setting import Setting, setting_of
 from .settings import BlockDescent
 
-Matrix = npt.NDArray[np.float64]
 _PATIENCE = 5
 
 

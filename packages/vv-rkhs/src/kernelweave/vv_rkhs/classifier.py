@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators.classes import DecidingClassifier
 from kernelweave.kernels_core.estimators.labels import encode_classes
@@ -19,8 +20,6 @@ from sklearn.utils.validation import (
 )
 
 from .machine import MatrixValuedKernelMachine
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class MatrixValuedKernelClassifier(DecidingClassifier, MatrixValuedKernelMachine):

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import Matrix
 from scipy.linalg import eigh
 
 from .constraint import given_weights
@@ -22,7 +22,6 @@ from .rounding import in_problem_units
 from .setting import objective_of
 from .settings import OutputKernelLearning
 
-Matrix = npt.NDArray[np.float64]
 _PATIENCE = 5
 
 

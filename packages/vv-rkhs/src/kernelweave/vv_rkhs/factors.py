@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import COUNT, POSITIVE, check_array, number
-
-Matrix = npt.NDArray[np.float64]
 
 
 def low_rank_factor(

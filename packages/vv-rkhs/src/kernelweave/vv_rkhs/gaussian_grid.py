@@ -10,12 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, memory
+from kernelweave.kernels_core.arrays import Matrix, Vector
 from kernelweave.kernels_core.checks import COUNT, POSITIVE
 from kernelweave.kernels_core.config import effective_threads
 from kernelweave.kernels_core.kernels import Combination
 
-Matrix = npt.NDArray[np.float64]
-Vector = npt.NDArray[np.float64]
 _ROWS = 128
 
 

@@ -7,12 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix, Vector
 from scipy.linalg.blas import daxpy
 
 from .sylvester.low_rank import FactoredGram
 
-Matrix = npt.NDArray[np.float64]
-Vector = npt.NDArray[np.float64]
 _BLOCK_BYTES = 1 << 21
 _STRIP = 128
 

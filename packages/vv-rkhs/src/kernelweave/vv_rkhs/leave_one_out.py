@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import POSITIVE, check_array
-
-Matrix = npt.NDArray[np.float64]
 
 
 def leave_one_out(

@@ -16,6 +16,7 @@ from kernelweave.kernels_core import (
     config_context,
     solve,
 )
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import (
     COUNT,
     DTYPE,
@@ -45,8 +46,6 @@ from .learner import VectorLeastSquares
 from .penalties.choose import as_penalty
 from .selection import KernelChoice, choose_kernel
 from .training import Training, from_grams, from_points
-
-FloatArray = npt.NDArray[np.float64]
 
 _LOWER_PROOF = "the concave dual value at C, at the worst weights or output kernel in the set"
 _JOINT_PROOF = "a convex relaxation, every kernel with an output kernel of its own: not tight"

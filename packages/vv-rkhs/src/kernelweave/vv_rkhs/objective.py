@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.arrays import Matrix, Vector
 
 from .grams import Grams
 from .parameters import SeparableKernel, VectorSolution
@@ -31,9 +32,6 @@ from .sylvester import (
     solve_sylvester_eigen,
 )
 from .sylvester.cost import column_work, weighted_work
-
-Matrix = npt.NDArray[np.float64]
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

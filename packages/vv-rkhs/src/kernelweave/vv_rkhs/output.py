@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import NONNEGATIVE, POSITIVE, check_array
 from kernelweave.spectahedron import SparseSDPSolution, sparse_sdp
 from kernelweave.spectahedron.projection import project_simplex
 from scipy.linalg import eigh
-
-Matrix = npt.NDArray[np.float64]
 
 
 def project_output_kernel(L: Matrix, tau: float) -> Matrix:

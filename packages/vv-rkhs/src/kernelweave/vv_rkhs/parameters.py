@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-Matrix = npt.NDArray[np.float64]
+from kernelweave.kernels_core.arrays import Matrix
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.parameters import fitted
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from .machine import MatrixValuedKernelMachine
 from .training import read_regression
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValuedKernelMachine):  # type: ignore[misc]

@@ -6,13 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix, Vector
 
 from .grams import Grams
 from .leave_one_out import LeaveOneOut
-
-Matrix = npt.NDArray[np.float64]
-Vector = npt.NDArray[np.float64]
 
 # ridges over the mean eigenvalue: at the first nothing but the mean is left
 _AS_GOOD = 1e-3

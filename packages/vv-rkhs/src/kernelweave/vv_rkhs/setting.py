@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.arrays import Matrix, Vector
 
 from .bounds import Bounds
 from .constraint import given_output_kernel, given_weights
 from .family import grams_of
 from .objective import Evaluation, Objective
 from .penalties import Penalty
-
-Matrix = npt.NDArray[np.float64]
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,17 +17,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import Matrix, Vector
 
 from .objective import Evaluation
 from .output import project_output_kernel
 from .parameters import SeparableKernel, VectorSolution
 from .setting import Setting, setting_of
 from .settings import SpectralGradient
-
-Matrix = npt.NDArray[np.float64]
-Vector = npt.NDArray[np.float64]
 
 _ARMIJO = 1e-4
 _MAX_BACKTRACKS = 30

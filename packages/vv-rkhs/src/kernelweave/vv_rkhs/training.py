@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, KernelWeaveWarning, Laplacian, Linear, memory
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.estimators.samples import merge_samples
 from kernelweave.kernels_core.kernels import (
     FittedDictionary,
@@ -30,8 +31,6 @@ from sklearn.utils.validation import (
 from .family import PrecomputedFamily
 from .gaussian_grid import FittedGrid, GaussianGrid
 from .objective import work_bytes
-
-FloatArray = npt.NDArray[np.float64]
 
 _STRIP = 64
 _ALIKE = 1e-10

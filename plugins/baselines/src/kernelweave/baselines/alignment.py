@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import check_sample_weight, check_targets, one_of
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
 from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
-
-FloatArray = npt.NDArray[np.float64]
 
 METHOD = one_of("qp", "closed-form")
 _BLOCK_BYTES = 1 << 21

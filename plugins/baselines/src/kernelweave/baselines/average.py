@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT
 from kernelweave.kernels_core.parameters import Value
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def average_weights(n_kernels: int) -> FloatArray:

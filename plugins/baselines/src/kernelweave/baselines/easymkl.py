@@ -6,13 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import SHARE, check_sample_weight, check_targets
 from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.qp_smo import SquaredHingeSVC
 from kernelweave.qp_smo.saddle import GramStack
-
-FloatArray = npt.NDArray[np.float64]
 
 _TOL = 1e-5
 # stands for λ = 0, where the hard margin may not exist: a ridge of this share of the diagonal

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.checks import (
     SHARE,
     check_array,
@@ -15,9 +16,6 @@ from kernelweave.kernels_core.checks import (
 )
 from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 FOLDS = integer(2)
 
@@ -65,7 +63,7 @@ def proportional_weights(accuracy: npt.ArrayLike, *, threshold: float = 0.0) -> 
     return shifted / total if total > 0.0 else np.full(pi.size, 1.0 / pi.size)
 
 
-def folds(targets: FloatArray, n_folds: int, order: FloatArray) -> IntArray:
+def folds(targets: FloatArray, n_folds: int, order: FloatArray) -> Index:
     """Return the fold of each sample, shape (n,): the members of a class take turns.
 
     `targets` of shape (t, n): samples with the same column are of one class; `n_folds`: at least 2;
@@ -156,8 +154,8 @@ def single_kernel_accuracies(
 def _hits(
     K: FloatArray,
     y: FloatArray,
-    train: IntArray,
-    test: IntArray,
+    train: Index,
+    test: Index,
     learner: Any,
     weight: FloatArray | None,
 ) -> FloatArray:

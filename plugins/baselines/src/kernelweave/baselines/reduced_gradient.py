@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.qp_smo.saddle import Evaluation
 
 from .simplemkl import oracle_of
-
-FloatArray = npt.NDArray[np.float64]
 
 _GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 # the section search of the authors' program ends at this share of the first step

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.kernels import require_psd
 from kernelweave.qp_smo.saddle import GramStack
-
-FloatArray = npt.NDArray[np.float64]
 
 _UNIT = 2.0**-53
 _FIRST_TOL, _LAST_TOL = 3e-4, 1e-12

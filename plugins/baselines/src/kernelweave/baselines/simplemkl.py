@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.qp_smo.saddle import (
     NoPenalty,
     SaddleOracle,
@@ -19,8 +19,6 @@ from kernelweave.qp_smo.saddle import (
     fit_family,
     stack_of,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 _TIGHTEST = 1e-9
 _IDLE = 5

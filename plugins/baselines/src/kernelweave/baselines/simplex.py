@@ -6,9 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.parameters import Value
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Simplex(Value):

@@ -18,6 +18,7 @@ from kernelweave.kernels_core import (
     config_context,
     interrupts,
 )
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, FLAG, SECONDS, integer, number, one_of
 from kernelweave.kernels_core.clock import expired, time_limit
 from kernelweave.kernels_core.estimators.base import Estimator
@@ -45,7 +46,7 @@ from .large.reading import ClassTargets, LocalParts, NumberTargets, targets_of
 from .large.source import Source
 from .learn import Learned, Split, learn
 from .path import PRECISIONS, Plan
-from .rows import FloatArray, Rows
+from .rows import Rows
 
 Predictor = ExactPredictor | LandmarkPredictor
 # more rows than these are learned by landmarks: all pairs would take minutes

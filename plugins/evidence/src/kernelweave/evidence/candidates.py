@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from .objective import start
 from .path import Fit, Plan, fit_path
 from .plain import plain_fit
-from .rows import FloatArray, Rows
+from .rows import Rows
 from .terms import N_TERMS, GaussianTerm
 from .views import Views
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from .calibration import Calibration
 from .learn import Split
-from .rows import FloatArray
 from .scores import accuracy_with_error
 
 

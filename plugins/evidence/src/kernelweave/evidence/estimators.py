@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import number
 from kernelweave.kernels_core.estimators.labels import class_weights
 from kernelweave.kernels_core.parameters import fitted, parameter
@@ -24,7 +25,7 @@ from .large.reading import ClassTargets, NumberTargets
 from .last_step import SoftmaxPredictor, choose_last_step
 from .learn import Split
 from .probabilities import CalibratedClasses
-from .rows import FloatArray, Rows
+from .rows import Rows
 from .scores import r2_with_error, squared_losses
 from .targets import check_classes, check_numbers, check_weight
 

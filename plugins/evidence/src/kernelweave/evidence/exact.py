@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
@@ -16,7 +17,7 @@ from .folds import Fold
 from .intervals import LeftOut, jackknife_plus
 from .learn import Learned
 from .mixture import Mixture, blocks
-from .rows import FloatArray, Rows
+from .rows import Rows
 from .terms import Scales
 from .views import Points, Views
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from .candidates import coarse_starts, fit_candidates
 from .mixture import Mixture, fit_mixture, weighted
 from .path import Fit, Plan
-from .rows import FloatArray, Rows, Standardised
+from .rows import Rows, Standardised
 from .terms import Scales
 from .views import Views
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
 from .mixture import Mixture
-from .rows import FloatArray
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import Kernel
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from .mixture import mixed_kernel
-from .rows import FloatArray
 from .terms import Scales, own_kernel
 from .views import Points, Views
 

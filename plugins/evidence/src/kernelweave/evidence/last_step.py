@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import log_softmax, softmax
@@ -17,7 +18,7 @@ from .exact import ExactPredictor
 from .explaining.expansion import Expansion
 from .explaining.importance import Judge
 from .mixture import Mixture, blocks, mixed_kernel
-from .rows import FloatArray, Standardised
+from .rows import Standardised
 from .softmax import Softmax, fit_softmax
 from .steps import Stopped
 

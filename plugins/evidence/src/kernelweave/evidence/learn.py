@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from joblib import Parallel, delayed
 from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from .candidates import Starts, candidate_precisions, coarse_starts, fit_candidates
@@ -15,7 +16,7 @@ from .folds import Fold, fit_fold
 from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .objective import start
 from .path import Fit, Plan
-from .rows import FloatArray, Rows, spread_of
+from .rows import Rows, spread_of
 from .steps import Stopped
 from .views import Views
 from .warp import Warp

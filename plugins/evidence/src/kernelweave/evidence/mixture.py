@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 
 from .objective import JITTER
 from .rows import Rows, Standardised
 from .terms import Scales, cross_kernel, own_kernel
-from .views import FloatArray, Points, Views
+from .views import Points, Views
 
 _BLOCK_BYTES = 32e6
 _NEGLIGIBLE = 5e-3

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from scipy.linalg import blas, lapack
 
 from .packing import pack_slope, unpack
 from .terms import N_TERMS, GaussianTerm, PairTerms, Scales
-from .views import FloatArray, Points
+from .views import Points
 
 JITTER = 1e-6
 _WEAK = 0.02

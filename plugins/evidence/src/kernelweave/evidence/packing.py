@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .views import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray
 
 _BLOCK = 64
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 
 from .objective import Evidence, start
-from .rows import FloatArray, Rows, Standardised
+from .rows import Rows, Standardised
 from .steps import Descent, Stopped
 from .terms import GaussianTerm, PairTerms, Scales
 from .views import Views

@@ -7,11 +7,12 @@ latter at the end of the path, held-out rows never fall far behind it.
 from __future__ import annotations
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from scipy.linalg import eigh
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .path import Fit
-from .rows import FloatArray, Rows, Standardised
+from .rows import Rows, Standardised
 from .terms import N_TERMS
 from .views import Points, Views
 

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
 from .calibration import Calibration
 from .classes import per_class
 from .large.by_parts import by_parts
-from .rows import FloatArray
 
 
 class CalibratedClasses(ABC):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from .warp import MASS, NODES, Warp
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

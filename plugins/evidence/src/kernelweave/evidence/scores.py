@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
-
-from .rows import FloatArray
 
 
 def r2_with_error(y: FloatArray, predicted: FloatArray, weight: FloatArray) -> tuple[float, float]:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from .rows import FloatArray
 from .steps import Stopped
 
 _JITTER = 1e-6

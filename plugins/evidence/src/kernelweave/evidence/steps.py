@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from kernelweave.kernels_core import Progress, clock
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.progress import notify
 
 from .objective import Evidence, bounds
-from .views import FloatArray
 
 # what is added to the curvature in every logarithm, at first and at least
 _DAMPING = 1.0

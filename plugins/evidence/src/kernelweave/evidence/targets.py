@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import LARGEST
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
 _FEW_ROWS = 10
 
 

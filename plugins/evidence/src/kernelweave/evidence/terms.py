@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from . import _njit_pairs as passes
-from .views import FloatArray, Points
+from .views import Points
 
 N_TERMS = 5
 _FLAT = 200.0

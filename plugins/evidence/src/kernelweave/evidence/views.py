@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
 _CAP = 8.0
 
 

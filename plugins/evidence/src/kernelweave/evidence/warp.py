@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.polynomial.hermite_e import hermegauss
-from numpy.typing import NDArray
 from scipy.special import boxcox, inv_boxcox
 from scipy.stats import boxcox_normmax, yeojohnson, yeojohnson_normmax
 
-FloatArray = NDArray[np.float64]
 # a normal variable's mean, by nine nodes
 NODES, MASS = hermegauss(9)
 MASS = MASS / MASS.sum()

@@ -7,9 +7,8 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.arrays import Index, Vector
 
-Vector = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 _LONG = 50  # rows from which a series shows whether it returns, or a season
 _TREND = 0.5  # share of the variance that a straight line explains
 _WALK = 6.0  # n(1 − autocorrelation): its median is 4.4 for random walks, 20 for 0.9 and n = 150

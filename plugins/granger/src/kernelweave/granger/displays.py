@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Vector
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from .graph import GrangerGraph
 
-Vector = npt.NDArray[np.float64]
 COLOURS = {"+": "#0072B2", "-": "#D55E00", "±": "#7A5195", "": "#4D4D4D"}
 MEANINGS = {"+": "raises", "-": "lowers", "±": "neither one way", "": "no effect"}
 FAINT, RIM, WARM = "#C9C9C9", "#5A5A5A", "#E69F00"

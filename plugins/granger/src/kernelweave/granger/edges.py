@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 
 from .effects import Effects
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Matrix = npt.NDArray[np.float64]
 
 
 def edge_table(

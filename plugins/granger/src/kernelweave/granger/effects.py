@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Index, Vector
 from kernelweave.kernels_core.kernels import FittedDictionary
 
 from .series import Groups
 from .target import TargetFit
 
-Vector = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 LEVELS = np.linspace(0.02, 0.98, 33)
 _ONE_WAY = 0.5  # correlation of a curve with its argument from which it has a sign
 

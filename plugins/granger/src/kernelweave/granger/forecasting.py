@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Index, Matrix
 from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.vv_rkhs import leave_one_out
 
 from .target import TargetFit
-
-Matrix = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import config_context
+from kernelweave.kernels_core.arrays import Index, Matrix
 from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.vv_rkhs.penalties.choose import as_penalty
 from sklearn.utils import check_random_state
@@ -31,9 +32,6 @@ from .significance import (
     warn_if_short,
 )
 from .target import TargetFit, Task, fit_target, warn_of_rest
-
-Matrix = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
 
 class GrangerGraph(GraphUse, GraphParameters):

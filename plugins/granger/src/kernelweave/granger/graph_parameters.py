@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import (
     COUNT,
     FLAG,
@@ -22,8 +23,6 @@ from .effects import Effects
 from .selection import Selection
 from .series import LAGS
 from .significance import ADJUST, SIGNIFICANCE
-
-Matrix = npt.NDArray[np.float64]
 
 LAMS = tuple(np.logspace(1, -2, 7).tolist())
 LENGTHS = (1, 2, 3, 5, 8)

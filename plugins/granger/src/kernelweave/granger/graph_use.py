@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import COUNT, check_magnitude, number
 from kernelweave.kernels_core.kernels import FittedDictionary
 from sklearn.utils import check_random_state
@@ -20,8 +21,6 @@ from .target import TargetFit
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Matrix = npt.NDArray[np.float64]
 
 
 class GraphUse:

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import Rule
 
 from .scores import score_graph
 from .selection import make_folds
 from .series import lagged_samples
-
-Matrix = npt.NDArray[np.float64]
 
 
 def _are_positive(values: Any) -> bool:

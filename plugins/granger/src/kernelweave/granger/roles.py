@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Index
 
 from .series import Groups, make_groups
-
-Index = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

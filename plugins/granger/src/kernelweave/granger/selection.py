@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Index, Matrix
 from kernelweave.kernels_core.checks import integer
 
 from .target import Task, fit_target, of_kernels
 
-Matrix = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 Fold = tuple[Index, Index]
 
 

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Index, Matrix
 from kernelweave.kernels_core.checks import COUNT, Rule, check_magnitude
-
-Matrix = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
 
 def _are_lags(value: Any) -> bool:

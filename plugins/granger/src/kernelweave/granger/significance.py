@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.arrays import Index, Matrix, Vector
 from kernelweave.kernels_core.checks import one_of
 
 from .target import Task, fit_target, of_kernels
 
-Matrix = npt.NDArray[np.float64]
-Vector = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 SIGNIFICANCE = one_of("permutation", "stability")
 ADJUST = one_of("bh", "max-t")
 _SELECTED = 1e-3

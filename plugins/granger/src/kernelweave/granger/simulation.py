@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, integer, number, one_of
-
-Matrix = npt.NDArray[np.float64]
 
 
 def lorenz96(

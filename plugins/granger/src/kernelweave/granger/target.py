@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Result, Status, solve
+from kernelweave.kernels_core.arrays import Index, Matrix, Vector
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeastSquares
-
-Matrix = npt.NDArray[np.float64]
-Vector = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.formula import Solution
 
 from .descent import Descent, State
-from .objective import FloatArray
 from .projected_newton import ProjectedNewtonSearch
 from .settings import Automatic
 from .spectral_gradient import SpectralProjectedGradientSearch

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import PrecomputedGrams
+from kernelweave.kernels_core.arrays import FloatArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 
 from .settings import Automatic
 
-FloatArray = npt.NDArray[np.float64]
 # from nearly interpolating to nearly constant, of Gram matrices with a diagonal of 1
 USUAL = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 

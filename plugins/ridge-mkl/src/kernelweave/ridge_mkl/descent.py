@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.formula import Solution
 
-from .objective import FloatArray
 from .oracle import Evaluation, Oracle
 from .settings import DescentSettings
 

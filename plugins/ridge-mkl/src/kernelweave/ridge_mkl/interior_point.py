@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from .objective import FloatArray
 from .projection import lq_norm
 
 _MAX_STEPS = 100

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 
 from .descent import Descent, State
-from .objective import FloatArray
 from .projection import lq_norm
 from .settings import DescentSettings, MajorizeMinimize
 

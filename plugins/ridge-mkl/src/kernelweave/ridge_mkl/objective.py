@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, STRENGTH, check_vector
 from kernelweave.kernels_core.exceptions import NotPSDError
 from kernelweave.kernels_core.kernels import as_grams
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def _system(grams: npt.NDArray[Any], y: FloatArray, mu: FloatArray, lam: float, degree: int) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.formula import Solution, lower_bound
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.rounding import (
@@ -21,7 +22,7 @@ from kernelweave.kernels_core.rounding import (
 )
 from kernelweave.qp_smo.squares import Kernel, Products
 
-from .objective import FloatArray, gradient_at, products, second_products
+from .objective import gradient_at, products, second_products
 
 _TOL = 1e-9
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 
 from .descent import Descent, State
 from .interior_point import feasible, minimize_quadratic
-from .objective import FloatArray
 from .oracle import Evaluation
 from .settings import DescentSettings, ProjectedNewton
 

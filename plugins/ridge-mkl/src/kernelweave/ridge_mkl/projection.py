@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import POSITIVE, check_array, number
 from scipy.optimize import brentq
-
-FloatArray = npt.NDArray[np.float64]
 
 EXPONENT = number(least=1.0, finite=False)
 

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import POSITIVE, Rule
 from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.kernels_core.rounding import UNIT, gamma
 
-from .objective import FloatArray
 from .projection import EXPONENT, lq_norm, project_lq_ball
 
 # slopes of products with a kernel that adds nothing are rounding: a tangent there must stay finite

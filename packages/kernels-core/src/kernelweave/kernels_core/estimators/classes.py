@@ -14,12 +14,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import FloatArray, Index
 from ..checks import FLAG
 from ..parameters import fitted, parameter
 from .base import Estimator
-from .parts import IntArray, take
-
-FloatArray = npt.NDArray[np.float64]
+from .parts import take
 
 _FOLDS = 5
 
@@ -56,7 +55,7 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         """Return the parameters that fits of a part of the rows or classes have otherwise."""
         return {}
 
-    def _calibrate(self, X: Any, codes: IntArray, weight: FloatArray, counted: FloatArray) -> None:
+    def _calibrate(self, X: Any, codes: Index, weight: FloatArray, counted: FloatArray) -> None:
         """Set ``calibration_`` by fits without a part of the rows.
 
         `codes`: places in ``classes_``; `weight` and `counted`: sample weights with and without
@@ -143,7 +142,7 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         return labels
 
 
-def _sigmoid(values: FloatArray, codes: IntArray, weight: FloatArray) -> LogisticRegression:
+def _sigmoid(values: FloatArray, codes: Index, weight: FloatArray) -> LogisticRegression:
     """Return the logistic regression of classes on decision values in their own units.
 
     Its penalty, that of scikit-learn's default, keeps probabilities of separated classes from 0

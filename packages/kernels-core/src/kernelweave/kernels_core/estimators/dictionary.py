@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_X_y, validate_data
 
+from ..arrays import FloatArray
 from ..checks import Rule
 from ..formula.problem import Problem
 from ..kernels import FittedDictionary, KernelDictionary, as_grams, default_kernels
@@ -18,8 +19,6 @@ from ..result import Result
 from .machine import KernelMachine
 from .samples import Samples
 from .tables import TableReader
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

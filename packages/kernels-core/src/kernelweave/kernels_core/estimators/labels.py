@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..arrays import FloatArray
 from ..checks import check_sample_weight
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def encode_classes(

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ..arrays import FloatArray
 from ..checks import (
     COUNT,
     NONNEGATIVE,
@@ -47,8 +48,6 @@ from .classes import DecidingClassifier
 from .labels import encode_classes, one_vs_rest
 from .parts import SCHEMES, fit_parts, part_decisions
 from .samples import Samples, like, merge_samples
-
-FloatArray = npt.NDArray[np.float64]
 
 _LOWER_PROOF = "a feasible dual point and a proven bound of the maximum over the kernels"
 _UPPER_PROOF = "the primal value of the learner at the learned kernel"

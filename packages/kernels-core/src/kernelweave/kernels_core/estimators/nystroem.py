@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from ..arrays import FloatArray
 from ..checks import COUNT, check_decision, one_of
 from ..formula import lower_bound
 from ..formula.problem import Problem
@@ -19,8 +19,6 @@ from ..parameters import fitted, parameter
 from ..result import Certificate, Result
 from .dictionary import DictionaryMachine, PrecomputedStack
 from .samples import Samples, like
-
-FloatArray = npt.NDArray[np.float64]
 
 # what "auto" lets the Gram matrices take: eight kernels of 8,192 samples
 EXACT_BYTES = 2**32

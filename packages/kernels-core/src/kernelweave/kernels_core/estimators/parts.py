@@ -7,21 +7,18 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.multiclass import _ovr_decision_function
 
+from ..arrays import FloatArray, Index
 from ..kernels import PrecomputedGrams, as_grams
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 SCHEMES = ("ovr", "ovo")
 # what has one value for all parts
 _COMMON = ("classes_", "estimators_", "kernel_names_", "n_iter_")
 
 
-def parts_of(codes: IntArray, n_classes: int, scheme: str) -> list[tuple[IntArray, IntArray]]:
+def parts_of(codes: Index, n_classes: int, scheme: str) -> list[tuple[Index, Index]]:
     """Return rows and 0/1 labels of each subproblem, 1 for the class or the second of a pair.
 
     `codes` of shape (n_samples,): class indices; `n_classes`: their number; `scheme` in {"ovr",
@@ -35,7 +32,7 @@ def parts_of(codes: IntArray, n_classes: int, scheme: str) -> list[tuple[IntArra
     return [(at, (codes[at] == b).astype(np.intp)) for at, b in rows]
 
 
-def fit_parts(estimator: Any, X: Any, codes: IntArray, weight: FloatArray) -> None:
+def fit_parts(estimator: Any, X: Any, codes: Index, weight: FloatArray) -> None:
     """Fit a clone per subproblem and store lists of what each found.
 
     - `estimator`: with ``classes_``
@@ -79,10 +76,10 @@ def part_decisions(estimator: Any, X: Any) -> FloatArray:
     return votes
 
 
-def take(X: Any, rows: IntArray, columns: IntArray) -> Any:
+def take(X: Any, rows: Index, columns: Index) -> Any:
     """Return some of the points; of Gram matrices their entries with the training columns."""
     return X[rows, columns] if isinstance(X, PrecomputedGrams) else X[rows]
 
 
-def _seen_by(X: Any, rows: IntArray) -> Any:
+def _seen_by(X: Any, rows: Index) -> Any:
     return X[:, rows] if isinstance(X, PrecomputedGrams) else X

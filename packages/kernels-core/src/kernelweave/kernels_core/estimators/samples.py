@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..checks import check_sample_weight
 from ..kernels._validation import is_sparse
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

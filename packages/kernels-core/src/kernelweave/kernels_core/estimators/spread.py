@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..checks import NONNEGATIVE, one_of
 from ..formula.problem import Problem
 from ..kernels.scaled import Scaling
@@ -12,8 +12,6 @@ from ..parameters import parameter
 from ..result import Result
 from .machine import KernelMachineRegressor
 from .samples import Samples
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def spread_of(y: FloatArray, weight: FloatArray | None) -> float:

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import RealArray
 from ._box import Float
 from ._general import Box
 from ._tables import TessellatedTables, power_products
 from ._threads import row_bounds, run_blocks
-from .base import FloatArray
 
 
 def is_affine(tables: TessellatedTables) -> bool:
@@ -76,7 +76,7 @@ def outer_parts(box: Box, c: Coefficients, X: Float) -> Float:
     return np.stack([own + box.upper @ c.rho_z, e, a, k])
 
 
-def volumes(sides: Float, others: Float, out: FloatArray) -> None:
+def volumes(sides: Float, others: Float, out: RealArray) -> None:
     """Write ``Πⱼ min(sidesⱼₖ, othersⱼₗ)`` into out; sides (n, m_x), others (n, m_y), out float64.
 
     The sum of kernels with the integrand 1: all that is left of its formula is the volume.

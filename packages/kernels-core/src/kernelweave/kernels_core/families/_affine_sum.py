@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import RealArray
 from . import _affine
 from ._box import Float
 from ._general import Box
 from ._moments import binary_units
 from ._threads import row_bounds, run_blocks
-from .base import FloatArray
 
 _UNIT = 2.0**-53
 _WIDTH = 128
@@ -34,13 +34,13 @@ class _Terms(NamedTuple):
     - `left`, `right` of shape (t, m)
     """
 
-    sides: FloatArray
+    sides: RealArray
     n: int
-    weights: FloatArray
-    slopes: FloatArray
-    ends: FloatArray
-    left: FloatArray
-    right: FloatArray
+    weights: RealArray
+    slopes: RealArray
+    ends: RealArray
+    left: RealArray
+    right: RealArray
 
     def cast(self, dtype: np.dtype[Any]) -> _Terms:
         sides, n, *rest = self
@@ -83,7 +83,7 @@ def _steps(terms: _Terms, pairs: float) -> float:
     return pairs * (2.0 * terms.n + len(terms.slopes) * (terms.n + 2.0))
 
 
-def _rectangle(left: _Terms, right: _Terms, out: FloatArray) -> None:
+def _rectangle(left: _Terms, right: _Terms, out: RealArray) -> None:
     from ._njit_affine_sum import sum_rows
 
     def work(start: int, stop: int) -> None:
@@ -115,11 +115,11 @@ class AffineSum:
         self.n_samples = len(X)
         self._middle = int(np.argmin(np.sum((X - X.mean(axis=0)) ** 2, axis=1)))
 
-    def fill(self, out: FloatArray) -> None:
+    def fill(self, out: RealArray) -> None:
         """Write the whole matrix, exactly symmetric, in the dtype of ``out``."""
         self._fill(self._all, out)
 
-    def fill_centred(self, out: FloatArray) -> None:
+    def fill_centred(self, out: RealArray) -> None:
         """Write ``k(x, y) − k(x, z) − k(z, y) + k(z, z)``, z the sample nearest to the mean.
 
         Positive semidefinite, and the same quadratic form on vectors that sum to 0; without the
@@ -137,7 +137,7 @@ class AffineSum:
         self._fill(t._replace(left=left, right=right), out)
 
     @staticmethod
-    def _fill(terms: _Terms, out: FloatArray) -> None:
+    def _fill(terms: _Terms, out: RealArray) -> None:
         from ._njit_affine_sum import sum_rows
 
         s, n, w, H, B, L, R = terms.cast(out.dtype)
@@ -148,7 +148,7 @@ class AffineSum:
         run_blocks(work, row_bounds(len(out), lower=True), _steps(terms, 0.5 * out.size))
 
     def block(
-        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: FloatArray
+        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: RealArray
     ) -> None:
         """Write the entries of some rows and columns, in the dtype of ``out``."""
         left = self._all.of(rows).cast(out.dtype)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
-from .base import FloatArray
+from ..arrays import RealArray
 
 
 def samples(X: ArrayLike, n_features: int | None, name: str = "X") -> NDArray[np.float64]:
@@ -79,7 +79,7 @@ def matrix(P: ArrayLike, size: int) -> NDArray[np.float64]:
     return array
 
 
-def output(out: FloatArray | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> FloatArray:
+def output(out: RealArray | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> RealArray:
     """Return ``out`` after a check, or a new array within the memory limit."""
     if out is None:
         memory.require(

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import RealArray
 from ._box import Float, box_moments, fold, split, sum_terms
 from ._tables import TessellatedTables, power_products
 from ._threads import row_bounds, run_blocks
-from .base import FloatArray
 
 _CHUNK = 512
 
@@ -66,7 +66,7 @@ def _edges(box: Box, folded: _Folded, X: Float) -> tuple[Float, Float]:
     return F, np.concatenate(parts)
 
 
-def gram_general(box: Box, X: Float, Y: Float | None, P: Float, out: FloatArray) -> None:
+def gram_general(box: Box, X: Float, Y: Float | None, P: Float, out: RealArray) -> None:
     """Write ``⟨P, G(xₖ, yₗ)⟩`` into out; Y None means X, and a symmetric result.
 
     Cost: n_g + 2·n_terms flops a pair, n_terms about 3n²/2 at degree 1.
@@ -151,7 +151,7 @@ def _second_degree(box: Box, v: Float) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def gram_quadratic(
-    box: Box, X: Float, Y: Float | None, v: Float, out: FloatArray, *, add: bool = False
+    box: Box, X: Float, Y: Float | None, v: Float, out: RealArray, *, add: bool = False
 ) -> None:
     """Write (or add) ``vᵀ G(xₖ, yₗ) v`` into out, where `is_quadratic` holds.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
+from ..arrays import RealArray
 from . import _affine, _affine_values, _general, _moments, _sample_products
 from ._affine_sum import AffineSum
 from ._affine_values import DecisionValues
@@ -17,7 +18,6 @@ from ._box import Float
 from ._general import Box
 from ._samples_base import BoundSamples
 from ._unstored import GeneralGram, factors_are_cheaper, factors_of
-from .base import FloatArray
 
 _GIB_HINT = "use fewer samples, dtype float32, or raise the memory limit"
 
@@ -40,7 +40,7 @@ class PreparedTessellated(BoundSamples):
         """Volume of the box."""
         return float(np.prod(self._box.upper - self._box.lower))
 
-    def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``.
 
         `v` of shape (n_P,); `out` of shape (m, m): written to and returned; a new array costs page
@@ -55,7 +55,7 @@ class PreparedTessellated(BoundSamples):
             _general.gram_general(self._box, self._X, None, np.outer(v, v), wide)
         return self._narrow(wide, out)
 
-    def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, by rank-one Grams where the rank of P is low.
 
         `P` of shape (n_P, n_P); `out` of shape (m, m): written to and returned. Returns shape (m,
@@ -72,7 +72,7 @@ class PreparedTessellated(BoundSamples):
             self._narrow(wide, out)
         return out
 
-    def _add_factors(self, factors: Float, out: FloatArray) -> None:
+    def _add_factors(self, factors: Float, out: RealArray) -> None:
         wide = self._wide(out)
         wide[:] = 0.0
         for v in factors:
@@ -80,7 +80,7 @@ class PreparedTessellated(BoundSamples):
         self._narrow(wide, out)
 
     @staticmethod
-    def _wide(out: FloatArray) -> Float:
+    def _wide(out: RealArray) -> Float:
         """Return a float64 array to work in: ``out`` itself where it is one."""
         if out.dtype == np.float64:
             return np.asarray(out, dtype=np.float64)
@@ -88,7 +88,7 @@ class PreparedTessellated(BoundSamples):
         return np.empty(out.shape)
 
     @staticmethod
-    def _narrow(wide: Float, out: FloatArray) -> FloatArray:
+    def _narrow(wide: Float, out: RealArray) -> RealArray:
         if wide is not out:
             out[:] = wide
         return out
@@ -153,7 +153,7 @@ class PreparedAffine(PreparedTessellated):
         sides = (box.upper - X).T
         self._units, self._power = _moments.binary_units(sides)
 
-    def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``.
 
         m²/2·(8n + 12) flops, and nothing of the size of a Gram matrix beside the result.
@@ -166,7 +166,7 @@ class PreparedAffine(PreparedTessellated):
         self._sum(v[None, :]).fill(out)
         return out
 
-    def _add_factors(self, factors: Float, out: FloatArray) -> None:
+    def _add_factors(self, factors: Float, out: RealArray) -> None:
         self._sum(factors).fill(out)
 
     def _sum(self, factors: Float) -> AffineSum:

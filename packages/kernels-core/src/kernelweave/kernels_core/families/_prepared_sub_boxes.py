@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import RealArray
 from ._arguments import matrix, rows, vector
 from ._box import Float
 from ._samples_base import BoundSamples
 from ._sub_boxes import Bound, Moments, SubBoxes, SubBoxGram
-from .base import FloatArray
 
 
 class PreparedSubBoxes(BoundSamples):
@@ -27,12 +27,12 @@ class PreparedSubBoxes(BoundSamples):
         self._boxes, self._at = boxes, Bound.of(boxes, X)
         self._moments = Moments(boxes, self._at)
 
-    def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``, shape (m, m), for v of shape (n_P,)."""
         v = vector(v, self.n_P, "v")
         return self.gram(np.outer(v, v), out)
 
-    def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, shape (m, m), for a symmetric P."""
         out = self._output(out)
         self.unstored(P).fill(out)

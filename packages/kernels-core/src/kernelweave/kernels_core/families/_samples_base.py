@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import RealArray
 from ._arguments import output, vector
 from ._box import Float
 from ._tables import TessellatedTables
-from .base import FloatArray
 
 
 class BoundSamples(ABC):
@@ -40,7 +40,7 @@ class BoundSamples(ABC):
         """Bytes held."""
         return int(self._X.nbytes)
 
-    def _output(self, out: FloatArray | None) -> FloatArray:
+    def _output(self, out: RealArray | None) -> RealArray:
         return output(out, (self.n_samples, self.n_samples), self._dtype)
 
     @abstractmethod

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import RealArray
 from ._box import Float, split
 from ._groups import Program, evaluate
 from ._moments import by_runs
 from ._tables import TessellatedTables, power_products
 from ._threads import row_bounds, run_blocks
 from ._unstored import BlockwiseGram
-from .base import FloatArray
 
 _ROWS = 256
 _RUN = 64
@@ -154,7 +154,7 @@ class SubBoxGram(BlockwiseGram):
         self.n_samples = len(at.F)
 
     def block(
-        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: FloatArray
+        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: RealArray
     ) -> None:
         """Write the entries of some rows and columns, in the dtype of ``out``."""
         out[:] = self._forms.rectangle(self._boxes, rows, self._forms, columns)
@@ -163,11 +163,11 @@ class SubBoxGram(BlockwiseGram):
         """Return the diagonal, shape (m,), float64."""
         return self._diagonal
 
-    def fill(self, out: FloatArray) -> None:
+    def fill(self, out: RealArray) -> None:
         """Write the whole matrix, exactly symmetric, in the dtype of ``out``."""
         self._fill(np.zeros(self.n_samples), out)
 
-    def fill_centred(self, out: FloatArray) -> None:
+    def fill_centred(self, out: RealArray) -> None:
         """Write ``k(x, y) − k(x, z) − k(z, y) + k(z, z)``, z the sample nearest to the mean."""
         sides = self._forms.sides
         z = int(np.argmin(np.sum((sides - sides.mean(axis=1)[:, None]) ** 2, axis=0)))
@@ -175,7 +175,7 @@ class SubBoxGram(BlockwiseGram):
         self.block(np.arange(self.n_samples), np.array([z]), column)
         self._fill(column[:, 0] - 0.5 * column[z, 0], out)
 
-    def _fill(self, shift: Float, out: FloatArray) -> None:
+    def _fill(self, shift: Float, out: RealArray) -> None:
         """Write ``k(x, y) − shift(x) − shift(y)``."""
         forms = self._forms
 

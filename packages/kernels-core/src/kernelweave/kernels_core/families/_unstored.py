@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import RealArray
 from . import _affine, _affine_sum, _general
 from ._box import Float
 from ._general import Box
-from .base import FloatArray
 
 _UNIT = 2.0**-53
 _ENTRIES = 2**22
@@ -62,7 +62,7 @@ class BlockwiseGram(ABC):
 
     @abstractmethod
     def block(
-        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: FloatArray
+        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: RealArray
     ) -> None:
         """Write the entries of some rows and columns, in the dtype of ``out``."""
 
@@ -105,7 +105,7 @@ class GeneralGram(BlockwiseGram):
         self.n_samples = len(X)
 
     def block(
-        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: FloatArray
+        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: RealArray
     ) -> None:
         """Write the entries of some rows and columns, in the dtype of ``out``."""
         wide = np.empty(out.shape)

@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FloatArray = NDArray[np.floating[Any]]
+from ..arrays import RealArray
 
 
 @runtime_checkable
@@ -65,11 +65,11 @@ class PreparedFamily(Protocol):
         """Bytes held."""
         ...
 
-    def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``, shape (m, m)."""
         ...
 
-    def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, shape (m, m)."""
         ...
 
@@ -96,7 +96,7 @@ class UnstoredGram(Protocol):
     n_samples: int
 
     def block(
-        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: FloatArray
+        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: RealArray
     ) -> None:
         """Write the entries of some rows and columns into ``out``, in its dtype."""
         ...
@@ -144,11 +144,11 @@ class Family(Protocol):
         """Return ``G(x, y)``, shape (n_P, n_P); in general ``G(x, y) = G(y, x)ᵀ`` only."""
         ...
 
-    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
         """Return ``⟨P, G(xₖ, yₗ)⟩``, shape (n_x, n_y)."""
         ...
 
-    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
         """Return ``vᵀ G(xₖ, yₗ) v``, shape (n_x, n_y)."""
         ...
 

@@ -10,9 +10,9 @@ from kernelweave.kernels_core.checks import COUNT
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
+from ..arrays import RealArray
 from ..checks import real_dtype
 from ._arguments import matrix, output, rows, samples, vector
-from .base import FloatArray
 
 Float = NDArray[np.float64]
 Block = Callable[[Float, Float], ArrayLike]
@@ -100,7 +100,7 @@ class CallableFamily:
         """
         return PreparedCallable(self, samples(X, None), real_dtype(dtype))
 
-    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
         """Return ``⟨P, G(xₖ, yₗ)⟩``, shape (n_x, n_y), float64; Y is X if not given."""
         P = matrix(P, self._n_P)
         left = samples(X, None)
@@ -111,7 +111,7 @@ class CallableFamily:
                 out[k, l] = np.vdot(P, self.block(x, y))
         return 0.5 * (out + out.T) if Y is None else out
 
-    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
         """Return ``vᵀ G(xₖ, yₗ) v``, shape (n_x, n_y), float64; Y is X if not given."""
         u = vector(v, self._n_P, "v")
         return self.gram(X, np.outer(u, u), Y)
@@ -167,7 +167,7 @@ class PreparedCallable:
         """Bytes held."""
         return int(self._G.nbytes)
 
-    def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``⟨P, G(xₖ, xₗ)⟩``, shape (m, m), for a symmetric P of shape (n_P, n_P)."""
         values = np.tensordot(self._G, matrix(P, self.n_P), axes=2)
         out = output(out, (self._m, self._m), self._dtype)
@@ -175,7 +175,7 @@ class PreparedCallable:
         out[self._l, self._k] = values
         return out
 
-    def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``vᵀ G(xₖ, xₗ) v``, shape (m, m), for v of shape (n_P,)."""
         u = vector(v, self.n_P, "v")
         return self.gram(np.outer(u, u), out)

@@ -9,10 +9,10 @@ from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
+from ..arrays import RealArray
 from ..checks import real_dtype
 from ..rounding import gamma
 from ._arguments import matrix, output, rows, samples, vector
-from .base import FloatArray
 
 Float = NDArray[np.float64]
 Integrand = Callable[[Float, Float], ArrayLike]
@@ -158,14 +158,14 @@ class IntegralFamily:
         """Bind the family to samples: N at all nodes is computed once and stored."""
         return PreparedIntegral(self, samples(X, None), real_dtype(dtype))
 
-    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
         """Return ``⟨P, G(xₖ, yₗ)⟩``, shape (n_x, n_y), float64; Y is X if not given."""
         left = self.features(X)
         right = left if Y is None else self.features(Y)
         out = (left @ matrix(P, self._n_P)).reshape(len(left), -1) @ right.reshape(len(right), -1).T
         return 0.5 * (out + out.T) if Y is None else np.asarray(out)
 
-    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
         """Return ``vᵀ G(xₖ, yₗ) v``, shape (n_x, n_y), float64; Y is X if not given."""
         u = vector(v, self._n_P, "v")
         left = self.features(X) @ u
@@ -216,7 +216,7 @@ class PreparedIntegral:
         """Bytes held."""
         return int(self._F.nbytes + (0 if self._coarse is None else self._coarse.nbytes))
 
-    def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``⟨P, G(xₖ, xₗ)⟩``, shape (m, m), for a symmetric P of shape (n_P, n_P)."""
         out = output(out, (self.n_samples, self.n_samples), self._dtype)
         flat = self._F.reshape(self.n_samples, -1)
@@ -224,7 +224,7 @@ class PreparedIntegral:
         np.copyto(out, 0.5 * (K + K.T), casting="same_kind")
         return out
 
-    def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``vᵀ G(xₖ, xₗ) v``, shape (m, m), for v of shape (n_P,)."""
         out = output(out, (self.n_samples, self.n_samples), self._dtype)
         values = self._F @ vector(v, self.n_P, "v")

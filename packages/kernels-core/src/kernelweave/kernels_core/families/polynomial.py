@@ -11,10 +11,10 @@ from kernelweave.kernels_core.checks import integer
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
+from ..arrays import RealArray
 from ..checks import real_dtype
 from ._arguments import matrix, output, rows, samples, vector
 from ._tables import exponents, power_products
-from .base import FloatArray
 
 if TYPE_CHECKING:
     from ..kernels import GeneralizedPolynomial
@@ -37,15 +37,15 @@ class FeatureGram:
         self._F, self._FP = features, features @ P
         self.n_samples = len(features)
 
-    def fill(self, out: FloatArray) -> None:
+    def fill(self, out: RealArray) -> None:
         """Write the whole matrix, exactly symmetric, in the dtype of ``out``."""
         self._fill(self._FP, self._F, out)
 
-    def fill_centred(self, out: FloatArray) -> None:
+    def fill_centred(self, out: RealArray) -> None:
         """Write ``(Φ − φ̄) P (Φ − φ̄)ᵀ``: the same quadratic form on vectors that sum to 0."""
         self._fill(self._FP - self._FP.mean(axis=0), self._F - self._F.mean(axis=0), out)
 
-    def _fill(self, left: NDArray[np.float64], right: NDArray[np.float64], out: FloatArray) -> None:
+    def _fill(self, left: NDArray[np.float64], right: NDArray[np.float64], out: RealArray) -> None:
         np.matmul(left.astype(out.dtype), right.astype(out.dtype).T, out=out)
         for c in range(0, self.n_samples, 1024):
             rows_above = out[c : c + 1024, c:]
@@ -54,7 +54,7 @@ class FeatureGram:
             out[c:, c : c + 1024] = symmetric.T
 
     def block(
-        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: FloatArray
+        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: RealArray
     ) -> None:
         """Write the entries of some rows and columns, in the dtype of ``out``."""
         out[:] = self._FP[rows] @ self._F[columns].T
@@ -107,14 +107,14 @@ class PreparedPolynomial:
         """Bytes held."""
         return int(self._F.nbytes)
 
-    def gram_rank_one(self, v: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``(Φv)(Φv)ᵀ``, shape (m, m), for v of shape (n_P,); m² flops."""
         f = (self._F @ vector(v, self.n_P, "v")).astype(self._dtype)
         out = output(out, (self.n_samples, self.n_samples), self._dtype)
         np.multiply(f[:, None], f[None, :], out=out)
         return out
 
-    def gram(self, P: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``ΦPΦᵀ``, shape (m, m), for a symmetric P of shape (n_P, n_P)."""
         out = output(out, (self.n_samples, self.n_samples), self._dtype)
         self.unstored(P).fill(out)
@@ -247,14 +247,14 @@ class PolynomialFamily:
             self._features(np.atleast_2d(x), "x"), self._features(np.atleast_2d(y), "y")
         )
 
-    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
         """Return ``Z_d(X) P Z_d(Y)ᵀ``, shape (n_x, n_y), float64; Y is X if not given."""
         if Y is None:
             return self.prepare(X).gram(P)
         left = self._features(X)
         return np.asarray(left @ matrix(P, left.shape[1]) @ self._features(Y, "Y").T)
 
-    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
         """Return ``(Z_d(X) v)(Z_d(Y) v)ᵀ``, shape (n_x, n_y), float64; Y is X if not given."""
         if Y is None:
             return self.prepare(X).gram_rank_one(v)

@@ -10,6 +10,7 @@ from kernelweave.kernels_core.checks import integer
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
+from ..arrays import RealArray
 from ..checks import real_dtype
 from . import _affine, _box, _general, _sub_boxes
 from ._arguments import in_box, matrix, samples, vector
@@ -19,7 +20,6 @@ from ._prepared_sub_boxes import PreparedSubBoxes
 from ._sub_boxes import SubBoxes
 from ._tables import TessellatedTables, count_tessellated, tessellated_tables
 from ._unstored import factors_of, fill_rectangle
-from .base import FloatArray
 
 if TYPE_CHECKING:
     from ..kernels import Tessellated
@@ -241,7 +241,7 @@ class TessellatedFamily:
         fast = PreparedAffine if _affine.is_affine(self._tables) else PreparedTessellated
         return fast(self._box, points, kind)
 
-    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
         """Return ``vᵀ G(xₖ, yₗ) v``.
 
         Parameters
@@ -260,7 +260,7 @@ class TessellatedFamily:
         v = vector(v, self.n_P, "v")
         return self._rectangular(X, Y, None, v[None, :])
 
-    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> FloatArray:
+    def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
         """Return ``⟨P, G(xₖ, yₗ)⟩``.
 
         Parameters

@@ -10,9 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..rounding import UNIT, gamma
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class SolveStatus(StrEnum):

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import RealArray
 from ..checks import SMALLEST, check_magnitude
-
-FloatArray = npt.NDArray[np.floating[Any]]
 
 
 @runtime_checkable
@@ -49,9 +47,9 @@ class Problem:
     family: Any
     learner: Any
     constraint: Any
-    X: FloatArray
-    y: FloatArray
-    sample_weight: FloatArray | None = None
+    X: RealArray
+    y: RealArray
+    sample_weight: RealArray | None = None
 
     def __post_init__(self) -> None:
         for role in ("family", "learner", "constraint"):
@@ -79,7 +77,7 @@ class Problem:
             check_magnitude("sample_weight", np.asarray(weight), least=SMALLEST)
 
     @property
-    def targets(self) -> FloatArray:
+    def targets(self) -> RealArray:
         """Targets with tasks as rows, shape (n_tasks, n_samples)."""
         return np.atleast_2d(np.asarray(self.y, dtype=np.float64))
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-import numpy as np
 import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..rounding import UNIT
 from .learner import Solution
-
-FloatArray = npt.NDArray[np.float64]
 
 _STEPS = 40
 _GOLDEN = 0.5 * (5.0**0.5 - 1.0)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import memory
+from ..arrays import FloatArray
 from ..checks import COUNT, LARGEST
 from ..exceptions import NotPSDError
 from ._validation import check_samples, check_size, check_weights
@@ -16,7 +17,7 @@ from .base import Kernel
 from .compose import Combination, Scaled, UnitDiagonal
 from .dictionary import KernelDictionary
 from .fitted import is_same, trace_scale
-from .nystroem import FloatArray, Nystroem, factorise
+from .nystroem import Nystroem, factorise
 
 # kernel values of all pairs of support vectors that a proof may ask for: some ten seconds
 _MOST_PAIRS = 2_000_000_000

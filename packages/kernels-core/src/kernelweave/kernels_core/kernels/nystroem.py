@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..interrupts import aside
 from .base import Kernel
 from .fitted import _OnTrainingPoints
-
-FloatArray = NDArray[np.float64]
 
 # columns that are drawn before what they leave is looked at again
 _BLOCK = 32

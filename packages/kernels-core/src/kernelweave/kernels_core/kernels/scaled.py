@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..checks import Rule
 from .base import KERNEL, Kernel
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def unit_range(X: FloatArray) -> tuple[FloatArray, FloatArray]:

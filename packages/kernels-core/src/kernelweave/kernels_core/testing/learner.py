@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..formula.learner import Learner, Solution
 from .problems import make_classification, make_regression
-
-FloatArray = npt.NDArray[np.float64]
 
 _SLACK = 1e-9
 _TOL = 1e-8

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..formula.problem import Problem
 from ..registry import AlgorithmSpec, accepted_triples, get_component
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def make_classification(n_samples: int = 40, seed: int = 0) -> tuple[FloatArray, FloatArray]:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.config import effective_threads
 from kernelweave.kernels_core.exceptions import NotPSDError
 from kernelweave.kernels_core.kernels.psd import require_psd
@@ -15,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..problem import KernelArray
-from ..solution import FloatArray
 from . import _njit_grams
 
 _Out = TypeVar("_Out")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import ArrayLike
 
 from ..descent import LowRankGram
-from ..solution import FloatArray
 from ..unstored import UnstoredKernel
 from .grams import GramStack, Stack
 

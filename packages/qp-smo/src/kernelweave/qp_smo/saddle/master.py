@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from ..solution import FloatArray
 from ._njit_master import solve_master
 from .cuts import CutPool
 from .penalties import WeightPenalty

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch
 from kernelweave.kernels_core.formula import Learner, Solution
 
-from ..solution import FloatArray
 from .cuts import CutPool
 from .grams import Stack
 from .penalties import WeightPenalty

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, LARGEST, number
 from numpy.typing import NDArray
-
-from ..solution import FloatArray
 
 _UNIT = 2.0**-53
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import POSITIVE, check_limits, check_sample_weight
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.formula import Learner, Solution
@@ -14,7 +15,6 @@ from kernelweave.kernels_core.result import History, Status, relative_gap
 from numpy.typing import ArrayLike
 
 from ..learners import SVC
-from ..solution import FloatArray
 from .cuts import CutPool
 from .grams import Stack, as_stack
 from .master import solve_cut_master

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.memory import require
 from scipy.linalg import LinAlgError
 
 from ..algorithm import SaddleAlgorithm
-from ..saddle import Direction, FloatArray, SaddleOracle
+from ..saddle import Direction, SaddleOracle
 from ..settings import InteriorPoint
 from .system import NewtonSystem
-from .variables import Array, Moves, Parts, Variables, start
+from .variables import Moves, Parts, Variables, start
 
 _FRACTION = 0.98
 _SMALLEST = 1e-13
@@ -43,8 +44,8 @@ class InteriorState:
     """A point of the path, the certificate there and the best lower bound so far."""
 
     at: Variables
-    K: FloatArray
-    S: Array
+    K: RealArray
+    S: FloatArray
     solution: Any
     direction: Direction
     upper: float
@@ -96,11 +97,11 @@ class InteriorPointSearch(SaddleAlgorithm):
         at = start(self.parts, K, self._half_moment, oracle.n_P)
         return self._certified(at, K, 0.0, np.inf, 0)
 
-    def _half_moment(self, u: Array) -> Array:
-        half: Array = 0.5 * self.oracle.spread * self.oracle.moment(u)
+    def _half_moment(self, u: FloatArray) -> FloatArray:
+        half: FloatArray = 0.5 * self.oracle.spread * self.oracle.moment(u)
         return half
 
-    def _products(self, u: Array) -> Array:
+    def _products(self, u: FloatArray) -> FloatArray:
         """Return Aₖ for the samples of one task, shape (n_samples, p, p)."""
         oracle = self.oracle
         A = np.zeros((len(u), oracle.n_P, oracle.n_P))
@@ -111,7 +112,7 @@ class InteriorPointSearch(SaddleAlgorithm):
             A *= 0.5 * oracle.spread
         return A
 
-    def _second(self, affine: Moves) -> tuple[Array, Array]:
+    def _second(self, affine: Moves) -> tuple[FloatArray, FloatArray]:
         """Return what an affine step leaves: dK du of all tasks, and ½ c D(du)."""
         du = self.parts.signed(affine.v)
         change = self.oracle.matrix_gram(affine.S, base=False)
@@ -154,7 +155,7 @@ class InteriorPointSearch(SaddleAlgorithm):
         )
 
     def _certified(
-        self, at: Variables, K: FloatArray, lower: float, best_gap: float, idle: int
+        self, at: Variables, K: RealArray, lower: float, best_gap: float, idle: int
     ) -> InteriorState:
         """Prove both bounds at an exactly feasible point near the path's."""
         oracle = self.oracle

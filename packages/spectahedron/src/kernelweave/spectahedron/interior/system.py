@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.interrupts import aside
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, svd
 
-from .variables import Array, FloatArray, Moves, Parts, Variables
+from .variables import Moves, Parts, Variables
 
 Flags = npt.NDArray[np.bool_]
 
@@ -35,13 +36,13 @@ class Symmetric:
     def _upper(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         return np.triu_indices(self.order)
 
-    def pack(self, X: Array) -> Array:
+    def pack(self, X: FloatArray) -> FloatArray:
         """Return the coordinates, shape (…, p(p+1)/2)."""
         i, j = self._upper
-        packed: Array = X[..., i, j] * np.where(i == j, 1.0, np.sqrt(2.0))
+        packed: FloatArray = X[..., i, j] * np.where(i == j, 1.0, np.sqrt(2.0))
         return packed
 
-    def unpack(self, x: Array) -> Array:
+    def unpack(self, x: FloatArray) -> FloatArray:
         """Return the matrix of coordinates x."""
         i, j = self._upper
         X = np.zeros((self.order, self.order))
@@ -64,7 +65,9 @@ class NewtonSystem:
     road.
     """
 
-    def __init__(self, parts: Parts, at: Variables, K: FloatArray, A: Array, M: Array) -> None:
+    def __init__(
+        self, parts: Parts, at: Variables, K: RealArray, A: FloatArray, M: FloatArray
+    ) -> None:
         self.parts, self.at, self.A = parts, at, A
         p = len(at.S)
         self.packed = Symmetric(p)
@@ -94,7 +97,7 @@ class NewtonSystem:
         self.parallel = self.rows @ self.along
         self.rows -= np.outer(self.parallel, self.along)
 
-    def _factor(self, K: FloatArray) -> None:
+    def _factor(self, K: RealArray) -> None:
         """Factor I + √Δ H √Δ, Δ the inverse of the diagonal that the bounds add."""
         at, n = self.at, len(K)
         self.inverse = 1.0 / (at.z / at.v + at.w / at.t)
@@ -142,11 +145,13 @@ class NewtonSystem:
         pair = (scaled, self.G.T @ Z @ self.G)
         return Moves(v, z, w, b, self.G @ scaled @ self.G.T, Z, multiplier, pair)
 
-    def _shift(self, side: Array) -> Array:
-        shift: Array = (self.parts.signs * self.inverse * side).sum(axis=0)
+    def _shift(self, side: FloatArray) -> FloatArray:
+        shift: FloatArray = (self.parts.signs * self.inverse * side).sum(axis=0)
         return shift
 
-    def _solve(self, side: Array, y: Array, short: float) -> tuple[Array, Array, Array]:
+    def _solve(
+        self, side: FloatArray, y: FloatArray, short: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return du, db and the scaled dS."""
         e = self.rows @ y + self.parallel * short
         right = self._shift(side) / self.root - self.root * e
@@ -157,5 +162,5 @@ class NewtonSystem:
         S = across + self.rows.T @ du + self.along * short
         return du, b, S
 
-    def _multiplier(self, y: Array, du: Array, short: float) -> float:
+    def _multiplier(self, y: FloatArray, du: FloatArray, short: float) -> float:
         return float(self.along @ y + self.parallel @ du - short) / self.norm

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from scipy.linalg import eigvalsh
 
-Array = npt.NDArray[np.float64]
-FloatArray = npt.NDArray[np.floating[Any]]
 _TINY = 1e-290
 
 
@@ -30,13 +28,13 @@ class Parts:
     cap; `n_tasks`: number of tasks; their samples follow one another.
     """
 
-    signs: Array
-    gain: Array
-    cap: Array
+    signs: FloatArray
+    gain: FloatArray
+    cap: FloatArray
     n_tasks: int
 
     @classmethod
-    def of(cls, learner: Any, targets: FloatArray, weight: FloatArray | None) -> Parts:
+    def of(cls, learner: Any, targets: RealArray, weight: RealArray | None) -> Parts:
         """Return the parts of a learner in scaled units; samples of weight 0 must be left out."""
         y = np.asarray(targets, dtype=np.float64).ravel()
         ones = np.ones(targets.shape[1]) if weight is None else np.asarray(weight)
@@ -47,9 +45,9 @@ class Parts:
         gain = signs * y - learner.epsilon
         return cls(signs, gain, np.stack([cap, cap]), len(targets))
 
-    def signed(self, v: Array) -> Array:
+    def signed(self, v: FloatArray) -> FloatArray:
         """Return u of shape (tasks, samples)."""
-        u: Array = (self.signs * v).sum(axis=0).reshape(self.n_tasks, -1)
+        u: FloatArray = (self.signs * v).sum(axis=0).reshape(self.n_tasks, -1)
         return u
 
 
@@ -57,27 +55,27 @@ class Parts:
 class Moves:
     """A direction in all variables; t moves by −v."""
 
-    v: Array
-    z: Array
-    w: Array
-    b: Array
-    S: Array
-    Z: Array
+    v: FloatArray
+    z: FloatArray
+    w: FloatArray
+    b: FloatArray
+    S: FloatArray
+    Z: FloatArray
     multiplier: float
-    scaled: tuple[Array, Array]
+    scaled: tuple[FloatArray, FloatArray]
 
 
 @dataclass
 class Variables:
     """A point with every inequality strict; equalities hold up to residuals."""
 
-    v: Array
-    t: Array
-    z: Array
-    w: Array
-    b: Array
-    S: Array
-    Z: Array
+    v: FloatArray
+    t: FloatArray
+    z: FloatArray
+    w: FloatArray
+    b: FloatArray
+    S: FloatArray
+    Z: FloatArray
     multiplier: float
 
     @property
@@ -107,7 +105,7 @@ class Variables:
             self.multiplier + step * moves.multiplier,
         )
 
-    def longest_step(self, moves: Moves, roots: Array) -> float:
+    def longest_step(self, moves: Moves, roots: FloatArray) -> float:
         """Return how far the moves can be followed; S and Z are both diag(roots) when scaled."""
         longest = np.inf
         for x, move in (
@@ -127,7 +125,7 @@ class Variables:
         return longest
 
 
-def start(parts: Parts, K: FloatArray, half_moment: Any, order: int) -> Variables:
+def start(parts: Parts, K: RealArray, half_moment: Any, order: int) -> Variables:
     """Return the first point: S = I/p, small v, and equal products v z = t w.
 
     `K` of shape (n_samples, n_samples): scaled Gram matrix of S = I/p; `half_moment`: u ↦ ½ c D(u),

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
-
-Vector = npt.NDArray[np.float64]
+from kernelweave.kernels_core.arrays import Vector
 
 
 @runtime_checkable

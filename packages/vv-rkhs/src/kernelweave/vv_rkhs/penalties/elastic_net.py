@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Vector
 from kernelweave.kernels_core.checks import number
 
 from .base import smooth
 
-Vector = npt.NDArray[np.float64]
 _NEWTON_STEPS = 100
 _MU = number(above=0.0, most=1.0)
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Vector
 
 from .base import smooth
 from .lq_ball import lq_norm, project_lq_ball
 from .squared_lp import EXPONENT, ball_update, dual_exponent, weight_exponent
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

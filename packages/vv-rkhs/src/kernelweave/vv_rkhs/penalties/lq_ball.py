@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Vector
 from scipy.optimize import brentq
 
-Vector = npt.NDArray[np.float64]
 _NEWTON_STEPS = 60
 
 

@@ -6,13 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Vector
 from kernelweave.kernels_core.checks import number
 
 from .base import smooth
 from .lq_ball import lq_norm, project_lq_ball
-
-Vector = npt.NDArray[np.float64]
 
 _FEASIBLE = 1.0 + 1e-12
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Vector
 from kernelweave.kernels_core.checks import check_array
 
-from .base import Penalty, Vector
+from .base import Penalty
 from .squared_lp import SquaredLpNorm
 
 

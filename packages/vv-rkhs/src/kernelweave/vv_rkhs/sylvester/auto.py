@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import POSITIVE, check_array, one_of
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.kernels.psd import find_indefinite
@@ -19,7 +20,7 @@ from .cost import Spectrum, goes_single, weighted_work
 from .eigen import EigenFactors, solve_sylvester_eigen
 from .low_rank import FactoredGram, solve_sylvester_low_rank
 from .nystrom import NystromFactors, Preconditioner
-from .solution import Matrix, SylvesterSolution, check_system
+from .solution import SylvesterSolution, check_system
 
 METHODS = ("auto", "eigen", "cholesky", "cg", "columns", "nystrom", "stale", "low-rank")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.clock import expired
 
 from .eigen import EigenFactors
-from .solution import Matrix, SylvesterSolution, check_system, finish
+from .solution import SylvesterSolution, check_system, finish
 
 
 def solve_sylvester_cg(

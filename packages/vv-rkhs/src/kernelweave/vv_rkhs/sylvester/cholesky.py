@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from .solution import Matrix, SylvesterSolution, check_system, finish
+from .solution import SylvesterSolution, check_system, finish
 
 
 def distinct_eigenvalues(rho: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:

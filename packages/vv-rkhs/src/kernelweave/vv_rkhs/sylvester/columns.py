@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix, Vector
 from kernelweave.kernels_core.clock import expired
 from scipy.linalg import eigh
 
 from .nystrom import Preconditioner
-from .solution import Matrix, SylvesterSolution, check_system, finish
+from .solution import SylvesterSolution, check_system, finish
 
-Vector = npt.NDArray[np.float64]
 _PASS = 1e-4  # what one pass in single precision is asked for
 _PATIENCE = 30  # its iterations that do not halve the squared residual, and rounding has won
 

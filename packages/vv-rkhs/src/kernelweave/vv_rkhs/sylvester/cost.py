@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Vector
 
 from .cholesky import distinct_eigenvalues
 from .nystrom import sketch_rank
-
-Vector = npt.NDArray[np.float64]
 
 # weights of the flops of each kind: seconds on one core of a machine of 20 Gflop/s, measured once
 # at l = 200 to 3000; only their ratios matter

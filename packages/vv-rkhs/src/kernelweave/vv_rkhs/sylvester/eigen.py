@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.interrupts import aside
 from scipy.linalg import eigh
 
-from .solution import Matrix, SylvesterSolution, check_system, finish
+from .solution import SylvesterSolution, check_system, finish
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import check_array
 from scipy.linalg import eigh
 
-from .solution import Matrix, SylvesterSolution, check_system, finish
+from .solution import SylvesterSolution, check_system, finish
 
 _REFINEMENTS = 3
 

@@ -9,11 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix, Vector
 from kernelweave.kernels_core.checks import COUNT
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
-
-Matrix = npt.NDArray[np.float64]
-Vector = npt.NDArray[np.float64]
 
 # columns of K over its rows: the factors then cost about a tenth of a Cholesky factorisation, and
 # an iteration a quarter more than without them

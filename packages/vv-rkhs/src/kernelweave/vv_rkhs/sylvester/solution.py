@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import (
     POSITIVE,
     check_array,
     check_vector,
 )
 from kernelweave.kernels_core.kernels import as_grams
-
-Matrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

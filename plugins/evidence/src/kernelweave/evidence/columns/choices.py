@@ -8,9 +8,10 @@ from typing import NoReturn
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.arrays import FloatArray
 
 from .dates import DateParts, read_dates
-from .raw import Dates, FloatArray, Numbers, Raw, Words, label
+from .raw import Dates, Numbers, Raw, Words, label
 
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _NAMES_OF_IDENTIFIERS = re.compile(

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 
-from .raw import Dates, FloatArray, Words
+from .raw import Dates, Words
 
 if TYPE_CHECKING:
     import pandas as pd

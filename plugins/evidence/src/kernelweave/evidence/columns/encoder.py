@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from .choices import as_words
 from .encoded import Encoded
-from .raw import FloatArray, Table
+from .raw import Table
 from .reading import read_table
 from .report import ColumnReport, Findings
 from .training import Sorting, fit_levels, fit_numbers

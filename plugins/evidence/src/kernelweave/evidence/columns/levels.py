@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
-from .raw import Codes, FloatArray, Words
+from .raw import Codes, Words
 
 RARE = "(rare)"
 GAP = "(missing)"

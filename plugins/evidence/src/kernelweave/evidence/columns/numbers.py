@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
-FloatArray: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 
 

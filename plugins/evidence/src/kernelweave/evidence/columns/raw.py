@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.arrays import FloatArray
 
 from .choices import is_identifier, settle
 from .dates import DateParts
 from .encoded import Dimension
 from .levels import RARE, Levels, partition
 from .numbers import NumberBlock, repeated
-from .raw import Dates, FloatArray, Numbers, Table, Words
+from .raw import Dates, Numbers, Table, Words
 from .report import Findings
 
 

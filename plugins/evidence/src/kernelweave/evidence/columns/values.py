@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import LARGEST
 from numpy.typing import NDArray
 
 from .choices import as_dates, as_numbers
 from .errors import CellError
-from .raw import FloatArray, Raw
+from .raw import Raw
 from .training import NumberColumn
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from ..columns import Dimension
 from ..mixture import blocks, mixed_kernel
-from ..rows import FloatArray, Rows
+from ..rows import Rows
 from ..terms import N_TERMS
 from ..views import Points, Views
 from .expansion import Expansion

@@ -8,11 +8,12 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ..columns import Dimension
-from ..rows import FloatArray, Rows
+from ..rows import Rows
 from .expansion import Expansion
 
 # from standardised predictions (n, n_outputs) to what is shown of them (n,)

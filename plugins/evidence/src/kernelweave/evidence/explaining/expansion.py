@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from ..mixture import mixed_kernel
-from ..rows import FloatArray, Standardised
+from ..rows import Standardised
 from ..terms import Scales
 from ..views import Points, Views
 

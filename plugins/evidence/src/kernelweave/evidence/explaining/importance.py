@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from ..columns import Dimension
-from ..rows import FloatArray, Rows
+from ..rows import Rows
 from ..scores import ratio_with_error
 
 Predict = Callable[[FloatArray, NDArray[np.int64]], FloatArray]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import integer
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..rows import FloatArray, Rows
+from ..rows import Rows
 from .anova import AnovaShares, anova_shares
 from .effects import some_rows
 from .importance import ColumnImportance, shuffled_importance

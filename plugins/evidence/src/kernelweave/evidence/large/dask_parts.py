@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.arrays import Index
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -23,7 +24,7 @@ from .features import Landmarks
 from .reading import Targets, encoded, looked
 from .source import refuse_other_rows, rows_without
 from .sums import Sums, block_sums
-from .survey import IndexArray, PartSurvey, Survey
+from .survey import PartSurvey, Survey
 
 # results that one task adds up
 _FAN = 4
@@ -44,8 +45,8 @@ class DaskParts:
     """
 
     parts: list[tuple[Any, ...]]
-    firsts: IndexArray
-    kept: IndexArray
+    firsts: Index
+    kept: Index
 
     @classmethod
     def of(cls, X: Any, y: Any, weight: Any = None) -> DaskParts:
@@ -105,7 +106,7 @@ class DaskSource:
     def sums(
         self,
         landmarks: Landmarks,
-        without: IndexArray,
+        without: Index,
         targets: Standardised,
         n_rows: int,
         tell: Callable[[int], None],
@@ -238,7 +239,7 @@ def _survey(
 
 def _sums(
     X: Any, y: Any, weight: Any, first: int, encoder: Any, targets: Any, landmarks: Landmarks,
-    standard: Standardised, kept: int, places: IndexArray,
+    standard: Standardised, kept: int, places: Index,
 ) -> Sums:  # fmt: skip
     if not len(X):
         return Sums.nothing(len(landmarks), len(standard.centre))

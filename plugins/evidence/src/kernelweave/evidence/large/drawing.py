@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
 from ..columns import CellError
-from ..rows import FloatArray
 from .batches import Batch
 from .keys import row_keys
-
-IndexArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Draw:
     """
 
     batch: Batch
-    index: IndexArray
+    index: Index
     n_rows: int
     complete: bool
 
@@ -56,7 +54,7 @@ class _Drawn:
 
     size: int
     parts: list[Batch] = field(default_factory=list)
-    index: IndexArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    index: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     keys: FloatArray = field(default_factory=lambda: np.empty(0))
     limit: float = np.inf
 

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import DTypeLike, NDArray
 
 from ..mixture import mixed_kernel
 from ..terms import Scales
-from ..views import FloatArray, Points, Views
+from ..views import Points, Views
 from ._njit_features import scaled_pairs
 
 _FLAT = 200.0

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from ..rows import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray
 
 # Philox gives so many numbers a count
 _EACH = 4

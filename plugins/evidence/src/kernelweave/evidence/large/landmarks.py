@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from ..explaining.expansion import Expansion
 from ..explaining.importance import Judge
 from ..mixture import blocks
-from ..rows import FloatArray, Rows, Standardised
+from ..rows import Rows, Standardised
 from ..terms import Scales, own_kernel
 from ..views import Views
 from .features import Landmarks

@@ -8,13 +8,14 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
 from ..candidates import coarse_starts
 from ..learn import is_bent, warp_pays
 from ..objective import start
 from ..path import Fit, Plan, fit_path
-from ..rows import FloatArray, Rows, Standardised
+from ..rows import Rows, Standardised
 from ..steps import Stopped
 from ..views import Views
 from .features import Landmarks
@@ -22,7 +23,7 @@ from .landmarks import LandmarkPredictor
 from .plan import BLOCK, LargePlan
 from .source import BlockSource, Source
 from .sums import Sums, block_sums
-from .survey import IndexArray, Survey
+from .survey import Survey
 from .trial import Trial
 
 # what is summed over, rows done, all rows
@@ -130,7 +131,7 @@ def _cut(rows: Rows) -> Iterator[Rows]:
         yield rows.take(np.arange(begin, min(len(rows), begin + BLOCK)))
 
 
-def _placed(predictor: LandmarkPredictor, rows: Rows, index: IndexArray) -> LandmarkPredictor:
+def _placed(predictor: LandmarkPredictor, rows: Rows, index: Index) -> LandmarkPredictor:
     held_out = np.full((len(rows), len(rows.targets)), np.nan)
     held_out[index] = predictor.held_out
     return replace(predictor, rows=rows, held_out=held_out)
@@ -158,7 +159,7 @@ class _Roles:
         return cls(*(sample.take(np.asarray(part, dtype=np.intp)) for part in parts))
 
 
-def _stratified(targets: FloatArray, size: int) -> IndexArray:
+def _stratified(targets: FloatArray, size: int) -> Index:
     """Return rows, of each class its share and at least a few, the first of them."""
     codes = targets.argmax(axis=0) if len(targets) > 1 else (targets[0] > 0).astype(np.intp)
     counts = np.bincount(codes)
@@ -247,7 +248,7 @@ class _Work:
             self.best = self._sum(size, self.source, without, self.seen.n_rows)
             self._note(self.best)
 
-    def _sum(self, size: int, source: Source, without: IndexArray, n_rows: int) -> Trial:
+    def _sum(self, size: int, source: Source, without: Index, n_rows: int) -> Trial:
         def tell(done: int) -> None:
             if self.tell is not None:
                 self.tell(f"{size} landmarks", done, n_rows - len(without))

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from ..columns import CellError, ColumnEncoder
-from ..rows import FloatArray, Rows
+from ..rows import Rows
 from ..targets import check_labels, finite_numbers, refuse_negative
 from .batches import Batch, Batches
 from .drawing import Draw, draw

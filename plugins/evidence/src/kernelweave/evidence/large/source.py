@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from kernelweave.kernels_core.arrays import Index
 
 from ..rows import Rows, Standardised
 from .features import Landmarks
 from .plan import Blocks
 from .sums import Sums, total_sums
-from .survey import IndexArray, Survey, survey
+from .survey import Survey, survey
 
 
 class Source(Protocol):
@@ -24,7 +25,7 @@ class Source(Protocol):
     def sums(
         self,
         landmarks: Landmarks,
-        without: IndexArray,
+        without: Index,
         targets: Standardised,
         n_rows: int,
         tell: Callable[[int], None],
@@ -49,7 +50,7 @@ class BlockSource:
     def sums(
         self,
         landmarks: Landmarks,
-        without: IndexArray,
+        without: Index,
         targets: Standardised,
         n_rows: int,
         tell: Callable[[int], None],
@@ -58,7 +59,7 @@ class BlockSource:
         blocks = self._without(np.sort(without), n_rows)
         return total_sums(landmarks, blocks, targets, n_jobs=self.n_jobs, tell=tell)
 
-    def _without(self, places: IndexArray, n_rows: int) -> Iterator[Rows]:
+    def _without(self, places: Index, n_rows: int) -> Iterator[Rows]:
         begin = 0
         for rows in self.blocks():
             yield rows_without(rows, begin, places)
@@ -66,7 +67,7 @@ class BlockSource:
         refuse_other_rows(n_rows, begin)
 
 
-def rows_without(rows: Rows, begin: int, places: IndexArray) -> Rows:
+def rows_without(rows: Rows, begin: int, places: Index) -> Rows:
     """Return the rows, the first of which stands at ``begin``, but those at sorted places."""
     first, last = np.searchsorted(places, [begin, begin + len(rows)])
     return rows.take(np.delete(np.arange(len(rows)), places[first:last] - begin))

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from joblib import effective_n_jobs
 from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.arrays import FloatArray
 from scipy.linalg import blas, lapack
 
-from ..rows import FloatArray, Rows, Standardised
+from ..rows import Rows, Standardised
 from ..steps import Stopped
 from .features import Landmarks
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from kernelweave.kernels_core import clock
-from numpy.typing import NDArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 
-from ..rows import FloatArray, Rows, Standardised
+from ..rows import Rows, Standardised
 from ..views import Views
 from .keys import row_keys
-
-IndexArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Survey:
     n_rows: int
     complete: bool
     sample: Rows
-    index: IndexArray
+    index: Index
     targets: Standardised
     views: Views
 
@@ -97,7 +95,7 @@ class _Drawn:
 
     size: int
     rows: Rows
-    index: IndexArray
+    index: Index
     keys: FloatArray
 
     def add(self, other: _Drawn) -> None:

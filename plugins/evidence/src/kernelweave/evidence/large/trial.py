@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 
-from ..rows import FloatArray, Rows, Standardised
+from ..rows import Rows, Standardised
 from .features import Landmarks
 from .landmarks import LandmarkPredictor, latent_variance
 from .sums import Normal, Sums

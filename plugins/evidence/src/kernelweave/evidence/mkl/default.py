@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import RBF, Kernel, Laplacian, Linear
+from kernelweave.kernels_core.arrays import FloatArray
 
 from ..kernel import EvidenceKernel
 from ..terms import Scales
 from ..views import Views
-
-FloatArray = npt.NDArray[np.float64]
 
 _GAUSSIANS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _LAPLACIANS = (0.03, 0.1, 0.3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
 from scipy.special import softmax
@@ -17,8 +17,6 @@ from ..learn import Split
 from ..probabilities import CalibratedClasses
 from ..scores import r2_with_error
 from .machine import EvidenceMachine
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):

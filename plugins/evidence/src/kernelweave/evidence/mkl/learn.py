@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Result, Status, clock, solve
+from kernelweave.kernels_core.arrays import FloatArray
 from scipy.optimize import minimize
 
 from .objective import FLOOR, WeightEvidence
 from .prices import PricedOrthant
-
-FloatArray = npt.NDArray[np.float64]
 
 _FIRST_NOISE = 0.1
 # of the weights times the mean diagonals of their matrices, and of the noise

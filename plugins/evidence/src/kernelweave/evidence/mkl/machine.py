@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import (
     Certificate,
     KernelDictionary,
@@ -19,6 +18,7 @@ from kernelweave.kernels_core import (
     config_context,
     interrupts,
 )
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, integer, one_of
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.config import blas_threads
@@ -36,8 +36,6 @@ from .default import default_kernels
 from .learn import Learned, learn_weights
 from .objective import FLOOR
 from .problem import Standard, predict_held_out, weight_problem
-
-FloatArray = npt.NDArray[np.float64]
 
 _ALGORITHMS = ("lbfgs", "majorize")
 _LOWER = (

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float64]
+from kernelweave.kernels_core.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from scipy.linalg import lapack
-
-FloatArray = npt.NDArray[np.float64]
 
 # the least noise, in units of the targets' variance
 FLOOR = 1e-6

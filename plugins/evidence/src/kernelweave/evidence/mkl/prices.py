@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import Rule
 from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.kernels_core.rounding import gamma
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def _is_price(value: Any) -> bool:

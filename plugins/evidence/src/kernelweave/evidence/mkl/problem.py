@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.estimators.dictionary import PrecomputedStack
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.qp_smo import Ridge
@@ -18,9 +19,6 @@ from .learn import Learned
 from .noisy import NoisyFamily
 from .objective import FLOOR
 from .prices import PricedOrthant
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,8 @@ def weight_problem(
 def predict_held_out(
     grams: npt.NDArray[Any],
     samples: Samples,
-    rows: IntArray,
-    others: IntArray,
+    rows: Index,
+    others: Index,
     search: Callable[[Problem], Learned],
 ) -> FloatArray:
     """Learn the weights on some rows and predict the others.

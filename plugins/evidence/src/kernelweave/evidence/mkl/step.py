@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.kernels_core.rounding import (
@@ -25,8 +26,6 @@ from kernelweave.kernels_core.rounding import (
 from kernelweave.kernels_core.settings import Settings
 from kernelweave.qp_smo.squares import Kernel
 from scipy.optimize import nnls
-
-FloatArray = npt.NDArray[np.float64]
 
 _ARMIJO = 1e-4
 _HALVINGS = 12

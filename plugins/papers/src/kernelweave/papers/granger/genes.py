@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kernelweave.granger import GrangerGraph
 from kernelweave.kernels_core import RBF, Linear
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.workbench.displays.colours import DIVERGING, HEAT
 
-from ..data import FloatArray, values
+from ..data import values
 from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, Problem, solve
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.workbench.displays.colours import SERIES
 
-from ..data import FloatArray
 from ..measuring import timed
 from ..plan import Cell, Drawing, Plan, Request, Sheet
 

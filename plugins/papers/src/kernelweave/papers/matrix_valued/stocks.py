@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import RBF, PrecomputedGrams
+from kernelweave.kernels_core.arrays import FloatArray
 
-from ..data import FloatArray, printed, values
+from ..data import printed, values
 from ..plan import Cell, Plan, Request, Sheet
 
 OURS = ("OLS", "Lasso", "IKL", "OKL", "IOKL")

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core import RBF, KernelDictionary, Linear, Problem, solve
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.estimators import PrecomputedStack
 from kernelweave.qp_smo import Ridge
 from kernelweave.ridge_mkl import LqBall, Orthant
 from kernelweave.ridge_mkl.families import FittedFamily
 
 from .. import data
-from ..data import FloatArray
 
 KERNELS = (Linear(), *(RBF(2.0**e) for e in range(-6, 4)))
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)

@@ -7,8 +7,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 
-from ..data import FloatArray, load, n_rows, printed
+from ..data import load, n_rows, printed
 from ..measuring import timed
 from ..plan import PAPER, Cell, Request, Sheet, Value
 from .shuffle import split_of

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray
 
-from ..data import FloatArray
 from ..measuring import mean, spread, within
 from ..plan import Cell, Plan, Request, Sheet, Value
 

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 
-from ..data import FloatArray, Samples
+from ..data import Samples
 
 N_ROWS = 3000
 # standard deviation of the noise, in those of the function, where its authors add none

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 
-from ..data import FloatArray, Samples, folds, split
+from ..data import Samples, folds, split
 from ..measuring import CLASSES, peak_of, timed, within
 from ..plan import Cell, Plan, Request, Sheet, Value
 from .rivals import EXTRA, OURS, predictions, reason_not_run, warm

@@ -7,8 +7,9 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 
-from ..data import FloatArray, folds
+from ..data import folds
 from ..measuring import CLASSES
 from ..tessellated.methods import fit_tuned
 from .sets import Source

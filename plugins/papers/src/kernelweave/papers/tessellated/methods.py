@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 
-from ..data import FloatArray, drawn, folds
+from ..data import drawn, folds
 from ..measuring import CLASSES
 
 _OF_CLASSES = ("AverageMKL", "PWMK", "CKA")

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy.typing as npt
 from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from ..progress import count_bar
-from .held_out import HeldOut, Rows, cross_predict
+from .held_out import HeldOut, cross_predict
 from .limits import ended_after
 from .rivals import Rival
-from .scores import FloatArray, Score, lead
+from .scores import Score, lead
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ def tried(
     task: str,
     *,
     weight: FloatArray,
-    fold: Rows,
+    fold: Index,
     seed: int,
     failed: Callable[[Rival, Exception], None],
 ) -> Iterator[Tried]:

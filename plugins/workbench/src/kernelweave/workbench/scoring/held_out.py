@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from ..machines import kernel_machine
-from .scores import FloatArray, Score, score
-
-Rows = npt.NDArray[np.intp]
+from .scores import Score, score
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +32,8 @@ class HeldOut:
         Probabilities, where the model has them.
     """
 
-    rows: Rows
-    fold: Rows
+    rows: Index
+    fold: Index
     truth: npt.NDArray[Any]
     predicted: npt.NDArray[Any]
     weight: FloatArray
@@ -91,7 +90,7 @@ class HeldOut:
 
 def folds_of(
     y: npt.NDArray[Any], task: str, n_folds: int, seed: int, weight: FloatArray | None = None
-) -> Rows:
+) -> Index:
     """Return a fold for each row, drawn at random; classes keep their shares.
 
     Parameters
@@ -105,7 +104,7 @@ def folds_of(
     seed : int
         Of the draw.
     weight : ndarray of shape (n_rows,), optional
-        Rows of weight zero are in no fold.
+        Index of weight zero are in no fold.
 
     Returns
     -------
@@ -160,7 +159,7 @@ def cross_predict(
     X: Any,
     y: npt.NDArray[Any],
     task: str,
-    fold: Rows,
+    fold: Index,
     weight: FloatArray,
 ) -> HeldOut:
     """Fit a model without each fold and predict that fold.

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float64]
+from kernelweave.kernels_core.arrays import FloatArray
 
 
 class Score(NamedTuple):
