@@ -169,13 +169,6 @@ def _projections() -> list[Function]:
         Function(ridge_mkl.project_lq_ball, {"z": vector, "q": 1.5}, ("z",), (), radius),
         Function(vv_rkhs.update_weights, {"alpha": vector}, ("alpha",), (), {"p": (0.5, 3.0)}),
         Function(
-            baselines.proportional_weights,
-            {"accuracy": vector},
-            ("accuracy",),
-            (),
-            {"threshold": (1.5, math.inf)},
-        ),
-        Function(
             baselines.average_weights, {"n_kernels": 3}, (), (), {"n_kernels": (0, 1.5, math.inf)}
         ),
     ]
@@ -188,15 +181,7 @@ def _of_matrices() -> list[Function]:
     Z = np.array([[1.0, 0.5], [0.25, -1.0], [0.5, 0.5]])
     Y, square = np.array([[1.0], [2.0], [0.5]]), np.array([[2.0, 0.5], [0.5, 1.0]])
     series = np.random.default_rng(0).standard_normal((12, 3))
-    spectrum = vv_rkhs.Spectrum(n_samples=3, largest=3.0, mean=1.0, spread=1.0)
     return [
-        Function(
-            vv_rkhs.solve_sylvester_low_rank,
-            {"Z": Z, "L": np.eye(1), "Y": Y, "ridge": 1.0},
-            (),
-            ("Z", "L", "Y"),
-            {"ridge": (0.0, math.inf)},
-        ),
         Function(
             vv_rkhs.closed_form_output_kernel,
             {"L": square, "B": square, "tau": 2.0},
@@ -217,13 +202,6 @@ def _of_matrices() -> list[Function]:
             (),
             ("X",),
             {"gamma": (0.0, math.inf), "n_features": (0, 1.5)},
-        ),
-        Function(
-            vv_rkhs.choose_method,
-            {"spectrum": spectrum, "rho": np.array([0.5, 1.0]), "ridge": 1.0},
-            ("rho",),
-            (),
-            {"ridge": (0.0, math.inf), "tol": (0.0, math.inf)},
         ),
         Function(
             vv_rkhs.leave_one_out,

@@ -99,19 +99,12 @@ def _of_packages() -> list[Solver]:
 
 
 def _of_plugins() -> list[Solver]:
-    from kernelweave import baselines, qp_smo, ridge_mkl
+    from kernelweave import baselines
 
     cl, re = "classification", "regression"
-    learner, at = {"learner": qp_smo.SVC(1.0)}, {"mu": np.ones(2), "lam": 1.0}
-    accuracies, margin = baselines.single_kernel_accuracies, baselines.margin_distribution
-    ridge = (ridge_mkl.ridge_objective, ridge_mkl.ridge_gradient, ridge_mkl.ridge_hessian)
     return [
-        Solver("centered_products", baselines.centered_products, re, {}, _numbers),
         Solver("alignment_weights", baselines.alignment_weights, re, {}, _numbers),
         Solver("easymkl_weights", baselines.easymkl_weights, cl, {}, _numbers, psd=True),
-        Solver("margin_distribution", margin, cl, {"lam": 0.1}, _numbers, single=True),
-        Solver("single_kernel_accuracies", accuracies, cl, learner, _numbers, psd=True),
-        *(Solver(each.__name__, each, re, at, _numbers) for each in ridge),
     ]
 
 
@@ -121,12 +114,9 @@ def _of_matrix_equations() -> list[Solver]:
     quick = {"p": 1.0, "lam": 1.0}
     drawn = {**quick, "output_kernel": np.eye(2), "n_draws": 5, "random_state": 0}
     bound, average = vv_rkhs.rademacher_bound, vv_rkhs.rademacher_average
-    equations = [
-        getattr(vv_rkhs, f"solve_sylvester{name}")
-        for name in ("", "_cg", "_cholesky", "_columns", "_eigen")
-    ]
+    methods = ("auto", "cg", "cholesky", "columns", "eigen")
     return [
-        *(_sylvester(each) for each in equations),
+        *(_sylvester(each) for each in methods),
         Solver(
             "rademacher_bound",
             bound,
@@ -141,13 +131,17 @@ def _of_matrix_equations() -> list[Solver]:
     ]
 
 
-def _sylvester(function: Callable[..., Any]) -> Solver:
+def _sylvester(method: str) -> Solver:
     """Return K C + λC = y, one output, as a solver."""
+    from kernelweave.vv_rkhs import solve_sylvester
 
     def solve(K: Any, y: Any, *, lam: float = 1.0) -> Any:
-        return function(np.asarray(K), np.eye(1), np.asarray(y)[:, None], lam).C
+        return solve_sylvester(
+            np.asarray(K), np.eye(1), np.asarray(y)[:, None], lam, method=method
+        ).C
 
-    return Solver(function.__name__, solve, "regression", {}, _numbers, single=True)
+    name = "solve_sylvester" + ("" if method == "auto" else f"_{method}")
+    return Solver(name, solve, "regression", {}, _numbers, single=True)
 
 
 # Public functions that solve nothing on Gram matrices, and where their arguments are tested.

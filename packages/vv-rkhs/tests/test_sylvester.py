@@ -12,15 +12,15 @@ from kernelweave.vv_rkhs import (
     FactoredGram,
     NystromFactors,
     Spectrum,
-    choose_method,
     random_fourier_factor,
     solve_sylvester,
-    solve_sylvester_cg,
-    solve_sylvester_cholesky,
-    solve_sylvester_columns,
-    solve_sylvester_eigen,
-    solve_sylvester_low_rank,
 )
+from kernelweave.vv_rkhs.sylvester.auto import choose_method
+from kernelweave.vv_rkhs.sylvester.cg import solve_sylvester_cg
+from kernelweave.vv_rkhs.sylvester.cholesky import solve_sylvester_cholesky
+from kernelweave.vv_rkhs.sylvester.columns import solve_sylvester_columns
+from kernelweave.vv_rkhs.sylvester.eigen import solve_sylvester_eigen
+from kernelweave.vv_rkhs.sylvester.low_rank import solve_sylvester_low_rank
 from scipy.linalg import LinAlgError
 
 FEW_LARGE = Spectrum(n_samples=1500, largest=1000.0, mean=1.0, spread=26.0)

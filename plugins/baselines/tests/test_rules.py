@@ -13,13 +13,16 @@ from kernelweave.baselines import (
     ProportionalWeights,
     alignment_weights,
     average_weights,
-    centered_products,
     easymkl_weights,
-    margin_distribution,
+)
+from kernelweave.baselines.alignment import centered_products
+from kernelweave.baselines.easymkl import margin_distribution
+from kernelweave.baselines.proportional import (
+    centrality,
+    folds,
     proportional_weights,
     single_kernel_accuracies,
 )
-from kernelweave.baselines.proportional import centrality, folds
 from kernelweave.kernels_core import RBF, KernelWeaveWarning, Laplacian, Linear, Polynomial
 from kernelweave.kernels_core.testing import make_classification
 from kernelweave.qp_smo import SVC
@@ -142,7 +145,7 @@ def test_several_tasks_share_the_weights() -> None:
 
 def test_accuracies_equal_libsvm_on_the_same_folds() -> None:
     grams, y = data(60)
-    found = single_kernel_accuracies(grams, y, SVC(C=3.0), n_folds=4)
+    found = single_kernel_accuracies(grams, y[None], SVC(C=3.0), n_folds=4)
     fold = folds(y[None], 4, centrality(grams, None))
     assert all(np.ptp(np.bincount(fold[y == sign])) <= 1 for sign in (-1, 1))
     for K, pi in zip(grams, found, strict=True):
@@ -156,22 +159,19 @@ def test_accuracies_equal_libsvm_on_the_same_folds() -> None:
 
 
 def test_proportional_formula() -> None:
-    np.testing.assert_allclose(proportional_weights([0.5, 1.0]), [1 / 3, 2 / 3])
-    np.testing.assert_allclose(proportional_weights([0.5, 1.0], threshold=0.5), [0.25, 0.75])
-    np.testing.assert_allclose(proportional_weights([0.7, 0.7], threshold=1.0), [0.5, 0.5])
-    with pytest.raises(ValueError, match="accuracy"):
-        proportional_weights([-0.1, 0.5])
-    with pytest.raises(ValueError, match="threshold"):
-        proportional_weights([0.1, 0.5], threshold=2.0)
+    unlike, alike = np.array([0.5, 1.0]), np.array([0.7, 0.7])
+    np.testing.assert_allclose(proportional_weights(unlike), [1 / 3, 2 / 3])
+    np.testing.assert_allclose(proportional_weights(unlike, 0.5), [0.25, 0.75])
+    np.testing.assert_allclose(proportional_weights(alike, 1.0), [0.5, 0.5])
 
 
 def test_a_class_of_one_sample_gives_equal_weights() -> None:
     grams, _ = data(6)
     y = np.array([1.0, -1.0, -1.0, -1.0, -1.0, -1.0])
-    pi = single_kernel_accuracies(grams, y, SVC(), n_folds=2)
+    pi = single_kernel_accuracies(grams, y[None], SVC(), n_folds=2)
     assert pi.min() >= 0.0
     assert pi.max() <= 1.0
-    both = single_kernel_accuracies(grams[:, :2, :2], y[:2], SVC(), n_folds=2)
+    both = single_kernel_accuracies(grams[:, :2, :2], y[None, :2], SVC(), n_folds=2)
     np.testing.assert_array_equal(both, np.ones(len(grams)))
 
 

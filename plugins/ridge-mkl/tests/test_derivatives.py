@@ -7,10 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelweave.qp_smo import Ridge, SquaredHingeSVC
-from kernelweave.ridge_mkl import LqBall, Orthant, ridge_gradient, ridge_hessian, ridge_objective
+from kernelweave.ridge_mkl import LqBall, Orthant
 from kernelweave.ridge_mkl.oracle import Oracle
 
-from .ridge_problems import random_grams, stack_problem
+from .ridge_problems import (
+    random_grams,
+    ridge_gradient,
+    ridge_hessian,
+    ridge_objective,
+    stack_problem,
+)
 
 
 def central(function: Any, x: np.ndarray, h: float = 1e-5) -> np.ndarray:

@@ -12,7 +12,6 @@ from kernelweave.kernels_core import (
     RBF,
     KernelDictionary,
     Linear,
-    NotPSDError,
     Result,
     algorithms,
     solve,
@@ -26,13 +25,12 @@ from kernelweave.ridge_mkl import (
     PowerDictionary,
     margin_bound,
     project_lq_ball,
-    ridge_objective,
 )
 from kernelweave.ridge_mkl.families import FittedFamily
 from kernelweave.ridge_mkl.interior_point import minimize_quadratic
 from kernelweave.ridge_mkl.majorize_minimize import ball_update
 
-from .ridge_problems import random_grams, stack_problem
+from .ridge_problems import random_grams, ridge_objective, stack_problem
 
 GRAMS, Y = random_grams()
 BALL, SPHERE = LqBall(q=2.0), LqBall(q=2.0, center=1.0, radius=0.5)
@@ -149,11 +147,6 @@ def test_a_singular_matrix_and_a_tiny_ridge() -> None:
     exact = 0.5 * float(y @ y) / lam
     found = Ridge(C=1.0 / lam).solve(np.ones((4, 4)), y[None])
     assert found.lower_bound <= exact <= found.upper_bound
-
-
-def test_a_negative_eigenvalue_is_named() -> None:
-    with pytest.raises(NotPSDError, match=r"negative eigenvalue at λ = 0\.1"):
-        ridge_objective(np.diag([1.0, -1.0])[None], [1.0, 1.0], [1.0], lam=0.1)
 
 
 @pytest.mark.parametrize("degree", [1.5, 0, "two"])

@@ -11,13 +11,16 @@ from kernelweave.ridge_mkl import (
     Orthant,
     margin_bound,
     rademacher_bound,
-    ridge_gradient,
-    ridge_hessian,
-    ridge_objective,
 )
 from kernelweave.ridge_mkl.trust_region import riemannian_hessian, solve_subproblem, tangent_basis
 
-from .ridge_problems import random_grams, stack_problem
+from .ridge_problems import (
+    random_grams,
+    ridge_gradient,
+    ridge_hessian,
+    ridge_objective,
+    stack_problem,
+)
 
 
 def test_printed_hessian_is_half() -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import Status, get_algorithm, solve
 from kernelweave.qp_smo import Ridge, SquaredHingeSVC
-from kernelweave.ridge_mkl import LqBall, Orthant, ridge_objective
+from kernelweave.ridge_mkl import LqBall, Orthant
 
-from .ridge_problems import stack_problem
+from .ridge_problems import ridge_objective, stack_problem
 
 LINEAR = ("krr-auto", "krr-newton", "krr-spg", "krr-mm", "krr-iia", "krr-riia", "krr-rpgd")
 OTHERS = ("krr-pgd", "krr-gmkl", "svm-gmkl", "krr-trust-region", "krr-pgd2")

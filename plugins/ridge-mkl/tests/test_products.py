@@ -17,15 +17,13 @@ from kernelweave.ridge_mkl import (
     Orthant,
     RidgeMKLClassifier,
     RidgeMKLRegressor,
-    ridge_gradient,
-    ridge_objective,
 )
 from kernelweave.ridge_mkl.oracle import Oracle
 from scipy.optimize import minimize
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from .ridge_problems import random_grams, stack_problem
+from .ridge_problems import random_grams, ridge_gradient, ridge_objective, stack_problem
 
 BALLS = (
     (2, LqBall(q=2.0, center=0.0)),

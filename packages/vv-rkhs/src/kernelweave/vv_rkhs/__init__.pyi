@@ -17,13 +17,7 @@ from .sylvester import (
     NystromFactors,
     Spectrum,
     SylvesterSolution,
-    choose_method,
     solve_sylvester,
-    solve_sylvester_cg,
-    solve_sylvester_cholesky,
-    solve_sylvester_columns,
-    solve_sylvester_eigen,
-    solve_sylvester_low_rank,
 )
 
 __all__ = [
@@ -50,7 +44,6 @@ __all__ = [
     "VectorLeastSquares",
     "VectorSolution",
     "__version__",
-    "choose_method",
     "closed_form_output_kernel",
     "leave_one_out",
     "low_rank_factor",
@@ -58,11 +51,6 @@ __all__ = [
     "rademacher_bound",
     "random_fourier_factor",
     "solve_sylvester",
-    "solve_sylvester_cg",
-    "solve_sylvester_cholesky",
-    "solve_sylvester_columns",
-    "solve_sylvester_eigen",
-    "solve_sylvester_low_rank",
     "update_weights",
 ]
 __version__: str

@@ -29,9 +29,9 @@ from .sylvester import (
     Spectrum,
     SylvesterSolution,
     solve_sylvester,
-    solve_sylvester_eigen,
 )
 from .sylvester.cost import column_work, weighted_work
+from .sylvester.eigen import solve_sylvester_eigen
 
 
 @dataclass(frozen=True, eq=False)

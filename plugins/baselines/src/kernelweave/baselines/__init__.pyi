@@ -1,6 +1,6 @@
-from .alignment import AlignmentWeights, alignment_weights, centered_products
+from .alignment import AlignmentWeights, alignment_weights
 from .average import AverageWeights, average_weights
-from .easymkl import EasyMKLWeights, easymkl_weights, margin_distribution
+from .easymkl import EasyMKLWeights, easymkl_weights
 from .estimators import (
     AverageMKLClassifier,
     CKAClassifier,
@@ -9,7 +9,7 @@ from .estimators import (
     SimpleMKLClassifier,
     SimpleMKLRegressor,
 )
-from .proportional import ProportionalWeights, proportional_weights, single_kernel_accuracies
+from .proportional import ProportionalWeights
 from .simplex import Simplex
 
 __all__ = [
@@ -27,10 +27,6 @@ __all__ = [
     "__version__",
     "alignment_weights",
     "average_weights",
-    "centered_products",
     "easymkl_weights",
-    "margin_distribution",
-    "proportional_weights",
-    "single_kernel_accuracies",
 ]
 __version__: str

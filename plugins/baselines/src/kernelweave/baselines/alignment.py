@@ -3,61 +3,31 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.checks import check_sample_weight, check_targets, one_of
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
+from kernelweave.kernels_core.formula import Learner
 from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
+from numpy.typing import ArrayLike
 
 METHOD = one_of("qp", "closed-form")
 _BLOCK_BYTES = 1 << 21
 
 
 def centered_products(
-    grams: npt.ArrayLike,
-    targets: npt.ArrayLike,
-    sample_weight: npt.ArrayLike | None = None,
-    *,
-    check: bool = True,
+    grams: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``Mᵢⱼ = ⟨Kᵢᶜ, Kⱼᶜ⟩`` and ``aⱼ = Σₜ yₜᵀKⱼᶜyₜ``, ``Kᶜ = (I − 11ᵀ/n) K (I − 11ᵀ/n)``.
 
-    Parameters
-    ----------
-    grams : array-like of shape (q, n, n)
-        Symmetric.
-    targets : array-like of shape (n,) or (t, n)
-        Labels ±1 or numbers, one row per task.
-    sample_weight : array-like of shape (n,), optional
-        How many times each sample counts; n is then their sum.
-    check : bool, default=True
-        Whether to check the arguments; without it the caller vouches for them.
-
-    Returns
-    -------
-    M : ndarray of shape (q, q)
-        Gram matrix of the centred kernels.
-    a : ndarray of shape (q,)
-        Products with the centred target kernel.
-
-    Raises
-    ------
-    ValueError
-        If a matrix is not finite and symmetric, or targets or weights do not fit.
-
-    Notes
-    -----
-    ``q²n²`` flops by blocks of rows. The kernels are centred before they are multiplied: the means
-    of polynomial kernels are 100 times larger than the rest, and M is nearly singular.
+    `grams` of shape (q, n, n), `targets` of shape (n,) or (t, n). ``q²n²`` flops by blocks of rows.
+    The kernels are centred before they are multiplied: the means of polynomial kernels are 100
+    times larger than the rest, and M is nearly singular.
     """
-    if check:
-        grams = as_grams(grams, "grams", square=True)
-        targets = check_targets("targets", targets, grams.shape[1])
-        sample_weight = check_sample_weight(sample_weight, grams.shape[1])
     stack = np.asarray(grams)
     y = np.atleast_2d(np.asarray(targets, dtype=np.float64))
     n = stack.shape[1]
@@ -104,7 +74,7 @@ def alignment_weights(
     sample_weight : array-like of shape (n,), optional
         How many times each sample counts.
     check : bool, default=True
-        As in `centered_products`.
+        Whether to check the arguments; without it the caller vouches for them.
 
     Returns
     -------
@@ -134,7 +104,11 @@ def alignment_weights(
     array([1., 0.])
     """
     METHOD.check("method", method)
-    M, a = centered_products(grams, targets, sample_weight, check=check)
+    if check:
+        grams = as_grams(grams, "grams", square=True)
+        targets = check_targets("targets", targets, grams.shape[1])
+        sample_weight = check_sample_weight(sample_weight, grams.shape[1])
+    M, a = centered_products(grams, targets, sample_weight)
     scale = np.sqrt(np.diagonal(M))
     scale[scale == 0.0] = 1.0
     solve = _nonnegative if method == "qp" else _unconstrained
@@ -207,10 +181,10 @@ class AlignmentWeights(Value):
 
     def weights(
         self,
-        grams: Any,
+        grams: RealArray,
         targets: FloatArray,
         sample_weight: FloatArray | None = None,
-        learner: Any = None,
+        learner: Learner | None = None,
     ) -> FloatArray:
         """Return β.
 

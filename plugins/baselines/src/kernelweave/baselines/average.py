@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.checks import COUNT
+from kernelweave.kernels_core.formula import Learner
 from kernelweave.kernels_core.parameters import Value
 
 
@@ -60,10 +61,10 @@ class AverageWeights(Value):
 
     def weights(
         self,
-        grams: Any,
+        grams: RealArray,
         targets: FloatArray,
         sample_weight: FloatArray | None = None,
-        learner: Any = None,
+        learner: Learner | None = None,
     ) -> FloatArray:
         """Return β.
 

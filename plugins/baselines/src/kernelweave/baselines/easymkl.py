@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.checks import SHARE, check_sample_weight, check_targets
+from kernelweave.kernels_core.formula import Learner
 from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.qp_smo import SquaredHingeSVC
 from kernelweave.qp_smo.saddle import GramStack
+from numpy.typing import ArrayLike
 
 _TOL = 1e-5
 # stands for λ = 0, where the hard margin may not exist: a ridge of this share of the diagonal
@@ -19,73 +21,28 @@ _NO_RIDGE = 1e-9
 
 
 def margin_distribution(
-    K: npt.ArrayLike,
-    y: npt.ArrayLike,
-    *,
-    lam: float,
-    sample_weight: npt.ArrayLike | None = None,
-    check: bool = True,
+    K: RealArray, labels: FloatArray, *, lam: float, sample_weight: ArrayLike | None = None
 ) -> FloatArray:
     """Return γ of ``min (1 − λ) γᵀYKYγ + λ‖γ‖²`` over distributions on each of the two classes.
 
-    Parameters
-    ----------
-    K : array-like of shape (n, n)
-        Symmetric, positive semidefinite.
-    y : array-like of shape (n,)
-        −1 and +1, both present.
-    lam : float
-        λ in [0, 1]: 0 is the hard margin, 1 spreads γ evenly over each class.
-    sample_weight : array-like of shape (n,), optional
-        How many times each sample counts: ‖γ‖² becomes Σ γᵢ²/wᵢ.
-    check : bool, default=True
-        Whether to check K, which costs n³/3 operations, y and the weights.
+    λ in [0, 1]: 0 is the hard margin, 1 spreads γ evenly over each class. `K` is positive
+    semidefinite, both labels ±1 are present, and a sample counts `sample_weight` times: ‖γ‖²
+    becomes Σ γᵢ²/wᵢ.
 
-    Returns
-    -------
-    ndarray of shape (n,)
-        γ ≥ 0, which sums to 1 over either class.
-
-    Raises
-    ------
-    ValueError
-        If λ is outside [0, 1], y has one class, or K, y or the weights are not as stated.
-    NotPSDError
-        If K has a negative eigenvalue.
-
-    Notes
-    -----
     Aiolli, Da San Martino and Sperduti, "A kernel method for the optimization of the margin
     distribution", ICANN 2008. Up to its scale, γ is the dual of the squared-hinge support vector
     machine with ridge ``λ/(1 − λ)``: over ``α = sγ`` its value ``2s − ½s²·γᵀQγ`` is largest at
     ``2/γᵀQγ``, so the largest of all belongs to the smallest γᵀQγ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.baselines import margin_distribution
-    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
-    >>> margin_distribution(np.outer(x, x), np.sign(x), lam=0.9).round(3)
-    array([0.35, 0.65, 0.65, 0.35])
     """
     SHARE.check("lam", lam)
-    if check:
-        (K,) = as_grams([K], "K", square=True, psd=True)
-        n = np.shape(K)[0]
-        y = check_targets("y", y, n, labels=True)[0]
-        sample_weight = check_sample_weight(sample_weight, n)
-    labels = np.asarray(y, dtype=np.float64)
     weight = np.ones(labels.size) if sample_weight is None else np.asarray(sample_weight, float)
     if lam == 1.0:
         gamma = weight.astype(np.float64)
     else:
-        matrix = np.asarray(K)
         ridge = lam / (1.0 - lam)
-        ridge = max(ridge, _NO_RIDGE * float(np.diagonal(matrix).max()))
+        ridge = max(ridge, _NO_RIDGE * float(np.diagonal(K).max()))
         machine = SquaredHingeSVC(C=0.5 / ridge)
-        gamma = np.abs(machine.solve(matrix, labels, sample_weight=weight, check=False).dual_coef)[
-            0
-        ]
+        gamma = np.abs(machine.solve(K, labels, sample_weight=weight, check=False).dual_coef)[0]
     for sign in (-1.0, 1.0):
         at = labels == sign
         gamma[at] /= gamma[at].sum()
@@ -109,11 +66,11 @@ def easymkl_weights(
     targets : array-like of shape (n,) or (t, n)
         Rows of ±1; several tasks share the weights.
     lam : float, default=0.1
-        λ in [0, 1], see `margin_distribution`.
+        λ in [0, 1]: 0 is the hard margin, 1 spreads γ evenly over each class.
     sample_weight : array-like of shape (n,), optional
         How many times each sample counts.
     check : bool, default=True
-        As in `margin_distribution`, each matrix.
+        Whether to check the matrices, which costs n³/3 operations each, targets and weights.
 
     Returns
     -------
@@ -149,7 +106,7 @@ def easymkl_weights(
     total = stack.combine(np.ones(len(stack)))
     d = np.zeros(len(stack))
     for y in np.atleast_2d(np.asarray(targets, dtype=np.float64)):
-        gamma = margin_distribution(total, y, lam=lam, sample_weight=sample_weight, check=False)
+        gamma = margin_distribution(total, y, lam=lam, sample_weight=sample_weight)
         d += np.maximum(stack.quadratic_forms(y * gamma), 0.0)
     if not d.sum() > 0.0:
         return np.full(len(stack), 1.0 / len(stack))
@@ -179,10 +136,10 @@ class EasyMKLWeights(Value):
 
     def weights(
         self,
-        grams: Any,
+        grams: RealArray,
         targets: FloatArray,
         sample_weight: FloatArray | None = None,
-        learner: Any = None,
+        learner: Learner | None = None,
     ) -> FloatArray:
         """Return β.
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
 from kernelweave.kernels_core.checks import (
     SHARE,
-    check_array,
-    check_sample_weight,
-    check_targets,
     integer,
 )
-from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
+
+if TYPE_CHECKING:
+    from kernelweave.kernels_core.formula import Learner
+
 
 FOLDS = integer(2)
 
@@ -23,41 +22,12 @@ FOLDS = integer(2)
 _TOL = 1e-6
 
 
-def proportional_weights(accuracy: npt.ArrayLike, *, threshold: float = 0.0) -> FloatArray:
+def proportional_weights(pi: FloatArray, threshold: float = 0.0) -> FloatArray:
     """Return ``βⱼ = (πⱼ − δ)/Σᵢ (πᵢ − δ)`` with ``δ = threshold · min π``.
 
-    Parameters
-    ----------
-    accuracy : array-like of shape (q,)
-        π ≥ 0, what each kernel achieves alone.
-    threshold : float, default=0.0
-        In [0, 1]: at 1 the worst kernel gets no weight.
-
-    Returns
-    -------
-    ndarray of shape (q,)
-        β, which sums to 1; equal weights where all πⱼ = δ.
-
-    Raises
-    ------
-    ValueError
-        If an accuracy is negative or not finite, or the threshold outside [0, 1].
-
-    Notes
-    -----
-    Tanabe, Ho, Nguyen and Kawasaki, "Simple but effective methods for combining kernels in
-    computational biology", RIVF 2008, equation (3).
-
-    Examples
-    --------
-    >>> from kernelweave.baselines import proportional_weights
-    >>> proportional_weights([0.6, 0.9], threshold=1.0)
-    array([0., 1.])
+    Equal weights where all πⱼ = δ. Tanabe, Ho, Nguyen and Kawasaki, "Simple but effective methods
+    for combining kernels in computational biology", RIVF 2008, equation (3).
     """
-    pi = check_array("accuracy", accuracy, 1)
-    if not (pi >= 0.0).all():
-        raise ValueError(f"accuracy must be a list of numbers at least 0, got {accuracy!r}")
-    SHARE.check("threshold", threshold)
     shifted = pi - threshold * pi.min()
     total = shifted.sum()
     return shifted / total if total > 0.0 else np.full(pi.size, 1.0 / pi.size)
@@ -78,7 +48,7 @@ def folds(targets: FloatArray, n_folds: int, order: FloatArray) -> Index:
     return fold
 
 
-def centrality(grams: npt.NDArray[Any], sample_weight: FloatArray | None) -> FloatArray:
+def centrality(grams: RealArray, sample_weight: FloatArray | None) -> FloatArray:
     """Return how similar each sample is to all: row sums of Σ Kⱼ/tr Kⱼ, shape (n,)."""
     n = grams.shape[1]
     weight = np.ones(n) if sample_weight is None else sample_weight
@@ -90,52 +60,19 @@ def centrality(grams: npt.NDArray[Any], sample_weight: FloatArray | None) -> Flo
 
 
 def single_kernel_accuracies(
-    grams: npt.ArrayLike,
-    targets: npt.ArrayLike,
-    learner: Any,
+    stack: RealArray,
+    y: FloatArray,
+    learner: Learner,
     *,
     n_folds: int = 3,
-    sample_weight: npt.ArrayLike | None = None,
-    check: bool = True,
+    weight: FloatArray | None = None,
 ) -> FloatArray:
     """Return the cross-validated accuracy of the learner on each kernel alone.
 
-    Parameters
-    ----------
-    grams : array-like of shape (q, n, n)
-        Symmetric, positive semidefinite.
-    targets : array-like of shape (n,) or (t, n)
-        Rows of ±1; with several the row of the largest decision value is predicted.
-    learner : object with ``solve``
-        E.g. ``kernelweave.qp_smo.SVC(C=1.0)``.
-    n_folds : int, default=3
-        The members of a class take turns in them, by their mean similarity to all. A fold whose
-        training part lacks a class is left out.
-    sample_weight : array-like of shape (n,), optional
-        How many times each sample counts.
-    check : bool, default=True
-        Whether to check the matrices, which costs n³/3 operations each, targets and weights.
-
-    Returns
-    -------
-    ndarray of shape (q,)
-        π; ones where no fold can be used.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 2 folds, a task has one class, or an argument is not as stated.
-    NotPSDError
-        If a matrix has a negative eigenvalue.
+    Ones where no fold can be used. Of several targets the row of the largest decision value is
+    predicted. The members of a class take turns in the folds, by their mean similarity to all; a
+    fold whose training part lacks a class is left out.
     """
-    FOLDS.check("n_folds", n_folds)
-    if check:
-        grams = as_grams(grams, "grams", square=True, psd=True)
-        targets = check_targets("targets", targets, grams.shape[1], labels=True)
-        sample_weight = check_sample_weight(sample_weight, grams.shape[1])
-    stack = np.asarray(grams)
-    y = np.atleast_2d(np.asarray(targets, dtype=np.float64))
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     fold = folds(y, n_folds, centrality(stack, weight))
     scores, masses = [], []
     for k in range(n_folds):
@@ -156,7 +93,7 @@ def _hits(
     y: FloatArray,
     train: Index,
     test: Index,
-    learner: Any,
+    learner: Learner,
     weight: FloatArray | None,
 ) -> FloatArray:
     """Return 1 for each test sample whose class is predicted and 0 for the others."""
@@ -201,10 +138,11 @@ class ProportionalWeights(Value):
 
     def weights(
         self,
-        grams: Any,
+        grams: RealArray,
         targets: FloatArray,
         sample_weight: FloatArray | None = None,
-        learner: Any = None,
+        *,
+        learner: Learner,
     ) -> FloatArray:
         """Return β.
 
@@ -222,9 +160,9 @@ class ProportionalWeights(Value):
         Returns
         -------
         ndarray of shape (q,)
-            See `proportional_weights`.
+            It sums to 1; equal weights where all kernels do alike.
         """
         accuracy = single_kernel_accuracies(
-            grams, targets, learner, n_folds=self.n_folds, sample_weight=sample_weight, check=False
+            grams, targets, learner, n_folds=self.n_folds, weight=sample_weight
         )
-        return proportional_weights(accuracy, threshold=self.threshold)
+        return proportional_weights(accuracy, self.threshold)

@@ -55,7 +55,7 @@ class RuleWeights:
         weight = problem.sample_weight
         self.sample_weight = None if weight is None else np.asarray(weight, dtype=np.float64)
         grams = problem.family.fit_grams(problem.X).grams
-        beta = np.asarray(rule.weights(grams, self.targets, self.sample_weight, learner))
+        beta = np.asarray(rule.weights(grams, self.targets, self.sample_weight, learner=learner))
         stack = GramStack(grams, check=False)
         K = stack.combine(beta)
         if (beta < 0.0).any():

@@ -1,7 +1,6 @@
 from .bounds import margin_bound, rademacher_bound
 from .estimators import GeneralizedMKLClassifier, RidgeMKLClassifier, RidgeMKLRegressor
 from .families import HadamardPower, PowerDictionary
-from .objective import ridge_gradient, ridge_hessian, ridge_objective
 from .projection import project_lq_ball
 from .sets import LqBall, Orthant
 from .settings import (
@@ -45,8 +44,5 @@ __all__ = [
     "margin_bound",
     "project_lq_ball",
     "rademacher_bound",
-    "ridge_gradient",
-    "ridge_hessian",
-    "ridge_objective",
 ]
 __version__: str

@@ -43,37 +43,8 @@ def choose_method(
     eigenvalues, or from an old eigendecomposition, three times the work per iteration and about a
     dozen of them.
 
-    Parameters
-    ----------
-    spectrum : Spectrum
-        What is known of the eigenvalues of K.
-    rho : ndarray of shape (n_outputs,)
-        Eigenvalues of L, ascending.
-    ridge : float
-        r.
-    tol : float, default=1e-8
-        Relative residual that an iterative method must reach.
-    stale : bool, default=False
-        Whether an earlier eigendecomposition is at hand.
-    sketched : bool, default=False
-        Whether a sketch of this K is.
-
-    Returns
-    -------
-    str
-        ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"``, ``"nystrom"`` or ``"stale"``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.vv_rkhs import Spectrum, choose_method
-    >>> spectrum = Spectrum(n_samples=1500, largest=1500.0, mean=1.0, spread=40.0)
-    >>> choose_method(spectrum, np.ones(100), 1e-5 * 1500)
-    'cholesky'
-    >>> choose_method(spectrum, np.linspace(0.5, 1.0, 100), 1e-5 * 1500)
-    'eigen'
-    >>> choose_method(spectrum, np.linspace(0.5, 1.0, 100), 1e-1 * 1500)
-    'nystrom'
+    `rho` are the eigenvalues of L, ascending; `stale` says that an earlier eigendecomposition is at
+    hand, `sketched` that a sketch of this K is.
     """
     values = check_array("rho", rho, 1)
     POSITIVE.check("ridge", ridge)
@@ -114,7 +85,7 @@ def solve_sylvester(
     method : str, default="auto"
         ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"``, ``"nystrom"`` (columns with a sketch
         of K as the preconditioner), ``"stale"`` (with ``factors``), ``"low-rank"`` (a
-        `FactoredGram` only), or ``"auto"``, the choice of `choose_method`.
+        `FactoredGram` only), or ``"auto"``, the one that is expected to need the least work.
     C0 : ndarray of shape (n_samples, n_outputs), optional
         Warm start of an iterative method.
     tol : float, default=1e-8

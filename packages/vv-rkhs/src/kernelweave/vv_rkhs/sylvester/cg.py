@@ -30,44 +30,8 @@ def solve_sylvester_cg(
     number is at most 1 + σ₁ τ / r for tr L ≤ τ and σ₁ the largest eigenvalue of K (V,
     Proposition 2, which holds for p = 1).
 
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples) or FactoredGram
-        Symmetric positive semidefinite; anything with ``K @ C``.
-    L : ndarray of shape (n_outputs, n_outputs), float64
-        Likewise.
-    Y : ndarray of shape (n_samples, n_outputs), float64
-        Right-hand side.
-    ridge : float
-        r > 0; λl for vector-valued least squares.
-    C0 : ndarray of shape (n_samples, n_outputs), optional
-        Warm start; zero by default.
-    tol : float, default=1e-8
-        Relative residual ‖Y − KCL − rC‖ / ‖Y‖ to reach.
-    max_iter : int, default=1000
-        Iterations at most.
-    preconditioner : EigenFactors, optional
-        Of an earlier K and L: the closer they are, the fewer iterations.
-    check : bool, default=True
-        Whether to check that K is finite and symmetric, in one pass.
-
-    Returns
-    -------
-    SylvesterSolution
-        ``converged`` tells whether ``tol`` was reached.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, r is not positive, or a number is not finite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.vv_rkhs import solve_sylvester_cg
-    >>> solve_sylvester_cg(np.eye(2), np.eye(1), np.array([[2.0], [4.0]]), 1.0).C
-    array([[1.],
-           [2.]])
+    `K` has ``@``; a `preconditioner` is of an earlier K and L: the closer they are, the fewer
+    iterations. ``converged`` tells whether the relative residual ``tol`` was reached.
     """
     L, Y = check_system(K, L, Y, ridge, check=check, tol=tol, C0=C0)
     target = tol * float(np.linalg.norm(Y))

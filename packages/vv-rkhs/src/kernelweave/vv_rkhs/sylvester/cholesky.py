@@ -30,39 +30,6 @@ def solve_sylvester_cholesky(
 
     With L = S diag(ρ) Sᵀ the columns of C S solve (ρⱼ K + r I) c = (Y S)ⱼ. Cost: l³/3 flops per
     distinct ρⱼ > 0, which for few outputs, or L = I, is less than an eigendecomposition of K.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples), float64
-        Symmetric positive semidefinite.
-    L : ndarray of shape (n_outputs, n_outputs), float64
-        Likewise.
-    Y : ndarray of shape (n_samples, n_outputs), float64
-        Right-hand side.
-    ridge : float
-        r > 0.
-    check : bool, default=True
-        Whether to check that K is finite and symmetric, in one pass.
-
-    Returns
-    -------
-    SylvesterSolution
-        The solution and its residual.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, r is not positive, or a number is not finite.
-    scipy.linalg.LinAlgError
-        If K has an eigenvalue below −r/ρ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.vv_rkhs import solve_sylvester_cholesky
-    >>> solve_sylvester_cholesky(np.eye(2), np.eye(1), np.array([[2.0], [4.0]]), 1.0).C
-    array([[1.],
-           [2.]])
     """
     L, Y = check_system(K, L, Y, ridge, check=check)
     rho, S = eigh(L, check_finite=False)

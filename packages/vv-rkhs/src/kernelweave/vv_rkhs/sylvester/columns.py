@@ -37,49 +37,10 @@ def solve_sylvester_columns(
     and a column leaves when it has converged. Cost: 9n³ once, then 2l² flops per column and
     iteration: well-conditioned columns no longer pay for the worst one.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples) or FactoredGram
-        Symmetric positive semidefinite; anything with ``K @ C``.
-    L : ndarray of shape (n_outputs, n_outputs), float64
-        Likewise.
-    Y : ndarray of shape (n_samples, n_outputs), float64
-        Right-hand side.
-    ridge : float
-        r > 0.
-    C0 : ndarray of shape (n_samples, n_outputs), optional
-        Warm start; zero by default.
-    tol : float, default=1e-8
-        Relative residual ‖Y − KCL − rC‖ / ‖Y‖ to reach.
-    max_iter : int, default=1000
-        Iterations at most.
-    preconditioner : NystromFactors or EigenFactors, optional
-        Of this K or an earlier one.
-    product0 : ndarray of shape (n_samples, n_outputs), optional
-        K C0, where it is known.
-    single : bool, default=False
-        Whether to iterate on a copy of K in single precision, at half the cost, as long as that
-        lowers the residual, which is taken in double precision and of K as given.
-    check : bool, default=True
-        Whether to check that K is finite and symmetric, in one pass.
-
-    Returns
-    -------
-    SylvesterSolution
-        ``converged`` tells whether ``tol`` was reached.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, r is not positive, or a number is not finite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.vv_rkhs import solve_sylvester_columns
-    >>> solve_sylvester_columns(np.eye(2), np.eye(1), np.array([[2.0], [4.0]]), 1.0).C
-    array([[1.],
-           [2.]])
+    `K` has ``@``; a `preconditioner` is of this K or an earlier one, `product0` is K C0 where that
+    is known. With ``single`` the iterations run on a copy of K in single precision, at half the
+    cost, as long as that lowers the residual, which is taken in double precision and of K as given.
+    ``converged`` tells whether the relative residual ``tol`` was reached.
     """
     L, Y = check_system(K, L, Y, ridge, check=check, tol=tol, C0=C0, product0=product0)
     rho, S = eigh(L, check_finite=False)

@@ -84,38 +84,7 @@ def solve_sylvester_eigen(
     C = T X̃ Sᵀ with X̃ᵢⱼ = (Tᵀ Y S)ᵢⱼ / (σᵢ ρⱼ + r), r = λl: V prints S for Sᵀ and λ for λl. One
     step of refinement follows where rounding left a residual.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples), float64
-        Symmetric positive semidefinite.
-    L : ndarray of shape (n_outputs, n_outputs), float64
-        Likewise.
-    Y : ndarray of shape (n_samples, n_outputs), float64
-        Right-hand side.
-    ridge : float
-        r > 0; λl for vector-valued least squares.
-    factors : EigenFactors, optional
-        Of this K and this L, where they are known.
-    check : bool, default=True
-        Whether to check that K is finite and symmetric, in one pass.
-
-    Returns
-    -------
-    SylvesterSolution
-        With its ``factors``.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, r is not positive, or a number is not finite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.vv_rkhs import solve_sylvester_eigen
-    >>> solve_sylvester_eigen(np.eye(2), np.eye(1), np.array([[2.0], [4.0]]), 1.0).C
-    array([[1.],
-           [2.]])
+    `factors` are of this K and this L, where they are known.
     """
     L, Y = check_system(K, L, Y, ridge, check=check)
     known = EigenFactors.of(np.asarray(K, dtype=np.float64), L) if factors is None else factors

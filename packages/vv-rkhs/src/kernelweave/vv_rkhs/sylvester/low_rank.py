@@ -57,37 +57,6 @@ def solve_sylvester_low_rank(
     With ZᵀZ = V diag(σ) Vᵀ and L = S diag(ρ) Sᵀ, C = (Y − Z V X Sᵀ) / r where
     Xᵢⱼ = ρⱼ (Vᵀ Zᵀ Y S)ᵢⱼ / (σᵢ ρⱼ + r): the identity of Woodbury. Cost: ld² + 9d³ + 4ldn flops for
     d features; K would take l²d and l³. Refined as long as that lowers the residual.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n_samples, n_features), float64
-        K = Z Zᵀ.
-    L : ndarray of shape (n_outputs, n_outputs), float64
-        Symmetric positive semidefinite.
-    Y : ndarray of shape (n_samples, n_outputs), float64
-        Right-hand side.
-    ridge : float
-        r > 0.
-    check : bool, default=True
-        Whether to check that Z, L and Y are finite.
-
-    Returns
-    -------
-    SylvesterSolution
-        The solution and its residual.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, r is not positive, or a number is not finite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.vv_rkhs import solve_sylvester_low_rank
-    >>> solve_sylvester_low_rank(np.eye(2), np.eye(1), np.array([[2.0], [4.0]]), 1.0).C
-    array([[1.],
-           [2.]])
     """
     K = FactoredGram(check_array("Z", Z, 2) if check else np.asarray(Z, dtype=np.float64))
     L, Y = check_system(K, L, Y, ridge, check=check)
