@@ -18,10 +18,6 @@ class SaddleAlgorithm:
     Who inherits sets ``oracle`` in ``init``. A state has ``lower`` and ``upper`` (public units),
     ``solution`` (the learner's, as the oracle solved it) and ``P``; `best` is there to be replaced
     where it holds P as something else.
-
-    Attributes
-    ----------
-    oracle : SaddleOracle
     """
 
     oracle: SaddleOracle

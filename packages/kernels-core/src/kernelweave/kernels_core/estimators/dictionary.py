@@ -25,12 +25,7 @@ from .tables import TableReader
 class PrecomputedKernel:
     """(Σ βⱼ Xⱼ)^{∘d} of a stack X of cross-Gram matrices: the learned kernel on precomputed ones.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (q,)
-        β.
-    degree : int, default=1
-        d, a Hadamard power.
+    `weights` of shape (q,): β; `degree`: d, a Hadamard power.
 
     Examples
     --------
@@ -66,10 +61,8 @@ class PrecomputedKernel:
 class PrecomputedStack:
     """Σ βⱼKⱼ of given Gram matrices: a fitted dictionary and a family in one.
 
-    Parameters
-    ----------
-    grams : ndarray of shape (q, n, n)
-        Gram matrices of the training points, symmetric and positive semidefinite.
+    `grams` of shape (q, n, n): Gram matrices of the training points, symmetric and positive
+    semidefinite.
     """
 
     grams: npt.NDArray[Any]

@@ -83,13 +83,7 @@ class Registry:
         return register
 
     def add(self, plugin: object, *, name: str, source: str) -> dict[str, list[str]]:
-        """Register ``plugin`` and return the names it brought, by kind.
-
-        Raises
-        ------
-        Exception
-            Whatever the plugin raises; nothing it registered before remains.
-        """
+        """Register ``plugin`` and return the names it brought, by kind."""
         before = {kind: dict(items) for kind, items in self._items.items()}
         self._source, previous = source, self._source
         try:
@@ -120,10 +114,7 @@ class Registry:
     def get(self, kind: str, name: str) -> Any:
         """Return one spec.
 
-        Raises
-        ------
-        UnknownNameError
-            If the name is not registered; the message lists close matches.
+        Raises UnknownNameError if the name is not registered; the message lists close matches.
         """
         items = self._items[kind]
         if name in items:

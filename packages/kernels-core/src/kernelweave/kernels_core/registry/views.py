@@ -108,17 +108,8 @@ def get_component(kind: str, name: str) -> ComponentSpec:
 def parts_for(spec: AlgorithmSpec, kind: str) -> list[str]:
     """Return the installed parts of one kind that have what an algorithm needs.
 
-    Parameters
-    ----------
-    spec : AlgorithmSpec
-        Whose needs.
-    kind : {"families", "learners", "constraints"}
-        Which registry; the classes registered there are imported.
-
-    Returns
-    -------
-    list of str
-        Those that it prefers first, then by name.
+    `spec`: whose needs; `kind` in {"families", "learners", "constraints"}: which registry; the
+    classes registered there are imported. Those that it prefers first, then by name.
     """
     role = {"families": "family", "learners": "learner", "constraints": "constraint"}[kind]
     names = [

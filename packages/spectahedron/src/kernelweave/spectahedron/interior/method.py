@@ -67,22 +67,15 @@ class InteriorPointSearch(SaddleAlgorithm):
     def init(self, problem: Problem, random_state: np.random.RandomState) -> InteriorState:
         """Start at P = n_P I, far from the boundary.
 
-        Parameters
-        ----------
-        problem : Problem
-            With a positive-matrix family and a spectahedron.
-        random_state : RandomState
-            Unused: the method is deterministic.
+        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
+        method is deterministic.
         """
         return self.begin(SaddleOracle(problem, self.settings.dtype, n_grams=2))
 
     def begin(self, oracle: SaddleOracle) -> InteriorState:
         """Start on an oracle that exists.
 
-        Raises
-        ------
-        MemoryBudgetError
-            If an iteration does not fit in the memory limit.
+        Raises MemoryBudgetError if an iteration does not fit in the memory limit.
         """
         self.oracle = oracle
         m, tasks = oracle.problem.n_samples, len(oracle.targets)

@@ -17,10 +17,7 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     A column of two levels becomes one indicator, of the second; a word that training had not seen
     has none, or a half where there is only one.
 
-    Attributes
-    ----------
-    encoder_ : ColumnEncoder
-        Fitted; its ``report_`` says what was done with each column.
+    `encoder_`: fitted; its ``report_`` says what was done with each column.
 
     Examples
     --------
@@ -36,17 +33,7 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> TableMatrix:
         """Learn what each column is.
 
-        Parameters
-        ----------
-        X : table or array-like of shape (n_rows, n_columns)
-            Training rows.
-        y : None
-            Passed over.
-
-        Returns
-        -------
-        self : TableMatrix
-            Fitted.
+        `X` of shape (n_rows, n_columns): training rows; `y`: passed over. Returns `self`: fitted.
         """
         self.encoder_ = ColumnEncoder().fit(X, estimator=self)
         return self
@@ -54,15 +41,8 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
         """Return rows as numbers.
 
-        Parameters
-        ----------
-        X : table or array-like of shape (n_rows, n_columns)
-            Rows with the columns of training.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_dimensions)
-            Without gaps.
+        `X` of shape (n_rows, n_columns): rows with the columns of training. Returns shape (n_rows,
+        n_dimensions): without gaps.
         """
         numeric, codes = self.encoder_.transform(X, estimator=self)
         levels = [each.levels for each in self.encoder_.dimensions_ if each.kind == "level"]
@@ -75,15 +55,8 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return a name for each number: its column, a dot, and a count.
 
-        Parameters
-        ----------
-        input_features : None
-            Passed over: the columns of training are known.
-
-        Returns
-        -------
-        ndarray of str, shape (n_dimensions,)
-            E.g. ``"town.0"``, ``"town.1"`` for the levels of a column.
+        `input_features`: passed over: the columns of training are known. Returns shape
+        (n_dimensions,): E.g. ``"town.0"``, ``"town.1"`` for the levels of a column.
         """
         widths = [_width(each) for each in self.encoder_.dimensions_]
         pairs = zip(self.encoder_.dimensions_, widths, strict=True)

@@ -22,18 +22,11 @@ TASKS = ("auto", "classification", "regression")
 class Target:
     """The target as it will be learned.
 
-    Attributes
-    ----------
-    column : str
-        Its name.
-    values : ndarray of shape (n_rows,)
-        Labels (strings, integers or numbers) or finite numbers.
-    task : str
-        ``"classification"`` or ``"regression"``.
-    reason : str
-        Why this task, for the user to read.
-    hint : str
-        What else the user may have meant; empty where there is no doubt.
+    - `column`: its name
+    - `values` of shape (n_rows,): labels (strings, integers or numbers) or finite numbers
+    - `task`: ``"classification"`` or ``"regression"``
+    - `reason`: why this task, for the user to read
+    - `hint`: what else the user may have meant; empty where there is no doubt
     """
 
     column: str
@@ -46,23 +39,9 @@ class Target:
 def choose_target(table: Table, wanted: str | None) -> str:
     """Return the name of the target column.
 
-    Parameters
-    ----------
-    table : Table
-        The data.
-    wanted : str or None
-        A name, or a 0-based index where no column has that name; ``None`` for the column that
-        the source itself marks.
-
-    Returns
-    -------
-    str
-        A column of the table.
-
-    Raises
-    ------
-    CommandError
-        If there is no such column; close matches are named.
+    `table`: the data; `wanted`: a name, or a 0-based index where no column has that name; ``None``
+    for the column that the source itself marks. A column of the table. Raises CommandError if there
+    is no such column; close matches are named.
     """
     columns = table.columns
     if wanted is None:
@@ -87,25 +66,10 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
     Text, booleans, two distinct values, or a few whole numbers counted from 0 or 1 are classes;
     anything else is a number.
 
-    Parameters
-    ----------
-    table : Table
-        The data.
-    column : str
-        The target.
-    task : {"auto", "classification", "regression"}, default="auto"
-        ``"auto"`` decides, unless the source names its task.
-
-    Returns
-    -------
-    Target
-        Values, task and the reason for it.
-
-    Raises
-    ------
-    CommandError
-        On missing values, a single distinct value, text where numbers are asked for, or labels
-        that are nearly all different.
+    `table`: the data; `column`: the target; `task` in {"auto", "classification", "regression"}:
+    ``"auto"`` decides, unless the source names its task. Values, task and the reason for it. Raises
+    CommandError on missing values, a single distinct value, text where numbers are asked for, or
+    labels that are nearly all different.
     """
     if task not in TASKS:
         raise CommandError(f"--task must be one of {', '.join(TASKS)}, got {task!r}")

@@ -17,15 +17,8 @@ def cosine_gram(K: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
     J = I − 11ᵀ/n. Kernels with a large mean look like one flat colour otherwise.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Positive semidefinite.
-
-    Returns
-    -------
-    ndarray of shape (n, n), float64
-        In [−1, 1]; zero where a centred sample vanishes.
+    `K` of shape (n, n): positive semidefinite. Returns shape (n, n): in [−1, 1]; zero where a
+    centred sample vanishes.
 
     Examples
     --------

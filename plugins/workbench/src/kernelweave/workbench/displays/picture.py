@@ -24,15 +24,7 @@ _MAX_DRAWN = 60
 def demo_picture(demo: Demonstration) -> bytes:
     """Return a PNG of three panels.
 
-    Parameters
-    ----------
-    demo : Demonstration
-        What was learned, and what it is compared with.
-
-    Returns
-    -------
-    bytes
-        A PNG that says it is the demo's.
+    `demo`: what was learned, and what it is compared with. A PNG that says it is the demo's.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -139,15 +131,7 @@ def _labels(ax: Any, demo: Demonstration) -> None:
 def is_demo_picture(path: Path) -> bool:
     """Whether a file is a PNG that the demo wrote.
 
-    Parameters
-    ----------
-    path : Path
-        Any existing file.
-
-    Returns
-    -------
-    bool
-        By the text in its first bytes.
+    `path`: any existing file. Returns: by the text in its first bytes.
     """
     try:
         with path.open("rb") as stream:

@@ -145,15 +145,8 @@ def _name_bars(ax: Any, names: list[str]) -> None:
 def learned_weights(estimator: Any) -> tuple[npt.NDArray[Any], list[str] | None] | None:
     """Return the weights of kernels and their names, None where none were learned.
 
-    Parameters
-    ----------
-    estimator : object
-        Fitted: a kernel machine, a pipeline that ends in one, or a search over either.
-
-    Returns
-    -------
-    (ndarray of shape (n_kernels,), list of str or None) or None
-        Names are None where the kernels have none.
+    `estimator`: fitted: a kernel machine, a pipeline that ends in one, or a search over either.
+    Returns shape (n_kernels,): names are None where the kernels have none.
     """
     machine = fitted_machine(estimator, "result_")
     kernel = getattr(machine, "kernel_", None)

@@ -23,16 +23,10 @@ from .scores import Score, lead
 class Tried:
     """A model that was fitted without each fold.
 
-    Attributes
-    ----------
-    rival : Rival
-        Which.
-    held_out : HeldOut
-        What it predicted.
-    seconds : float
-        Of all its fits.
-    cut : bool
-        Whether a fit ended before it converged.
+    - `rival`: which
+    - `held_out`: what it predicted
+    - `seconds`: of all its fits
+    - `cut`: whether a fit ended before it converged
     """
 
     rival: Rival
@@ -45,16 +39,10 @@ class Tried:
 class Row:
     """One model in a comparison.
 
-    Attributes
-    ----------
-    name, title : str
-        As on the command line, and as it is shown.
-    score : Score
-        On the rows held out.
-    behind : Score
-        How much better the model is that the others are set beside, on the same rows.
-    seconds : float
-        Of all its fits.
+    - `name`, `title`: as on the command line, and as it is shown
+    - `score`: on the rows held out
+    - `behind`: how much better the model is that the others are set beside, on the same rows
+    - `seconds`: of all its fits
     """
 
     name: str
@@ -67,17 +55,8 @@ class Row:
     def of(cls, tried: Tried, first: HeldOut) -> Row:
         """Set a model beside another.
 
-        Parameters
-        ----------
-        tried : Tried
-            The model.
-        first : HeldOut
-            Predictions of the same rows by the other.
-
-        Returns
-        -------
-        Row
-            With the paired difference.
+        `tried`: the model; `first`: predictions of the same rows by the other. Returns: with the
+        paired difference.
         """
         own = tried.held_out
         ahead = lead(first.truth, first.predicted, own.predicted, first.weight, first.task)
@@ -108,29 +87,16 @@ def tried(
 ) -> Iterator[Tried]:
     """Fit models without each fold, one after the other.
 
-    Parameters
-    ----------
-    models : sequence of Rival
-        Each learns its columns from the training rows of a fold alone.
-    X : DataFrame of shape (n_rows, n_columns)
-        The table.
-    y : ndarray of shape (n_rows,)
-        Targets.
-    task : str
-        ``"classification"`` or ``"regression"``.
-    weight : ndarray of shape (n_rows,)
-        What each row counts.
-    fold : ndarray of shape (n_rows,)
-        The fold that holds each row out, -1 where none does.
-    seed : int
-        Of what is random in them.
-    failed : callable
-        Called with a model that cannot be fitted, and why; the others go on.
+    - `models`: each learns its columns from the training rows of a fold alone
+    - `X` of shape (n_rows, n_columns): the table
+    - `y` of shape (n_rows,): targets
+    - `task`: ``"classification"`` or ``"regression"``
+    - `weight` of shape (n_rows,): what each row counts
+    - `fold` of shape (n_rows,): the fold that holds each row out, -1 where none does
+    - `seed`: of what is random in them
+    - `failed`: called with a model that cannot be fitted, and why; the others go on
 
-    Yields
-    ------
-    Tried
-        As each is done.
+    Yields: as each is done.
     """
     with count_bar("models compared", len(models)) as done:
         for each in models:
@@ -156,19 +122,8 @@ def _is_cut(said: warnings.WarningMessage) -> bool:
 def verdict(ours: str, rows: Sequence[Row], measure: str) -> str:
     """Return who predicts best, in one sentence.
 
-    Parameters
-    ----------
-    ours : str
-        The title of our model.
-    rows : sequence of Row
-        Others set beside it.
-    measure : str
-        What the scores are.
-
-    Returns
-    -------
-    str
-        A lead within two standard errors is called none; one of others is said plainly.
+    `ours`: the title of our model; `rows`: others set beside it; `measure`: what the scores are. A
+    lead within two standard errors is called none; one of others is said plainly.
     """
     if not rows:
         return ""

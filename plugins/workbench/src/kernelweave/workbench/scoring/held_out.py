@@ -18,18 +18,12 @@ from .scores import Score, score
 class HeldOut:
     """Predictions of rows by fits that did not see them.
 
-    Attributes
-    ----------
-    rows, fold : ndarray of shape (n_held_out,)
-        Which rows of the table, in its order, and the fold that held each out.
-    truth, predicted : ndarray of shape (n_held_out,)
-        Of these rows.
-    weight : ndarray of shape (n_held_out,)
-        What each counts.
-    task : str
-        ``"classification"`` or ``"regression"``.
-    proba : ndarray of shape (n_held_out, n_classes) or None
-        Probabilities, where the model has them.
+    - `rows`, `fold` of shape (n_held_out,): which rows of the table, in its order, and the fold
+      that held each out
+    - `truth`, `predicted` of shape (n_held_out,): of these rows
+    - `weight` of shape (n_held_out,): what each counts
+    - `task`: ``"classification"`` or ``"regression"``
+    - `proba` of shape (n_held_out, n_classes): probabilities, where the model has them
     """
 
     rows: Index
@@ -65,15 +59,7 @@ class HeldOut:
     def from_json(cls, found: dict[str, Any]) -> HeldOut:
         """Return what `as_json` was made of.
 
-        Parameters
-        ----------
-        found : dict
-            Lists by name.
-
-        Returns
-        -------
-        HeldOut
-            With arrays.
+        `found`: lists by name.
         """
         arrays: dict[str, Any] = {
             name: np.asarray(value) if isinstance(value, list) else value
@@ -93,23 +79,13 @@ def folds_of(
 ) -> Index:
     """Return a fold for each row, drawn at random; classes keep their shares.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_rows,)
-        Targets.
-    task : str
-        ``"classification"`` or ``"regression"``.
-    n_folds : int
-        How many.
-    seed : int
-        Of the draw.
-    weight : ndarray of shape (n_rows,), optional
-        Index of weight zero are in no fold.
+    - `y` of shape (n_rows,): targets
+    - `task`: ``"classification"`` or ``"regression"``
+    - `n_folds`: how many
+    - `seed`: of the draw
+    - `weight` of shape (n_rows,): what each row counts; those of weight zero are in no fold
 
-    Returns
-    -------
-    ndarray of int, shape (n_rows,)
-        -1 for rows in no fold.
+    Returns shape (n_rows,): -1 for rows in no fold.
     """
     state = np.random.RandomState(seed)
     counted = np.arange(len(y)) if weight is None else np.flatnonzero(weight > 0)
@@ -127,21 +103,12 @@ def held_out_by(
 ) -> HeldOut | None:
     """Return what a fitted estimator itself held out; ``None`` where it held out nothing.
 
-    Parameters
-    ----------
-    estimator : object
-        Fitted, with ``held_out_prediction_`` and ``held_out_fold_``.
-    y : ndarray of shape (n_rows,)
-        The targets of the fit.
-    task : str
-        ``"classification"`` or ``"regression"``.
-    weight : ndarray of shape (n_rows,)
-        What each row counts.
+    - `estimator`: fitted, with ``held_out_prediction_`` and ``held_out_fold_``
+    - `y` of shape (n_rows,): the targets of the fit
+    - `task`: ``"classification"`` or ``"regression"``
+    - `weight` of shape (n_rows,): what each row counts
 
-    Returns
-    -------
-    HeldOut or None
-        As the estimator's own score is computed.
+    As the estimator's own score is computed.
     """
     machine = kernel_machine(estimator)
     fold = machine.held_out_fold_
@@ -164,25 +131,15 @@ def cross_predict(
 ) -> HeldOut:
     """Fit a model without each fold and predict that fold.
 
-    Parameters
-    ----------
-    make : callable
-        Returns an unfitted model with ``fit(X, y, sample_weight)``.
-    X : DataFrame of shape (n_rows, n_columns)
-        The table.
-    y : ndarray of shape (n_rows,)
-        Targets.
-    task : str
-        ``"classification"`` or ``"regression"``.
-    fold : ndarray of shape (n_rows,)
-        The fold that holds each row out, -1 where none does.
-    weight : ndarray of shape (n_rows,)
-        What each row counts; rows of weight zero are learned from by nobody.
+    - `make`: returns an unfitted model with ``fit(X, y, sample_weight)``
+    - `X` of shape (n_rows, n_columns): the table
+    - `y` of shape (n_rows,): targets
+    - `task`: ``"classification"`` or ``"regression"``
+    - `fold` of shape (n_rows,): the fold that holds each row out, -1 where none does
+    - `weight` of shape (n_rows,): what each row counts; rows of weight zero are learned from by
+      nobody
 
-    Returns
-    -------
-    HeldOut
-        Of the same rows, whatever the model.
+    Returns: of the same rows, whatever the model.
     """
     predicted = np.empty(len(y), dtype=y.dtype if task == "classification" else np.float64)
     classes = np.unique(y) if task == "classification" else np.empty(0)

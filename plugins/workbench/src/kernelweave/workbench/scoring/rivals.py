@@ -27,16 +27,10 @@ _TITLES = {
 class Rival:
     """A model of others.
 
-    Attributes
-    ----------
-    name : str
-        As on the command line.
-    title : str
-        As it is shown.
-    make : callable
-        Returns one, unfitted, given the task and a seed.
-    seconds : float or None
-        For all its fits; ``None`` where it keeps to a limit itself, or has none.
+    - `name`: as on the command line
+    - `title`: as it is shown
+    - `make`: returns one, unfitted, given the task and a seed
+    - `seconds`: for all its fits; ``None`` where it keeps to a limit itself, or has none
     """
 
     name: str
@@ -78,17 +72,8 @@ class Dummy:
 def rivals(*, every: bool = False, seconds: float | None = None) -> list[Rival]:
     """Return the models to compare with.
 
-    Parameters
-    ----------
-    every : bool, default=False
-        Whether CatBoost, LightGBM, XGBoost and xRFM, where they are installed, are among them.
-    seconds : float or None
-        For all fits of one.
-
-    Returns
-    -------
-    list of Rival
-        The dummy last.
+    `every`: whether CatBoost, LightGBM, XGBoost and xRFM, where they are installed, are among them;
+    `seconds`: for all fits of one.
     """
     names = [name for name, module in KINDS.items() if name == "boosting" or every]
     found: dict[str, tuple[str, Callable[[str, int], Any]]] = {

@@ -12,10 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 class Score(NamedTuple):
     """A score and its standard error over the rows.
 
-    Attributes
-    ----------
-    value, error : float
-        Of R² or accuracy.
+    `value`, `error`: of R² or accuracy.
     """
 
     value: float
@@ -28,17 +25,7 @@ class Score(NamedTuple):
 def measure_name(task: str, *, weighted: bool = False) -> str:
     """Return what `score` measures.
 
-    Parameters
-    ----------
-    task : str
-        ``"classification"`` or ``"regression"``.
-    weighted : bool, default=False
-        Whether classes have weights.
-
-    Returns
-    -------
-    str
-        For people.
+    `task`: ``"classification"`` or ``"regression"``; `weighted`: whether classes have weights.
     """
     if task == "regression":
         return "R²"
@@ -50,19 +37,9 @@ def score(
 ) -> Score:
     """Return R² or accuracy and its standard error.
 
-    Parameters
-    ----------
-    truth, predicted : ndarray of shape (n,)
-        Numbers or labels.
-    weight : ndarray of shape (n,)
-        Of each row.
-    task : str
-        ``"classification"`` or ``"regression"``.
-
-    Returns
-    -------
-    Score
-        The error is that of a mean, or of a ratio of two means.
+    `truth`, `predicted` of shape (n,): numbers or labels; `weight` of shape (n,): of each row;
+    `task`: ``"classification"`` or ``"regression"``. The error is that of a mean, or of a ratio of
+    two means.
 
     Examples
     --------
@@ -83,20 +60,9 @@ def lead(
 ) -> Score:
     """Return how much better one prediction is than another of the same rows, with its error.
 
-    Parameters
-    ----------
-    truth, ours, other : ndarray of shape (n,)
-        Numbers or labels.
-    weight : ndarray of shape (n,)
-        Of each row.
-    task : str
-        ``"classification"`` or ``"regression"``.
-
-    Returns
-    -------
-    Score
-        Positive where ``ours`` is better. The error is that of the paired difference, which is
-        mostly smaller than that of either score.
+    `truth`, `ours`, `other` of shape (n,): numbers or labels; `weight` of shape (n,): of each row;
+    `task`: ``"classification"`` or ``"regression"``. Positive where ``ours`` is better. The error
+    is that of the paired difference, which is mostly smaller than that of either score.
     """
     first, one = _with_influence(truth, ours, weight, task)
     second, two = _with_influence(truth, other, weight, task)
