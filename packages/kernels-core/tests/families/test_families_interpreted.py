@@ -43,11 +43,6 @@ def test_moments(parts):
     D = np.einsum("tk,tl,klij->ij", W, W, G)
     D = 0.5 * (D + D.T)
     np.testing.assert_allclose(prepared.moment(W), D, rtol=1e-9, atol=1e-9)
-    u = rng.standard_normal(family.n_P)
-    one = np.einsum("k,l,klij->ij", W[0], W[0], G)
-    np.testing.assert_allclose(
-        prepared.moment_matvec(W[0], u), 0.5 * (one + one.T) @ u, rtol=1e-9, atol=1e-9
-    )
 
 
 def test_products_of_samples(parts):

@@ -14,7 +14,7 @@ from kernelweave.kernels_core.formula.learner import Solution, collect, sum_roun
 from numpy.typing import ArrayLike
 
 from . import validation
-from .bounds import FunctionValues, dual_value, function_values, kkt_violation, primal_bound
+from .bounds import FunctionValues, dual_value, kkt_violation, primal_bound
 from .descent import LowRankGram, descend
 from .engine import Backend, Outcome, solve_box
 from .feasible import GridPoint
@@ -153,43 +153,6 @@ class BoxLearner(ABC):
                 parts.append(_part(problem, tasks[-1]))
         return collect(parts, tuple(tasks))
 
-    def primal_upper_bound(
-        self,
-        K: ArrayLike,
-        targets: ArrayLike,
-        dual_coef: ArrayLike,
-        *,
-        sample_weight: ArrayLike | None = None,
-        gram_error: float = 0.0,
-    ) -> float:
-        """Return a proven upper bound of ``Σₜ max κₜ(uₜ) − ½uₜᵀKuₜ`` without solving.
-
-        The primal value at ``f = Ku`` with the best intercept, for any u.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n, n), float64 or float32
-            Symmetric positive semidefinite; not checked.
-        targets, dual_coef : ndarray of shape (t, n) or (n,)
-        sample_weight : ndarray of shape (n,), optional
-        gram_error : float
-            As in `solve`.
-
-        Returns
-        -------
-        float
-        """
-        self.validate()
-        kernel = validation.as_kernel(K)
-        rows = np.atleast_2d(np.asarray(targets, dtype=np.float64))
-        duals = np.atleast_2d(np.asarray(dual_coef, dtype=np.float64))
-        ends = []
-        for target, u in zip(rows, duals, strict=True):
-            problem = self.problem(kernel, target, sample_weight, asymmetry=2.0 * gram_error)
-            values = function_values(problem, u)
-            ends.append(primal_bound(problem, values, dual_value(problem, u, values)).upper)
-        return sum_rounded(ends, np.inf)
-
     def primal_at(
         self,
         targets: ArrayLike,
@@ -199,7 +162,9 @@ class BoxLearner(ABC):
         *,
         sample_weight: ArrayLike | None = None,
     ) -> tuple[float, FloatArray]:
-        """Return the proven upper bound of `primal_upper_bound` from given values, without K.
+        """Return a proven upper bound of ``Σₜ max κₜ(uₜ) − ½uₜᵀKuₜ`` from given values of Kuₜ.
+
+        The primal value at these with the best intercept, for any u.
 
         Parameters
         ----------

@@ -7,8 +7,6 @@ Every sum is cut in the same short runs, so that its rounding error is that of a
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from __future__ import annotations
 
-import numpy as np
-
 from ..compiled import njit
 
 _FAST = {"reassoc", "contract", "nsz"}
@@ -162,54 +160,3 @@ def moment_group(
             _add_products(weighted, mean, width, row_zz)
         _close_row(F, k, fx, fz, row_zz, xx, zx, zz)
     _close_group(F, columns, stop, zx)
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def _add_products_of_row(base, w, k, c, width, s, line, rows):
-    """Add ``wₗ V eₗ`` to row k and ``wₖ V eₖ`` to row l; turn s into wₖwₗV, line into eₖ + eₗ."""
-    own, weight, total = base[k], w[k], 0.0
-    others, weights, target = base[c : c + width], w[c : c + width], rows[c : c + width]
-    for l in range(width):
-        target[l] += weight * s[l] * (own + line[l])
-    for l in range(width):
-        total += weights[l] * s[l] * (others[l] + line[l])
-    rows[k] += total
-    for l in range(width):
-        line[l] = own + others[l] + 2.0 * line[l]
-        s[l] *= weight * weights[l]
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def product_rows(X, b, unit, r, base, w, start, stop):
-    """Return the sums of ``D(w)u`` over the pairs l ≤ k of the rows start ≤ k < stop.
-
-    With V, z̄ and D as in `moment_group` and ``eₖ = baseₖ + r·z̄``: the first result (m,) gets
-    ``wₗ V eₗ`` at k and ``wₖ V eₖ`` at l; the second (2, n) is ``Σ wₖwₗV (eₖ + eₗ) z̄`` and
-    ``Σ wₖwₗV D²`` (halved for l = k). An r (n_z,) of no entries means an integrand without z.
-    Cost: 12n + 12 flops a pair, (stop² − start²)/2 pairs.
-    """
-    n, m = X.shape
-    rows, slopes = np.zeros(m), np.zeros((2, n))
-    s, line = np.empty(_RUN), np.empty(_RUN)
-    mean, side = np.empty((n, _RUN)), np.empty((n, _RUN))
-    for k in range(start, stop):
-        for c in range(0, k + 1, _RUN):
-            width = min(_RUN, k + 1 - c)
-            for l in range(width):
-                s[l] = 1.0
-                line[l] = 0.0
-            _fill_sides(X, b, unit, k, c, width, s, mean, side)
-            for j in range(r.shape[0]):
-                slope, means = r[j], mean[j]
-                for l in range(width):
-                    line[l] += slope * means[l]
-            _add_products_of_row(base, w, k, c, width, s, line, rows)
-            for j in range(r.shape[0]):
-                means, sides = mean[j], side[j]
-                first = second = 0.0
-                for l in range(width):
-                    first += s[l] * line[l] * means[l]
-                    second += s[l] * (sides[l] * sides[l])
-                slopes[0, j] += first
-                slopes[1, j] += second
-    return rows, slopes

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
 from ..arrays import RealArray
-from . import _affine, _affine_values, _general, _moments, _sample_products
+from . import _affine_values, _general, _moments, _sample_products
 from ._affine_sum import AffineSum
 from ._affine_values import DecisionValues
 from ._arguments import matrix, rows, vector
@@ -203,15 +203,3 @@ class PreparedAffine(PreparedTessellated):
         if chosen.shape[1] != self.n_P:
             raise ValueError(f"factors must have {self.n_P} columns, got {chosen.shape[1]}")
         return _affine_values.decision_values(self._box, self._X, chosen, weights)
-
-    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
-        """Return ``D(w) u`` without forming D; m²/2·(12n + 12) flops, samples of weight 0 free.
-
-        `w` of shape (m,); `u` of shape (n_P,). Returns shape (n_P,).
-        """
-        w, u = vector(w, self.n_samples, "w"), vector(u, self.n_P, "u")
-        active = np.flatnonzero(w)
-        if len(active) == 0:
-            return np.zeros(self.n_P)
-        X = np.ascontiguousarray(self._X[active])
-        return _affine.moment_product(self._box, X, w[active], u, self._units, self._power)

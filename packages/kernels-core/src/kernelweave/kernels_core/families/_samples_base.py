@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import RealArray
-from ._arguments import output, vector
+from ._arguments import output
 from ._box import Float
 from ._tables import TessellatedTables
 
@@ -46,14 +46,3 @@ class BoundSamples(ABC):
     @abstractmethod
     def moment(self, W: ArrayLike) -> NDArray[np.float64]:
         """Return ``D = Σₜ Σₖₗ Wₜₖ Wₜₗ G(xₖ, xₗ)``, for W of shape (m,) or (t, m)."""
-
-    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
-        """Return ``D(w) u``.
-
-        The matrix is formed: from degree 2 on a product of its own would cost n_z² steps a pair,
-        more than the matrix.
-
-        `w` of shape (m,); `u` of shape (n_P,). Returns shape (n_P,).
-        """
-        u = vector(u, self.n_P, "u")
-        return np.asarray(self.moment(vector(w, self.n_samples, "w")) @ u)

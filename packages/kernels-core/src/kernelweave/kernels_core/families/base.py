@@ -81,10 +81,6 @@ class PreparedFamily(Protocol):
         """Return a proven bound on the spectral norm of the rounding error of ``moment(W)``."""
         ...
 
-    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
-        """Return ``D(w) u``, shape (n_P,)."""
-        ...
-
 
 @runtime_checkable
 class UnstoredGram(Protocol):

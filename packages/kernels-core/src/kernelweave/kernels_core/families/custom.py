@@ -214,7 +214,3 @@ class PreparedCallable:
             phi = np.tensordot(of_k, self._G, axes=1)
             out[i] = (phi + phi.T) @ factor
         return out
-
-    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> Float:
-        """Return ``D(w) u``, shape (n_P,)."""
-        return np.asarray(self.moment(w) @ vector(u, self.n_P, "u"))

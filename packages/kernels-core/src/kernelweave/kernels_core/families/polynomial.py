@@ -145,11 +145,6 @@ class PreparedPolynomial:
         last = 2.0 * (len(array) + 2) * _UNIT
         return float(np.sum(2.0 * s * e + e * e + last * s * s)) * (1.0 + 1e-6)
 
-    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
-        """Return ``D(w) u = s (s·u)``, shape (n_P,)."""
-        s = vector(w, self.n_samples, "w") @ self._F
-        return np.asarray(s * float(s @ vector(u, self.n_P, "u")))
-
     def sample_products(
         self, w: ArrayLike, U: ArrayLike, samples: ArrayLike
     ) -> NDArray[np.float64]:
