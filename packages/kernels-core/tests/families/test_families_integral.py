@@ -56,7 +56,6 @@ def test_against_adaptive_quadrature():
         (SMOOTH.block(X[0], X[1]), block(X[0], X[1])),
         (got.moment(W), want.moment(W)),
         (SMOOTH.moment(X, W[0]), other.moment(X, W[0])),
-        (got.moment_matvec(W[0], V), want.moment_matvec(W[0], V)),
         (
             got.sample_products(W[0], ROOT[:, :2], chosen),
             want.sample_products(W[0], ROOT[:, :2], chosen),

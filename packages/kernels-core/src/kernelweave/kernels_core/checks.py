@@ -29,16 +29,10 @@ T = TypeVar("T")
 class Rule:
     """What a value must be.
 
-    Parameters
-    ----------
-    words : str
-        What fits behind "must be", e.g. ``"a finite number > 0"``.
-    holds : callable
-        Whether a value is so.
-    choices : tuple of str
-        The values, where they are few: documentation lists them.
-    then : Rule, optional
-        What else must hold, said where this rule does.
+    - `words`: what fits behind "must be", e.g. ``"a finite number > 0"``
+    - `holds`: whether a value is so
+    - `choices`: the values, where they are few: documentation lists them
+    - `then`: what else must hold, said where this rule does
 
     Examples
     --------
@@ -65,22 +59,7 @@ class Rule:
     def check(self, name: str, value: T) -> T:
         """Return the value if it keeps the rule.
 
-        Parameters
-        ----------
-        name : str
-            Of the argument, for the message.
-        value : object
-            What was given.
-
-        Returns
-        -------
-        object
-            The value itself.
-
-        Raises
-        ------
-        ValueError
-            With name, what is right, and the value seen.
+        `name`: of the argument, for the message; `value`: what was given.
         """
         if not self.holds(value):
             seen = repr(value)
@@ -100,19 +79,8 @@ def number(
 ) -> Rule:
     """Return the rule for a real number, truth values excepted.
 
-    Parameters
-    ----------
-    above, least : float, optional
-        It is greater than, or at least.
-    below, most : float, optional
-        It is less than, or at most.
-    finite : bool, default=True
-        Whether infinity is refused.
-
-    Returns
-    -------
-    Rule
-        E.g. "a finite number > 0".
+    `above`, `least`: it is greater than, or at least; `below`, `most`: it is less than, or at most;
+    `finite`: whether infinity is refused. E.g. "a finite number > 0".
     """
     ends = ((above, ">"), (least, ">="), (below, "<"), (most, "<="))
     words = " and ".join(f"{sign} {end:g}" for end, sign in ends if end is not None)
@@ -136,15 +104,7 @@ def number(
 def integer(least: int | None = None, most: int | None = None) -> Rule:
     """Return the rule for an integer, truth values excepted.
 
-    Parameters
-    ----------
-    least, most : int, optional
-        The smallest and the largest that are right.
-
-    Returns
-    -------
-    Rule
-        E.g. "an integer >= 1".
+    `least`, `most`: the smallest and the largest that are right. E.g. "an integer >= 1".
     """
     ends = ((least, ">="), (most, "<="))
     words = " and ".join(f"{sign} {end}" for end, sign in ends if end is not None)
@@ -163,15 +123,7 @@ def integer(least: int | None = None, most: int | None = None) -> Rule:
 def one_of(*choices: str) -> Rule:
     """Return the rule for one of a few words.
 
-    Parameters
-    ----------
-    *choices : str
-        The words.
-
-    Returns
-    -------
-    Rule
-        E.g. "one of 'ovr', 'ovo'".
+    `*choices`: the words. E.g. "one of 'ovr', 'ovo'".
     """
 
     def holds(value: Any) -> bool:
@@ -206,10 +158,7 @@ SECONDS = number(above=0.0, finite=False)
 def real_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """Return float64 or float32 as a dtype.
 
-    Raises
-    ------
-    ValueError
-        If it is another.
+    Raises ValueError if it is another.
     """
     found = np.dtype(dtype)
     DTYPE.check("dtype", found.name)
@@ -219,19 +168,8 @@ def real_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 def check_magnitude(name: str, values: npt.NDArray[Any], *, least: float = 0.0) -> None:
     """Raise if some |value| is above 1e50, or between 0 and ``least``.
 
-    Parameters
-    ----------
-    name : str
-        What the values are, for the message.
-    values : ndarray
-        Finite numbers, of any shape; one pass and no copy.
-    least : float, default=0.0
-        Smallest size of a value that is not zero.
-
-    Raises
-    ------
-    ValueError
-        With the value seen and what would be right.
+    `name`: what the values are, for the message; `values`: finite numbers, of any shape; one pass
+    and no copy; `least`: smallest size of a value that is not zero.
     """
     if values.size == 0:
         return
@@ -253,17 +191,8 @@ def check_magnitude(name: str, values: npt.NDArray[Any], *, least: float = 0.0) 
 def check_decision(values: npt.NDArray[Any], X: npt.NDArray[Any]) -> None:
     """Raise if a decision value is not finite: the points are too far from the training points.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_outputs)
-        What was computed.
-    X : ndarray of shape (n_samples, n_features)
-        The points, for the message.
-
-    Raises
-    ------
-    ValueError
-        With the largest feature and what to do.
+    `values` of shape (n_samples, n_outputs): what was computed; `X` of shape (n_samples,
+    n_features): the points, for the message.
     """
     if not np.isfinite(values).all():
         raise ValueError(
@@ -276,11 +205,6 @@ def check_array(name: str, values: Any, n_dimensions: int, *, square: bool = Fal
     """Return finite numbers as a float64 array that is not empty, of so many dimensions.
 
     With ``square`` all of them are equal.
-
-    Raises
-    ------
-    ValueError
-        Naming the argument and what was seen.
     """
     array = _finite(name, values)
     if array.ndim != n_dimensions or array.size == 0:
@@ -294,13 +218,7 @@ def check_array(name: str, values: Any, n_dimensions: int, *, square: bool = Fal
 
 
 def check_vector(name: str, values: Any, size: int) -> FloatArray:
-    """Return finite numbers of at most 1e50 in size, shape (size,).
-
-    Raises
-    ------
-    ValueError
-        Naming the argument and what was seen.
-    """
+    """Return finite numbers of at most 1e50 in size, shape (size,)."""
     vector = _finite(name, values)
     if vector.shape != (size,):
         raise ValueError(f"{name} must have shape ({size},), got {vector.shape}")
@@ -314,26 +232,12 @@ def check_targets(
 ) -> npt.NDArray[np.float64]:
     """Return targets as rows of finite numbers, shape (n_tasks, n_samples).
 
-    Parameters
-    ----------
-    name : str
-        Name of the argument, for messages.
-    values : array-like of shape (n_samples,) or (n_tasks, n_samples)
-        Numbers of at most 1e50 in size.
-    n_samples : int
-        What the Gram matrices have.
-    labels : bool, default=False
-        Whether each row must hold −1 and +1, and both.
+    - `name`: name of the argument, for messages
+    - `values` of shape (n_samples,) or (n_tasks, n_samples): numbers of at most 1e50 in size
+    - `n_samples`: what the Gram matrices have
+    - `labels`: whether each row must hold −1 and +1, and both
 
-    Returns
-    -------
-    ndarray of float64, shape (n_tasks, n_samples)
-        The rows.
-
-    Raises
-    ------
-    ValueError
-        Naming the argument and what was seen.
+    Returns shape (n_tasks, n_samples): the rows.
 
     Examples
     --------
@@ -358,13 +262,7 @@ def check_targets(
 
 
 def check_sample_weight(values: Any, n_samples: int) -> FloatArray | None:
-    """Return nonnegative finite weights, not all zero, shape (n_samples,), or None.
-
-    Raises
-    ------
-    ValueError
-        Saying which weight is wrong.
-    """
+    """Return nonnegative finite weights, not all zero, shape (n_samples,), or None."""
     if values is None:
         return None
     weight = check_vector("sample_weight", values, n_samples)
@@ -393,21 +291,10 @@ def _finite(name: str, values: Any) -> FloatArray:
 def check_limits(tol: Any, max_iter: Any, max_time: Any, *, exact: bool = True) -> None:
     """Raise unless the stopping rules of a solve make sense.
 
-    Parameters
-    ----------
-    tol : float
-        At least 0; positive unless ``exact``, for solvers that no amount of work takes to 0.
-    max_iter : int
-        At least 1.
-    max_time : float or None
-        Seconds, positive.
-    exact : bool, default=True
-        Whether ``tol`` may be 0.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter, the value seen and what is right.
+    - `tol`: at least 0; positive unless ``exact``, for solvers that no amount of work takes to 0
+    - `max_iter`: at least 1
+    - `max_time`: seconds, positive
+    - `exact`: whether ``tol`` may be 0
     """
     (NONNEGATIVE if exact else POSITIVE).check("tol", tol)
     COUNT.check("max_iter", max_iter)

@@ -34,17 +34,8 @@ def blocked_product(A: npt.NDArray[Any], B: FloatArray) -> FloatArray:
 
     |fl(AB) − AB| ≤ γₖ |A||B| with k = `n_roundings` of the inner length.
 
-    Parameters
-    ----------
-    A : ndarray of shape (r, n)
-        Left factor.
-    B : ndarray of shape (n, c)
-        Right factor.
-
-    Returns
-    -------
-    ndarray of shape (r, c)
-        Float64. Cost: 2rnc flops.
+    `A` of shape (r, n): left factor; `B` of shape (n, c): right factor. Returns shape (r, c):
+    In float64, at a cost of 2rnc flops.
     """
     waiting: list[tuple[int, FloatArray]] = []  # partial sums by the power of two they hold
     for start in range(0, A.shape[1], _BLOCK):
@@ -67,17 +58,8 @@ def row_sums(values: FloatArray) -> FloatArray:
 def entry_bound(K: npt.NDArray[Any]) -> tuple[FloatArray, float]:
     """Return s and κ with |Kᵢⱼ| ≤ κ sᵢ sⱼ, s the roots of the diagonal (κ = 1 if K ⪰ 0).
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Symmetric.
-
-    Returns
-    -------
-    s : ndarray of shape (n,)
-        √Kᵢᵢ, raised to a positive floor where the diagonal is not positive.
-    kappa : float
-        The largest ratio, rounded up.
+    `K` of shape (n, n): symmetric. Returns `s` of shape (n,): √Kᵢᵢ, raised to a positive floor
+    where the diagonal is not positive; `kappa`: the largest ratio, rounded up.
     """
     diagonal = np.asarray(np.diagonal(K), dtype=np.float64)
     top = float(np.abs(K).max(initial=0.0))
@@ -94,15 +76,7 @@ def sums_to_zero(u: FloatArray) -> FloatArray:
     The heavier side is scaled down, all entries are put on one power-of-two grid on which every
     partial sum is exact, and what is left goes to the largest entry of the heavier side.
 
-    Parameters
-    ----------
-    u : ndarray of shape (n,)
-        Any finite vector.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Zero where one side is empty.
+    `u` of shape (n,): any finite vector. Returns shape (n,): zero where one side is empty.
     """
     positive, negative = float(u[u > 0].sum()), float(-u[u < 0].sum())
     if min(positive, negative) <= 0.0:

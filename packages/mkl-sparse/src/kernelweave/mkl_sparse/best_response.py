@@ -56,9 +56,9 @@ class BestResponseRun:
         That objective.
     ending : Ending
         How the run ended.
-    saved_value, saved_weights : float, ndarray of shape (q,)
-        What the printed algorithm returns: the last weights whose objective fell by tol, the
-        start not counted.
+    saved_value : float
+        What the printed algorithm returns: that of the last weights whose objective fell by tol,
+        the start not counted.
     period : int
         Of the cycle that ended the run, 1 for a fixed point, 0 else.
     """
@@ -75,7 +75,6 @@ class BestResponseRun:
     best: Evaluation | None = None
     upper: float = np.inf
     saved_value: float = np.inf
-    saved_weights: FloatArray | None = None
     ending: Ending = Ending.RUNNING
     period: int = 0
     _forms: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -117,6 +116,6 @@ class BestResponseRun:
             self._idle += 1
         else:
             self._idle = 0
-            self.saved_value, self.saved_weights = value, self.weights
+            self.saved_value = value
         if self._idle >= self.patience:
             self.ending = Ending.PATIENCE

@@ -166,21 +166,14 @@ class BoxLearner(ABC):
 
         The primal value at these with the best intercept, for any u.
 
-        Parameters
-        ----------
-        targets, dual_coef : ndarray of shape (t, n) or (n,)
-        values : ndarray of shape (t, n)
-            Computed ``Kuₜ``, of a positive semidefinite K that need not exist in memory.
-            A constant in each row is free where the dual point sums to exactly 0.
-        errors : ndarray of shape (t,) or (t, n)
-            Bounds of the error of the entries of each row of ``values``, or of each.
-        sample_weight : ndarray of shape (n,), optional
+        - `targets`, `dual_coef` of shape (t, n) or (n,)
+        - `values` of shape (t, n): computed ``Kuₜ``, of a positive semidefinite K that need not
+          exist in memory. A constant in each row is free where the dual point sums to exactly 0
+        - `errors` of shape (t,) or (t, n): bounds of the error of the entries of each row of
+          ``values``, or of each
+        - `sample_weight` of shape (n,)
 
-        Returns
-        -------
-        upper : float
-        intercept : ndarray of shape (t,)
-            The best one at the values of each task.
+        Returns `upper`; `intercept` of shape (t,): the best one at the values of each task.
         """
         self.validate()
         rows = np.atleast_2d(np.asarray(targets, dtype=np.float64))

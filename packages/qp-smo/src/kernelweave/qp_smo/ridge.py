@@ -58,15 +58,10 @@ class Ridge(SquaredLoss):
     ) -> Solution:
         """Solve at a Gram matrix with known rounding: one factorisation, n³/3 flops.
 
-        Parameters
-        ----------
-        kernel : Kernel
-            K and its rounding.
-        targets : ndarray of shape (T, n)
-        noise : ndarray of shape (n,)
-            λ/wᵢ.
-        active : ndarray of bool of shape (T, n), optional
-            Not used.
+        - `kernel`: K and its rounding
+        - `targets` of shape (T, n)
+        - `noise` of shape (n,): λ/wᵢ
+        - `active` of shape (T, n): not used
         """
         rows = np.stack([check_vector("y", y, len(noise)) for y in targets])
         factor = factorize(kernel.K, noise, self.fit_intercept)

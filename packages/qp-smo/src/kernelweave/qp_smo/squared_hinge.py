@@ -144,16 +144,11 @@ class SquaredHingeSVC(SquaredLoss):
     ) -> Solution:
         """Solve at a Gram matrix with known rounding: a few factorisations.
 
-        Parameters
-        ----------
-        kernel : Kernel
-            K and its rounding.
-        targets : ndarray of shape (T, n)
-            ±1, both present in each task.
-        noise : ndarray of shape (n,)
-            1/(2 C wᵢ).
-        active : ndarray of bool of shape (T, n), optional
-            Samples that are expected to have a loss: those of a solution nearby.
+        - `kernel`: K and its rounding
+        - `targets` of shape (T, n): ±1, both present in each task
+        - `noise` of shape (n,): 1/(2 C wᵢ)
+        - `active` of shape (T, n): samples that are expected to have a loss: those of a solution
+          nearby
         """
         rows = np.stack([validation.check_labels(y, noise) for y in targets])
         u, b = np.empty_like(rows), np.empty(len(rows))

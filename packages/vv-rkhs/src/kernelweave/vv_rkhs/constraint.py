@@ -131,14 +131,6 @@ class FrobeniusOutputKernels(Value):
     def penalty(self, parameters: SeparableKernel) -> float:
         """Return ρ‖L‖², what the objective charges for a kernel.
 
-        Parameters
-        ----------
-        parameters : SeparableKernel
-            The kernel.
-
-        Returns
-        -------
-        float
-            The charge.
+        `parameters`: the kernel.
         """
         return self.rho * float(np.vdot(parameters.output_kernel, parameters.output_kernel))

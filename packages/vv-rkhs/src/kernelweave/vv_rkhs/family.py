@@ -66,24 +66,9 @@ class PrecomputedFamily:
     def fit_grams(self, X: npt.ArrayLike, dtype: Any = np.float64) -> PrecomputedFamily:
         """Return the family of the samples at positions X.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, 1)
-            Positions.
-        dtype : dtype, default=float64
-            Ignored: the matrices keep theirs.
-
-        Returns
-        -------
-        PrecomputedFamily
-            Itself where X is 0, 1, …, n − 1; a copy of the matrices of fewer samples otherwise.
-
-        Raises
-        ------
-        ValueError
-            If a position is none of the samples.
-        MemoryBudgetError
-            Before the copy, if it does not fit.
+        `X` of shape (n_samples, 1): positions; `dtype`: ignored: the matrices keep theirs. Itself
+        where X is 0, 1, …, n − 1; a copy of the matrices of fewer samples otherwise. Raises
+        ValueError if a position is none of the samples.
         """
         whole = len(self.factors[0]) if self.grams is None else self.grams.shape[1]  # type: ignore[index]
         rows = _positions(X, whole)

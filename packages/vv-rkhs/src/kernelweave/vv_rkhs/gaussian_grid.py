@@ -51,22 +51,9 @@ class GaussianGrid:
     def fit_grams(self, X: npt.ArrayLike, dtype: Any = np.float64) -> FittedGrid:
         """Return the grid on training points.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points.
-        dtype : dtype, default=float64
-            Ignored: nothing is stored.
-
-        Returns
-        -------
-        FittedGrid
-            Ready for sums and inner products.
-
-        Raises
-        ------
-        ValueError
-            If γ₀ is not a positive number or the number of widths no positive integer.
+        `X` of shape (n_samples, n_features): points; `dtype`: ignored: nothing is stored. Ready for
+        sums and inner products. Raises ValueError if γ₀ is not a positive number or the number of
+        widths no positive integer.
         """
         POSITIVE.check("gamma", self.gamma)
         COUNT.check("n_widths", self.n_widths)

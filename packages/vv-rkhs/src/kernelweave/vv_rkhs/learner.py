@@ -53,14 +53,9 @@ class VectorLeastSquares(SquaredLoss):
     ) -> Solution:
         """Solve at a Gram matrix with known rounding: one factorisation for all outputs.
 
-        Parameters
-        ----------
-        kernel : Kernel
-            K and its rounding.
-        targets : ndarray of shape (n_outputs, n_samples)
-        noise : ndarray of shape (n_samples,)
-            λ Σs/sᵢ.
-        active : ndarray of bool, optional
-            Not used.
+        - `kernel`: K and its rounding
+        - `targets` of shape (n_outputs, n_samples)
+        - `noise` of shape (n_samples,): λ Σs/sᵢ
+        - `active`: not used
         """
         return Ridge().at(kernel, targets, noise, active)

@@ -186,24 +186,7 @@ class AlignmentWeights(Value):
         sample_weight: FloatArray | None = None,
         learner: Learner | None = None,
     ) -> FloatArray:
-        """Return β.
-
-        Parameters
-        ----------
-        grams : ndarray of shape (q, n, n)
-            Symmetric.
-        targets : ndarray of shape (t, n)
-            One row per task.
-        sample_weight : ndarray of shape (n,), optional
-            How many times each sample counts.
-        learner : object, optional
-            Not used.
-
-        Returns
-        -------
-        ndarray of shape (q,)
-            See `alignment_weights`.
-        """
+        """Return β for targets of shape (t, n); the learner is not used."""
         return alignment_weights(
             grams, targets, method=self.method, sample_weight=sample_weight, check=False
         )

@@ -66,22 +66,5 @@ class AverageWeights(Value):
         sample_weight: FloatArray | None = None,
         learner: Learner | None = None,
     ) -> FloatArray:
-        """Return β.
-
-        Parameters
-        ----------
-        grams : ndarray of shape (q, n, n)
-            Only their number counts.
-        targets : ndarray of shape (t, n)
-            Not used.
-        sample_weight : ndarray of shape (n,), optional
-            Not used.
-        learner : object, optional
-            Not used.
-
-        Returns
-        -------
-        ndarray of shape (q,)
-            Equal weights.
-        """
+        """Return equal weights, one per Gram matrix; nothing else is used."""
         return average_weights(len(grams))

@@ -141,24 +141,7 @@ class EasyMKLWeights(Value):
         sample_weight: FloatArray | None = None,
         learner: Learner | None = None,
     ) -> FloatArray:
-        """Return β.
-
-        Parameters
-        ----------
-        grams : ndarray of shape (q, n, n)
-            Symmetric, positive semidefinite.
-        targets : ndarray of shape (t, n)
-            Rows of ±1.
-        sample_weight : ndarray of shape (n,), optional
-            How many times each sample counts.
-        learner : object, optional
-            Not used.
-
-        Returns
-        -------
-        ndarray of shape (q,)
-            See `easymkl_weights`.
-        """
+        """Return β for rows of ±1; the learner is not used."""
         return easymkl_weights(
             grams, targets, lam=self.lam, sample_weight=sample_weight, check=False
         )

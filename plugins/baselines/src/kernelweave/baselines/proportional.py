@@ -144,24 +144,7 @@ class ProportionalWeights(Value):
         *,
         learner: Learner,
     ) -> FloatArray:
-        """Return β.
-
-        Parameters
-        ----------
-        grams : ndarray of shape (q, n, n)
-            Symmetric, positive semidefinite.
-        targets : ndarray of shape (t, n)
-            Rows of ±1.
-        sample_weight : ndarray of shape (n,), optional
-            How many times each sample counts.
-        learner : object
-            What is trained on each kernel.
-
-        Returns
-        -------
-        ndarray of shape (q,)
-            It sums to 1; equal weights where all kernels do alike.
-        """
+        """Return β for rows of ±1: equal weights where all kernels do alike with the learner."""
         accuracy = single_kernel_accuracies(
             grams, targets, learner, n_folds=self.n_folds, weight=sample_weight
         )

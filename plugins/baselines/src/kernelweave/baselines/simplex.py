@@ -32,15 +32,7 @@ class Simplex(Value):
     def start(self, n_kernels: int) -> FloatArray:
         """Return equal weights.
 
-        Parameters
-        ----------
-        n_kernels : int
-            q.
-
-        Returns
-        -------
-        ndarray of shape (q,)
-            1/q each.
+        `n_kernels`: q. Returns shape (q,): 1/q each.
         """
         return np.full(n_kernels, 1.0 / n_kernels)
 

@@ -367,14 +367,8 @@ class EvidenceModel(Explained, Estimator):
     def encode(self, X: Any) -> FloatArray:
         """Return the rows that `kernel_` takes: numbers, then codes of levels.
 
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_dimensions)
-            Equal to X where every column is numbers without gaps.
+        `X` of shape (n_samples, n_columns). Returns shape (n_samples, n_dimensions): equal to X
+        where every column is numbers without gaps.
         """
         encoded = self._encoded(X)
         return np.hstack([encoded.numeric, encoded.codes.astype(np.float64)])

@@ -96,27 +96,15 @@ class PowerDictionary:
     def fit_grams(self, X: Any) -> Any:
         """Return the fitted dictionary, whose ``grams`` are those of degree 1.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training points.
+        `X` of shape (n_samples, n_features): training points.
         """
         return self.dictionary.fit_grams(X)
 
     def gram(self, X: Any, weights: Any, Y: Any = None) -> FloatArray:
         """Return (Σ μₖ kₖ(X, Y))^{∘d}.
 
-        Parameters
-        ----------
-        X, Y : array-like of shapes (n_x, n_features) and (n_y, n_features)
-            Points; Y defaults to X.
-        weights : array-like of shape (p,)
-            μ.
-
-        Returns
-        -------
-        ndarray of shape (n_x, n_y)
-            The Gram matrix.
+        `X`, `Y` of shape (n_x, n_features): points; Y defaults to X; `weights` of shape (p,): μ.
+        Returns shape (n_x, n_y): the Gram matrix.
         """
         return np.asarray(self.dictionary.gram(X, weights, Y) ** self.degree)
 

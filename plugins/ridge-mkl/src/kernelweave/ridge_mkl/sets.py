@@ -56,15 +56,7 @@ class LqBall(Value):
     def centers(self, n_kernels: int) -> FloatArray:
         """Return μ₀ as an array.
 
-        Parameters
-        ----------
-        n_kernels : int
-            p.
-
-        Returns
-        -------
-        ndarray of shape (p,)
-            One centre per kernel.
+        `n_kernels`: p. Returns shape (p,): one centre per kernel.
         """
         center = np.asarray(self.center, dtype=np.float64)
         if center.ndim == 1 and len(center) != n_kernels:
@@ -83,15 +75,7 @@ class LqBall(Value):
     def project(self, mu: npt.ArrayLike) -> FloatArray:
         """Return the nearest point of the part of the ball with μ ≥ μ₀.
 
-        Parameters
-        ----------
-        mu : array-like of shape (p,)
-            Any point.
-
-        Returns
-        -------
-        ndarray of shape (p,)
-            The projection.
+        `mu` of shape (p,): any point. Returns shape (p,): the projection.
         """
         mu = np.asarray(mu, dtype=np.float64)
         center = self.centers(len(mu))
@@ -110,15 +94,7 @@ class LqBall(Value):
     def maximizer(self, v: npt.ArrayLike) -> FloatArray:
         """Return argmax μᵀv: μ − μ₀ ∝ v^{1/(q−1)}, at q = 1 all on the largest vₖ.
 
-        Parameters
-        ----------
-        v : array-like of shape (p,)
-            Nonnegative.
-
-        Returns
-        -------
-        ndarray of shape (p,)
-            A point of the sphere.
+        `v` of shape (p,): nonnegative. Returns shape (p,): a point of the sphere.
         """
         v = np.maximum(np.asarray(v, dtype=np.float64), 0.0)
         top = float(v.max())
@@ -164,17 +140,8 @@ class LqBall(Value):
     def tangent_point(self, w: npt.ArrayLike, degree: int) -> FloatArray:
         """Return t > 0 near the maximiser of uᵀK^{∘d}u, t ∝ w^{1/(r−1)} with r = max(q, d).
 
-        Parameters
-        ----------
-        w : array-like of shape (p,)
-            ∂(uᵀK^{∘d}u)/∂μ at weights nearby, nonnegative.
-        degree : int
-            d ≥ 2.
-
-        Returns
-        -------
-        ndarray of shape (p,)
-            μ = μ₀ + Λt, see `weights`.
+        `w` of shape (p,): ∂(uᵀK^{∘d}u)/∂μ at weights nearby, nonnegative; `degree`: d ≥ 2. Returns
+        shape (p,): μ = μ₀ + Λt, see `weights`.
         """
         r = self._exponent(degree)
         return np.ones(len(np.asarray(w))) if math.isinf(r) else _positive_root_of(w, r - 1.0, r)
@@ -190,21 +157,12 @@ class LqBall(Value):
         whose largest value over {s ≥ 0, Σs ≤ 1} is
         T = Σ wₖ(μₖ/d − Λtₖ/r) + (Λ/r) max wₖ tₖ^{1−r}, all of whose terms grow with w.
 
-        Parameters
-        ----------
-        solution : Solution
-            With u.
-        w : ndarray of shape (p,)
-            Upper ends of ∂(uᵀK^{∘d}u)/∂μ at the weights of t.
-        t : ndarray of shape (p,)
-            Positive.
-        degree : int
-            d ≥ 2.
+        - `solution`: with u
+        - `w` of shape (p,): upper ends of ∂(uᵀK^{∘d}u)/∂μ at the weights of t
+        - `t` of shape (p,): positive
+        - `degree`: d ≥ 2
 
-        Returns
-        -------
-        float
-            The bound, at least 0.
+        The bound, at least 0.
         """
         r = self._exponent(degree)
         share = self.weights(t) * (1.0 / degree - 1.0 / r) + self.centers(len(t)) / r
@@ -281,21 +239,12 @@ class Orthant(Value):
         In μ² the products of two kernels are concave and of degree 1, so uᵀK_μ^{∘2}u is at most
         Σ μₖ² max wₖ/(2tₖ), which the penalty covers for su with ½s² max wₖ/(2tₖ) ≤ β.
 
-        Parameters
-        ----------
-        solution : Solution
-            With u.
-        w : ndarray of shape (p,)
-            Upper ends of ∂(uᵀK^{∘2}u)/∂μ at the weights t.
-        t : ndarray of shape (p,)
-            Positive.
-        degree : int
-            d ≥ 2.
+        - `solution`: with u
+        - `w` of shape (p,): upper ends of ∂(uᵀK^{∘2}u)/∂μ at the weights t
+        - `t` of shape (p,): positive
+        - `degree`: d ≥ 2
 
-        Returns
-        -------
-        float
-            The bound, at least 0.
+        The bound, at least 0.
         """
         if degree > 2:
             return 0.0

@@ -93,10 +93,7 @@ class CallableFamily:
     def prepare(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedCallable:
         """Bind the family to samples: all blocks are computed once and stored, m²/2·n_P² numbers.
 
-        Raises
-        ------
-        MemoryBudgetError
-            If the blocks do not fit.
+        Raises MemoryBudgetError if the blocks do not fit.
         """
         return PreparedCallable(self, samples(X, None), real_dtype(dtype))
 

@@ -253,11 +253,6 @@ class PreparedIntegral:
         last = gamma(len(array) * self._F.shape[1] + 2)
         return float(integral + 2.0 * s * e + e * e + last * s * s) * (1.0 + 1e-6)
 
-    def moment_matvec(self, w: ArrayLike, u: ArrayLike) -> Float:
-        """Return ``D(w) u``, shape (n_P,)."""
-        sums = _sums(self._F, rows(w, self.n_samples))
-        return np.asarray(sums.T @ (sums @ vector(u, self.n_P, "u")))
-
     def sample_products(self, w: ArrayLike, U: ArrayLike, samples: ArrayLike) -> Float:
         """Return the derivative of ``(K(UUᵀ) w)ₖ`` in U, ``Σₗ wₗ (G(xₖ, xₗ) + G(xₗ, xₖ)) U``.
 

@@ -203,18 +203,8 @@ class TessellatedFamily:
     def block(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
         """Return ``G(x, y) = ∫ N(z, x) N(z, y)ᵀ dz``, entries that vanish exactly zero.
 
-        Parameters
-        ----------
-        x, y : array-like of shape (n_features,)
-
-        Returns
-        -------
-        ndarray of shape (n_P, n_P), float64; ``G(y, x) = G(x, y)ᵀ``
-
-        Raises
-        ------
-        ValueError
-            If a point is outside the box.
+        `x`, `y` of shape (n_features,). Returns shape (n_P, n_P). Raises ValueError if a point is
+        outside the box.
         """
         a = self._points(np.reshape(np.asarray(x, dtype=np.float64), (1, -1)), "x")[0]
         b = self._points(np.reshape(np.asarray(y, dtype=np.float64), (1, -1)), "y")[0]

@@ -114,15 +114,8 @@ class Solution:
     def margin(self, spread: FloatArray) -> float:
         """Return what an error of the Gram matrix can add to the upper bound.
 
-        Parameters
-        ----------
-        spread : ndarray of shape (n,)
-            s, where entry (i, j) of the matrix that was solved is off by at most sᵢsⱼ.
-
-        Returns
-        -------
-        float
-            ½ (Σ sᵢ abs(uᵢ))² and the growth of the loss, as Ku is off by sᵢ Σ sⱼ abs(uⱼ).
+        `spread` of shape (n,): s, where entry (i, j) of the matrix that was solved is off by at
+        most sᵢsⱼ. ½ (Σ sᵢ abs(uᵢ))² and the growth of the loss, as Ku is off by sᵢ Σ sⱼ abs(uⱼ).
         """
         longer = 1.0 + max(self.stretch, 0.0)
         total = 0.0
@@ -135,12 +128,8 @@ class Solution:
     def scaled(self, cost: float, *, longest: float = math.inf) -> float:
         """Return the best bound of a multiple: max over s of κ(su) − ½s²·cost, rounded down.
 
-        Parameters
-        ----------
-        cost : float
-            Σₜ uₜᵀK(θ)uₜ at the worst θ, at least 0 and rounded up.
-        longest : float, default=inf
-            s at most, beside the solution's own limit.
+        `cost`: Σₜ uₜᵀK(θ)uₜ at the worst θ, at least 0 and rounded up; `longest`: s at most, beside
+        the solution's own limit.
         """
         if self.linear <= 0.0:
             return 0.0

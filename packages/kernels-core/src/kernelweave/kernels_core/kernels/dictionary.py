@@ -247,31 +247,9 @@ class KernelDictionary(Parameters):
     def fit_grams(self, X: Any, dtype: Any = np.float64) -> FittedDictionary:
         """Compute the Gram matrices of training points and learn what test points need.
 
-        Parameters
-        ----------
-        X : array-like or sparse, shape (n, n_features)
-            Training points.
-        dtype : float32 or float64
-            Type of the samples and the Gram matrices.
-
-        Returns
-        -------
-        FittedDictionary
-            With ``grams`` of shape (q, n, n).
-
-        Raises
-        ------
-        NotPSDError
-            With ``psd="raise"``: names each indefinite kernel and its smallest eigenvalue.
-        MemoryBudgetError
-            Before the work, if q Gram matrices do not fit.
-        ValueError
-            If a kernel, the samples or an option is invalid, or a Gram matrix is not finite.
-
-        Warns
-        -----
-        KernelWeaveWarning
-            With ``psd="drop"`` and ``psd="clip"``, naming the same.
+        `X` of shape (n, n_features): training points; `dtype`: type of the samples and the Gram
+        matrices. Returns: with ``grams`` of shape (q, n, n). Raises ValueError if a kernel, the
+        samples or an option is invalid, or a Gram matrix is not finite.
         """
         NORMALIZATION.check("normalize", self.normalize)
         POLICY.check("psd", self.psd)
@@ -356,22 +334,8 @@ class KernelDictionary(Parameters):
     def gram(self, X: Any, weights: Any, Y: Any = None) -> NDArray[Any]:
         """Return Σⱼ βⱼ kⱼ(X, Y) without holding the q matrices.
 
-        Parameters
-        ----------
-        X, Y : array-like or sparse, shapes (n_x, n_features) and (n_y, n_features)
-        weights : array-like, shape (q,)
-            β.
-
-        Returns
-        -------
-        ndarray, shape (n_x, n_y)
-
-        Raises
-        ------
-        NotPSDError
-            With ``psd="raise"`` and ``Y=None``, if a kernel of nonzero weight is indefinite.
-        ValueError
-            If the normalisation or the policy needs training points.
+        `X`, `Y` of shape (n_x, n_features); `weights` of shape (q,): β. Returns shape (n_x, n_y).
+        Raises ValueError if the normalisation or the policy needs training points.
         """
         kernels = self._plain_kernels()
         beta = check_weights(weights, len(kernels))
@@ -393,10 +357,7 @@ class KernelDictionary(Parameters):
     def kernel(self, weights: Any) -> Combination:
         """Return Σⱼ βⱼ kⱼ as one kernel.
 
-        Raises
-        ------
-        ValueError
-            If the normalisation or the policy needs training points.
+        Raises ValueError if the normalisation or the policy needs training points.
         """
         kernels = self._plain_kernels()
         return Combination(kernels, check_weights(weights, len(kernels)))

@@ -75,18 +75,7 @@ class FittedDictionary:
     def cross(self, X_new: Any) -> NDArray[Any]:
         """Return the cross-Gram matrices kⱼ(X_new, X).
 
-        Parameters
-        ----------
-        X_new : array-like or sparse, shape (n_new, n_features)
-
-        Returns
-        -------
-        ndarray, shape (q, n_new, n)
-
-        Raises
-        ------
-        MemoryBudgetError
-            Before the work, if they do not fit.
+        `X_new` of shape (n_new, n_features). Returns shape (q, n_new, n).
         """
         new = self._samples(X_new)
         shape = (len(self), new.shape[0], self.X.shape[0])
@@ -107,10 +96,7 @@ class FittedDictionary:
         Beside the result only a block of rows is allocated. Cost: 2qn² operations, for weights
         that are not 0.
 
-        Parameters
-        ----------
-        weights : array-like, shape (q,)
-            β.
+        `weights` of shape (q,): β.
         """
         beta = check_weights(weights, len(self))
         out = np.zeros(self.grams.shape[1:], dtype=self.grams.dtype)
@@ -126,10 +112,7 @@ class FittedDictionary:
         It holds the kernels of weight 0 no longer, and the training points only if clipping or
         centring needs them.
 
-        Parameters
-        ----------
-        weights : array-like, shape (q,)
-            β.
+        `weights` of shape (q,): β.
         """
         beta = check_weights(weights, len(self))
         used = np.flatnonzero(beta)
@@ -169,10 +152,7 @@ class FittedFamily:
     def fit_grams(self, X: Any, dtype: Any = np.float64) -> FittedDictionary:
         """Return the fitted dictionary; ``X`` and ``dtype`` must be those it was fitted with.
 
-        Raises
-        ------
-        ValueError
-            If they are not.
+        Raises ValueError if they are not.
         """
         if np.dtype(dtype) != self.fitted.X.dtype or not self._is_training(X):
             raise ValueError(

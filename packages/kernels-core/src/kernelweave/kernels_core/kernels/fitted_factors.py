@@ -87,13 +87,8 @@ class FittedFactors:
     ) -> list[tuple[Kernel, Any, FloatArray]]:
         """Return (kⱼ, P, c) of each kernel used, with Σⱼ βⱼ k̃ⱼ(x, X) coefᵀ = Σⱼ kⱼ(x, P) c.
 
-        Parameters
-        ----------
-        weights : array-like of shape (q,)
-            β.
-        X : ndarray of shape (n, n_features)
-            Points, e.g. the support vectors.
-        coef : ndarray of shape (t, n)
+        `weights` of shape (q,): β; `X` of shape (n, n_features): points, e.g. the support vectors;
+        `coef` of shape (t, n).
         """
         beta = check_weights(weights, len(self))
         found: list[tuple[Kernel, Any, FloatArray]] = []
@@ -109,9 +104,7 @@ class FittedFactors:
         kernels. Else from ‖Zⱼᵀu‖² and what Kⱼ − ZⱼZⱼᵀ, being positive semidefinite with a known
         diagonal d, can add: (Σ √dᵢ|uᵢ|)² and ‖u‖² Σd, whichever is less.
 
-        Parameters
-        ----------
-        u : ndarray of shape (t, n)
+        `u` of shape (t, n).
         """
         used = np.flatnonzero(u.any(axis=0))
         size = np.array([_size(k.diag(self.X[used]), u[:, used]) for k in self.exact])
@@ -184,18 +177,8 @@ class LowRankDictionary:
     def fit_factors(self, X: Any) -> FittedFactors:
         """Factorise the Gram matrices of training points, column by column.
 
-        Parameters
-        ----------
-        X : array-like or sparse, shape (n, n_features)
-
-        Raises
-        ------
-        NotPSDError
-            If a kernel is not known to be positive semidefinite.
-        MemoryBudgetError
-            Before the work, if the factors do not fit.
-        ValueError
-            If the samples are invalid, or the dictionary centres its kernels.
+        `X` of shape (n, n_features). Raises NotPSDError if a kernel is not known to be positive
+        semidefinite; ValueError if the samples are invalid, or the dictionary centres its kernels.
         """
         train = check_samples(X, dtype=np.float64)
         if self.fitted is not None and is_same(train, self.fitted.X):
@@ -255,10 +238,7 @@ class LowRankDictionary:
     def kernel(self, weights: Any) -> Combination:
         """Return Σⱼ βⱼ k̃ⱼ as one kernel.
 
-        Raises
-        ------
-        ValueError
-            If nothing has been fitted.
+        Raises ValueError if nothing has been fitted.
         """
         if self.fitted is None:
             raise ValueError("the approximated kernels need training points: use fit_factors(X)")

@@ -54,13 +54,7 @@ class CutPool:
     def add(self, kappa: float, forms: FloatArray, dual_coef: FloatArray) -> None:
         """Add a cut.
 
-        Parameters
-        ----------
-        kappa : float
-            Rounded down.
-        forms : ndarray of shape (q,)
-            d, rounded up.
-        dual_coef : ndarray of shape (t, n)
+        `kappa`: rounded down; `forms` of shape (q,): d, rounded up; `dual_coef` of shape (t, n).
         """
         m = len(self)
         if m == self._kappa.size:

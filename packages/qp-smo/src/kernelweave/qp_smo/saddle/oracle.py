@@ -97,12 +97,8 @@ class SaddleOracle:
     def evaluate(self, weights: FloatArray, want: float) -> Evaluation:
         """Solve the learner at β until its own gap is about ``want``; add the cut to the pool.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (q,)
-            At least 0; its sum differs from 1 by rounding at most.
-        want : float
-            Absolute gap of the learner's duals. Where rounding forbids it, the gap reached.
+        `weights` of shape (q,): at least 0; its sum differs from 1 by rounding at most. `want`:
+        absolute gap of the learner's duals. Where rounding forbids it, the gap reached.
         """
         watch = Stopwatch()
         K = self.grams.combine(weights)

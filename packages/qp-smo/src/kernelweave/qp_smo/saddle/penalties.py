@@ -104,10 +104,7 @@ class WeightPenalty:
         ``β = (v − τ)₊/2λ`` with ``Σβ = 1``, and for any τ the minimum is at least
         ``−τ − Σ(v − τ)₊²/4λ``.
 
-        Parameters
-        ----------
-        c : ndarray of shape (q,)
-            Rounded up: the minimum falls as c grows.
+        `c` of shape (q,): rounded up: the minimum falls as c grows.
         """
         v = c - self.linear
         v = v + 2.0 * _UNIT * (np.abs(c) + np.abs(self.linear))

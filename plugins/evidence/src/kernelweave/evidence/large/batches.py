@@ -41,16 +41,7 @@ class Batch(NamedTuple):
         return len(self.X)
 
     def take(self, rows: NDArray[np.intp]) -> Batch:
-        """Return some of the rows.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-
-        Returns
-        -------
-        Batch
-        """
+        """Return some of the rows."""
         y = None if self.y is None else self.y[rows]
         weight = None if self.weight is None else self.weight[rows]
         own = self.X[rows] if isinstance(self.X, np.ndarray) else self.X.iloc[rows]

@@ -56,35 +56,15 @@ class Table:
     def where(self, row: int) -> str:
         """Return where a row stands, e.g. ``"line 12"``.
 
-        Parameters
-        ----------
-        row : int
-            Counted from 0.
-
-        Returns
-        -------
-        str
-            Counted from 1, the header included for files of lines.
+        `row`: counted from 0. Counted from 1, the header included for files of lines.
         """
         return f"row {row + 1}" if self.lines is None else f"line {self.lines()[row]}"
 
     def inputs(self, columns: Sequence[str]) -> pd.DataFrame:
         """Return columns as an estimator for tables takes them.
 
-        Parameters
-        ----------
-        columns : sequence of str
-            Which, in this order.
-
-        Returns
-        -------
-        DataFrame of shape (n_rows, n_columns)
-            Cells as they were read; every way to write that one is missing is ``None``.
-
-        Raises
-        ------
-        CommandError
-            Naming the columns that are absent.
+        `columns`: which, in this order. Returns shape (n_rows, n_columns): cells as they were read;
+        every way to write that one is missing is ``None``.
         """
         self.require(columns)
         return pd.DataFrame(
@@ -109,16 +89,8 @@ class Table:
     def extent(self, column: str) -> dict[str, Any]:
         """Return the range of a column's cells and how many are missing.
 
-        Parameters
-        ----------
-        column : str
-            Its name.
-
-        Returns
-        -------
-        dict
-            ``range``: the least and the greatest number or date, or how many words there are and
-            the most frequent; ``gaps``: cells without a value.
+        `column`: its name. ``range``: the least and the greatest number or date, or how many words
+        there are and the most frequent; ``gaps``: cells without a value.
         """
         if column not in self.frame.columns:
             return {"range": "0", "gaps": 0}
@@ -141,15 +113,7 @@ class Table:
     def require(self, columns: Sequence[str]) -> None:
         """Raise unless every column is there, or absence means zeros.
 
-        Parameters
-        ----------
-        columns : sequence of str
-            Their names.
-
-        Raises
-        ------
-        CommandError
-            Naming the first that are absent.
+        `columns`: their names.
         """
         absent = [name for name in columns if name not in self.frame.columns]
         if absent and not self.sparse:
@@ -162,20 +126,7 @@ class Table:
     def numbers(self, column: str) -> npt.NDArray[np.float64]:
         """Return one column as finite numbers.
 
-        Parameters
-        ----------
-        column : str
-            Its name.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            The values.
-
-        Raises
-        ------
-        CommandError
-            Naming the column, the line and the cell.
+        `column`: its name. Returns shape (n_rows,): the values.
         """
         values = as_numbers(self.frame[column])
         bad = np.flatnonzero(~np.isfinite(values))

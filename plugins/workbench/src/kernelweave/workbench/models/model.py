@@ -112,15 +112,8 @@ class Model:
     def inputs(self, table: Any) -> Any:
         """Return the rows of a table as the estimator takes them.
 
-        Parameters
-        ----------
-        table : Table, DataFrame or str
-            Anything that `read_table` reads, or a table that it returned.
-
-        Returns
-        -------
-        DataFrame of shape (n_rows, n_columns)
-            The columns that the model was fitted on.
+        `table`: anything that `read_table` reads, or a table that it returned. Returns shape
+        (n_rows, n_columns): the columns that the model was fitted on.
         """
         return _rows(table).inputs(self.header.columns)
 
