@@ -13,6 +13,19 @@ import pytest
 ROOT = Path(__file__).resolve().parent
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the thousands of cells of the fault matrix uncollected where they are not wanted."""
+    wanted = [part.strip() for part in config.option.markexpr.split(" and ")]
+    return True if "not faults" in wanted and collection_path == ROOT / "tests/faults" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark scikit-learn's checks, wherever a package runs them on its estimators."""
+    for item in items:
+        if {"estimator", "check"} <= set(getattr(getattr(item, "callspec", None), "params", ())):
+            item.add_marker(pytest.mark.faults)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def ctrl_c() -> None:
     """Let SIGINT interrupt: a process that a shell starts in the background ignores it."""

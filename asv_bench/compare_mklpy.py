@@ -2,8 +2,9 @@
 
 Needs MKLpy and torch, which nothing else here needs: ``nox -s compare-mklpy`` installs both. Every
 figure is the smallest of some runs after one that warms up, in seconds of processor time on one
-thread; both get the same Gram matrices and have their own default classifier follow. ``weights``
-is the choice of the kernel weights alone, ``fit`` that and the classifier.
+thread. ``weights`` is the choice of the kernel weights alone, ``fit`` that and the classifier, each
+its own default, or the same for AverageMKL; both get the same Gram matrices. ``from X`` computes
+those of seven kernels too, in MKLpy by its own functions.
 """
 
 from __future__ import annotations
@@ -14,25 +15,43 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from kernelweave.baselines import (
+    AverageMKLClassifier,
     CKAClassifier,
     EasyMKLClassifier,
     alignment_weights,
     easymkl_weights,
 )
-from kernelweave.kernels_core import config_context, default_kernels
-from MKLpy.algorithms import CKA, EasyMKL
+from kernelweave.kernels_core import (
+    RBF,
+    KernelDictionary,
+    Linear,
+    Polynomial,
+    config_context,
+    default_kernels,
+)
+from MKLpy.algorithms import CKA, AverageMKL, EasyMKL
+from MKLpy.metrics import pairwise
 from sklearn.datasets import make_classification
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 SIZES = (700, 1000, 1500)
 SETS = ("mammographic", "banknote")
 REPEATS = 3
+OWN = KernelDictionary(
+    [
+        Linear(),
+        *(Polynomial(degree=degree, gamma=0.01, coef0=1.0) for degree in (2, 3, 5)),
+        *(RBF(gamma=gamma) for gamma in (0.5, 0.3, 0.1)),
+    ]
+)
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -62,26 +81,54 @@ def samples() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         yield name, table[at, :-1], table[at, -1]
 
 
+def pairs() -> dict[str, tuple[Callable[[], Any], Callable[..., Any]]]:
+    """Return MKLpy's estimator and ours by the name of the method."""
+    return {
+        "Average": (
+            lambda: AverageMKL(learner=SVC(C=1.0)),
+            lambda *kernels: AverageMKLClassifier(*kernels, C=1.0),
+        ),
+        "CKA": (CKA, CKAClassifier),
+        "EasyMKL": (EasyMKL, EasyMKLClassifier),
+    }
+
+
+def by_mklpy(X: np.ndarray) -> list[torch.Tensor]:
+    """Return the Gram matrices of `OWN`, by MKLpy's functions."""
+    points = torch.tensor(X)
+    plain = {"gamma": 0.01, "coef0": 1.0}
+    return [
+        pairwise.linear_kernel(points),
+        *(pairwise.polynomial_kernel(points, degree=degree, **plain) for degree in (2, 3, 5)),
+        *(pairwise.rbf_kernel(points, gamma=gamma) for gamma in (0.5, 0.3, 0.1)),
+    ]
+
+
 def rows(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, str, float, float]]:
     """Yield method, what is timed, their seconds and ours."""
-    grams = default_kernels().fit_grams(StandardScaler().fit_transform(X)).grams
+    X = StandardScaler().fit_transform(X)
+    grams = default_kernels().fit_grams(X).grams
     stack, labels = [torch.tensor(K) for K in grams], torch.tensor(y)
-    cases = {
-        "CKA": (CKA, alignment_weights, partial(CKAClassifier, "precomputed")),
-        "EasyMKL": (EasyMKL, easymkl_weights, partial(EasyMKLClassifier, "precomputed")),
-    }
-    for name, (theirs, weights, ours) in cases.items():
-        yield (
-            name,
-            "weights",
-            seconds(lambda make=theirs: make().combine_kernels(stack, labels)),
-            seconds(lambda find=weights: find(grams, y)),
-        )
+    weights = {"CKA": alignment_weights, "EasyMKL": easymkl_weights}
+    for name, (theirs, ours) in pairs().items():
+        if name in weights:
+            yield (
+                name,
+                "weights",
+                seconds(lambda make=theirs: make().combine_kernels(stack, labels)),
+                seconds(lambda find=weights[name]: find(grams, y)),
+            )
         yield (
             name,
             "fit",
             seconds(lambda make=theirs: make().fit(stack, labels)),
-            seconds(lambda make=ours: make().fit(grams, y)),
+            seconds(lambda make=ours: make("precomputed").fit(grams, y)),
+        )
+        yield (
+            name,
+            "from X",
+            seconds(lambda make=theirs: make().fit(by_mklpy(X), labels)),
+            seconds(lambda make=ours: make(OWN).fit(X, y)),
         )
 
 

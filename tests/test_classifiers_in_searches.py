@@ -20,8 +20,11 @@ from sklearn.utils.validation import has_fit_parameter
 from workspace import members
 
 pytestmark = [
-    pytest.mark.filterwarnings(f"ignore::{kind.__module__}.{kind.__name__}")
-    for kind in (ConvergenceWarning, KernelWeaveWarning)
+    pytest.mark.faults,
+    *(
+        pytest.mark.filterwarnings(f"ignore::{kind.__module__}.{kind.__name__}")
+        for kind in (ConvergenceWarning, KernelWeaveWarning)
+    ),
 ]
 
 

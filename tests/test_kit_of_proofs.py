@@ -91,6 +91,7 @@ def _problems() -> dict[tuple[str, str, str], Problem]:
     }
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("problem", _problems().values(), ids=lambda each: "-".join(each.triple))
 def test_all_intervals_of_one_problem_overlap(problem: Problem) -> None:
     assert check_intervals_overlap(problem)

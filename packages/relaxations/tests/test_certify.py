@@ -68,6 +68,7 @@ def test_the_algorithm_keeps_the_promises_of_the_registry():
     check_algorithm("smkl-global")
 
 
+@pytest.mark.faults
 @pytest.mark.filterwarnings("ignore:Skipping check")
 @pytest.mark.parametrize("kind", [SparseMKLClassifier, SparseMKLRegressor])
 def test_global_estimators_are_scikit_learn_citizens(kind):

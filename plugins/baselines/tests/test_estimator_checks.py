@@ -32,11 +32,13 @@ def test_sklearn(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("name", NAMES)
 def test_conformance(name: str) -> None:
     check_algorithm(f"mkl-{name}")
 
 
+@pytest.mark.faults
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda est: type(est).__name__)
 def test_conformance_kit(estimator: Any) -> None:

@@ -24,10 +24,12 @@ def test_sklearn(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
+@pytest.mark.faults
 def test_conformance() -> None:
     check_algorithm("evidence-step")
 
 
+@pytest.mark.faults
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda est: type(est).__name__)
 def test_conformance_kit(estimator: Any) -> None:

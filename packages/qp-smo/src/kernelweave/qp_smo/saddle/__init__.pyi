@@ -1,7 +1,7 @@
-from .cuts import CutPool
+from .cuts import CutPool, lower_bound_from
 from .grams import GramStack, Stack, as_stack
 from .low_rank import LowRankStack, fit_family, stack_of
-from .master import MasterSolution, lower_bound_from, solve_cut_master
+from .master import MasterSolution, solve_cut_master
 from .oracle import Evaluation, SaddleOracle, SolveCounts, objective_upper
 from .penalties import Elastic, KSupport, NoPenalty, RidgePenalty, WeightPenalty
 from .solver import (

@@ -6,6 +6,10 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
+from .penalties import WeightPenalty
+
+_UNIT = 2.0**-53
+
 
 class CutPool:
     """Cuts ``G(β) ≥ κᵢ − ½ dᵢᵀβ``, each from an exactly feasible dual point.
@@ -91,7 +95,32 @@ class CutPool:
         """
         pool = CutPool(self.n_kernels)
         for kappa, half, u in zip(self.kappa, self.half_forms, self.dual_coef, strict=True):
-            lowered = kappa * factor - 4.0 * 2.0**-53 * abs(kappa * factor)
+            lowered = kappa * factor - 4.0 * _UNIT * abs(kappa * factor)
             forms = 2.0 * half * (factor * factor)
-            pool.add(float(lowered), forms + 8.0 * 2.0**-53 * np.abs(forms), u * factor)
+            pool.add(float(lowered), forms + 8.0 * _UNIT * np.abs(forms), u * factor)
         return pool
+
+
+def lower_bound_from(
+    kappa: FloatArray, half_forms: FloatArray, multipliers: FloatArray, penalty: WeightPenalty
+) -> float:
+    """Return ``κᵀμ + min over β of penalty(β) − (½Dᵀμ)ᵀβ``, rounded down, with ``μ/Σμ`` for μ.
+
+    Any nonnegative multipliers give a lower bound of the saddle value.
+
+    Parameters
+    ----------
+    kappa : ndarray of shape (m,)
+    half_forms : ndarray of shape (m, q)
+    multipliers : ndarray of shape (m,)
+        At least 0, not all 0.
+    penalty : WeightPenalty
+    """
+    used = np.flatnonzero(multipliers > 0.0)
+    mu = multipliers[used] / multipliers[used].sum()
+    # μ/Σμ as computed is off by at most (m + 2) roundings in every component
+    rounding = 2.0 * (2 * used.size + 6) * _UNIT
+    top = float(mu @ kappa[used]) - rounding * float(mu @ np.abs(kappa[used]))
+    c = mu @ half_forms[used] + rounding * (mu @ np.abs(half_forms[used]))
+    low = penalty.best_response(c)[1]
+    return top + low - 4.0 * _UNIT * (abs(top) + abs(low))

@@ -9,15 +9,11 @@ from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from ._njit_master import solve_master
-from .cuts import CutPool
+from .central_path import follow
+from .cuts import CutPool, lower_bound_from
 from .penalties import WeightPenalty
 
-_UNIT = 2.0**-53
 _TOL = 1e-9
-_MAX_ITER = 300
-# Weights below this share of the largest are rounding: they cost a Gram matrix each.
-_NEGLIGIBLE = 1e-9
 # Cuts in the first master problem, cuts added to it at a time, and how often.
 _FIRST_CUTS = 400
 _MORE_CUTS = 200
@@ -44,31 +40,6 @@ class MasterSolution:
     value: float
     lower_bound: float
     multipliers: FloatArray
-
-
-def lower_bound_from(
-    kappa: FloatArray, half_forms: FloatArray, multipliers: FloatArray, penalty: WeightPenalty
-) -> float:
-    """Return ``κᵀμ + min over β of penalty(β) − (½Dᵀμ)ᵀβ``, rounded down, with ``μ/Σμ`` for μ.
-
-    Any nonnegative multipliers give a lower bound of the saddle value.
-
-    Parameters
-    ----------
-    kappa : ndarray of shape (m,)
-    half_forms : ndarray of shape (m, q)
-    multipliers : ndarray of shape (m,)
-        At least 0, not all 0.
-    penalty : WeightPenalty
-    """
-    used = np.flatnonzero(multipliers > 0.0)
-    mu = multipliers[used] / multipliers[used].sum()
-    # μ/Σμ as computed is off by at most (m + 2) roundings in every component
-    rounding = 2.0 * (2 * used.size + 6) * _UNIT
-    top = float(mu @ kappa[used]) - rounding * float(mu @ np.abs(kappa[used]))
-    c = mu @ half_forms[used] + rounding * (mu @ np.abs(half_forms[used]))
-    low = penalty.best_response(c)[1]
-    return top + low - 4.0 * _UNIT * (abs(top) + abs(low))
 
 
 def solve_cut_master(pool: CutPool, penalty: WeightPenalty) -> MasterSolution:
@@ -110,32 +81,12 @@ def _solve_over(
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return the weights, the multipliers and the proven bound of the master over some cuts."""
     at = np.flatnonzero(penalty.allowed)
-    kappa = pool.kappa[cuts]
-    half = np.ascontiguousarray(pool.half_forms[np.ix_(cuts, at)])
-    free = penalty.free[at] if not penalty.is_tight else np.zeros(at.size, dtype=bool)
-    small, share, mu = np.empty(at.size), np.empty(at.size), np.empty(cuts.size)
-    upper, lower, _ = solve_master(
-        kappa,
-        half,
-        penalty.linear[at],
-        penalty.lam,
-        free,
-        float(penalty.capacity),
-        _TOL,
-        _MAX_ITER,
-        small,
-        share,
-        mu,
-        np.empty((at.size + 1, at.size + 1)),
-        np.empty((3, cuts.size)),
-        np.zeros((13, at.size + 1)),
-    )
+    kappa, forms = pool.kappa[cuts], pool.half_forms[cuts]
     weights = np.zeros(pool.n_kernels)
-    weights[at] = np.where(small > _NEGLIGIBLE * small.max(), small, 0.0)
-    weights /= weights.sum()
-    forms = pool.half_forms[cuts]
-    bound = lower_bound_from(kappa, forms, mu, penalty)
-    if upper - lower > 1e-10 * abs(upper):
+    weights[at], mu, upper, bound = follow(
+        kappa, np.ascontiguousarray(forms[:, at]), penalty.over(at), _TOL
+    )
+    if upper - bound > 1e-10 * abs(upper):
         sharper = _polished(kappa, forms, weights, penalty)
         if sharper is not None:
             other = lower_bound_from(kappa, forms, sharper, penalty)

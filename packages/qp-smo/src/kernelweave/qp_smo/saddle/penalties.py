@@ -68,6 +68,15 @@ class WeightPenalty:
             self, required=required, excluded=excluded, capacity=max(self.capacity - taken, 0)
         )
 
+    def over(self, kernels: NDArray[np.intp]) -> WeightPenalty:
+        """Return the penalty of some kernels alone, the others having no weight."""
+        return replace(
+            self,
+            linear=self.linear[kernels],
+            required=self.required[kernels],
+            excluded=self.excluded[kernels],
+        )
+
     def on_support(self, support: NDArray[np.bool_]) -> WeightPenalty:
         """Return the ridge on one support, shape (q,)."""
         return replace(self, required=support, excluded=~support, capacity=0)

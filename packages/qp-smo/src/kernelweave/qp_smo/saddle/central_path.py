@@ -1,0 +1,159 @@
+"""The master problem over some cuts by a barrier method, its Newton steps compiled.
+
+``min t + aᵀβ + λ Σ βⱼ²/zⱼ`` over ``t ≥ κᵢ − gᵢᵀβ``, ``β ≥ 0``, ``Σβ = 1``, ``0 ≤ z ≤ 1``,
+``Σ z ≤ k`` over the free j, and ``zⱼ = 1`` for the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
+from numpy.typing import NDArray
+
+from ._njit_master import centre
+from .cuts import lower_bound_from
+from .penalties import WeightPenalty
+
+_MAX_ITER = 300
+# Newton steps at one barrier parameter: more are needed only where rounding hides the progress.
+_PATIENCE = 50
+# Proofs in a row that may bring neither a better point nor a better bound.
+_IDLE = 2
+_FASTER = 12.0
+# Weights below this share of the largest are rounding: they cost a Gram matrix each.
+_NEGLIGIBLE = 1e-9
+
+
+@dataclass
+class Path:
+    """A point near the central path, and the scratch of the steps that move it.
+
+    Attributes
+    ----------
+    kappa, half : ndarray of shape (m,) and (m, q)
+    penalty : WeightPenalty
+        Over the q kernels that may have a weight.
+    free : ndarray of shape (q,), bool
+        Whose share z is a variable.
+    inside : ndarray of shape (m + 3q + 1,)
+        What has to be positive: the slacks, β, z, 1 − z, and what is left of the capacity.
+    sigma : float
+        The barrier parameter: the gap is about its product with the size of ``inside``.
+    """
+
+    kappa: FloatArray
+    half: FloatArray
+    penalty: WeightPenalty
+    free: NDArray[np.bool_]
+    inside: FloatArray
+    sigma: float
+
+    def __post_init__(self) -> None:
+        m, q = self.half.shape
+        self._parts = np.split(self.inside, [m, m + q, m + 2 * q, m + 3 * q])[:4]
+        self._scratch = (
+            np.empty(self.inside.size),
+            np.empty((q + 1, q + 1)),
+            np.empty((2, q + 1)),
+            np.zeros((5, q + 1)),
+        )
+
+    @property
+    def multipliers(self) -> FloatArray:
+        """Return the multipliers of the cuts, shape (m,); their sum is about 1/σ."""
+        multipliers: FloatArray = 1.0 / self._parts[0]
+        return multipliers
+
+    @property
+    def value(self) -> float:
+        """Return the primal value in plain floating point."""
+        _, beta, z, _ = self._parts
+        top = float((self.kappa - self.half @ beta).max())
+        return top + float(self.penalty.linear @ beta + self.penalty.lam * (beta * beta / z).sum())
+
+    @property
+    def weights(self) -> FloatArray:
+        """Return β, shape (q,), without what is rounding."""
+        beta = self._parts[1]
+        weights: FloatArray = np.where(beta > _NEGLIGIBLE * beta.max(), beta, 0.0)
+        weights /= weights.sum()
+        return weights
+
+    def centre(self, most: int) -> tuple[int, bool]:
+        """Take at most so many Newton steps; return their number, and whether they were too few."""
+        steps, far = centre(
+            self.half,
+            self.penalty.linear,
+            self.penalty.lam,
+            self.free,
+            1.0 / self.sigma,
+            most,
+            self.inside,
+            *self._parts,
+            *self._scratch,
+        )
+        return int(steps), bool(far)
+
+
+def start(kappa: FloatArray, half: FloatArray, penalty: WeightPenalty) -> Path:
+    """Return equal weights, a little inside of every bound."""
+    q = half.shape[1]
+    free = np.zeros(q, dtype=bool) if penalty.is_tight else penalty.free
+    beta, z, over, room = np.full(q, 1.0 / q), np.ones(q), np.ones(q), 1.0
+    if free.any():
+        z[free] = 0.9 * min(penalty.capacity / float(free.sum()), 1.0)
+        over[free] = 1.0 - z[free]
+        room = penalty.capacity - float(z[free].sum())
+    values = kappa - half @ beta
+    sigma = 0.1 * max(float(np.abs(kappa).max()), 1e-12)
+    t = float(values.max()) + sigma
+    for _ in range(6):
+        # Newton's method for Σ σ/(t − values) = 1, as a concave equation: it comes from the left
+        push = 1.0 / (t - values)
+        total = float(push.sum())
+        t += (sigma * total - 1.0) * total / float(push @ push)
+    return Path(
+        kappa, half, penalty, free, np.concatenate([t - values, beta, z, over, [room]]), sigma
+    )
+
+
+def follow(
+    kappa: FloatArray, half: FloatArray, penalty: WeightPenalty, tol: float
+) -> tuple[FloatArray, FloatArray, float, float]:
+    """Follow the central path until the proven gap is at most ``tol`` times the value.
+
+    Parameters
+    ----------
+    kappa, half : ndarray of shape (m,) and (m, q)
+    penalty : WeightPenalty
+        Over q kernels, each of which may have a weight.
+    tol : float
+
+    Returns
+    -------
+    weights : ndarray of shape (q,)
+    multipliers : ndarray of shape (m,)
+    upper, lower : float
+        The value at the weights, and what `lower_bound_from` proves by the multipliers.
+    """
+    path = start(kappa, half, penalty)
+    weights, multipliers, upper, lower = path.weights, path.multipliers, np.inf, -np.inf
+    left, idle = _MAX_ITER, 0
+    while idle < _IDLE:
+        steps, far = path.centre(min(_PATIENCE, left))
+        left -= steps
+        value = path.value
+        last = far or left <= 0
+        if last or path.sigma * path.inside.size <= tol * abs(value):
+            bound = lower_bound_from(kappa, half, path.multipliers, penalty)
+            idle = 0 if value < upper or bound > lower else idle + 1
+            if value < upper:
+                upper, weights = value, path.weights
+            if bound > lower:
+                lower, multipliers = bound, path.multipliers
+            if last or upper - lower <= tol * abs(upper):
+                break
+        path.sigma /= _FASTER
+    return weights, multipliers, upper, lower
