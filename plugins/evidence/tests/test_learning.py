@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import count
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from kernelweave.evidence import path, steps
@@ -19,6 +22,7 @@ from kernelweave.evidence.objective import Evidence, bounds, log_prior, start
 from kernelweave.evidence.path import Plan, fit_path
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.views import Views
+from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.kernels import as_sklearn_gp_kernel, check_kernel
 from sklearn.datasets import make_friedman1
@@ -212,6 +216,22 @@ def test_several_outputs_share_the_scales_and_equal_ones_learn_as_one() -> None:
     alone = fit_mixture(views, rows, scales).predict(points)
     together = fit_mixture(views, twice, scales).predict(points)
     np.testing.assert_allclose(together, np.hstack([alone, alone]))
+
+
+@pytest.mark.parametrize(("looks", "rows"), [(60, 90), (60, 500), (400, 500)])
+def test_folds_that_are_cut_short_have_a_score(
+    monkeypatch: pytest.MonkeyPatch, looks: int, rows: int
+) -> None:
+    """Each fold has its share of the time, and what it had reached by then is judged."""
+    given = friedman(rows)
+    splits = list(KFold(3, shuffle=True, random_state=0).split(given.numeric))
+    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=map(float, count()).__next__))
+    with time_limit(float(looks)):
+        result = learn(given, splits, PLAN, np.random.RandomState(0))
+    assert [fold.whole for fold in result.folds] == [False] * 3
+    assert "part of the path in 3 of the folds and part of the path on all rows" in result.missing
+    assert r2_score(given.targets[0], result.held_out[:, 0]) > 0.5
+    assert np.isfinite(result.mixture.predict(result.mixture.points)).all()
 
 
 def test_a_fit_that_is_cut_short_predicts_and_says_what_is_missing() -> None:

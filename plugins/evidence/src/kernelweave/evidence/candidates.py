@@ -13,6 +13,7 @@ from .objective import start
 from .path import Fit, Plan, fit_path
 from .plain import plain_fit
 from .rows import Rows
+from .steps import Stopped
 from .terms import N_TERMS, GaussianTerm
 from .views import Views
 
@@ -75,13 +76,31 @@ def fit_candidates(
 
 
 def coarse_starts(rows: Rows, plan: Plan, random_state: np.random.RandomState) -> Starts:
-    """Return the fits of a part of the rows, to start from; empty where they are few."""
+    """Return the fits of a part of the rows, to start from; empty where they are few.
+
+    Where time is up, those that were done.
+    """
     if len(rows) <= 1.5 * plan.coarse:
         return []
     chosen: NDArray[np.intp] = np.sort(random_state.permutation(len(rows))[: plan.coarse])
     part = rows.take(chosen)
     views = Views.of(part.numeric, part.codes, part.weight)
-    return [[fit.theta] for fit in fit_candidates(views, part, plan)[:-1]]
+    fits: list[Fit] = []
+    try:
+        fit_candidates(views, part, plan, fits=fits)
+    except Stopped:
+        return [[fit.theta] for fit in fits]
+    return [[fit.theta] for fit in fits[:-1]]
+
+
+def fill_up(views: Views, rows: Rows, plan: Plan, starts: Starts, fits: list[Fit]) -> None:
+    """Append what time left undone: where a fit would have begun, else what came before it."""
+    if not fits and not starts:
+        starts = [[plain_fit(views, rows).theta]]
+    precisions = candidate_precisions(plan, rows)
+    for k in range(len(fits), len(precisions)):
+        theta = starts[k][0] if k < len(starts) else fits[-1].theta
+        fits.append(Fit(precisions[k], theta, np.nan, np.inf, 0))
 
 
 def _with_all_terms(theta: FloatArray) -> FloatArray:

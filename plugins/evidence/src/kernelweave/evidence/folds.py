@@ -8,10 +8,11 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
-from .candidates import coarse_starts, fit_candidates
+from .candidates import coarse_starts, fill_up, fit_candidates
 from .mixture import Mixture, fit_mixture, weighted
 from .path import Fit, Plan
 from .rows import Rows, Standardised
+from .steps import Stopped
 from .terms import Scales
 from .views import Views
 
@@ -22,6 +23,7 @@ class Fold:
 
     - `views`: of the training rows
     - `predictions`: one per fit, in the units of the targets, (n_fits, n_held_out, n_outputs)
+    - `whole`: whether there was time for the whole path
     """
 
     held_out: NDArray[np.intp]
@@ -29,6 +31,7 @@ class Fold:
     views: Views
     fits: list[Fit]
     predictions: FloatArray
+    whole: bool = True
 
     def mixture(self, weights: FloatArray) -> Mixture:
         """Return this fold's predictor, the path combined."""
@@ -53,10 +56,20 @@ def fit_fold(
     plan: Plan,
     random_state: np.random.RandomState,
 ) -> Fold:
-    """Fit the path on the training rows alone and predict the rows held out."""
+    """Fit the path on the training rows alone and predict the rows held out.
+
+    Where time is up, what is left of the path is filled up: a rough fit has an honest score too.
+    """
     own, other = rows.take(training), rows.take(held_out)
     views = Views.of(own.numeric, own.codes, own.weight)
-    fits = fit_candidates(views, own, plan, coarse_starts(own, plan, random_state))
+    starts = coarse_starts(own, plan, random_state)
+    fits: list[Fit] = []
+    whole = True
+    try:
+        fit_candidates(views, own, plan, starts, fits)
+    except Stopped:
+        fill_up(views, own, plan, starts, fits)
+        whole = False
     points = views.points(other.numeric, other.codes)
     predictions = [fit_mixture(views, own, (fit.scales,)).predict(points) for fit in fits]
-    return Fold(held_out, own, views, fits, np.array(predictions))
+    return Fold(held_out, own, views, fits, np.array(predictions), whole)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
@@ -93,7 +93,7 @@ def learn(
     mixture = fit_mixture(views, rows, weighted([fit.scales for fit in fits], weights))
     if tell is not None:
         tell(len(splits) + 1, len(splits) + 1)
-    missing = _missing(len(splits) - len(folds), polished)
+    missing = _missing(len(splits), folds, polished)
     combined = np.einsum("k,kit->it", _padded(weights, held_out), held_out)
     return Learned(mixture, fits, weights, errors, folds, combined, rows, missing)
 
@@ -139,8 +139,10 @@ def _strongest(n_fits: int) -> FloatArray:
     return np.asarray(np.eye(n_fits)[0])
 
 
-def _missing(n_folds: int, polished: bool) -> str:
-    parts = [f"{n_folds} of the folds"] if n_folds else []
+def _missing(n_folds: int, folds: Sequence[Fold], polished: bool) -> str:
+    undone, cut = n_folds - len(folds), sum(not fold.whole for fold in folds)
+    parts = [f"{undone} of the folds"] if undone else []
+    parts += [f"part of the path in {cut} of the folds"] if cut else []
     parts += [] if polished else ["part of the path on all rows"]
     return " and ".join(parts)
 
@@ -153,10 +155,12 @@ def _fit_folds(
     n_jobs: int | None,
     tell: Tell | None,
 ) -> list[Fold]:
-    seconds = clock.seconds_left()
+    seconds, workers = clock.seconds_left(), effective_n_jobs(n_jobs)
+    # the fit of all rows comes last
+    rounds = [(len(splits) - 1 - k) // workers + 2 for k in range(len(splits))]
     jobs = [
-        delayed(_timed_fold)(rows, *split, plan, int(seed), seconds)
-        for split, seed in zip(splits, seeds, strict=False)
+        delayed(_timed_fold)(rows, *split, plan, int(seed), seconds, left)
+        for split, seed, left in zip(splits, seeds, rounds, strict=False)
     ]
     folds = []
     for done, fold in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(jobs)):
@@ -174,13 +178,18 @@ def _timed_fold(
     plan: Plan,
     seed: int,
     seconds: float,
+    rounds: int,
 ) -> Fold | None:
-    """Fit a fold; ``None`` where time is up. A limit of this process is a part of it."""
-    with clock.time_limit(None if np.isinf(seconds) else seconds):
-        try:
-            return fit_fold(rows, training, held_out, plan, np.random.RandomState(seed))
-        except Stopped:
-            return None
+    """Fit a fold; ``None`` where time is up.
+
+    `seconds`: what was left when the folds began, which another process cannot know; `rounds`: fits
+    that are still to come one after the other, this one among them, of which each has its share.
+    """
+    if clock.expired():
+        return None
+    share = min(seconds, clock.seconds_left()) / rounds
+    with clock.time_limit(None if np.isinf(share) else share):
+        return fit_fold(rows, training, held_out, plan, np.random.RandomState(seed))
 
 
 def _judge(rows: Rows, folds: Sequence[Fold], n_fits: int) -> tuple[FloatArray, FloatArray]:

@@ -9,7 +9,7 @@ from .. import __version__
 from ..models import Model
 from ..pages import render
 from ..scoring import Row, Score, verdict
-from ..summaries import bounds_rows, certificate_sentence, summary
+from ..summaries import bounds_rows, summary
 from .columns import column_pictures
 from .evaluation import Evaluation, learned_from, of_held_out
 from .pictures import kernel_pictures, weight_pictures
@@ -49,7 +49,7 @@ def report_page(model: Model, found: Evaluation | None, *, path: Path) -> str:
         weight_pictures=weight_pictures(model, about["kernels"]),
         kernel_pictures=kernel_pictures(model, found),
         same=found.rows if same and found is not None else None,
-        proof=certificate_sentence(about),
+        proof=about["certificate"],
         details=_details(about, model),
         settings=sorted((name, repr(value)) for name, value in about["settings"].items()),
         columns=list(header.columns),
