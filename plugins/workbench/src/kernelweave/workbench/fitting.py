@@ -131,9 +131,11 @@ def fit_table(
     if comparing and held_out is not None and not stopped:
         rows, stopped = _compared(held_out, X, y, fold, scoring, choices, failed)
     comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
+    with table.speaking(), fit_bar(f"shuffling {len(columns)} columns"):
+        importance = _importance(estimator)
     model = Model.of(
         estimator, columns=columns, target=target, table=table, name=name,
-        held_out=held_out, comparison=comparison, importance=_importance(estimator),
+        held_out=held_out, comparison=comparison, importance=importance,
     )  # fmt: skip
     return Outcome(model, rows, seconds, stopped)
 

@@ -21,6 +21,11 @@ Losses = Callable[[Rows, FloatArray], tuple[FloatArray, FloatArray]]
 _REPEATS = 5
 # more rows held out than these change little and cost much
 _MOST_ROWS = 2000
+# of wide tables fewer rows, and all columns together no more shuffles than these: a prediction of a
+# row costs as much as there are columns
+_FEWEST_ROWS = 200
+_CELLS = 20_000
+_SHUFFLES = 250
 
 
 class ColumnImportance(NamedTuple):
@@ -65,12 +70,14 @@ def shuffled_importance(
 
     Returns: in the table's order; 0 for a column that is not used, NaN where no row was held out.
     """
-    judges = [(_some(held_out, len(judges), random_state), see) for held_out, see in judges]
     if not judges:
         return [ColumnImportance(name, np.nan, np.nan) for name in columns]
+    most = min(_MOST_ROWS, max(_FEWEST_ROWS, _CELLS // max(1, len(dimensions)))) // len(judges)
+    judges = [(_some(held_out, most, random_state), see) for held_out, see in judges]
+    repeats = min(_REPEATS, max(1, _SHUFFLES // len(columns)))
     seen = rows.take(np.concatenate([held_out for held_out, _ in judges]))
     parts = [(rows.take(held_out), see) for held_out, see in judges]
-    orders = [[random_state.permutation(len(part)) for part, _ in parts] for _ in range(_REPEATS)]
+    orders = [[random_state.permutation(len(part)) for part, _ in parts] for _ in range(repeats)]
     before, units = losses(seen, np.vstack([see(own.numeric, own.codes) for own, see in parts]))
     found = []
     for name in columns:
@@ -81,16 +88,15 @@ def shuffled_importance(
                 see(*_shuffled(own, used, places))
                 for (own, see), places in zip(parts, order, strict=True)
             ]
-            after += losses(seen, np.vstack(values))[0] / _REPEATS
+            after += losses(seen, np.vstack(values))[0] / repeats
         lost = after - before if used else after
         found.append(ColumnImportance(name, *ratio_with_error(lost, units, seen.mass)))
     return found
 
 
 def _some(
-    held_out: NDArray[np.intp], n_judges: int, random_state: np.random.RandomState
+    held_out: NDArray[np.intp], most: int, random_state: np.random.RandomState
 ) -> NDArray[np.intp]:
-    most = _MOST_ROWS // n_judges
     return held_out if len(held_out) <= most else random_state.permutation(held_out)[:most]
 
 
