@@ -213,8 +213,8 @@ def _reading(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         return "weights rank edges, chance gives weight too: --significance permutation tests them"
     if facts["significance"] == "stability":
         return f"error rates of stability selection from {draws}"
-    pairs, level = facts["n_nodes"] * (facts["n_nodes"] - 1), facts["level"]
-    passing = f"{sum(row['passes'] for row in rows)} of {pairs} edges pass at {level:g}, {draws}"
+    level, passed = facts["level"], sum(row["passes"] for row in rows)
+    passing = f"{passed} of {len(rows)} edges pass at {level:g}, {draws}"
     if facts["adjust"] == "bh":
         return f"{passing}: of those that pass, a share of {level:g} is expected to be false"
     return f"{passing}: the chance that one of them is false is at most {level:g}"
