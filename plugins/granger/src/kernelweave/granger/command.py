@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import math
 import sys
 from pathlib import Path
 from typing import Any, Literal
@@ -163,7 +164,7 @@ def _check_endings(picture: Path | None, graph: Path | None) -> None:
 
 
 def _facts(model: Any) -> dict[str, Any]:
-    gaps = [result.gap for result in model.results_]
+    gaps, adjusted = [result.gap for result in model.results_], model.adjusted_p_values_
     return {
         "n_nodes": len(model.group_names_),
         "lags": int(model.lags),
@@ -173,6 +174,7 @@ def _facts(model: Any) -> dict[str, Any]:
         "adjust": model.adjust,
         "level": float(model.level),
         "n_draws": model.n_draws_,
+        "n_tested": 0 if adjusted is None else sum(map(math.isfinite, adjusted.ravel())),
         "rmse": None if model.rmse_ is None else model.rmse_.tolist(),
     }
 
@@ -214,7 +216,7 @@ def _reading(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     if facts["significance"] == "stability":
         return f"error rates of stability selection from {draws}"
     level, passed = facts["level"], sum(row["passes"] for row in rows)
-    passing = f"{passed} of {len(rows)} edges pass at {level:g}, {draws}"
+    passing = f"{passed} of {facts['n_tested']} edges pass at {level:g}, {draws}"
     if facts["adjust"] == "bh":
         return f"{passing}: of those that pass, a share of {level:g} is expected to be false"
     return f"{passing}: the chance that one of them is false is at most {level:g}"

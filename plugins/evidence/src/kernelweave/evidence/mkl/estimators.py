@@ -151,7 +151,7 @@ class EvidenceMKLClassifier(CalibratedClasses, EvidenceMachine, KernelMachineCla
     multiclass: ClassVar[str] = "shared"  # type: ignore[misc]
     # the folds of the fit give probabilities without being asked
     probability: ClassVar[bool] = False  # type: ignore[misc]
-    calibration_: ClassVar[None] = None  # type: ignore[misc, assignment]
+    calibration_: ClassVar[None] = None  # type: ignore[misc]
 
     def _splits(self, targets: FloatArray, state: np.random.RandomState) -> list[Split]:
         return class_folds(class_codes(targets), self.n_folds, state)
