@@ -85,8 +85,15 @@ def test_what_is_no_choice_is_refused(wrong):
         SparseMKLClassifier(k0=wrong).fit(np.eye(4), [0, 1, 0, 1])
 
 
-def test_folds_need_gram_matrices():
+@pytest.mark.parametrize("kind", [SparseMKLClassifier, SparseMKLRegressor])
+def test_folds_of_factors_choose_what_folds_of_matrices_choose(kind):
     X, y, kernels = views()
-    model = SparseMKLClassifier(kernels, k0="cv", lam=[0.1, 1.0], approximation="nystroem")
-    with pytest.raises(ValueError, match="lam and k0 by folds needs the Gram matrices"):
-        model.fit(X, y)
+    targets = y if kind is SparseMKLClassifier else X[:, 0] + (y == y[0])
+    options = {"k0": [1, 2], "lam": [0.1, 100.0], "cv": 3, "random_state": 0, "tol": 1e-5}
+    exact = kind(kernels, **options).fit(X, targets)
+    options.update(approximation="nystroem", n_components=len(X))
+    full = kind(kernels, **options).fit(X, targets)
+    assert (full.k0_, full.lam_) == (exact.k0_, exact.lam_)
+    np.testing.assert_allclose(full.path_scores_.scores, exact.path_scores_.scores, atol=1e-2)
+    few = kind(kernels, **{**options, "n_components": 10}).fit(X, targets)
+    assert few.path_scores_.scores.shape == exact.path_scores_.scores.shape

@@ -249,3 +249,42 @@ def test_simplemkl_of_as_many_components_as_samples_is_the_exact_one(algorithm: 
     few = SimpleMKLClassifier(KERNELS, n_components=10, **options).fit(X, y).exact_certificate_
     assert few.lower_bound <= exact.certificate_.upper_bound
     assert few.upper_bound >= exact.certificate_.lower_bound
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (AverageMKLClassifier, {}),
+        (EasyMKLClassifier, {}),
+        (EasyMKLClassifier, {"lam": 0.0}),
+        (EasyMKLClassifier, {"lam": 1.0}),
+    ],
+)
+def test_rules_on_as_many_components_as_samples_are_the_exact_ones(
+    kind: Any, settings: dict[str, Any]
+) -> None:
+    X, y = make_classification(60)
+    weight = 1.0 + np.arange(60) % 3
+    options: dict[str, Any] = {"C": 5.0, "tol": 1e-6, "random_state": 0, **settings}
+    exact = kind(KERNELS, **options).fit(X, y, sample_weight=weight)
+    assert exact.approximation_ is None
+    options["approximation"] = "nystroem"
+    full = kind(KERNELS, n_components=60, **options).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(full.weights_, exact.weights_, atol=1e-5)
+    np.testing.assert_allclose(full.decision_function(X), exact.decision_function(X), atol=1e-2)
+    assert full.result_.value == pytest.approx(exact.result_.value, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", [AverageMKLClassifier, EasyMKLClassifier])
+def test_few_components_bound_the_machine_of_the_exact_kernels_at_the_same_weights(
+    kind: Any,
+) -> None:
+    X, y = load_iris(return_X_y=True)
+    options: dict[str, Any] = {"approximation": "nystroem", "n_components": 8, "random_state": 0}
+    few = kind(KERNELS, tol=1e-6, **options).fit(X, y)
+    assert few.score(X, y) > 0.9
+    grams = np.tensordot(few.weights_, [kernel(X) for kernel in KERNELS], axes=1)
+    exact = AverageMKLClassifier("precomputed", tol=1e-6).fit(grams[None], y).certificate_
+    assert few.exact_certificate_.lower_bound <= exact.upper_bound
+    assert few.exact_certificate_.upper_bound >= exact.lower_bound
+    assert few.certificate_.lower_bound >= exact.lower_bound * (1.0 - 1e-6)

@@ -20,7 +20,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     def plan(path: Any = None) -> LargePlan:
         own = {} if path is None else {"path": path}
         return LargePlan(
-            metric_rows=60, sample_rows=300, first=20, most=40, dtype=np.float64, **own
+            metric_rows=60, sample_rows=300, first=20, most=40, all_rows=0, dtype=np.float64, **own
         )
 
     monkeypatch.setattr(base, "EXACT_ROWS", 200)

@@ -122,6 +122,27 @@ def test_what_the_draw_misses_is_shown_to_the_encoder() -> None:
     assert names == ["a", "b", "rare", "a missing", "word"]
 
 
+def test_gaps_words_and_values_of_late_blocks_are_handled_as_in_small_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(base, "DRAWN_ROWS", 200)
+    frame = table(3000)
+    frame.loc[2800:2803, "a"] = np.nan
+    frame.loc[2990, "word"] = "green"
+    frame["late"] = 0.0
+    frame.loc[2900:, "late"] = np.linspace(1.0, 2.0, 100)
+    X, y = frame.drop(columns="price"), frame["price"]
+    # of 100 blocks the gaps are in the 94th and the new word in the last
+    model = EvidenceKernelRegressor(**QUICK).fit(Batches(frame, "price", size=30))
+    assert "late" in [each.name for each in model.dimensions_]
+    whole = EvidenceKernelRegressor(**QUICK).fit(X, y)
+    assert model.score(X, y) > 0.8
+    assert model.score(X, y) == pytest.approx(whole.score(X, y), abs=0.05)
+    odd = [2800, 2990, 2999]
+    spread = float(np.std(y))
+    np.testing.assert_allclose(model.predict(X.loc[odd]), whole.predict(X.loc[odd]), atol=spread)
+
+
 def test_a_draw_does_not_depend_on_the_batches_and_is_fair() -> None:
     frame = table(4000)
     one = draw(Batches(frame, "price", size=4000), 400, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kernelweave.evidence.large.features import Landmarks
@@ -22,7 +24,9 @@ from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from sklearn.datasets import make_friedman1
 
-PLAN = LargePlan(Plan(precisions=(5.0,), max_iter=15), metric_rows=80, first=20, most=80)
+PLAN = LargePlan(
+    Plan(precisions=(5.0,), max_iter=15), metric_rows=80, first=20, most=80, all_rows=0
+)
 
 
 def friedman(n: int, n_numbers: int = 4, outputs: int = 1) -> Rows:
@@ -79,6 +83,41 @@ def test_with_all_rows_as_landmarks_it_is_the_exact_predictor(weighted: bool) ->
     np.testing.assert_allclose(features @ solved[0], exact.kernel(points) @ exact.dual, atol=1e-6)
     latent = latent_variance(landmarks, normal.root, solved[1], exact.noise, new.numeric, new.codes)
     np.testing.assert_allclose(latent, exact.variance(points), atol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_equations_of_all_rows_are_their_sums(weighted: bool) -> None:
+    rows = friedman(90, outputs=2)
+    if weighted:
+        rows = replace(rows, weight=np.random.RandomState(1).rand(90) + 0.5)
+    landmarks, targets = landmarks_of(rows, 90), Standardised.of(rows)
+    sums = Normal.of(landmarks.gram(), block_sums(landmarks, rows, targets), jitter=1e-13)
+    alone = Normal.of_rows(landmarks.gram(), targets.values, rows.weight, jitter=1e-13)
+    np.testing.assert_allclose(np.tril(alone.inner), np.tril(sums.inner), atol=1e-8)
+    np.testing.assert_allclose(alone.right, sums.right, atol=1e-8)
+
+
+def test_all_rows_are_landmarks_where_each_doubling_gains() -> None:
+    rows, new = friedman(900).take(np.arange(600)), friedman(900).take(np.arange(600, 900))
+    plan = replace(PLAN, all_rows=600)
+    learned = learn_large(rows, plan, np.random.RandomState(0))
+    sizes = [step.n_landmarks for step in learned.record]
+    assert sizes == [20, 40, 80, 540]
+    fewer = learn_large(rows, PLAN, np.random.RandomState(0))
+    assert r2(learned, new) > r2(fewer, new)
+    known = ~np.isnan(learned.predictor.held_out[:, 0])
+    low, high = learned.predictor.interval(new.numeric, new.codes, 0.9)
+    assert np.mean((low <= new.targets.T) & (high >= new.targets.T)) > 0.8
+    assert known.sum() == 60
+
+
+def test_a_weaker_pull_is_tried_again_with_more_landmarks() -> None:
+    rows = friedman(900)
+    plan = replace(PLAN, path=Plan(precisions=(500.0, 5.0), max_iter=15))
+    learned = learn_large(rows, plan, np.random.RandomState(0))
+    assert learned.weights.tolist() in ([1.0, 0.0], [0.0, 1.0])
+    kept = learned.fits[int(learned.weights.argmax())]
+    assert learned.predictor.scales == (kept.scales,)
 
 
 @pytest.mark.parametrize("size", [7, 64, 700])
@@ -179,7 +218,7 @@ def test_a_fit_without_time_leaves_a_model_and_says_what_is_missing() -> None:
 
 def test_the_progress_ends_at_no_more_than_all_parts() -> None:
     told: list[tuple[str, int, int]] = []
-    plan = LargePlan(PLAN.path, metric_rows=80, first=20, most=40)
+    plan = replace(PLAN, most=40)
     learn_large(
         friedman(500), plan, np.random.RandomState(0), tell=lambda *parts: told.append(parts)
     )
@@ -188,7 +227,7 @@ def test_the_progress_ends_at_no_more_than_all_parts() -> None:
 
 def test_landmarks_are_chosen_on_drawn_rows_and_all_rows_are_summed_once() -> None:
     rows = friedman(1500)
-    plan = LargePlan(PLAN.path, metric_rows=80, sample_rows=400, first=20, most=80)
+    plan = replace(PLAN, sample_rows=400)
     told: list[tuple[str, int, int]] = []
     learned = learn_large(
         rows, plan, np.random.RandomState(0), tell=lambda *parts: told.append(parts)

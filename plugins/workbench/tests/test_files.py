@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import stat
 from pathlib import Path
 
@@ -22,6 +24,23 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
 
     with pytest.raises(ZeroDivisionError):
         fail_halfway()
+    assert path.read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_disk_that_is_full_in_the_middle_leaves_no_half_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("precious")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    # no file may grow beyond 1 MB: the same error as of a full disk, in the middle of a write
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, before[1]))
+    try:
+        with pytest.raises(CommandError, match="out"), replacing(path) as stream:
+            stream.write(bytes(2**22))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
     assert path.read_text() == "precious"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -1,4 +1,4 @@
-"""Cross-validation along a path: Gram matrices are computed once and sliced, cuts are shared."""
+"""Cross-validation along a path: matrices or factors are computed once, cuts are shared."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.estimators.labels import class_weights, one_vs_rest
-from kernelweave.kernels_core.kernels import as_grams
+from kernelweave.kernels_core.kernels import FittedFactors, LowRankDictionary, as_grams
 from kernelweave.kernels_core.kernels.psd import require_psd
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.kernels_core.settings import name_of
-from kernelweave.qp_smo.saddle import GramStack
+from kernelweave.qp_smo.saddle import GramStack, LowRankStack
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
 from .paths import PathPoint, sparse_mkl_path
 
 CHOICES = ("one-standard-error", "best")
+# relative gaps that a fit of a fold is proved to, of exact and of approximated kernels
+_TOL, _TOL_OF_FACTORS = 1e-4, 1e-3
 
 
 @dataclass(frozen=True)
@@ -141,9 +144,9 @@ def cross_validate_path(
 
     Notes
     -----
-    Features are standardised, and kernels normalised or clipped, on all samples before the
-    folds are made: no label is seen, but where that matters use scikit-learn's GridSearchCV,
-    which computes the Gram matrices of every fold.
+    Features are standardised, and kernels normalised, clipped or approximated, on all samples
+    before the folds are made: no label is seen, but where that matters use scikit-learn's
+    GridSearchCV, which computes the Gram matrices of every fold.
 
     Examples
     --------
@@ -159,12 +162,12 @@ def cross_validate_path(
 
     estimator._check_parameters()
     labels = np.asarray(y)
-    grams = _all_grams(estimator, X, labels, sample_weight)
+    known = _of_all(estimator, X, labels, sample_weight)
     weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
     task = _Task(estimator, labels, weight, is_classifier(estimator))
     splits = check_cv(cv, labels, classifier=task.is_classifier).split(labels, labels)
     grid = {"Cs": list(Cs), "lams": list(lams), "k0s": list(k0s)}
-    folds = [task.fold(grams, train, test, grid) for train, test in splits]
+    folds = [task.fold(known, train, test, grid) for train, test in splits]
     # where max_time ended the work, the settings that every fold has reached
     reached = min(len(scores) for _, scores in folds)
     points = [points[:reached] for points, _ in folds]
@@ -177,15 +180,54 @@ def cross_validate_path(
     )
 
 
-def _all_grams(
+@dataclass(frozen=True)
+class _Matrices:
+    """The Gram matrices of all samples, shape (q, n, n)."""
+
+    grams: NDArray[Any]
+    tol: float = _TOL
+
+    def stack(self, rows: NDArray[np.intp]) -> GramStack:
+        return GramStack(np.stack([K[np.ix_(rows, rows)] for K in self.grams]), check=False)
+
+    def products(
+        self, point: PathPoint, test: NDArray[np.intp], rows: NDArray[np.intp], u: FloatArray
+    ) -> FloatArray:
+        cross = np.zeros((test.size, rows.size))
+        for j in point.support:
+            cross += point.weights[j] * self.grams[j][np.ix_(test, rows)]
+        return cross @ u.T
+
+
+@dataclass(frozen=True)
+class _Factors:
+    """Low-rank factors of the Gram matrices of all samples."""
+
+    fitted: FittedFactors
+    tol: float = _TOL_OF_FACTORS
+
+    def stack(self, rows: NDArray[np.intp]) -> LowRankStack:
+        return LowRankStack(self.fitted.factors[rows], self.fitted.ends)
+
+    def products(
+        self, point: PathPoint, test: NDArray[np.intp], rows: NDArray[np.intp], u: FloatArray
+    ) -> FloatArray:
+        values = np.zeros((test.size, len(u)))
+        for j in point.support:
+            own = self.fitted.factors[:, self.fitted.ends[j] : self.fitted.ends[j + 1]]
+            values += point.weights[j] * (own[test] @ (u @ own[rows]).T)
+        return values
+
+
+def _of_all(
     estimator: Any, X: Any, labels: NDArray[Any], sample_weight: ArrayLike | None
-) -> NDArray[Any]:
-    """Return the Gram matrices of all samples, shape (q, n, n)."""
+) -> _Matrices | _Factors:
+    """Return the Gram matrices of all samples, or factors where they are approximated."""
     if estimator._is_precomputed:
         stack = as_grams(X, square=True)
         for j, K in enumerate(stack):
             require_psd(K, f"X[{j}]")
-        return stack
+        return _Matrices(stack)
     from sklearn.base import clone
 
     reader = clone(estimator)
@@ -193,8 +235,11 @@ def _all_grams(
     if estimator._is_scaled:
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         features = Scaling(*mean_and_spread(features, weight))(features)
-    grams: NDArray[Any] = reader._dictionary().fit_grams(features).grams
-    return grams
+    if not reader._is_approximate(len(labels)):
+        return _Matrices(reader._dictionary().fit_grams(features).grams)
+    seed = check_random_state(reader.random_state).randint(2**31 - 1)
+    family = LowRankDictionary(reader._dictionary(), reader.n_components, seed)
+    return _Factors(family.fit_factors(features))
 
 
 def _in_units(estimator: Any, y: NDArray[Any], weight: FloatArray) -> FloatArray:
@@ -224,21 +269,24 @@ class _Task:
                 )
 
     def fold(
-        self, grams: NDArray[Any], train: NDArray[np.intp], test: NDArray[np.intp], grid: Any
+        self,
+        known: _Matrices | _Factors,
+        train: NDArray[np.intp],
+        test: NDArray[np.intp],
+        grid: Any,
     ) -> tuple[tuple[PathPoint, ...], FloatArray]:
         """Return the path on one fold's training part, and the scores on the rest."""
         train = train[self.weight[train] > 0.0]
-        own = np.stack([K[np.ix_(train, train)] for K in grams])
         path = sparse_mkl_path(
-            GramStack(own, check=False),
+            known.stack(train),
             self._targets(train),
             **grid,
             learner=self.estimator._learner(),
             algorithm=name_of(self.estimator._method),
             sample_weight=self._weights(train),
-            tol=1e-4 if self.estimator.tol is None else self.estimator.tol,
+            tol=known.tol if self.estimator.tol is None else self.estimator.tol,
         )
-        scores = [self._score(p, grams, train, test) for p in path.points]
+        scores = [self._score(p, known, train, test) for p in path.points]
         return path.points, np.array(scores)
 
     def _targets(self, train: NDArray[np.intp]) -> FloatArray:
@@ -264,7 +312,7 @@ class _Task:
     def _score(
         self,
         point: PathPoint,
-        grams: NDArray[Any],
+        known: _Matrices | _Factors,
         train: NDArray[np.intp],
         test: NDArray[np.intp],
     ) -> float:
@@ -272,10 +320,8 @@ class _Task:
 
         u = np.atleast_2d(point.solution.dual_coef)
         at = np.flatnonzero(u.any(axis=0))
-        cross = np.zeros((test.size, at.size))
-        for j in point.support:
-            cross += point.weights[j] * grams[j][np.ix_(test, train[at])]
-        values = cross @ u[:, at].T + np.atleast_1d(point.solution.intercept)
+        values = known.products(point, test, train[at], u[:, at])
+        values += np.atleast_1d(point.solution.intercept)
         if not self.is_classifier:
             return float(r2_score(self.labels[test], values[:, 0]))
         codes = (values[:, 0] > 0).astype(np.intp) if len(u) == 1 else values.argmax(axis=1)

@@ -206,15 +206,7 @@ class SparseMachine(NystroemMachine):
         grid = {name: candidates(getattr(self, name), _GRIDS[name]) for name in _GRIDS}
         chosen = {name: values[0] for name, values in grid.items()}
         self.path_scores_ = None
-        several = [name for name, values in grid.items() if len(values) > 1]
-        if several:
-            n = int((weight > 0).sum())
-            if self._is_approximate(n):
-                raise ValueError(
-                    f"{' and '.join(several)} by folds needs the Gram matrices of all samples, and "
-                    f"those of {n} are approximated: choose on fewer samples and give numbers, or "
-                    "set approximation=None"
-                )
+        if any(len(values) > 1 for values in grid.values()):
             kernels = self.kernels if self._is_precomputed else self._dictionary()
             if self.kernels is None:
                 kernels = None  # which standardises the features

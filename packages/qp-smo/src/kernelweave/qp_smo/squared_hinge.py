@@ -7,8 +7,10 @@ with an exact line search on the piecewise quadratic primal, so it ends after fi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +18,14 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.rounding import sums_to_zero
+from scipy.linalg import cho_factor, cho_solve
 
 from . import validation
 from .squares import Factor, Kernel, SquaredLoss, certify, factorize, noise_diagonal
 
 _MAX_STEPS = 100
+F = TypeVar("F")
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass
@@ -41,7 +46,7 @@ class _Point:
 
 
 def solve_hinge(
-    K: FloatArray, noise: FloatArray, y: FloatArray, active: npt.NDArray[np.bool_] | None = None
+    K: FloatArray, noise: FloatArray, y: FloatArray, active: Mask | None = None
 ) -> tuple[FloatArray, float, Factor, int]:
     """Minimise ½uᵀKu + ½ Σ (1/Rᵢ) max(0, 1 − yᵢ(f + b)ᵢ)², f = Ku.
 
@@ -53,10 +58,20 @@ def solve_hinge(
     Returns `u` of shape (n,): feasible dual point: Σu = 0 exactly, u∘y ≥ 0; `b`: intercept;
     `factor`: of the last active set; `n_iter`: linear systems solved.
     """
+    return _newton(partial(_ridge_on, K, noise, y), noise, y, active)
+
+
+def _newton(
+    ridge_on: Callable[[Mask], tuple[F, _Point]],
+    noise: FloatArray,
+    y: FloatArray,
+    active: Mask | None = None,
+) -> tuple[FloatArray, float, F, int]:
+    """Return u, b, what the last ridge solve leaves, and the number of such solves."""
     n = len(y)
     mask = np.ones(n, dtype=bool) if active is None or not active.any() else active
     point = _Point(np.zeros(n), np.zeros(n), 0.0)
-    factor, target = _ridge_on(K, noise, y, mask)
+    factor, target = ridge_on(mask)
     n_iter = 1
     if active is not None:
         point = target
@@ -66,15 +81,13 @@ def solve_hinge(
         if not new.any() or np.array_equal(new, mask) or expired():
             break
         mask = new
-        factor, target = _ridge_on(K, noise, y, mask)
+        factor, target = ridge_on(mask)
         n_iter += 1
     loss = np.maximum(1.0 - y * (point.f + point.b), 0.0)
     return sums_to_zero(y * loss / noise), point.b, factor, n_iter
 
 
-def _ridge_on(
-    K: FloatArray, noise: FloatArray, y: FloatArray, mask: npt.NDArray[np.bool_]
-) -> tuple[Factor, _Point]:
+def _ridge_on(K: FloatArray, noise: FloatArray, y: FloatArray, mask: Mask) -> tuple[Factor, _Point]:
     """Solve the ridge problem with intercept on the samples of ``mask``."""
     rows = np.flatnonzero(mask)
     factor = factorize(K, noise, True, rows)
@@ -82,6 +95,21 @@ def _ridge_on(
     u = np.zeros(len(y))
     u[rows] = inside[0]
     return factor, _Point(u, K[:, rows] @ inside[0], float(b[0]))
+
+
+def _ridge_of_factors(
+    Z: FloatArray, noise: FloatArray, y: FloatArray, mask: Mask
+) -> tuple[None, _Point]:
+    """Solve the same for K = ZZᵀ: with w = Zᵀu it has as many unknowns as Z has columns."""
+    rows = np.flatnonzero(mask)
+    own = np.column_stack([Z[rows], np.ones(len(rows))])
+    weighted = own / noise[rows, None]
+    normal = own.T @ weighted
+    normal[np.arange(Z.shape[1]), np.arange(Z.shape[1])] += 1.0
+    w = cho_solve(cho_factor(normal, lower=True, overwrite_a=True), weighted.T @ y[rows])
+    u = np.zeros(len(y))
+    u[rows] = (y[rows] - own @ w) / noise[rows]
+    return None, _Point(u, Z @ w[:-1], float(w[-1]))
 
 
 def _line_search(point: _Point, target: _Point, noise: FloatArray, y: FloatArray) -> float:
@@ -134,6 +162,27 @@ class SquaredHingeSVC(SquaredLoss):
     def noise(self, n_samples: int, sample_weight: Any = None) -> FloatArray:
         """Return the diagonal of R, 1/(2 C wᵢ), shape (n_samples,)."""
         return noise_diagonal(2.0 * self.C, n_samples, sample_weight)
+
+    def dual_of_factors(
+        self, Z: FloatArray, y: FloatArray, sample_weight: Any = None
+    ) -> FloatArray:
+        """Return y∘α at K = ZZᵀ without forming K: r² operations a sample and step.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, r)
+        y : ndarray of shape (n,)
+            ±1, both present.
+        sample_weight : ndarray of shape (n,), optional
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Feasible: its sum is 0, and the sign of each is that of its label.
+        """
+        noise = self.noise(len(y), sample_weight)
+        rows = validation.check_labels(y, noise)
+        return _newton(partial(_ridge_of_factors, Z, noise, rows), noise, rows)[0]
 
     def at(
         self,

@@ -10,6 +10,8 @@ _HOME = "kernelweave.baselines"
 _SIMPLE = "Rakotomamonjy, Bach, Canu and Grandvalet, SimpleMKL, JMLR 2008"
 # name: target, tasks, what the set must have, scaling, paper, summary
 _BOTH = ("classification", "regression")
+# the sets whose algorithms need no Gram matrix
+_OF_FACTORS = ("total=1.0", "name=average-weights", "name=easymkl-weights")
 _ALGORITHMS = {
     "mkl-average": (
         "rule:RuleWeights", _BOTH, "name=average-weights", {"m": 2.2, "q": 1.0},
@@ -48,7 +50,7 @@ _SETS = {
 def _needs(tasks: tuple[str, ...], constraint: str) -> Needs:
     """Return what an algorithm over weights needs; a rule for labels needs a classifier."""
     learner = ("solve",) if tasks == _BOTH else ("solve", f"task={tasks[0]}")
-    matrices = "fit_grams|fit_factors" if constraint == "total=1.0" else "fit_grams"
+    matrices = "fit_grams|fit_factors" if constraint in _OF_FACTORS else "fit_grams"
     return Needs(family=(matrices, "degree=1"), learner=learner, constraint=(constraint,))
 
 

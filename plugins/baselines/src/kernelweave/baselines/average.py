@@ -9,6 +9,7 @@ from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.checks import COUNT
 from kernelweave.kernels_core.formula import Learner
 from kernelweave.kernels_core.parameters import Value
+from kernelweave.qp_smo.saddle import LowRankStack
 
 
 def average_weights(n_kernels: int) -> FloatArray:
@@ -61,7 +62,7 @@ class AverageWeights(Value):
 
     def weights(
         self,
-        grams: RealArray,
+        grams: RealArray | LowRankStack,
         targets: FloatArray,
         sample_weight: FloatArray | None = None,
         learner: Learner | None = None,

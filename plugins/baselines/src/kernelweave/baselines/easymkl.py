@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.checks import SHARE, check_sample_weight, check_targets
 from kernelweave.kernels_core.formula import Learner
 from kernelweave.kernels_core.kernels import as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.qp_smo import SquaredHingeSVC
-from kernelweave.qp_smo.saddle import GramStack
+from kernelweave.qp_smo.saddle import GramStack, LowRankStack
 from numpy.typing import ArrayLike
 
 _TOL = 1e-5
@@ -35,26 +34,45 @@ def margin_distribution(
     ``2/γᵀQγ``, so the largest of all belongs to the smallest γᵀQγ.
     """
     SHARE.check("lam", lam)
-    weight = np.ones(labels.size) if sample_weight is None else np.asarray(sample_weight, float)
+    machine = _machine(lam, float(np.diagonal(K).max()))
+    if machine is None:
+        return _distribution(np.ones(labels.size), labels, sample_weight)
+    found = machine.solve(K, labels, sample_weight=sample_weight, check=False)
+    return _distribution(found.dual_coef[0], labels)
+
+
+def _machine(lam: float, largest: float) -> SquaredHingeSVC | None:
+    """Return the machine whose dual γ is, up to its scale; ``None`` at λ = 1, where K is idle."""
     if lam == 1.0:
-        gamma = weight.astype(np.float64)
-    else:
-        ridge = lam / (1.0 - lam)
-        ridge = max(ridge, _NO_RIDGE * float(np.diagonal(K).max()))
-        machine = SquaredHingeSVC(C=0.5 / ridge)
-        gamma = np.abs(machine.solve(K, labels, sample_weight=weight, check=False).dual_coef)[0]
+        return None
+    return SquaredHingeSVC(C=0.5 / max(lam / (1.0 - lam), _NO_RIDGE * largest))
+
+
+def _distribution(u: FloatArray, labels: FloatArray, weight: ArrayLike | None = None) -> FloatArray:
+    """Return |u|, times the weights if any, scaled to sum to 1 over either class."""
+    gamma = np.abs(u) if weight is None else np.abs(u) * np.asarray(weight, dtype=np.float64)
     for sign in (-1.0, 1.0):
         at = labels == sign
         gamma[at] /= gamma[at].sum()
     return gamma
 
 
+def _distribution_of_factors(
+    stack: LowRankStack, y: FloatArray, lam: float, weight: ArrayLike | None
+) -> FloatArray:
+    """Return the margin distribution of Σⱼ ZⱼZⱼᵀ, which is not formed."""
+    machine = _machine(lam, float(stack.diagonals.sum(axis=0).max()))
+    if machine is None:
+        return _distribution(np.ones(y.size), y, weight)
+    return _distribution(machine.dual_of_factors(stack.factors, y, weight), y)
+
+
 def easymkl_weights(
-    grams: npt.ArrayLike,
-    targets: npt.ArrayLike,
+    grams: ArrayLike,
+    targets: ArrayLike,
     *,
     lam: float = 0.1,
-    sample_weight: npt.ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     check: bool = True,
 ) -> FloatArray:
     """Return ``βⱼ ∝ Σₜ γₜᵀYₜKⱼYₜγₜ`` with Σβ = 1, γₜ the margin distribution of ``Σⱼ Kⱼ``.
@@ -102,11 +120,14 @@ def easymkl_weights(
         grams = as_grams(grams, "grams", square=True, psd=True)
         targets = check_targets("targets", targets, grams.shape[1], labels=True)
         sample_weight = check_sample_weight(sample_weight, grams.shape[1])
-    stack = GramStack(grams, check=False)
+    stack = grams if isinstance(grams, LowRankStack) else GramStack(grams, check=False)
     total = stack.combine(np.ones(len(stack)))
     d = np.zeros(len(stack))
     for y in np.atleast_2d(np.asarray(targets, dtype=np.float64)):
-        gamma = margin_distribution(total, y, lam=lam, sample_weight=sample_weight)
+        if isinstance(stack, LowRankStack):
+            gamma = _distribution_of_factors(stack, y, lam, sample_weight)
+        else:
+            gamma = margin_distribution(total, y, lam=lam, sample_weight=sample_weight)
         d += np.maximum(stack.quadratic_forms(y * gamma), 0.0)
     if not d.sum() > 0.0:
         return np.full(len(stack), 1.0 / len(stack))
@@ -136,7 +157,7 @@ class EasyMKLWeights(Value):
 
     def weights(
         self,
-        grams: RealArray,
+        grams: RealArray | LowRankStack,
         targets: FloatArray,
         sample_weight: FloatArray | None = None,
         learner: Learner | None = None,

@@ -12,11 +12,11 @@ from kernelweave.qp_smo.saddle import GramStack
 from .alignment import AlignmentWeights
 from .average import AverageWeights, average_weights
 from .easymkl import EasyMKLWeights
-from .machine import RuleMachine, SimplexMachine
+from .machine import LowRankRuleMachine, RuleMachine, SimplexMachine
 from .proportional import ProportionalWeights
 
 
-class AverageMKLClassifier(RuleMachine):
+class AverageMKLClassifier(LowRankRuleMachine):
     """Support vector classifier on the mean of the kernels, βⱼ = 1/q.
 
     The optimum that ``certificate_`` bounds is that of the support vector machine at these
@@ -46,7 +46,7 @@ class AverageMKLClassifier(RuleMachine):
         return average, "the average of the matrices in X"
 
 
-class EasyMKLClassifier(RuleMachine):
+class EasyMKLClassifier(LowRankRuleMachine):
     """Support vector classifier on kernels weighted by the margin of their sum.
 
     ``βⱼ ∝ γᵀYKⱼYγ`` with γ the minimiser of ``(1 − λ)γᵀY(ΣKⱼ)Yγ + λ‖γ‖²`` over pairs of

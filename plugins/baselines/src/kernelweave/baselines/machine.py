@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 from kernelweave.kernels_core import Certificate, Problem, Result
+from kernelweave.kernels_core.arrays import FloatArray, RandomState
 from kernelweave.kernels_core.checks import POSITIVE, one_of
 from kernelweave.kernels_core.estimators import (
     DictionaryMachine,
@@ -48,6 +49,27 @@ class RuleMachine(DictionaryMachine, KernelMachineClassifier):
 
     def _certify(self, problem: Problem, result: Result) -> Certificate:
         return Certificate(result.lower_bound, result.upper_bound, _LOWER, _UPPER)
+
+
+class _Point:
+    """What the one point of a rule makes of quadratic forms, as sets say it."""
+
+    def __init__(self, weights: FloatArray) -> None:
+        self._weights = weights
+
+    def worst(self, forms: FloatArray) -> float:
+        return float(self._weights @ forms)
+
+
+class LowRankRuleMachine(NystroemMachine, RuleMachine):
+    """Weights by a rule that needs no Gram matrix; ``exact_certificate_`` is at these weights."""
+
+    random_state: RandomState = parameter(
+        "Draws the columns of approximated kernels.", kind="int or RandomState", default=None
+    )
+
+    def _charge(self, problem: Problem) -> _Point:
+        return _Point(self.weights_)
 
 
 class SimplexMachine(NystroemMachine):

@@ -9,7 +9,7 @@ import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.kernels import require_psd
-from kernelweave.qp_smo.saddle import GramStack
+from kernelweave.qp_smo.saddle import fit_family, stack_of
 
 _UNIT = 2.0**-53
 _FIRST_TOL, _LAST_TOL = 3e-4, 1e-12
@@ -20,14 +20,14 @@ class RuleState:
     """The learner at the weights of the rule.
 
     - `weights` of shape (q,): β
-    - `K` of shape (n, n): K(β)
+    - `K` of shape (n, n): K(β), or what computes its entries from factors
     - `tol`: tolerance of the last solve
     - `solution`: the learner's duals; ``None`` before the first solve
     - `n_solves`: learner solves after the rule
     """
 
     weights: FloatArray
-    K: FloatArray
+    K: Any
     tol: float
     solution: Any
     n_solves: int = 0
@@ -54,15 +54,16 @@ class RuleWeights:
         self.targets = np.asarray(problem.targets, dtype=np.float64)
         weight = problem.sample_weight
         self.sample_weight = None if weight is None else np.asarray(weight, dtype=np.float64)
-        grams = problem.family.fit_grams(problem.X).grams
-        beta = np.asarray(rule.weights(grams, self.targets, self.sample_weight, learner=learner))
-        stack = GramStack(grams, check=False)
+        known = fit_family(problem.family, problem.X)
+        stack = stack_of(known)
+        given = getattr(known, "grams", stack)
+        beta = np.asarray(rule.weights(given, self.targets, self.sample_weight, learner=learner))
         K = stack.combine(beta)
         if (beta < 0.0).any():
             require_psd(K, f"the combination with the weights {beta.round(4).tolist()}")
         # what q + 1 roundings leave of Σ |βⱼ| max |Kⱼ|; single matrices may be indefinite
         size = float(stack.largest @ np.abs(beta))
-        self.spread = np.full(len(K), np.sqrt(1.01 * (len(beta) + 4) * _UNIT * size))
+        self.spread = np.full(stack.n_samples, np.sqrt(1.01 * (len(beta) + 4) * _UNIT * size))
         return self.step(RuleState(beta, K, 10.0 * _FIRST_TOL, None))
 
     def step(self, state: RuleState) -> RuleState:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -11,6 +12,9 @@ from pathlib import Path
 from typing import IO
 
 from .errors import CommandError
+
+# what a write fails with on a full disk, a full quota, or beyond the largest file
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def check_output(path: Path, *, force: bool) -> None:
@@ -48,7 +52,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     Bytes go to a temporary file in the same folder, reach the disk, and take the name in one
     step; after an exception what was at ``path`` is untouched. Links are followed.
 
-    `path`: where the file will be. Raises CommandError if no file can be made in the folder.
+    `path`: where the file will be. Raises CommandError if no file can be made in the folder, or
+    the disk is full before the block ends.
     """
     if _is_special(path):
         with path.open("wb") as stream:
@@ -66,9 +71,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             os.fsync(stream.fileno())
         Path(name).chmod(_mode(goal))
         Path(name).replace(goal)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             Path(name).unlink()
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise CommandError(
+                f"cannot write {path}: {error.strerror}; free some space there and try again, "
+                "nothing was left half written"
+            ) from error
         raise
 
 

@@ -63,6 +63,11 @@ class LowRankStack(Stack):
         return len(self._ends) - 1
 
     @property
+    def factors(self) -> FloatArray:
+        """Return Z₁ … Z_q side by side, shape (n, r)."""
+        return self._factors
+
+    @property
     def n_samples(self) -> int:
         """Return n."""
         return len(self._factors)

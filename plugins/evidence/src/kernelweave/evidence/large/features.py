@@ -58,28 +58,43 @@ class Landmarks:
     def features(self, numeric: FloatArray, codes: NDArray[np.int64]) -> NDArray[Any]:
         """Return the kernel between rows and landmarks, shape (n, n_landmarks)."""
         out = np.empty((len(numeric), len(self)), dtype=self.dtype)
-        for start in range(0, len(numeric), _CHUNK):
-            rows = slice(start, start + _CHUNK)
-            self._fill(self.views.points(numeric[rows], codes[rows]), out[rows])
+        for rows, own in self._pieces(numeric, codes):
+            out[rows] = own
         return out
+
+    def products(
+        self, numeric: FloatArray, codes: NDArray[np.int64], dual: FloatArray
+    ) -> FloatArray:
+        """Return the features times coefficients, in double precision, shape (n, n_outputs)."""
+        out = np.empty((len(numeric), dual.shape[1]))
+        for rows, own in self._pieces(numeric, codes):
+            np.matmul(own.astype(np.float64), dual, out=out[rows])
+        return out
+
+    def _pieces(
+        self, numeric: FloatArray, codes: NDArray[np.int64]
+    ) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield the features of a few rows at a time, in a buffer that is used again."""
+        size = max(1, _CACHE // (len(self) * np.dtype(self.dtype).itemsize))
+        buffers = np.empty((4, size, len(self)), dtype=self.dtype)
+        levels = [self._of_dimensions(each) for each in self.scales]
+        for start in range(0, len(numeric), _CHUNK):
+            chunk = slice(start, start + _CHUNK)
+            points = self.views.points(numeric[chunk], codes[chunk])
+            left = [self._side(points, each, landmark=False) for each in self.scales]
+            for rows in _slices(points.n_points, size):
+                total, rest, d2, spare = buffers[:, : rows.stop - rows.start]
+                for k, scales in enumerate(self.scales):
+                    own = rest if k else total
+                    scaled_pairs(left[k], self._sides[k], *levels[k], rows.start, d2, own)
+                    _add_exponentials(d2, own, spare, scales.weights)
+                    if k:
+                        total += own
+                yield slice(start + rows.start, start + rows.stop), total
 
     @cached_property
     def _sides(self) -> list[_Side]:
         return [self._side(self.points, each, landmark=True) for each in self.scales]
-
-    def _fill(self, points: Points, out: NDArray[Any]) -> None:
-        size = max(1, _CACHE // (len(self) * out.itemsize))
-        buffers = np.empty((3, size, len(self)), dtype=self.dtype)
-        for k, (scales, right) in enumerate(zip(self.scales, self._sides, strict=True)):
-            left = self._side(points, scales, landmark=False)
-            levels, weights = self._of_dimensions(scales)
-            for rows in _slices(len(out), size):
-                d2, rest, spare = buffers[:, : rows.stop - rows.start]
-                own = rest if k else out[rows]
-                scaled_pairs(left, right, levels, weights, rows.start, d2, own)
-                _add_exponentials(d2, own, spare, scales.weights)
-                if k:
-                    out[rows] += own
 
     def _of_dimensions(self, scales: Scales) -> tuple[NDArray[Any], NDArray[Any]]:
         p, jump = len(self.points.X), self.views.jump

@@ -75,11 +75,7 @@ class LandmarkPredictor:
 
     def _latent(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return standardised predictions, shape (n, n_outputs)."""
-        out = np.empty((len(numeric), self.dual.shape[1]))
-        for rows in blocks(len(numeric), len(self.landmarks)):
-            own = self.landmarks.features(numeric[rows], codes[rows])
-            out[rows] = own.astype(np.float64) @ self.dual
-        return out
+        return self.landmarks.products(numeric, codes, self.dual)
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""

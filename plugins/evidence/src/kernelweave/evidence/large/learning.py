@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
@@ -22,7 +23,7 @@ from .features import Landmarks
 from .landmarks import LandmarkPredictor
 from .plan import BLOCK, LargePlan
 from .source import BlockSource, Source
-from .sums import Sums, block_sums
+from .sums import Normal, Sums, block_sums
 from .survey import Survey
 from .trial import Trial
 
@@ -30,6 +31,8 @@ from .trial import Trial
 Told = Callable[[str, int, int], None]
 # rows of a class that the metric is learned on, at least, where there are so many
 _FEW = 10
+# ridges that few landmarks are tried with
+_RIDGES = tuple(10.0**k for k in range(-5, 2))
 
 
 class Doubling(NamedTuple):
@@ -95,7 +98,8 @@ def learn_large(
     seen = whole.survey(plan.sample_rows, random_state.randint(2**31 - 1))
     roles = _Roles.of(seen, plan, stratify)
     sizes = plan.sizes(seen.n_rows, len(roles.landmarks))
-    _refuse(sizes[-1], seen, plan)
+    whole_sample = len(seen.sample) == seen.n_rows <= plan.all_rows
+    _refuse(seen.n_rows if whole_sample else sizes[-1], seen, plan)
     targets = seen.targets
     if warp and is_bent(roles.metric) and warp_pays(roles.metric, plan.path, random_state):
         roles = replace(roles, metric=replace(roles.metric, warped=True))
@@ -106,14 +110,15 @@ def learn_large(
     undone = [] if seen.complete else ["part of the survey of all rows"]
     undone += [] if finished else ["part of the path"]
     try:
-        work.double(sizes[1:])
+        if work.double(sizes[1:]) and whole_sample:
+            work.take_all()
         work.finish()
     except Stopped:
         undone.append("part of the sums over all rows")
     predictor = work.best.predictor(roles.held_out, targets)
     if isinstance(source, Rows):
         predictor = _placed(predictor, source, seen.index[: len(roles.held_out)])
-    weights = np.eye(len(fits))[int(np.argmin(work.errors))]
+    weights = np.eye(len(fits))[work.chosen]
     missing = " and ".join([", ".join(undone[:-1])] * (len(undone) > 1) + undone[-1:])
     return LearnedLarge(
         predictor, fits, weights, work.errors, len(roles.metric), work.record, missing
@@ -218,26 +223,48 @@ class _Work:
             landmarks = self._landmarks(fit, size)
             # never cut short: it is what a stopped fit returns
             sums = block_sums(landmarks, others, self.targets, stop=lambda: False)
-            trials.append(self._trial(landmarks, sums, fit.scales.noise))
+            trials.append(self._trial(landmarks, sums, (fit.scales.noise, *_RIDGES)))
         mass = self.roles.held_out.mass
         self.errors = np.array([trial.losses @ mass for trial in trials]) / mass.sum()
-        best = int(np.argmin(self.errors))
-        self.fit, self.best = fits[best], trials[best]
+        self.chosen = int(np.argmin(self.errors))
+        self.fits, self.best = fits, trials[self.chosen]
         self._note(self.best)
+        near = self.errors <= self.errors[self.chosen] + self.record[-1].error
+        self.open = [k for k in range(len(fits)) if k >= self.chosen and near[k]]
 
-    def double(self, sizes: Sequence[int]) -> None:
-        """Take twice the landmarks while that gains more than its error on the sample's rows."""
-        others = self._others()
+    def double(self, sizes: Sequence[int]) -> bool:
+        """Take twice the landmarks while that gains more than its error on the sample's rows.
+
+        Returns whether it did so to the end.
+        """
+        others, mass = self._others(), self.roles.held_out.mass
+        drawn, none = BlockSource(partial(_cut, others), self.n_jobs), np.empty(0, dtype=np.intp)
         for size in sizes:
-            none = np.empty(0, dtype=np.intp)
-            drawn = BlockSource(partial(_cut, others), self.n_jobs)
-            trial = self._sum(size, drawn, none, len(others))
-            gain, error = trial.gain_over(self.best, self.roles.held_out.mass)
-            self._note(trial)
+            # the next weaker λ has finer scales, which few landmarks cannot use
+            near = [k for k in self.open if k >= self.chosen][:2]
+            trials = {k: self._sum(k, size, drawn, none, len(others)) for k in near}
+            chosen = min(near, key=lambda k: float(trials[k].losses @ mass))
+            gain, error = trials[chosen].gain_over(self.best, mass)
+            self._note(trials[chosen])
             if gain > 0.0:
-                self.best = trial
+                self.chosen, self.best = chosen, trials[chosen]
             if gain <= error:
-                return
+                return False
+        return True
+
+    def take_all(self) -> None:
+        """Try all rows of the sample as landmarks."""
+        if clock.expired():
+            raise Stopped
+        rows, fit = self._others(), self.fits[self.chosen]
+        points = self.seen.views.points(rows.numeric, rows.codes)
+        landmarks = Landmarks(self.seen.views, points, (fit.scales,), self.plan.dtype)
+        values = self.targets.of_rows(rows).values
+        normal = Normal.of_rows(landmarks.gram(), values, rows.weight)
+        trial = self._judged(landmarks, normal, len(rows), (fit.scales.noise,))
+        self._note(trial)
+        if trial.gain_over(self.best, self.roles.held_out.mass)[0] > 0.0:
+            self.best = trial
 
     def finish(self) -> None:
         """Sum over all rows, once, where the best has not seen them."""
@@ -245,17 +272,17 @@ class _Work:
         size = len(self.best.landmarks)
         if self.best.n_rows < n_rows:
             without = self.seen.index[: len(self.roles.held_out)]
-            self.best = self._sum(size, self.source, without, self.seen.n_rows)
+            self.best = self._sum(self.chosen, size, self.source, without, self.seen.n_rows)
             self._note(self.best)
 
-    def _sum(self, size: int, source: Source, without: Index, n_rows: int) -> Trial:
+    def _sum(self, k: int, size: int, source: Source, without: Index, n_rows: int) -> Trial:
         def tell(done: int) -> None:
             if self.tell is not None:
                 self.tell(f"{size} landmarks", done, n_rows - len(without))
 
-        landmarks = self._landmarks(self.fit, size)
+        landmarks = self._landmarks(self.fits[k], size)
         sums = source.sums(landmarks, without, self.targets, n_rows, tell)
-        return self._trial(landmarks, sums, self.best.ridge)
+        return self._trial(landmarks, sums, (self.best.ridge,))
 
     def _others(self, most: int | None = None) -> Rows:
         """Return the sample without the rows held out."""
@@ -267,9 +294,17 @@ class _Work:
         points = views.points(rows.numeric[:size], rows.codes[:size])
         return Landmarks(views, points, (fit.scales,), self.plan.dtype)
 
-    def _trial(self, landmarks: Landmarks, sums: Sums, ridge: float) -> Trial:
-        units = self.seen.targets.spread
-        return Trial.of(landmarks, sums, self.roles.held_out, self.targets, units, ridge)
+    def _trial(self, landmarks: Landmarks, sums: Sums, ridges: Sequence[float]) -> Trial:
+        n_rows, normal = sums.n_rows, Normal.of(landmarks.gram(), sums)
+        return self._judged(landmarks, normal, n_rows, ridges)
+
+    def _judged(
+        self, landmarks: Landmarks, normal: Normal, n_rows: int, ridges: Sequence[float]
+    ) -> Trial:
+        return Trial.of(
+            landmarks, normal, n_rows, self.roles.held_out, self.targets,
+            self.seen.targets.spread, ridges,
+        )  # fmt: skip
 
     def _note(self, trial: Trial) -> None:
         share = self.roles.held_out.mass / self.roles.held_out.mass.sum()

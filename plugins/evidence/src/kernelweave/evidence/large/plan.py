@@ -27,7 +27,8 @@ class LargePlan:
     - `held_out`: rows held out at most; they are a tenth where that is less
     - `first`, `most`: landmarks to begin with and at most; in between their number doubles
     - `work`: landmarks are also no more than ``(work / n_rows)`` to the power ½, which sums over a
-      million rows pass with 2000, and no more than a quarter of the rows
+      million rows pass with 2000
+    - `all_rows`: of no more rows than these, all may be landmarks: they need no sums
     - `dtype`: of the features
     """
 
@@ -39,11 +40,15 @@ class LargePlan:
     first: int = 500
     most: int = 4000
     work: float = 5e12
+    all_rows: int = 8000
     dtype: DTypeLike = np.float32
 
     def sizes(self, n_rows: int, n_candidates: int) -> list[int]:
         """Return the numbers of landmarks to try."""
-        limit = min(self.most, n_candidates, n_rows // 4, int(np.sqrt(self.work / n_rows)))
+        limit = min(self.most, n_candidates, int(np.sqrt(self.work / n_rows)))
+        if n_rows <= self.all_rows:
+            # all rows are next, and cost less than sums with more than half of them
+            limit = min(limit, n_candidates // 2)
         sizes = [min(self.first, n_candidates)]
         while 2 * sizes[-1] <= limit:
             sizes.append(2 * sizes[-1])

@@ -24,6 +24,8 @@ _PIECE = 512
 _HEAR = 0.05
 # of the largest eigenvalue of Kₘₘ: squaring hides in rounding what lies far below it
 _JITTER = 1e-7
+# nothing is squared where the landmarks are the rows
+_JITTER_OF_ROWS = 1e-11
 
 
 @dataclass
@@ -155,6 +157,25 @@ class Normal:
         if info:
             raise np.linalg.LinAlgError(f"whitening the normal equations failed: info {info}")
         return cls(root, inner, blas.dtrsm(1.0, root, sums.cross, lower=1))
+
+    @classmethod
+    def of_rows(
+        cls,
+        gram: FloatArray,
+        values: FloatArray,
+        weight: FloatArray | None,
+        jitter: float = _JITTER_OF_ROWS,
+    ) -> Normal:
+        """Return the equations where the landmarks are the rows: A = LᵀWL needs no sums.
+
+        `values` of shape (n_outputs, n_rows): standardised targets; the others as in `of`.
+        """
+        root = _root(gram, jitter)
+        if weight is None:
+            inner, _ = lapack.dlauum(root, lower=1)
+            return cls(root, inner, root.T @ values.T)
+        own = root * np.sqrt(weight)[:, None]
+        return cls(root, blas.dsyrk(1.0, own, trans=1, lower=1), root.T @ (values * weight).T)
 
     def solve(self, ridge: float) -> tuple[FloatArray, FloatArray] | None:
         """Return β and the lower Cholesky factor of A + ρI; ``None`` where it has none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from ..rows import Rows, Standardised
 from .features import Landmarks
 from .landmarks import LandmarkPredictor, latent_variance
-from .sums import Normal, Sums
+from .sums import Normal
 
 _STEP = float(np.sqrt(10.0))
 # the least noise that the path may find, too: without any, deviations mean nothing
@@ -47,32 +48,25 @@ class Trial:
     def of(
         cls,
         landmarks: Landmarks,
-        sums: Sums,
+        normal: Normal,
+        n_rows: int,
         held_out: Rows,
         targets: Standardised,
         units: FloatArray,
-        ridge: float,
+        ridges: Sequence[float],
     ) -> Trial:
-        """Walk from a ridge to the least held-out error, in steps of √10; the sums are lost.
+        """Walk from the best of some ridges to the least held-out error.
 
         `targets`: as in the sums; `units` of shape (n_outputs,): of the errors: the spread of the
-        targets themselves; `ridge`: to begin with.
+        targets themselves; `ridges`: to begin with. Steps are of √10.
         """
-        n_rows, normal = sums.n_rows, Normal.of(landmarks.gram(), sums)
         own = landmarks.features(held_out.numeric, held_out.codes)
         judge = _Judge(normal, own, held_out, targets, units)
-        best = judge.least_that_solves(ridge)
-        for step in (1.0 / _STEP, _STEP):
-            first = best
-            for _ in range(_WALK):
-                if best.ridge * step < _LEAST:
-                    break
-                other = judge(best.ridge * step)
-                if not other.loss < best.loss:
-                    break
-                best = other
-            if best is not first:
-                break
+        tried = [judge.least_that_solves(ridges[0]), *map(judge, ridges[1:])]
+        first = min(tried, key=lambda each: each.loss)
+        best = judge.walk(first, 1.0 / _STEP)
+        if best is first:
+            best = judge.walk(first, _STEP)
         _, ridge, losses, dual, factor = best
         return cls(landmarks, normal, ridge, dual, factor, losses, n_rows)
 
@@ -131,6 +125,17 @@ class _Judge:
         raise np.linalg.LinAlgError(
             f"a ridge of {ridge:.1e} does not make the normal equations positive definite"
         )
+
+    def walk(self, best: _Solution, step: float) -> _Solution:
+        """Return the best solution on a walk from one, while each step gains."""
+        for _ in range(_WALK):
+            if best.ridge * step < _LEAST:
+                break
+            other = self(best.ridge * step)
+            if not other.loss < best.loss:
+                break
+            best = other
+        return best
 
     def __call__(self, ridge: float) -> _Solution:
         solved = self.normal.solve(ridge)
