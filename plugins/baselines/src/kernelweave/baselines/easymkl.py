@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -58,17 +59,17 @@ def _distribution(u: FloatArray, labels: FloatArray, weight: ArrayLike | None = 
 
 
 def _distribution_of_factors(
-    stack: LowRankStack, y: FloatArray, lam: float, weight: ArrayLike | None
+    stack: LowRankStack, y: FloatArray, *, lam: float, sample_weight: ArrayLike | None
 ) -> FloatArray:
     """Return the margin distribution of Σⱼ ZⱼZⱼᵀ, which is not formed."""
     machine = _machine(lam, float(stack.diagonals.sum(axis=0).max()))
     if machine is None:
-        return _distribution(np.ones(y.size), y, weight)
-    return _distribution(machine.dual_of_factors(stack.factors, y, weight), y)
+        return _distribution(np.ones(y.size), y, sample_weight)
+    return _distribution(machine.dual_of_factors(stack.factors, y, sample_weight), y)
 
 
 def easymkl_weights(
-    grams: ArrayLike,
+    grams: ArrayLike | LowRankStack,
     targets: ArrayLike,
     *,
     lam: float = 0.1,
@@ -79,7 +80,7 @@ def easymkl_weights(
 
     Parameters
     ----------
-    grams : array-like of shape (q, n, n)
+    grams : array-like of shape (q, n, n), or LowRankStack, which is not checked
         Symmetric, positive semidefinite.
     targets : array-like of shape (n,) or (t, n)
         Rows of ±1; several tasks share the weights.
@@ -116,18 +117,20 @@ def easymkl_weights(
     >>> easymkl_weights(np.stack([np.outer(x, x), np.eye(4)]), np.sign(x), lam=0.1).round(3)
     array([0.667, 0.333])
     """
-    if check:
+    if check and not isinstance(grams, LowRankStack):
         grams = as_grams(grams, "grams", square=True, psd=True)
         targets = check_targets("targets", targets, grams.shape[1], labels=True)
         sample_weight = check_sample_weight(sample_weight, grams.shape[1])
-    stack = grams if isinstance(grams, LowRankStack) else GramStack(grams, check=False)
-    total = stack.combine(np.ones(len(stack)))
+    stack: GramStack | LowRankStack
+    if isinstance(grams, LowRankStack):
+        stack = grams
+        margins = partial(_distribution_of_factors, stack)
+    else:
+        stack = GramStack(grams, check=False)
+        margins = partial(margin_distribution, stack.combine(np.ones(len(stack))))
     d = np.zeros(len(stack))
     for y in np.atleast_2d(np.asarray(targets, dtype=np.float64)):
-        if isinstance(stack, LowRankStack):
-            gamma = _distribution_of_factors(stack, y, lam, sample_weight)
-        else:
-            gamma = margin_distribution(total, y, lam=lam, sample_weight=sample_weight)
+        gamma = margins(y, lam=lam, sample_weight=sample_weight)
         d += np.maximum(stack.quadratic_forms(y * gamma), 0.0)
     if not d.sum() > 0.0:
         return np.full(len(stack), 1.0 / len(stack))

@@ -12,7 +12,7 @@ from kernelweave.qp_smo.saddle import GramStack
 from .alignment import AlignmentWeights
 from .average import AverageWeights, average_weights
 from .easymkl import EasyMKLWeights
-from .machine import LowRankRuleMachine, RuleMachine, SimplexMachine
+from .machine import LowRankRuleMachine, MatrixRuleMachine, SimplexMachine
 from .proportional import ProportionalWeights
 
 
@@ -72,7 +72,7 @@ class EasyMKLClassifier(LowRankRuleMachine):
     _name, _rule = "mkl-easy", EasyMKLWeights
 
 
-class CKAClassifier(RuleMachine):
+class CKAClassifier(MatrixRuleMachine):
     """Support vector classifier on kernels weighted by centred alignment with the labels.
 
     β maximises ``(βᵀa)²/βᵀMβ``, ``aⱼ = yᵀKⱼᶜy``, ``Mᵢⱼ = ⟨Kᵢᶜ, Kⱼᶜ⟩``, ``‖β‖₂ = 1``.
@@ -97,7 +97,7 @@ class CKAClassifier(RuleMachine):
     _name, _rule = "mkl-cka", AlignmentWeights
 
 
-class PWMKClassifier(RuleMachine):
+class PWMKClassifier(MatrixRuleMachine):
     """Support vector classifier on kernels weighted by the accuracy of each alone.
 
     ``βⱼ ∝ πⱼ − threshold · min π`` with π the cross-validated accuracies.

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 from kernelweave.kernels_core import Certificate, Problem, Result
-from kernelweave.kernels_core.arrays import FloatArray, RandomState
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import POSITIVE, one_of
 from kernelweave.kernels_core.estimators import (
     DictionaryMachine,
@@ -32,8 +32,6 @@ class RuleMachine(DictionaryMachine, KernelMachineClassifier):
     )
     tol: float = 1e-4
     max_iter: int = 20
-    # no rule draws anything
-    random_state: ClassVar[None] = None  # type: ignore[misc]
 
     _name: ClassVar[str]
     _rule: ClassVar[type]
@@ -51,6 +49,13 @@ class RuleMachine(DictionaryMachine, KernelMachineClassifier):
         return Certificate(result.lower_bound, result.upper_bound, _LOWER, _UPPER)
 
 
+class MatrixRuleMachine(RuleMachine):
+    """Weights by a rule that needs Gram matrices."""
+
+    # no rule draws anything
+    random_state: ClassVar[None] = None  # type: ignore[misc]
+
+
 class _Point:
     """What the one point of a rule makes of quadratic forms, as sets say it."""
 
@@ -63,10 +68,6 @@ class _Point:
 
 class LowRankRuleMachine(NystroemMachine, RuleMachine):
     """Weights by a rule that needs no Gram matrix; ``exact_certificate_`` is at these weights."""
-
-    random_state: RandomState = parameter(
-        "Draws the columns of approximated kernels.", kind="int or RandomState", default=None
-    )
 
     def _charge(self, problem: Problem) -> _Point:
         return _Point(self.weights_)
