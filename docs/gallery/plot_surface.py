@@ -4,8 +4,8 @@ What a learned kernel looks like
 
 A Gaussian kernel sees a round neighbourhood of the same width everywhere. A tessellated kernel that
 was learned has the shape that its data asked for. Both are drawn as seen from one point, with the
-decision surfaces that come of them below. On these few rows both predict about equally well: look
-at the shapes, which follow the corners of the truth on the right.
+decision surfaces that come of them below. On these few rows the Gaussian predicts a little better:
+look at the shapes, which follow the corners of the truth on the right.
 """
 
 import matplotlib.pyplot as plt
