@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import FloatArray
+from .arrays import FloatArray, RealArray
 
 # numbers whose fourth powers a float64 still holds
 LARGEST = 1e50
@@ -132,7 +132,7 @@ def one_of(*choices: str) -> Rule:
     return Rule(f"one of {', '.join(map(repr, choices))}", holds, choices)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
@@ -165,7 +165,7 @@ def real_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     return found
 
 
-def check_magnitude(name: str, values: npt.NDArray[Any], *, least: float = 0.0) -> None:
+def check_magnitude(name: str, values: RealArray, *, least: float = 0.0) -> None:
     """Raise if some |value| is above 1e50, or between 0 and ``least``.
 
     `name`: what the values are, for the message; `values`: finite numbers, of any shape; one pass
@@ -188,7 +188,7 @@ def check_magnitude(name: str, values: npt.NDArray[Any], *, least: float = 0.0) 
             )
 
 
-def check_decision(values: npt.NDArray[Any], X: npt.NDArray[Any]) -> None:
+def check_decision(values: RealArray, X: RealArray) -> None:
     """Raise if a decision value is not finite: the points are too far from the training points.
 
     `values` of shape (n_samples, n_outputs): what was computed; `X` of shape (n_samples,

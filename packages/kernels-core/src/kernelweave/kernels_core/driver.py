@@ -35,7 +35,7 @@ class Algorithm(Protocol):
     takes no parameters.
     """
 
-    def init(self, problem: Problem, random_state: np.random.RandomState, **params: Any) -> Any:
+    def init(self, problem: Problem, random_state: np.random.RandomState, **params: object) -> Any:
         """Return the first state."""
 
     def step(self, state: Any) -> Any:
@@ -225,7 +225,7 @@ def _loop(
     run: _Run,
     problem: Problem,
     random_state: np.random.RandomState,
-    params: dict[str, Any],
+    params: Mapping[str, object],
     max_iter: int,
     tell: Callable[[Progress], bool],
 ) -> Status:

@@ -98,7 +98,7 @@ def check() -> None:
         raise KeyboardInterrupt
 
 
-def aside(work: Callable[..., T], *arguments: Any, **settings: Any) -> T:
+def aside(work: Callable[..., T], *arguments: object, **settings: object) -> T:
     """Return ``work(*arguments, **settings)``, and hear a Ctrl-C meanwhile.
 
     For one long call that gives the interpreter free, an eigendecomposition or a conic solver. Only

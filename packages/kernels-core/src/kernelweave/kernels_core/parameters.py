@@ -31,7 +31,7 @@ class _Said:
 def parameter(
     text: str,
     *,
-    default: Any,
+    default: object,
     kind: str | None = None,
     rule: Rule | None = None,
     kw_only: Any = dataclasses.MISSING,
@@ -118,7 +118,7 @@ class Value:
     `validate` and documented from their declaration.
     """
 
-    def __init_subclass__(cls, *, eq: bool = True, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, eq: bool = True, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         inherit_meaning(cls)
         dataclasses.dataclass(frozen=True, eq=eq, repr=False)(cls)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from .arrays import FloatArray
+from .arrays import FloatArray, RealArray
 
 UNIT = float(np.finfo(np.float64).eps) / 2.0
 _BLOCK = 16
@@ -29,7 +27,7 @@ def n_roundings(length: int) -> int:
     return min(length, _BLOCK) + (n_blocks - 1).bit_length() + 1
 
 
-def blocked_product(A: npt.NDArray[Any], B: FloatArray) -> FloatArray:
+def blocked_product(A: RealArray, B: FloatArray) -> FloatArray:
     """Return A·B with the inner sum in blocks of 16 terms that are added in pairs.
 
     |fl(AB) − AB| ≤ γₖ |A||B| with k = `n_roundings` of the inner length.
@@ -55,7 +53,7 @@ def row_sums(values: FloatArray) -> FloatArray:
     return np.array([math.fsum(row) for row in values.tolist()])
 
 
-def entry_bound(K: npt.NDArray[Any]) -> tuple[FloatArray, float]:
+def entry_bound(K: RealArray) -> tuple[FloatArray, float]:
     """Return s and κ with |Kᵢⱼ| ≤ κ sᵢ sⱼ, s the roots of the diagonal (κ = 1 if K ⪰ 0).
 
     `K` of shape (n, n): symmetric. Returns `s` of shape (n,): √Kᵢᵢ, raised to a positive floor

@@ -36,7 +36,7 @@ class Settings(Value):
 
     algorithm: ClassVar[str]
 
-    def changed(self: S, changes: Mapping[str, Any]) -> S:
+    def changed(self: S, changes: Mapping[str, object]) -> S:
         """Return settings with changes, refusing what is no setting.
 
         Parameters
@@ -120,8 +120,8 @@ def known_settings(algorithm: str | Settings | AlgorithmSpec) -> set[str] | None
 
 
 def prepared(
-    algorithm: str | Settings | AlgorithmSpec, params: Mapping[str, Any]
-) -> tuple[Any, dict[str, Any]]:
+    algorithm: str | Settings | AlgorithmSpec, params: Mapping[str, object]
+) -> tuple[Any, dict[str, object]]:
     """Return a fresh search with its settings, and what is left for its ``init``.
 
     `algorithm`: which one; `params`: settings by name, which change those of a value. Returns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -29,6 +29,10 @@ from numpy.typing import ArrayLike, NDArray
 from .best_response import BestResponseRun, Ending
 from .constraint import SparseSimplex
 from .starts import largest_kept, relaxations
+
+if TYPE_CHECKING:
+    from kernelweave.kernels_core.formula import Learner
+
 
 _RUN_LIMIT = 50
 ALGORITHMS = ("smkl-best-response", "smkl-global")
@@ -116,7 +120,7 @@ def sparse_mkl_path(
     Cs: Iterable[float] = (1.0,),
     lams: Iterable[float] = (1.0,),
     k0s: Iterable[int] = (3,),
-    learner: Any = None,
+    learner: Learner | None = None,
     algorithm: str = "smkl-best-response",
     sample_weight: ArrayLike | None = None,
     tol: float = 1e-4,

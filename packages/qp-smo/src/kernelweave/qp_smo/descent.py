@@ -6,8 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, Index
-from numpy.typing import NDArray
+from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
 
 from . import _njit_descent
 from .feasible import starting_point
@@ -68,7 +67,7 @@ class LowRankGram:
             out[a:b] = self.weights[j]
         return out
 
-    def block(self, rows: Index, columns: Index | slice, out: NDArray[Any]) -> None:
+    def block(self, rows: Index, columns: Index | slice, out: RealArray) -> None:
         """Write the entries of some rows and columns."""
         at = self.columns
         left = self.factors[rows][:, at] * self.column_weights[at]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core import memory
@@ -16,6 +16,10 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
 
 from .problem import BoxProblem, Budget
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 _BYTES_PER_ENTRY = 16
 
@@ -75,7 +79,7 @@ def _options(problem: BoxProblem, budget: Budget) -> str:
     return f"-s 0 -w-1 {weights[0]!r} -w1 {weights[1]!r} {common}"
 
 
-def _coefficients(problem: BoxProblem, model: Any) -> FloatArray:
+def _coefficients(problem: BoxProblem, model: BaseEstimator) -> FloatArray:
     u = np.zeros(problem.n_samples)
     count = model.contents.l
     index = np.array(model.contents.sv_indices[:count], dtype=np.int64) - 1

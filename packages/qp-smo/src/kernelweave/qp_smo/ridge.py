@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import check_vector
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.rounding import sums_to_zero
+from numpy.typing import ArrayLike
 
 from .squares import Kernel, SquaredLoss, certify, factorize, noise_diagonal
 
@@ -45,7 +46,7 @@ class Ridge(SquaredLoss):
     name: ClassVar[str] = "ridge"
     task: ClassVar[str] = "regression"
 
-    def noise(self, n_samples: int, sample_weight: Any = None) -> FloatArray:
+    def noise(self, n_samples: int, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return the diagonal of R, 1/(C wᵢ), shape (n_samples,)."""
         return noise_diagonal(self.C, n_samples, sample_weight)
 

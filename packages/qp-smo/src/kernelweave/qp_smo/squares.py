@@ -27,6 +27,7 @@ from kernelweave.kernels_core.rounding import (
     n_roundings,
     row_sums,
 )
+from numpy.typing import ArrayLike
 
 from . import validation
 from .problem import KernelArray
@@ -300,7 +301,7 @@ class SquaredLoss(ABC):
         STRENGTH.check(self.strength, getattr(self, self.strength))
 
     @abstractmethod
-    def noise(self, n_samples: int, sample_weight: Any = None) -> FloatArray:
+    def noise(self, n_samples: int, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return the diagonal of R, shape (n_samples,)."""
 
     def solve(

@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
 from kernelweave.kernels_core.formula.learner import SolveStatus
-from numpy.typing import NDArray
 
 from .bounds import FunctionValues, Landing, dual_value, kkt_violation
 from .feasible import starting_point, to_grid
@@ -34,7 +33,7 @@ class Entries(Protocol):
 
     n_samples: int
 
-    def block(self, rows: Index, columns: Index | slice, out: NDArray[Any]) -> None:
+    def block(self, rows: Index, columns: Index | slice, out: RealArray) -> None:
         """Write the entries of some rows and columns."""
 
     def product(self, W: FloatArray) -> FloatArray:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.checks import POSITIVE, check_sample_weight, check_vector
 from kernelweave.kernels_core.exceptions import NotPSDError
 from kernelweave.kernels_core.kernels.psd import rounding_tolerance
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from . import _njit_gram
 from .problem import KernelArray
@@ -24,7 +22,7 @@ def as_kernel(K: ArrayLike) -> KernelArray:
 
     A Fortran-ordered K is transposed instead of copied: it is symmetric.
     """
-    array: NDArray[Any] = np.asarray(K)
+    array: RealArray = np.asarray(K)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise ValueError(f"K must be a square matrix (n, n), got shape {array.shape}")
     if array.shape[0] == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core.result import Certificate
@@ -10,11 +10,17 @@ from kernelweave.mkl_sparse.algorithm import oracle_of
 
 from .branch_and_bound import solve_global
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+
 _LOWER = "branch and bound over the supports, every bound from feasible dual points"
 _UPPER = "the primal value of the learner at the fitted weights"
 
 
-def certify(estimator: Any, *, tol: float = 1e-4, max_time: float | None = None) -> Certificate:
+def certify(
+    estimator: BaseEstimator, *, tol: float = 1e-4, max_time: float | None = None
+) -> Certificate:
     """Bound the global optimum from below and set the fitted model's objective beside it.
 
     Parameters

@@ -12,11 +12,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.clock import Stopwatch, expired, seconds_left
 from kernelweave.kernels_core.interrupts import aside, kept
+
+if TYPE_CHECKING:
+    from kernelweave.kernels_core.formula import Problem
+
 
 CHAIN = ("CLARABEL", "SCS")
 # a relative gap between what a solver says and what is proved that leaves nothing to ask
@@ -76,7 +80,7 @@ class Attempt:
         return f"{self.solver}: {self.status}"
 
 
-def attempts(problem: Any, solver: str | None) -> Iterator[Attempt]:
+def attempts(problem: Problem, solver: str | None) -> Iterator[Attempt]:
     """Solve a cvxpy problem by one solver after the other until one is content.
 
     Between two attempts the problem holds the numbers of the last: a proof is made of the
@@ -121,7 +125,7 @@ def _attempt(problem: Any, name: str) -> Attempt:
     return Attempt(name, str(problem.status), found, watch.seconds)
 
 
-def _options(name: str, seconds: float) -> dict[str, Any]:
+def _options(name: str, seconds: float) -> dict[str, object]:
     """Return a solver's own settings; ``seconds`` may be infinite."""
     seconds = max(seconds, 1e-3)
     if name == "CLARABEL":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.qp_smo.learners import BoxLearner
+from numpy.typing import ArrayLike
 
 from .conic import cvxpy
 from .epigraph import Epigraph, epigraph, schur
@@ -130,7 +131,7 @@ def couple_pairs(problem: SparseProblem) -> Any:
 
 def misdp(
     grams: Any,
-    y: Any,
+    y: ArrayLike,
     *,
     C: float | None = None,
     lam: float,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.memory import require
 from kernelweave.spectahedron import project_spectahedron
 from kernelweave.spectahedron.algorithm import SaddleAlgorithm
@@ -119,7 +119,7 @@ class SemidefiniteSearch(SaddleAlgorithm):
         return kernels
 
     def _certified(
-        self, P: FloatArray, K: NDArray[Any], multipliers: FloatArray | None, state: ProgramState
+        self, P: FloatArray, K: RealArray, multipliers: FloatArray | None, state: ProgramState
     ) -> ProgramState:
         """Prove both bounds at P: the learner's primal value, and the better of two duals."""
         oracle = self.oracle

@@ -35,7 +35,7 @@ class SparseProblem:
 
 def as_problem(
     grams: Any,
-    y: Any,
+    y: ArrayLike,
     *,
     C: float | None,
     lam: float,

@@ -6,15 +6,16 @@ import warnings
 from collections.abc import Iterable
 from itertools import product
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray, Rows
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE
 from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning, convergence_warning
 from kernelweave.kernels_core.parameters import fitted, parameter
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -24,6 +25,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .estimators import TessellatedKernelClassifier, TessellatedKernelRegressor
 from .neighbours import Fitted, Warm
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 _STEPS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 # in the units of 1 / mean k(x, x): less than the first learns nothing, and what needs more than the
@@ -113,7 +118,7 @@ class _Search(Estimator):
     )
     n_solves_: int = fitted("int", "Learner solves of the whole search and the refit.")
 
-    def _template(self) -> Any:
+    def _template(self) -> BaseEstimator:
         raise NotImplementedError
 
     def _grid(self, X: FloatArray) -> list[dict[str, float]]:
@@ -163,7 +168,7 @@ class _Search(Estimator):
     def _axes(self) -> dict[str, list[float]]:
         raise NotImplementedError
 
-    def _search(self, X: FloatArray, y: Any, classifier: bool) -> None:
+    def _search(self, X: FloatArray, y: RealArray, classifier: bool) -> None:
         self._check_parameters()
         template = self._template()
         folds = list(check_cv(self.cv, y, classifier=classifier).split(X, y))
@@ -193,7 +198,7 @@ class _Search(Estimator):
         self._refit(chosen, averages[self.best_index_], X, y, warm)
 
     def _fold(
-        self, setting: dict[str, float], scaled: FloatArray, X: FloatArray, y: Any,
+        self, setting: dict[str, float], scaled: FloatArray, X: FloatArray, y: ArrayLike,
         train: npt.NDArray[np.intp], fold: int, warm: Warm,
     ) -> Any:  # fmt: skip
         """Fit a fold shortly, with the scaling, the box and the units of all samples."""
@@ -234,14 +239,16 @@ class _Search(Estimator):
                     stacklevel=4,
                 )
 
-    def _refit(self, model: Any, near: Fitted | None, X: FloatArray, y: Any, warm: Warm) -> None:
+    def _refit(
+        self, model: BaseEstimator, near: Fitted | None, X: FloatArray, y: ArrayLike, warm: Warm
+    ) -> None:
         last = Warm(len(X), warm.n_solves, last=near)
         self.best_estimator_ = last.fit(model, X, y, np.arange(len(X)), -1)
         if hasattr(self, "feature_names_in_"):
             self.best_estimator_.feature_names_in_ = self.feature_names_in_
         self.n_solves_ = last.n_solves
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Rows) -> npt.NDArray[Any]:
         """Return the predictions of the best estimator.
 
         Parameters
@@ -255,7 +262,7 @@ class _Search(Estimator):
             Labels or targets.
         """
         check_is_fitted(self, "best_estimator_")
-        predicted: npt.NDArray[Any] = self.best_estimator_.predict(X)
+        predicted: Labels = self.best_estimator_.predict(X)
         return predicted
 
 
@@ -284,7 +291,7 @@ class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[m
 
     classes_: npt.NDArray[Any] = fitted("ndarray of shape (n_classes,)", "Labels.")
 
-    def _template(self) -> Any:
+    def _template(self) -> BaseEstimator:
         return TessellatedKernelClassifier() if self.estimator is None else self.estimator
 
     def _axes(self) -> dict[str, list[float]]:
@@ -374,7 +381,7 @@ class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[mis
         default=(0.1,),
     )
 
-    def _template(self) -> Any:
+    def _template(self) -> BaseEstimator:
         return TessellatedKernelRegressor() if self.estimator is None else self.estimator
 
     def _axes(self) -> dict[str, list[float]]:

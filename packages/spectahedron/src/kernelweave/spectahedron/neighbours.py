@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 
 from .start import Start, at_new_caps
 
@@ -24,9 +23,9 @@ class Fitted:
     P: FloatArray
     dual_coef: FloatArray
     C: float
-    classes: npt.NDArray[Any] | None
+    classes: Labels | None
 
-    def fits(self, y: npt.NDArray[Any]) -> bool:
+    def fits(self, y: Labels) -> bool:
         """Return whether targets have the same tasks."""
         return self.classes is None or np.array_equal(np.unique(y), self.classes)
 

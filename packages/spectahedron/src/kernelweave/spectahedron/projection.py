@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.checks import POSITIVE, check_array
 
 
-def project_simplex(values: npt.NDArray[np.floating[Any]], total: float) -> npt.NDArray[np.float64]:
+def project_simplex(values: npt.NDArray[np.floating], total: float) -> npt.NDArray[np.float64]:
     """Return the nearest point of {x ≥ 0, Σx = total} to ``values``.
 
     x = max(values − τ, 0), τ fixed by the sum. Subtracting max(values) first leaves the
@@ -50,7 +48,7 @@ def project_simplex(values: npt.NDArray[np.floating[Any]], total: float) -> npt.
     return result
 
 
-def project_spectahedron(P: npt.NDArray[np.floating[Any]], trace: float) -> npt.NDArray[np.float64]:
+def project_spectahedron(P: npt.NDArray[np.floating], trace: float) -> npt.NDArray[np.float64]:
     """Return the nearest matrix of {P ⪰ 0, tr P = trace} in the Frobenius norm.
 
     P = Q diag(λ) Qᵀ maps to Q diag(x) Qᵀ, x the projection of λ onto the simplex of sum

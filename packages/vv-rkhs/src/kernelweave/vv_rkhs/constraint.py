@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.checks import FLAG, STRENGTH
 from kernelweave.kernels_core.parameters import Value, parameter
+from numpy.typing import ArrayLike
 
 from .parameters import SeparableKernel
 from .penalties import Penalty, SquaredLpNorm
 from .penalties.base import is_penalty
 
 
-def given_weights(weights: Any, n_kernels: int) -> npt.NDArray[np.float64]:
+def given_weights(weights: ArrayLike, n_kernels: int) -> npt.NDArray[np.float64]:
     """Return fixed weights as an array, 1/m each by default.
 
     Raises ValueError if their number is wrong or one is negative or not finite.

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.arrays import RealArray
 from kernelweave.kernels_core.checks import check_array
 from kernelweave.kernels_core.kernels import as_grams
+from numpy.typing import DTypeLike
 
 from .grams import FactoredGrams, Grams, GramStack
 
@@ -50,7 +52,7 @@ class PrecomputedFamily:
     name: ClassVar[str] = "dictionary"
     degree: ClassVar[int] = 1
     grams: npt.NDArray[Any] | None = None
-    factors: Sequence[npt.NDArray[Any]] | None = None
+    factors: Sequence[RealArray] | None = None
     check: bool = True
 
     def __post_init__(self) -> None:
@@ -63,7 +65,7 @@ class PrecomputedFamily:
         for j, Z in enumerate(self.factors or ()):
             check_array(f"factors[{j}]", Z, 2)
 
-    def fit_grams(self, X: npt.ArrayLike, dtype: Any = np.float64) -> PrecomputedFamily:
+    def fit_grams(self, X: npt.ArrayLike, dtype: DTypeLike = np.float64) -> PrecomputedFamily:
         """Return the family of the samples at positions X.
 
         `X` of shape (n_samples, 1): positions; `dtype`: ignored: the matrices keep theirs. Itself

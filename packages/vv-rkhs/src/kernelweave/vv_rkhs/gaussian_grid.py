@@ -14,6 +14,7 @@ from kernelweave.kernels_core.arrays import Matrix, Vector
 from kernelweave.kernels_core.checks import COUNT, POSITIVE
 from kernelweave.kernels_core.config import effective_threads
 from kernelweave.kernels_core.kernels import Combination
+from numpy.typing import DTypeLike
 
 _ROWS = 128
 
@@ -48,7 +49,7 @@ class GaussianGrid:
     gamma: float = 2.0**-6
     n_widths: int = 13
 
-    def fit_grams(self, X: npt.ArrayLike, dtype: Any = np.float64) -> FittedGrid:
+    def fit_grams(self, X: npt.ArrayLike, dtype: DTypeLike = np.float64) -> FittedGrid:
         """Return the grid on training points.
 
         `X` of shape (n_samples, n_features): points; `dtype`: ignored: nothing is stored. Ready for
@@ -94,7 +95,7 @@ class FittedGrid:
         """Return Σ ηⱼ kⱼ as one kernel, for new points."""
         return Combination(self.kernels, np.asarray(weights, dtype=np.float64))
 
-    def fit_grams(self, X: npt.ArrayLike, dtype: Any = np.float64) -> FittedGrid:
+    def fit_grams(self, X: npt.ArrayLike, dtype: DTypeLike = np.float64) -> FittedGrid:
         """Return the grid of the samples at positions X, shape (n_samples, 1)."""
         rows = np.asarray(X).reshape(-1).astype(np.intp)
         return FittedGrid(self.grid, np.ascontiguousarray(self.X[rows]))

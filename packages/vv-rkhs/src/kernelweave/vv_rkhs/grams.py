@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Matrix, Vector
+from kernelweave.kernels_core.arrays import Matrix, RealArray, Vector
 from scipy.linalg.blas import daxpy
 
 from .sylvester.low_rank import FactoredGram
@@ -75,7 +75,7 @@ class GramStack:
             self._norms = np.sqrt(squares) * (1.0 + 1e-9)
         return self._norms
 
-    def _blocks(self, K: npt.NDArray[Any]) -> Any:
+    def _blocks(self, K: RealArray) -> Any:
         step = max(1, _BLOCK_BYTES // (8 * K.shape[1]))
         for start in range(0, K.shape[0], step):
             rows = slice(start, start + step)
@@ -130,7 +130,7 @@ def _strips(n_samples: int) -> list[tuple[slice, slice]]:
     return [(slice(a, min(a + _STRIP, n_samples)), slice(0, a)) for a in starts]
 
 
-def _parts(K: npt.NDArray[Any], rows: slice, before: slice) -> tuple[Matrix, Matrix]:
+def _parts(K: RealArray, rows: slice, before: slice) -> tuple[Matrix, Matrix]:
     """Return what some rows have left of the diagonal block, and that block, in float64."""
     return (
         K[rows, before].astype(np.float64, copy=False),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Solution
 from kernelweave.qp_smo import Ridge
 from kernelweave.qp_smo.squares import Kernel, SquaredLoss, noise_diagonal
+from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ class VectorLeastSquares(SquaredLoss):
     task: ClassVar[str] = "regression"
     strength: ClassVar[str] = "lam"
 
-    def noise(self, n_samples: int, sample_weight: Any = None) -> npt.NDArray[np.float64]:
+    def noise(
+        self, n_samples: int, sample_weight: ArrayLike | None = None
+    ) -> npt.NDArray[np.float64]:
         """Return λ Σs/sᵢ, shape (n_samples,)."""
         total = float(n_samples) if sample_weight is None else float(np.sum(sample_weight))
         return noise_diagonal(1.0 / (self.lam * total), n_samples, sample_weight)

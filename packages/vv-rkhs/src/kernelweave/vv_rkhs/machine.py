@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,13 +47,17 @@ from .penalties.choose import as_penalty
 from .selection import KernelChoice, choose_kernel
 from .training import Training, from_grams, from_points
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+
 _LOWER_PROOF = "the concave dual value at C, at the worst weights or output kernel in the set"
 _JOINT_PROOF = "a convex relaxation, every kernel with an output kernel of its own: not tight"
 _NO_PROOF = "a sum of squares is not negative: the relaxation waits for a stationary point"
 _UPPER_PROOF = "the primal value at C and the learned kernel"
 
 
-def _is_strength(value: Any) -> bool:
+def _is_strength(value: object) -> bool:
     return STRENGTH.then is None or STRENGTH.then.holds(value)
 
 
@@ -200,7 +204,7 @@ class MatrixValuedKernelMachine(Estimator):
     def _precomputed(self) -> bool:
         return isinstance(self.kernels, str) and self.kernels == "precomputed"
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
         tags.input_tags.three_d_array = self._precomputed

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Matrix
+from kernelweave.kernels_core.arrays import Matrix, RealArray
+from numpy.typing import DTypeLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class SeparableKernel:
     weights: npt.NDArray[np.float64]
     output_kernel: Matrix
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> RealArray:
         return np.array(self.weights * self.scale, dtype=dtype, copy=True)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, KernelWeaveWarning, Laplacian, Linear, memory
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Rows
 from kernelweave.kernels_core.estimators.samples import merge_samples
 from kernelweave.kernels_core.kernels import (
     FittedDictionary,
@@ -156,7 +156,9 @@ def from_points(
     )
 
 
-def _require_memory(n_kernels: int, n_samples: int, n_outputs: int, dtype: np.dtype[Any]) -> None:
+def _require_memory(
+    n_kernels: int, n_samples: int, n_outputs: int, dtype: np.dtype[np.floating]
+) -> None:
     stack = dtype.itemsize * n_kernels * n_samples**2
     memory.require(
         stack + work_bytes(n_samples, n_outputs),
@@ -192,7 +194,7 @@ def _warn_if_alike(kernel: Any, X: FloatArray) -> None:
     )
 
 
-def from_grams(X: Any, targets: FloatArray, weight: FloatArray) -> Training:
+def from_grams(X: Rows, targets: FloatArray, weight: FloatArray) -> Training:
     """Return precomputed Gram matrices, not copied unless a weight is zero.
 
     `X` of shape (n_kernels, n_samples, n_samples): Gram matrices of the training samples; `targets`

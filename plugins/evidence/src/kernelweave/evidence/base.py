@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core import (
@@ -47,6 +47,10 @@ from .large.source import Source
 from .learn import Learned, Split, learn
 from .path import PRECISIONS, Plan
 from .rows import Rows
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 Predictor = ExactPredictor | LandmarkPredictor
 # more rows than these are learned by landmarks: all pairs would take minutes
@@ -373,7 +377,7 @@ class EvidenceModel(Explained, Estimator):
         encoded = self._encoded(X)
         return np.hstack([encoded.numeric, encoded.codes.astype(np.float64)])
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True

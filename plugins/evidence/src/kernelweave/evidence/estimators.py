@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,10 @@ from .probabilities import CalibratedClasses
 from .rows import Rows
 from .scores import r2_with_error, squared_losses
 from .targets import check_classes, check_numbers, check_weight
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _OPEN_SHARE = number(above=0.0, below=1.0)
 
@@ -136,7 +140,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
             return mean
         return mean, self._shaped(self._predictor.deviation(*encoded))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import Kernel
-from kernelweave.kernels_core.arrays import FloatArray
-from numpy.typing import NDArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 
 from .mixture import mixed_kernel
 from .terms import Scales, own_kernel
@@ -62,13 +61,13 @@ class EvidenceKernel(Kernel):
             np.ascontiguousarray(X[:, :n_numbers]), X[:, n_numbers:].astype(np.int64)
         )
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         left = self._points(X)
         right = left if Y is None else self._points(Y)
         K = mixed_kernel(left, right, self.scales, self.views.jump)
         return 0.5 * (K + K.T) if Y is None else K
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         points = self._points(X)
         values = [own_kernel(points, each, self.views.jump) for each in self.scales]
         return np.asarray(np.sum(values, axis=0))

@@ -11,6 +11,7 @@ from kernelweave.kernels_core.arrays import Vector
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from .graph import GrangerGraph
 
@@ -96,7 +97,9 @@ class CausalGraphDisplay:
         self.tested = tested
 
     @classmethod
-    def from_estimator(cls, estimator: GrangerGraph, *, ax: Any = None) -> CausalGraphDisplay:
+    def from_estimator(
+        cls, estimator: GrangerGraph, *, ax: Axes | None = None
+    ) -> CausalGraphDisplay:
         """Draw the graph of a fit.
 
         Parameters
@@ -116,7 +119,7 @@ class CausalGraphDisplay:
         display = cls(estimator.edges_, estimator.group_names_, self_weights=weights, tested=tested)
         return display.plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> CausalGraphDisplay:
+    def plot(self, *, ax: Axes | None = None) -> CausalGraphDisplay:
         """Draw the graph.
 
         Parameters
@@ -244,7 +247,8 @@ class CausalGraphDisplay:
         shade = np.zeros(n) if self.self_weights is None else self.self_weights
         self._most = float(shade.max(initial=0.0)) or 1.0
         self.ax_.scatter(
-            *self._place.T,
+            self._place[:, 0],
+            self._place[:, 1],
             s=(2.0 * self._radius) ** 2,
             c=[_fill(each / self._most) for each in shade],
             edgecolors=RIM,

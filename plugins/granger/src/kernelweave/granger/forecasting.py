@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Index, Matrix
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.vv_rkhs import leave_one_out
 
@@ -34,7 +33,7 @@ class Forecast:
     level: float
 
 
-def left_out_errors(grams: npt.NDArray[Any], fit: TargetFit, Y: Matrix, lam: float) -> Matrix:
+def left_out_errors(grams: RealArray, fit: TargetFit, Y: Matrix, lam: float) -> Matrix:
     """Return what the model of a target misses at each sample when it is fitted without it.
 
     Weights and output kernel are those of all samples.

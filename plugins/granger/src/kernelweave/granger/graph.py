@@ -151,7 +151,7 @@ class GrangerGraph(GraphUse, GraphParameters):
         penalty = as_penalty(self.penalty, p=self.p, mu=self.mu)
         return Task(penalty, self.learn_output, self.tol, self.max_iter)
 
-    def _over_targets(self, function: Any, *columns: Any) -> list[Any]:
+    def _over_targets(self, function: Any, *columns: object) -> list[Any]:
         """Return ``function(*row)`` for each target, several at a time."""
         from joblib import Parallel, delayed
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import COUNT, check_magnitude, number
 from kernelweave.kernels_core.kernels import FittedDictionary
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -124,7 +125,7 @@ class GraphUse:
         )
         return summarise(paths * self._scale + self._mean, float(level))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: ArrayLike | None = None) -> float:
         """Return the mean R² of one-step predictions of the nodes that have a model.
 
         Parameters

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from .graph import GrangerGraph
 
 HEAT = "cividis"
 _NAMED = 40  # nodes whose names have room on an axis
 
 
-def plot_weights(model: GrangerGraph, ax: Any) -> None:
+def plot_weights(model: GrangerGraph, ax: Axes) -> None:
     """Draw the weight matrix: targets down, drivers across; a dot marks edges that pass.
 
     Parameters
@@ -38,7 +40,7 @@ def plot_weights(model: GrangerGraph, ax: Any) -> None:
         ax.set_title(f"dots: {what} ≤ {model.level:g}, {model.n_draws_} draws", fontsize=9)
 
 
-def plot_output_kernel(model: GrangerGraph, group: str, ax: Any) -> None:
+def plot_output_kernel(model: GrangerGraph, group: str, ax: Axes) -> None:
     """Draw the output kernel of one target group.
 
     Parameters
@@ -67,7 +69,7 @@ def plot_output_kernel(model: GrangerGraph, group: str, ax: Any) -> None:
     ax.set_title(f"output kernel of {group}")
 
 
-def plot_effect(model: GrangerGraph, edge: Mapping[Any, Any], ax: Any) -> None:
+def plot_effect(model: GrangerGraph, edge: Mapping[Any, Any], ax: Axes) -> None:
     """Draw what the source of an edge adds to the prediction of its target.
 
     Parameters
@@ -104,7 +106,7 @@ def plot_effect(model: GrangerGraph, edge: Mapping[Any, Any], ax: Any) -> None:
     ax.tick_params(labelsize=7)
 
 
-def _name_axes(ax: Any, names: list[str]) -> None:
+def _name_axes(ax: Axes, names: list[str]) -> None:
     if len(names) > _NAMED:
         return
     size = float(np.clip(140.0 / max(len(names), 1), 5.0, 10.0))

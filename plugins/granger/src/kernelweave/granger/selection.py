@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Index, Matrix
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.checks import integer
 
 from .target import Task, fit_target, of_kernels
@@ -64,7 +64,7 @@ class Selection:
 
 
 def held_out_errors(
-    grams: npt.NDArray[Any],
+    grams: RealArray,
     Y: Matrix,
     seen: Index,
     folds: list[Fold],

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Index, Matrix
+from kernelweave.kernels_core.arrays import Index, Matrix, Rows
 from kernelweave.kernels_core.checks import COUNT, Rule, check_magnitude
 
 
@@ -54,7 +54,7 @@ class LaggedSamples:
     times: Index
 
 
-def checked_series(X: Any, *, gaps: bool = False) -> Matrix:
+def checked_series(X: Rows, *, gaps: bool = False) -> Matrix:
     """Return a series as float64 of shape (n_times, n_nodes), NaN only where gaps may be.
 
     Raises ValueError if it is not a table of finite real numbers of a magnitude that can be

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.kernels_core.arrays import Index, Matrix, Vector
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.checks import one_of
 
 from .target import Task, fit_target, of_kernels
@@ -76,7 +75,7 @@ def rearranged(replicate: Index, rng: np.random.Generator) -> Index:
     return order
 
 
-def moved_orders(replicate: Index, seeds: npt.NDArray[Any]) -> Iterator[Index]:
+def moved_orders(replicate: Index, seeds: npt.NDArray[np.integer]) -> Iterator[Index]:
     """Yield an order of the samples for each seed, as `rearranged` does.
 
     The shifts of a single replicate are few, and the observed order is one of them: it is left
@@ -97,7 +96,7 @@ def moved_orders(replicate: Index, seeds: npt.NDArray[Any]) -> Iterator[Index]:
 
 
 def null_weights(
-    grams: npt.NDArray[Any],
+    grams: RealArray,
     Y: Matrix,
     seen: Index,
     stays: npt.NDArray[np.bool_],
@@ -106,7 +105,7 @@ def null_weights(
     lam: float,
     task: Task,
     replicate: Index,
-    seeds: npt.NDArray[Any],
+    seeds: npt.NDArray[np.integer],
 ) -> Matrix:
     """Return the weights that histories of other groups get by chance, from refits.
 
@@ -211,14 +210,14 @@ def adjusted_p_values(
 
 
 def selection_frequencies(
-    grams: npt.NDArray[Any],
+    grams: RealArray,
     Y: Matrix,
     seen: Index,
     owner: Index,
     n_groups: int,
     lam: float,
     task: Task,
-    seeds: npt.NDArray[Any],
+    seeds: npt.NDArray[np.integer],
 ) -> Matrix:
     """Return which histories get weight on random halves of the samples.
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Result, Status, solve
-from kernelweave.kernels_core.arrays import Index, Matrix, Vector
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeastSquares
 
@@ -58,7 +58,7 @@ class TargetFit:
 
 
 def fit_target(
-    grams: npt.NDArray[Any], Y: Matrix, lam: float, task: Task, seen: Index | None = None
+    grams: RealArray, Y: Matrix, lam: float, task: Task, seen: Index | None = None
 ) -> TargetFit:
     """Fit x_t = f(histories) for the nodes of one group.
 
@@ -95,7 +95,7 @@ def fit_target(
     return TargetFit(weights, L, result.solution.C @ L, mean, result)
 
 
-def of_kernels(grams: npt.NDArray[Any], seen: Index | None) -> npt.NDArray[Any]:
+def of_kernels(grams: RealArray, seen: Index | None) -> RealArray:
     """Return the Gram matrices of some kernels; a copy only where some are left out."""
     return grams if seen is None or len(seen) == len(grams) else grams[seen]
 

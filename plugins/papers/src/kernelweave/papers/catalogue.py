@@ -104,7 +104,7 @@ def tables() -> dict[str, Table]:
     return {table.name: table for paper in papers for table in paper}
 
 
-def _table(name: str, target: str, paper: str, summary: str, **settings: Any) -> Table:
+def _table(name: str, target: str, paper: str, summary: str, **settings: object) -> Table:
     target = f"kernelweave.papers.{target}"
     return Table(name=name, target=target, paper=paper, summary=summary, settings=settings)
 

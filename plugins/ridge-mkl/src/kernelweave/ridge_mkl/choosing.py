@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import PrecomputedGrams
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 
 from .settings import Automatic
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 # from nearly interpolating to nearly constant, of Gram matrices with a diagonal of 1
 USUAL = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -44,9 +48,9 @@ def scores_along(
 
 
 def _fold(
-    estimator: Any,
+    estimator: BaseEstimator,
     grams: PrecomputedGrams,
-    y: npt.NDArray[Any],
+    y: Labels,
     weight: FloatArray,
     lams: Any,
     train: npt.NDArray[np.intp],

@@ -77,7 +77,7 @@ class Descent:
         """Return what the problem lacks for this method and which method does without, or None."""
         return None
 
-    def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
+    def first_step(self, at: Evaluation) -> tuple[float, dict[str, object]]:
         """Return the first step length and memory at a starting point.
 
         `at`: the starting point. Returns `step_size`: what `State.step_size` starts with; `memory`:

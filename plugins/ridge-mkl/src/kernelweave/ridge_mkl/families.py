@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Rows
 from kernelweave.kernels_core.checks import COUNT, Rule, integer
 from kernelweave.kernels_core.kernels import Kernel, KernelDictionary
 from kernelweave.kernels_core.kernels.base import KERNEL
+from numpy.typing import ArrayLike
 
 FloatArray = npt.NDArray[Any]
 
@@ -100,7 +102,7 @@ class PowerDictionary:
         """
         return self.dictionary.fit_grams(X)
 
-    def gram(self, X: Any, weights: Any, Y: Any = None) -> FloatArray:
+    def gram(self, X: Any, weights: ArrayLike, Y: Rows | None = None) -> FloatArray:
         """Return (Σ μₖ kₖ(X, Y))^{∘d}.
 
         `X`, `Y` of shape (n_x, n_features): points; Y defaults to X; `weights` of shape (p,): μ.
@@ -108,7 +110,7 @@ class PowerDictionary:
         """
         return np.asarray(self.dictionary.gram(X, weights, Y) ** self.degree)
 
-    def kernel(self, weights: Any) -> HadamardPower:
+    def kernel(self, weights: ArrayLike) -> HadamardPower:
         """Return the learned kernel for weights μ of shape (p,)."""
         return HadamardPower(self.dictionary.kernel(weights), self.degree)
 
@@ -140,7 +142,7 @@ class FittedFamily:
         """Return the Gram matrix of the training points, shape (n, n), for μ of shape (p,)."""
         return np.asarray(np.tensordot(weights, self.fitted.grams, axes=1) ** self.degree)
 
-    def kernel(self, weights: Any) -> Any:
+    def kernel(self, weights: ArrayLike) -> Any:
         """Return the learned kernel for weights μ of shape (p,)."""
         kernel = self.fitted.kernel(weights)
         if self.degree == 1:

@@ -34,7 +34,7 @@ class GeneralizedMKLSearch(Descent):
 
     settings: GradientSettings = GeneralizedMKL()
 
-    def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
+    def first_step(self, at: Evaluation) -> tuple[float, dict[str, object]]:
         """Return a step of the size of the weights, unless one was given."""
         steepest = float(np.abs(at.gradient).max(initial=0.0))
         return self.given_step(float(at.mu.max()) / steepest if steepest > 0.0 else 1.0), {}

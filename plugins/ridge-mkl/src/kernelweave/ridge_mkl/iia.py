@@ -8,7 +8,6 @@ cycle.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -40,7 +39,7 @@ class IIASearch(Descent):
             return "krr-iia needs q > 1, got q=1: use krr-newton, which solves q = 1"
         return None
 
-    def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
+    def first_step(self, at: Evaluation) -> tuple[float, dict[str, object]]:
         """Return η = ½ unless one was given, and α."""
         return self.given_step(0.5), {"alpha": at.solution.dual_coef, "v": at.v}
 

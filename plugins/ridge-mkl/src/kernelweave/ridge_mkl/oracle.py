@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.formula import Solution, lower_bound
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.rounding import (
@@ -69,7 +67,7 @@ class Oracle:
 
     def __init__(self, problem: Problem) -> None:
         problem.learner.validate()
-        self.grams: npt.NDArray[Any] = np.asarray(problem.family.fit_grams(problem.X).grams)
+        self.grams: RealArray = np.asarray(problem.family.fit_grams(problem.X).grams)
         self.degree = int(getattr(problem.family, "degree", 1))
         self.n_kernels, n, _ = self.grams.shape
         problem.constraint.validate()

@@ -19,7 +19,7 @@ from .projection import EXPONENT, lq_norm, project_lq_ball
 _LEAST = 1e-10
 
 
-def _is_center(value: Any) -> bool:
+def _is_center(value: object) -> bool:
     center = np.asarray(value, dtype=np.float64)
     return center.ndim < 2 and bool(np.isfinite(center).all() and (center >= 0).all())
 

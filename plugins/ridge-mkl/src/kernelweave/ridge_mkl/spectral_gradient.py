@@ -7,7 +7,6 @@ SIAM J. Optim. 10 (2000). Over a ball it descends on −1/F (see `Oracle.scaled`
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -37,7 +36,7 @@ class SpectralProjectedGradientSearch(Descent):
 
     settings: DescentSettings = SpectralProjectedGradient()
 
-    def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
+    def first_step(self, at: Evaluation) -> tuple[float, dict[str, object]]:
         """Return a step of the size of the weights, and the values seen."""
         value, gradient, _ = self.oracle.scaled(at)
         steepest = float(np.abs(gradient).max(initial=0.0))

@@ -8,7 +8,6 @@ the ratio is taken at the retracted point. The subproblem is solved exactly: p i
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -85,7 +84,7 @@ class TrustRegionSearch(Descent):
             f"radius={ball.radius}, smallest center {lowest}: use krr-newton"
         )
 
-    def first_step(self, at: Evaluation) -> tuple[float, dict[str, Any]]:
+    def first_step(self, at: Evaluation) -> tuple[float, dict[str, object]]:
         """Return the first radius Δ, relative to Λ: ½ unless one was given."""
         return self.given_step(0.5), {}
 

@@ -12,6 +12,7 @@ from kernelweave.kernels_core import (
     get_algorithm,
     relative_gap,
 )
+from kernelweave.kernels_core.arrays import Labels, RealArray, Rows
 
 from .errors import CommandError
 from .machines import kernel_machine
@@ -39,13 +40,13 @@ def certifier(name: str) -> str:
 
 def certify_model(
     model: Model,
-    X: npt.NDArray[Any],
-    y: npt.NDArray[Any],
+    X: RealArray,
+    y: Labels,
     *,
     algorithm: str | None,
     tol: float,
     max_time: float | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Solve the model's problem again and bound how much better the best kernel could be.
 
     - `X` of shape (n, n_features): the training data
@@ -66,7 +67,7 @@ def certify_model(
     return _bounded(model, X, y, algorithm, tol, max_time)
 
 
-def _refuse_other_data(model: Model, X: Any, y: npt.NDArray[Any]) -> None:
+def _refuse_other_data(model: Model, X: Any, y: Labels) -> None:
     """Raise where the rows are not as many, or the targets not those, of the fit."""
     if len(X) != model.header.n_samples:
         raise CommandError(
@@ -111,12 +112,12 @@ def _repeated(
 
 def _bounded(
     model: Model,
-    X: Any,
-    y: npt.NDArray[Any],
+    X: Rows,
+    y: Labels,
     algorithm: str | None,
     tol: float,
     max_time: float | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Solve again and return the bounds beside the model's objective."""
     from sklearn.base import clone
 

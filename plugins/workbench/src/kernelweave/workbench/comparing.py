@@ -25,7 +25,7 @@ def compare_table(
     max_time: float | None,
     seed: int,
     failed: Callable[[str], None],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Score models on rows held out, each by fits without each fold.
 
     - `table`: the data
@@ -93,7 +93,7 @@ def _maker(name: str, max_time: float | None, weighted: bool) -> Callable[[str, 
     return make
 
 
-def _described(each: Tried, best: Tried) -> dict[str, Any]:
+def _described(each: Tried, best: Tried) -> dict[str, object]:
     row = Row.of(each, best.held_out)
     ours = each.rival.name in serving(each.held_out.task)
     return {**row.as_json(), "seconds": each.seconds, "cut": each.cut, "ours": ours}

@@ -61,7 +61,7 @@ def say(kind: str, message: str) -> None:
 def warnings_as_lines() -> None:
     """Show every warning as one line, and none that speaks to programmers only."""
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, *_: object, **__: object) -> None:
         say("warning", str(message))
 
     warnings.showwarning = show
@@ -71,7 +71,7 @@ def warnings_as_lines() -> None:
         warnings.simplefilter("ignore", category)
 
 
-def emit_json(value: Any) -> None:
+def emit_json(value: object) -> None:
     """Write a value to standard output as strict JSON: what is not finite becomes null.
 
     `value`: dictionaries, lists, numbers, strings, NumPy scalars.

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from .data import Target, choose_target, read_table, read_target
 from .errors import CommandError
 from .progress import fit_bar
 from .scoring import rivals
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 MAX_FEATURES = 13
 MAX_ROWS = 2500
@@ -52,7 +57,7 @@ class Demonstration:
         """Whether labels are predicted."""
         return self.target.task == "classification"
 
-    def _split(self, X: pd.DataFrame, y: Any) -> None:
+    def _split(self, X: pd.DataFrame, y: ArrayLike) -> None:
         from sklearn.model_selection import train_test_split
 
         self.X, self.X_test, self.y, self.y_test = train_test_split(
@@ -73,7 +78,7 @@ class Demonstration:
         score = accuracy_score if self.classes else r2_score
         return {"score": float(score(self.y_test, model.predict(self.X_test))), "seconds": seconds}
 
-    def _made(self, label: str) -> Any:
+    def _made(self, label: str) -> BaseEstimator:
         if label != OURS:
             name = {"RBF machine": "rbf", "boosting": "boosting"}[label]
             rival = next(each for each in rivals() if each.name == name)
@@ -82,7 +87,7 @@ class Demonstration:
 
         return EvidenceKernelClassifier() if self.classes else EvidenceKernelRegressor()
 
-    def _said_by_ours(self) -> dict[str, Any]:
+    def _said_by_ours(self) -> dict[str, object]:
         """Return the held-out score by the folds, intervals' coverage, and what columns matter."""
         from sklearn.inspection import permutation_importance
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core import Status, clock
@@ -19,6 +19,10 @@ from .progress import fit_bar
 from .scoring import HeldOut, Row, cross_predict, folds_of, held_out_by, rivals, tried
 from .views import read_views
 from .zoo import fit_model, make_model, model_of, title_of
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 _FOLDS = 3
 
@@ -152,7 +156,7 @@ def _importance(estimator: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -row["value"])
 
 
-def _was_stopped(estimator: Any) -> bool:
+def _was_stopped(estimator: BaseEstimator) -> bool:
     result = getattr(kernel_machine(estimator), "result_", None)
     return getattr(result, "status", None) is Status.INTERRUPTED
 

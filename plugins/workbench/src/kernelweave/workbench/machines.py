@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
-def chain_of(estimator: Any) -> Any:
+def chain_of(estimator: BaseEstimator) -> BaseEstimator:
     """Return what learns from the table: of a regressor that scales its target, the one inside.
 
     `estimator`: fitted or not. A pipeline or a kernel machine.
@@ -13,7 +16,7 @@ def chain_of(estimator: Any) -> Any:
     return getattr(estimator, "regressor_", getattr(estimator, "regressor", estimator))
 
 
-def encoder_of(estimator: Any) -> Any:
+def encoder_of(estimator: BaseEstimator) -> BaseEstimator:
     """Return what learned the columns of a table; ``None`` where nothing did.
 
     `estimator`: fitted: an estimator that takes tables, or a pipeline that begins with one that
@@ -24,7 +27,7 @@ def encoder_of(estimator: Any) -> Any:
     return getattr(first, "encoder_", None)
 
 
-def kernel_machine(estimator: Any) -> Any:
+def kernel_machine(estimator: BaseEstimator) -> Any:
     """Return the estimator that learns the kernel: a pipeline's last step, or itself.
 
     `estimator`: fitted or not. Has ``result_`` once fitted.
@@ -34,7 +37,7 @@ def kernel_machine(estimator: Any) -> Any:
     return inside if steps is None else steps[-1][1]
 
 
-def best_of(estimator: Any) -> Any:
+def best_of(estimator: BaseEstimator) -> Any:
     """Return the best estimator of a fitted search, anything else as it is.
 
     `estimator`: an estimator, a pipeline or a search over one.
@@ -42,7 +45,7 @@ def best_of(estimator: Any) -> Any:
     return getattr(estimator, "best_estimator_", estimator)
 
 
-def fitted_machine(estimator: Any, attribute: str) -> Any:
+def fitted_machine(estimator: BaseEstimator, attribute: str) -> Any:
     """Return the kernel machine of something fitted, checked for one attribute.
 
     `estimator`: a kernel machine, a pipeline that ends in one, or a fitted search over either.
@@ -65,7 +68,7 @@ def fitted_machine(estimator: Any, attribute: str) -> Any:
     return machine
 
 
-def transformed(estimator: Any, X: Any) -> Any:
+def transformed(estimator: BaseEstimator, X: Any) -> Any:
     """Return samples as the kernel machine sees them, after the steps before it.
 
     `estimator`: fitted: a kernel machine, a pipeline, or a search over either; `X` of shape

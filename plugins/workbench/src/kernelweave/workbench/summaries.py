@@ -75,7 +75,7 @@ def _no_better(found: Mapping[str, Any]) -> str:
     )
 
 
-def _plain(value: Any) -> bool:
+def _plain(value: object) -> bool:
     return value is None or isinstance(value, bool | int | float | str | tuple)
 
 
@@ -92,13 +92,13 @@ def _kernels(model: Model) -> dict[str, float]:
     return dict(sorted(found.items(), key=lambda at: -at[1]))
 
 
-def _chosen(machine: Any, settings: dict[str, Any]) -> dict[str, float]:
+def _chosen(machine: Any, settings: Mapping[str, object]) -> dict[str, float]:
     """Return the settings that folds chose."""
     names = [name for name, value in settings.items() if value == "cv"]
     return {name: getattr(machine, f"{name}_") for name in names if hasattr(machine, f"{name}_")}
 
 
-def views_of(model: Model) -> list[dict[str, Any]]:
+def views_of(model: Model) -> list[dict[str, object]]:
     """Return the views that a file named, with their weights and columns, the largest first.
 
     `model`: fitted. Empty without views, and where each class has weights of its own.

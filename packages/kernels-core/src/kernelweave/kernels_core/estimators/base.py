@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, dataclass_transform
+from typing import dataclass_transform
 
 from sklearn.base import BaseEstimator
 
@@ -27,7 +27,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     default alone keeps what the base says: ``tol: float = 1e-6``.
     """
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         own_constructor = "__init__" in cls.__dict__
         inherit_meaning(cls)

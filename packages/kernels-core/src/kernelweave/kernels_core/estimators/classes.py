@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,14 @@ from ..parameters import fitted, parameter
 from .base import Estimator
 from .parts import take
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+
 _FOLDS = 5
 
 
-def _is_asked(estimator: Any) -> bool:
+def _is_asked(estimator: BaseEstimator) -> bool:
     if estimator.probability:
         return True
     raise AttributeError(

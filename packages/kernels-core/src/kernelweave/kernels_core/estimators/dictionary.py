@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike, DTypeLike
 from sklearn.utils.validation import check_X_y, validate_data
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, Rows
 from ..checks import Rule
 from ..formula.problem import Problem
 from ..kernels import FittedDictionary, KernelDictionary, as_grams, default_kernels
@@ -19,6 +20,9 @@ from ..result import Result
 from .machine import KernelMachine
 from .samples import Samples
 from .tables import TableReader
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +95,15 @@ class PrecomputedStack:
         """Return itself."""
         return self
 
-    def fit_grams(self, X: Any, dtype: Any = np.float64) -> PrecomputedStack:
+    def fit_grams(self, X: Any, dtype: DTypeLike = np.float64) -> PrecomputedStack:
         """Return itself: ``X`` are positions in the stack, and ``dtype`` is that of the stack."""
         return self
 
-    def gram(self, X: Any, weights: Any, Y: Any = None) -> FloatArray:
+    def gram(self, X: Any, weights: ArrayLike, Y: Rows | None = None) -> FloatArray:
         """Return Σ βⱼKⱼ of the training points, shape (n, n), for ``weights`` of shape (q,)."""
         return PrecomputedKernel(np.asarray(weights, dtype=np.float64))(self.grams)
 
-    def kernel(self, weights: Any) -> PrecomputedKernel:
+    def kernel(self, weights: ArrayLike) -> PrecomputedKernel:
         """Return what combines a stack of cross-Gram matrices with these weights."""
         return PrecomputedKernel(np.asarray(weights, dtype=np.float64))
 
@@ -155,7 +159,7 @@ class DictionaryMachine(KernelMachine):
         """Return the family of the problem."""
         return stored.as_family()
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.three_d_array = self._is_precomputed
@@ -177,7 +181,7 @@ class DictionaryMachine(KernelMachine):
         reader: TableReader | None = getattr(self, "_reader", None)
         return reader
 
-    def _read(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any, Any]:
+    def _read(self, X: Any, y: Any, **options: object) -> tuple[Any, Any, Any]:
         self.__dict__.pop("_reader", None)
         if self._is_precomputed or not self._dictionary().reads_tables:
             return super()._read(X, y, **options)

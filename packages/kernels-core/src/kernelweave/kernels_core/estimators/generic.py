@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..checks import NONNEGATIVE, POSITIVE
 from ..formula.problem import Problem
@@ -12,6 +12,9 @@ from ..registry import AlgorithmSpec, get_component, parts_for
 from ..settings import Settings, spec_of
 from .machine import KernelMachine, KernelMachineClassifier, KernelMachineRegressor
 from .samples import Samples
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class _ByName(KernelMachine):
@@ -56,7 +59,7 @@ class _ByName(KernelMachine):
     ) -> tuple[str | Settings, dict[str, Any]]:
         return self.algorithm, dict(self.algorithm_params or {})
 
-    def _learner_params(self) -> dict[str, Any]:
+    def _learner_params(self) -> dict[str, object]:
         return {"C": self.C}
 
     def _problem(self, samples: Samples) -> Problem:
@@ -120,7 +123,7 @@ class KernelLearningClassifier(_ByName, KernelMachineClassifier):
 
     task: ClassVar[str] = "classification"
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         # far from unit scale C means something else, and class weights of 1e-4 drown
         tags.classifier_tags.poor_score = True
@@ -150,5 +153,5 @@ class KernelLearningRegressor(_ByName, KernelMachineRegressor):
     )
     task: ClassVar[str] = "regression"
 
-    def _learner_params(self) -> dict[str, Any]:
+    def _learner_params(self) -> dict[str, object]:
         return {"C": self.C, "epsilon": self.epsilon}

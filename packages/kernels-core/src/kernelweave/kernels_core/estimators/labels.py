@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, Labels
 from ..checks import check_sample_weight
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 def encode_classes(
-    estimator: Any, y: Any, weight: FloatArray
+    estimator: BaseEstimator, y: ArrayLike, weight: FloatArray
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Set ``classes_``; return the class of each sample and its weight times that of its class.
 
@@ -47,8 +51,8 @@ def one_vs_rest(codes: npt.NDArray[np.intp], n_classes: int) -> FloatArray:
 
 
 def class_weights(
-    estimator: Any,
-    classes: npt.NDArray[Any],
+    estimator: BaseEstimator,
+    classes: Labels,
     codes: npt.NDArray[np.intp],
     weight: FloatArray,
 ) -> FloatArray:

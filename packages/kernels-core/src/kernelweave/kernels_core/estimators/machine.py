@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,10 @@ from .classes import DecidingClassifier
 from .labels import encode_classes, one_vs_rest
 from .parts import SCHEMES, fit_parts, part_decisions
 from .samples import Samples, like, merge_samples
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _LOWER_PROOF = "a feasible dual point and a proven bound of the maximum over the kernels"
 _UPPER_PROOF = "the primal value of the learner at the learned kernel"
@@ -129,7 +133,7 @@ class KernelMachine(Estimator):
     def _keep(self, problem: Problem, result: Result) -> None:
         """Set the attributes that only this estimator has."""
 
-    def _read(self, X: Any, y: Any, **options: Any) -> tuple[FloatArray, Any, Any]:
+    def _read(self, X: Any, y: Any, **options: object) -> tuple[FloatArray, Any, Any]:
         """Return points, targets, and the Gram matrices where X holds them: points are places."""
         if not self._is_precomputed:
             sparse = "csr" if self._accepts_sparse else False
@@ -266,7 +270,7 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
     # whether y may have several columns, which share the kernel
     _multi_output: ClassVar[bool] = False
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self._multi_output
         return tags

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import fields
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from ..arrays import FloatArray, Index
+from ..arrays import FloatArray, Index, Rows
 from ..kernels import PrecomputedGrams, as_grams
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 SCHEMES = ("ovr", "ovo")
 # what has one value for all parts
@@ -32,7 +36,7 @@ def parts_of(codes: Index, n_classes: int, scheme: str) -> list[tuple[Index, Ind
     return [(at, (codes[at] == b).astype(np.intp)) for at, b in rows]
 
 
-def fit_parts(estimator: Any, X: Any, codes: Index, weight: FloatArray) -> None:
+def fit_parts(estimator: BaseEstimator, X: Rows, codes: Index, weight: FloatArray) -> None:
     """Fit a clone per subproblem and store lists of what each found.
 
     - `estimator`: with ``classes_``
@@ -60,7 +64,7 @@ def fit_parts(estimator: Any, X: Any, codes: Index, weight: FloatArray) -> None:
     estimator.n_iter_ = max(part.n_iter_ for part in estimator.estimators_)
 
 
-def part_decisions(estimator: Any, X: Any) -> FloatArray:
+def part_decisions(estimator: BaseEstimator, X: Any) -> FloatArray:
     """Return a decision value per class, shape (n_new, n_classes).
 
     `estimator`: fitted by `fit_parts`; `X` of shape (n_new, n_features): points to judge. Returns

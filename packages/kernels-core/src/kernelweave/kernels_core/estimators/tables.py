@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.compose import ColumnTransformer
 from sklearn.utils.validation import check_array
 
+from ..arrays import Rows
 from ..kernels import KernelDictionary
 
 
@@ -32,7 +34,7 @@ class TableReader:
            [1.8]]))
     """
 
-    def __init__(self, stated: KernelDictionary, X: Any, y: Any) -> None:
+    def __init__(self, stated: KernelDictionary, X: Any, y: ArrayLike) -> None:
         views = {view.name: view for _, _, view in stated._stated() if view is not None}
         places = {name: str(place) for place, name in enumerate(views)}
         steps = [
@@ -64,7 +66,7 @@ def _step(transformer: Any, columns: Any) -> tuple[Any, Any]:
     return transformer, columns
 
 
-def _numbers(X: Any) -> Any:
+def _numbers(X: Rows) -> Any:
     try:
         return check_array(X, accept_sparse="csr", dtype=np.float64)
     except ValueError as error:

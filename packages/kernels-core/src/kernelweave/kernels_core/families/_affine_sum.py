@@ -7,7 +7,7 @@ for one factor. All are summed in one pass over the pairs, which needs no stored
 from __future__ import annotations
 
 from math import ceil
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class _Terms(NamedTuple):
     left: RealArray
     right: RealArray
 
-    def cast(self, dtype: np.dtype[Any]) -> _Terms:
+    def cast(self, dtype: np.dtype[np.floating]) -> _Terms:
         sides, n, *rest = self
         return _Terms(
             sides.astype(dtype, copy=False), n, *(x.astype(dtype, copy=False) for x in rest)

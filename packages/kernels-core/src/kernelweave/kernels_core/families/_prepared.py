@@ -31,7 +31,7 @@ class PreparedTessellated(BoundSamples):
     - `scale`: volume of the box. The values returned are not divided by it
     """
 
-    def __init__(self, box: Box, X: Float, dtype: np.dtype[Any]) -> None:
+    def __init__(self, box: Box, X: Float, dtype: np.dtype[np.floating]) -> None:
         super().__init__(box.tables, X, dtype)
         self._box = box
 
@@ -148,7 +148,7 @@ class PreparedTessellated(BoundSamples):
 class PreparedAffine(PreparedTessellated):
     """Degree 0, degree 1 or ``z_degree=0``, see ``_affine``."""
 
-    def __init__(self, box: Box, X: Float, dtype: np.dtype[Any]) -> None:
+    def __init__(self, box: Box, X: Float, dtype: np.dtype[np.floating]) -> None:
         super().__init__(box, X, dtype)
         sides = (box.upper - X).T
         self._units, self._power = _moments.binary_units(sides)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -22,7 +20,7 @@ class PreparedSubBoxes(BoundSamples):
 
     scale = 1.0
 
-    def __init__(self, boxes: SubBoxes, X: Float, dtype: np.dtype[Any]) -> None:
+    def __init__(self, boxes: SubBoxes, X: Float, dtype: np.dtype[np.floating]) -> None:
         super().__init__(boxes.tables, X, dtype)
         self._boxes, self._at = boxes, Bound.of(boxes, X)
         self._moments = Moments(boxes, self._at)

@@ -17,7 +17,7 @@ from ._tables import TessellatedTables
 class BoundSamples(ABC):
     """Samples with the tables of their family and the precision of its Gram matrices."""
 
-    def __init__(self, tables: TessellatedTables, X: Float, dtype: np.dtype[Any]) -> None:
+    def __init__(self, tables: TessellatedTables, X: Float, dtype: np.dtype[np.floating]) -> None:
         self._tables, self._X, self._dtype = tables, X, dtype
 
     @property

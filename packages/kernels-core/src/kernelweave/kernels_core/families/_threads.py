@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import TypeVar
 
 import numpy as np
@@ -45,6 +45,6 @@ def run_blocks(
     """
     n_threads = min(effective_threads(), len(bounds))
     if n_threads < 2 or steps < _MIN_STEPS:
-        return [work(start, stop) for start, stop in bounds]
+        return list(starmap(work, bounds))
     with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(lambda block: work(*block), bounds))

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arrays import RealArray
 
@@ -156,6 +156,6 @@ class Family(Protocol):
         """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,)."""
         ...
 
-    def prepare(self, X: ArrayLike, dtype: Any = np.float64) -> PreparedFamily:
+    def prepare(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedFamily:
         """Bind the family to training samples."""
         ...

@@ -126,7 +126,7 @@ class CallableFamily:
 class PreparedCallable:
     """A `CallableFamily` bound to samples: holds ``G(xₖ, xₗ)`` for l ≤ k."""
 
-    def __init__(self, family: CallableFamily, X: Float, dtype: np.dtype[Any]) -> None:
+    def __init__(self, family: CallableFamily, X: Float, dtype: np.dtype[np.floating]) -> None:
         m, n_P = len(X), family.n_P
         memory.require(
             8 * (m * (m + 1) // 2) * n_P * n_P,

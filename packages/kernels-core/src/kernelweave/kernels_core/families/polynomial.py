@@ -84,7 +84,9 @@ class PreparedPolynomial:
 
     scale = 1.0
 
-    def __init__(self, features: NDArray[np.float64], degree: int, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, features: NDArray[np.float64], degree: int, dtype: np.dtype[np.floating]
+    ) -> None:
         self._F, self._degree, self._dtype = features, degree, dtype
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 Block = NDArray[Any]
 _IN_CACHE = 1 << 15
@@ -23,7 +23,7 @@ def row_blocks(n_rows: int, n_columns: int, entries: int = _IN_CACHE) -> Iterato
 
 
 def fill_pairs(
-    n_x: int, n_y: int | None, rule: Callable[[slice, slice], Block], dtype: Any
+    n_x: int, n_y: int | None, rule: Callable[[slice, slice], Block], dtype: DTypeLike
 ) -> Block:
     """Return K with ``K[r, c] = rule(r, c)``; with ``n_y=None`` the lower half is mirrored.
 

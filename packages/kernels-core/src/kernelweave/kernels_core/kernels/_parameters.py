@@ -34,7 +34,7 @@ class Parameters:
                 out.update(_nested(name, value))
         return out
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Change parameters in place, nested ones by ``name__inner``; return the object.
 
         Raises
@@ -79,7 +79,7 @@ def _nested(name: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield f"{name}__{inner}", item
 
 
-def _set_inside(owner: Any, key: str, inner: str, value: Any) -> Any:
+def _set_inside(owner: Any, key: str, inner: str, value: object) -> Any:
     """Set ``inner`` of ``owner`` and return the owner (a new tuple where it is one)."""
     if hasattr(owner, "set_params"):
         owner.set_params(**{inner: value})

@@ -6,7 +6,9 @@ import sys
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ..arrays import RealArray, Rows
 
 # the fourth power is still a number
 LEAST = 1e-75
@@ -39,7 +41,7 @@ def check_size(X: Any) -> None:
         )
 
 
-def check_samples(X: Any, what: str = "X", *, dtype: Any = None) -> Any:
+def check_samples(X: Any, what: str = "X", *, dtype: DTypeLike | None = None) -> Any:
     """Return samples as a finite C-contiguous float array, or as sorted CSR.
 
     `X` of shape (n_samples, n_features): real numbers. float32 stays float32, everything else
@@ -67,7 +69,7 @@ def check_samples(X: Any, what: str = "X", *, dtype: Any = None) -> Any:
     return array
 
 
-def _as_array(X: Any, what: str) -> NDArray[Any]:
+def _as_array(X: Rows, what: str) -> RealArray:
     try:
         array = np.asarray(X)
         return array.astype(np.float64) if array.dtype == object else array
@@ -75,7 +77,7 @@ def _as_array(X: Any, what: str) -> NDArray[Any]:
         raise ValueError(f"{what} must hold real numbers in rows of one length: {error}") from None
 
 
-def _float_type(dtype: np.dtype[Any], what: str) -> type[np.floating[Any]]:
+def _float_type(dtype: np.dtype[np.floating], what: str) -> type[np.floating]:
     if dtype.kind not in "fiub":
         raise ValueError(f"{what} has dtype {dtype}: real numbers are needed")
     return np.float32 if dtype == np.float32 else np.float64
@@ -101,7 +103,7 @@ def check_pair(X: Any, Y: Any) -> tuple[Any, Any]:
     return A, B
 
 
-def check_weights(weights: Any, n_kernels: int) -> NDArray[np.float64]:
+def check_weights(weights: ArrayLike, n_kernels: int) -> NDArray[np.float64]:
     """Return kernel weights as a finite float64 array of shape (n_kernels,)."""
     array = np.asarray(weights, dtype=np.float64)
     if array.shape != (n_kernels,) or not np.isfinite(array).all():

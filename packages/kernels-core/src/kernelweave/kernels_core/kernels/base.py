@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import RealArray, Rows
 from ..checks import Rule
 from ._parameters import Parameters
 from ._validation import check_pair, check_samples, is_sparse, is_vector
@@ -55,14 +56,14 @@ class Kernel(Parameters, ABC):
         return None
 
     @abstractmethod
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         """Return k(X, Y), shape (n_x, n_y), for checked samples of one float type.
 
         ``Y=None`` means X, and asks for an exactly symmetric matrix. The array is new: the caller
         may overwrite it.
         """
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         """Return k(xᵢ, xᵢ), shape (n,), for checked samples."""
         values = [self._gram(X[i : i + 1], None)[0, 0] for i in range(X.shape[0])]
         return np.array(values, dtype=X.dtype)
@@ -93,7 +94,7 @@ class Kernel(Parameters, ABC):
                 "Polynomial or RBF, which do"
             )
 
-    def __call__(self, X: Any, Y: Any = None) -> NDArray[Any]:
+    def __call__(self, X: Any, Y: Rows | None = None) -> RealArray:
         """Return the (cross-)Gram matrix Kᵢⱼ = k(xᵢ, yⱼ).
 
         Parameters
@@ -114,7 +115,7 @@ class Kernel(Parameters, ABC):
             If the samples are sparse and the kernel needs dense ones.
         """
         if is_vector(X):
-            number: NDArray[Any] = self._of_vectors(X, Y)
+            number: RealArray = self._of_vectors(X, Y)
             return number
         A, B = check_pair(X, Y)
         self._check_ready(A)

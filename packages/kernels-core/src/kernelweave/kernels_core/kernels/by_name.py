@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import RealArray
 from ._validation import is_sparse
 from .base import Kernel
 from .standard import Linear, standard_kernels
@@ -62,7 +62,7 @@ class ByName(Kernel):
         gamma = 1.0 / scale if scale > 0.0 and np.isfinite(1.0 / scale) else 1.0
         return standard_kernels()[self.kind](gamma=float(gamma))  # type: ignore[call-arg]
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         raise ValueError(
             f"the width of {self.kind!r} comes from training points: use "
             f"KernelDictionary.fit_grams(X_train), or {standard_kernels()[self.kind].__name__}"

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from .. import memory
+from ..arrays import RealArray
 from ..checks import Rule, number
 from ._fill import add_scaled, scale_outer
 from ._validation import check_weights, is_sparse
@@ -34,7 +35,7 @@ _WEIGHT = replace(
 )
 
 
-def _is_columns(value: Any) -> bool:
+def _is_columns(value: object) -> bool:
     S = np.asarray(value)
     return S.ndim == 1 and S.size > 0 and S.dtype.kind in "iu" and bool(S.min() >= 0)
 
@@ -76,12 +77,12 @@ class Sum(_Pair):
 
     name = "sum"
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         K = self.k1._gram(X, Y)
         K += self.k2._gram(X, Y)
         return K
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         return np.asarray(self.k1._diag(X) + self.k2._diag(X))
 
     def __repr__(self) -> str:
@@ -100,12 +101,12 @@ class Product(_Pair):
 
     name = "product"
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         K = self.k1._gram(X, Y)
         K *= self.k2._gram(X, Y)
         return K
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         return np.asarray(self.k1._diag(X) * self.k2._diag(X))
 
     def __repr__(self) -> str:
@@ -145,12 +146,12 @@ class Scaled(Kernel):
     def _sparse_refuser(self) -> Kernel | None:
         return self.kernel._sparse_refuser()
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         K = self.kernel._gram(X, Y)
         K *= K.dtype.type(self.weight)
         return K
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         d = self.kernel._diag(X)
         return np.asarray(d * d.dtype.type(self.weight))
 
@@ -216,10 +217,10 @@ class Columns(Kernel):
         )
         return out.toarray()
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         return self.kernel._gram(self._select(X), None if Y is None else self._select(Y))
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         return self.kernel._diag(self._select(X))
 
     def __repr__(self) -> str:
@@ -260,7 +261,7 @@ class UnitDiagonal(Kernel):
     def _sparse_refuser(self) -> Kernel | None:
         return self.kernel._sparse_refuser()
 
-    def _inverse_norms(self, d: NDArray[Any]) -> NDArray[Any]:
+    def _inverse_norms(self, d: RealArray) -> RealArray:
         if d.size and d.min() < 0:
             raise ValueError(
                 f"{self.kernel!r} has the negative diagonal value {d.min():.3g}: "
@@ -270,19 +271,19 @@ class UnitDiagonal(Kernel):
         np.divide(1.0, np.sqrt(d, dtype=np.float64), out=out, where=d > 0)
         return out
 
-    def scale(self, K: NDArray[Any], d_x: NDArray[Any], d_y: NDArray[Any] | None) -> None:
+    def scale(self, K: RealArray, d_x: RealArray, d_y: RealArray | None) -> None:
         """Turn k₁(X, Y) into k(X, Y) in place, given k₁'s diagonals at X and Y (None: X)."""
         u = self._inverse_norms(d_x)
         scale_outer(K, u, u if d_y is None else self._inverse_norms(d_y))
         if d_y is None:
             np.fill_diagonal(K, (u > 0).astype(K.dtype))
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         K = self.kernel._gram(X, Y)
         self.scale(K, self.kernel._diag(X), None if Y is None else self.kernel._diag(Y))
         return K
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         return (self._inverse_norms(self.kernel._diag(X)) > 0).astype(X.dtype)
 
 
@@ -306,7 +307,7 @@ class Combination(Kernel):
 
     name = "combination"
 
-    def __init__(self, kernels: Sequence[Kernel], weights: Any) -> None:
+    def __init__(self, kernels: Sequence[Kernel], weights: ArrayLike) -> None:
         self.kernels = kernels
         self.weights = weights
 
@@ -328,13 +329,13 @@ class Combination(Kernel):
             KERNEL.check(f"Combination: kernels[{index}]", kernel)._validate()
         check_weights(self.weights, len(self.kernels))
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         out = np.zeros((X.shape[0], (X if Y is None else Y).shape[0]), dtype=X.dtype)
         for weight, kernel in self._terms():
             add_scaled(out, kernel._gram(X, Y), weight)
         return out
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         out = np.zeros(X.shape[0], dtype=X.dtype)
         for weight, kernel in self._terms():
             out += out.dtype.type(weight) * kernel._diag(X)

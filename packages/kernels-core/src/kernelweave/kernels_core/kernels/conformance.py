@@ -6,8 +6,9 @@ import pickle
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
+from ..arrays import RealArray
 from .base import Kernel
 from .psd import spectrum
 
@@ -17,7 +18,7 @@ def _need(condition: object, kernel: Kernel, what: str) -> None:
         raise AssertionError(f"{kernel!r}: {what}")
 
 
-def _close(a: Any, b: Any, scale: float, dtype: Any = np.float64) -> bool:
+def _close(a: Any, b: Any, scale: float, dtype: DTypeLike = np.float64) -> bool:
     tolerance = 1e4 * float(np.finfo(dtype).eps)
     return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * scale))
 
@@ -60,7 +61,7 @@ def check_kernel(kernel: Kernel, X: Any = None) -> None:
     _check_refusals(kernel, samples)
 
 
-def _check_matrix(kernel: Kernel, X: NDArray[Any], K: NDArray[Any]) -> None:
+def _check_matrix(kernel: Kernel, X: RealArray, K: RealArray) -> None:
     n = len(X)
     _need(isinstance(K, np.ndarray) and K.shape == (n, n), kernel, f"k(X) is not ({n}, {n})")
     _need(K.dtype == np.float64, kernel, f"k(X) is {K.dtype} for float64 samples")
@@ -82,7 +83,7 @@ def _check_matrix(kernel: Kernel, X: NDArray[Any], K: NDArray[Any]) -> None:
     _need(_close(single, K, scale, np.float32), kernel, "float32 and float64 disagree")
 
 
-def _check_value(kernel: Kernel, X: NDArray[Any], K: NDArray[Any]) -> None:
+def _check_value(kernel: Kernel, X: RealArray, K: RealArray) -> None:
     _need(isinstance(kernel.name, str) and kernel.name, kernel, "name is not a string")
     _need(isinstance(repr(kernel), str), kernel, "repr is not a string")
     params = kernel.get_params(deep=False)
@@ -97,7 +98,7 @@ def _check_value(kernel: Kernel, X: NDArray[Any], K: NDArray[Any]) -> None:
     _need(kernel != object() and kernel == again.set_params(), kernel, "equality is broken")
 
 
-def _check_calls(kernel: Kernel, X: NDArray[Any], K: NDArray[Any]) -> None:
+def _check_calls(kernel: Kernel, X: RealArray, K: RealArray) -> None:
     scale = float(np.abs(K).max())
     a, b = [2, 0, 3], [1, 2]
     part = kernel(X[a], X[b])
@@ -110,7 +111,7 @@ def _check_calls(kernel: Kernel, X: NDArray[Any], K: NDArray[Any]) -> None:
     _need(np.array_equal(kernel(X), K), kernel, "a second call computes differently")
 
 
-def _check_refusals(kernel: Kernel, X: NDArray[Any]) -> None:
+def _check_refusals(kernel: Kernel, X: RealArray) -> None:
     broken = X.copy()
     broken[0, 0] = np.nan
     for what, arguments in (

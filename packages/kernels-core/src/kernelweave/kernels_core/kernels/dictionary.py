@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ..arrays import RealArray, Rows
 from ..checks import LARGEST, one_of, real_dtype
 from ..exceptions import KernelWeaveWarning, NotPSDError
 from ._fill import add_scaled, largest
@@ -95,7 +96,7 @@ class KernelDictionary(Parameters):
     def __init__(
         self,
         kernels: Any,
-        columns: Sequence[Any] | Mapping[str, Any] | None = None,
+        columns: Sequence[Any] | Mapping[str, object] | None = None,
         normalize: Literal["trace", "unit-diagonal", "center", "center-trace"] | None = None,
         psd: Literal["raise", "drop", "clip", "keep"] = "raise",
     ) -> None:
@@ -244,7 +245,7 @@ class KernelDictionary(Parameters):
             return dict(entries)[key]
         return entries[key][1]
 
-    def fit_grams(self, X: Any, dtype: Any = np.float64) -> FittedDictionary:
+    def fit_grams(self, X: Any, dtype: DTypeLike = np.float64) -> FittedDictionary:
         """Compute the Gram matrices of training points and learn what test points need.
 
         `X` of shape (n, n_features): training points; `dtype`: type of the samples and the Gram
@@ -281,7 +282,7 @@ class KernelDictionary(Parameters):
         )
 
     def _fit_one(
-        self, label: str, kernel: Kernel, X: Any, K: NDArray[Any], found: dict[str, Spectrum]
+        self, label: str, kernel: Kernel, X: Any, K: RealArray, found: dict[str, Spectrum]
     ) -> Kernel | None:
         """Write the Gram matrix into K and return the fitted kernel, ``None`` if unusable."""
         kernel = kernel._at(X)
@@ -331,7 +332,7 @@ class KernelDictionary(Parameters):
             )
         return [UnitDiagonal(k) for k in kernels] if self.normalize else kernels
 
-    def gram(self, X: Any, weights: Any, Y: Any = None) -> NDArray[Any]:
+    def gram(self, X: Any, weights: ArrayLike, Y: Rows | None = None) -> NDArray[Any]:
         """Return Σⱼ βⱼ kⱼ(X, Y) without holding the q matrices.
 
         `X`, `Y` of shape (n_x, n_features); `weights` of shape (q,): β. Returns shape (n_x, n_y).
@@ -354,7 +355,7 @@ class KernelDictionary(Parameters):
         self._report(found, [])
         return out
 
-    def kernel(self, weights: Any) -> Combination:
+    def kernel(self, weights: ArrayLike) -> Combination:
         """Return Σⱼ βⱼ kⱼ as one kernel.
 
         Raises ValueError if the normalisation or the policy needs training points.
@@ -379,7 +380,7 @@ def _as_kernel(value: Any) -> Kernel:
     return value
 
 
-def _label(value: Any) -> str:
+def _label(value: object) -> str:
     return value if isinstance(value, str) else repr(_as_kernel(value))
 
 

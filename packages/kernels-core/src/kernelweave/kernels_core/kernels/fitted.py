@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import RealArray, Rows
 from ..checks import Rule, one_of
 from ..interrupts import aside
 from ._fill import add_outer, largest
@@ -52,7 +53,7 @@ class _OnTrainingPoints(Kernel):
         return f"{type(self).__name__}({self.kernel!r}, n_train={self.X.shape[0]})"
 
 
-def _form(X: Any) -> str:
+def _form(X: Rows) -> str:
     return "sparse" if hasattr(X, "tocsr") else "dense"
 
 
@@ -116,12 +117,12 @@ class Clipped(_OnTrainingPoints):
             return np.asarray(self.vectors * roots)
         return np.asarray(self.kernel._gram(X, train) @ (self.vectors / roots))
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         F = self._features(X)
         K = F @ F.T if Y is None else F @ self._features(Y).T
         return np.asarray(K, dtype=X.dtype)
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         F = self._features(X)
         return np.asarray(np.einsum("ir,ir->i", F, F), dtype=X.dtype)
 
@@ -166,24 +167,24 @@ class Centered(_OnTrainingPoints):
             return np.asarray(self.means)
         return np.asarray(self.kernel._gram(X, train).mean(axis=1, dtype=np.float64))
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         K = self.kernel._gram(X, Y)
         self.shift(K, self._means_at(X), None if Y is None else self._means_at(Y))
         return K
 
-    def shift(self, K: NDArray[Any], m_x: NDArray[Any], m_y: NDArray[Any] | None) -> None:
+    def shift(self, K: RealArray, m_x: RealArray, m_y: RealArray | None) -> None:
         """Turn k(X, Y) into k_c(X, Y) in place, given m at X and Y (None: X)."""
         half = 0.5 * float(np.mean(self.means))
         u = half - m_x
         add_outer(K, u, u if m_y is None else half - m_y)
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         out = self.kernel._diag(X) - 2.0 * self._means_at(X) + float(np.mean(self.means))
         return np.asarray(out).astype(X.dtype, copy=False)
 
 
 def fit_normalization(
-    kernel: Kernel, X: Any, K: NDArray[Any], normalize: str | None, label: str
+    kernel: Kernel, X: Rows, K: RealArray, normalize: str | None, label: str
 ) -> Kernel:
     """Return the normalised kernel and change its Gram matrix K, shape (n, n), in place.
 
@@ -202,13 +203,13 @@ def fit_normalization(
     return kernel
 
 
-def _fit_trace(kernel: Kernel, K: NDArray[Any], label: str) -> Kernel:
+def _fit_trace(kernel: Kernel, K: RealArray, label: str) -> Kernel:
     scale = trace_scale(float(K.trace(dtype=np.float64)), K, largest(K), label)
     K *= K.dtype.type(scale)
     return Scaled(kernel, scale)
 
 
-def trace_scale(trace: float, values: NDArray[Any], size: float, label: str) -> float:
+def trace_scale(trace: float, values: RealArray, size: float, label: str) -> float:
     """Return n/trace, or say that the trace is nothing but rounding.
 
     `values` of shape (n, n) or (n,): the matrix, or its diagonal: its length and type; `size`: its

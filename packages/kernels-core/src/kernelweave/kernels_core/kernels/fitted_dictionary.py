@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
+from ..arrays import Rows
 from ._fill import row_blocks
 from ._validation import check_samples, check_weights
 from .base import Kernel
@@ -16,7 +17,7 @@ from .compose import Combination
 from .fitted import is_same
 
 
-def require_stack(n_kernels: int, n_x: int, n_y: int, dtype: Any) -> None:
+def require_stack(n_kernels: int, n_x: int, n_y: int, dtype: DTypeLike) -> None:
     """Refuse a stack of Gram matrices that the memory limit forbids."""
     memory.require(
         n_kernels * n_x * n_y * np.dtype(dtype).itemsize,
@@ -106,7 +107,7 @@ class FittedDictionary:
                 out[rows] += self.grams[j, rows] * out.dtype.type(beta[j])
         return out
 
-    def kernel(self, weights: Any) -> Combination:
+    def kernel(self, weights: ArrayLike) -> Combination:
         """Return Σⱼ βⱼ kⱼ as one picklable kernel for any points.
 
         It holds the kernels of weight 0 no longer, and the training points only if clipping or
@@ -149,7 +150,7 @@ class FittedFamily:
         """Names of the kernels."""
         return self.fitted.names
 
-    def fit_grams(self, X: Any, dtype: Any = np.float64) -> FittedDictionary:
+    def fit_grams(self, X: Any, dtype: DTypeLike = np.float64) -> FittedDictionary:
         """Return the fitted dictionary; ``X`` and ``dtype`` must be those it was fitted with.
 
         Raises ValueError if they are not.
@@ -166,13 +167,13 @@ class FittedFamily:
             check_samples(X, dtype=self.fitted.X.dtype), self.fitted.X
         )
 
-    def gram(self, X: Any, weights: Any, Y: Any = None) -> NDArray[Any]:
+    def gram(self, X: Any, weights: ArrayLike, Y: Rows | None = None) -> NDArray[Any]:
         """Return Σⱼ βⱼ kⱼ(X, Y), shape (n_x, n_y), for β of shape (q,)."""
         if Y is None and self._is_training(X):
             return self.fitted.gram(weights)
         return self.fitted.kernel(weights)(X, Y)
 
-    def kernel(self, weights: Any) -> Combination:
+    def kernel(self, weights: ArrayLike) -> Combination:
         """Return Σⱼ βⱼ kⱼ as one kernel."""
         return self.fitted.kernel(weights)
 

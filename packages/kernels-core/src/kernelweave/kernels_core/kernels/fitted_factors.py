@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
-from ..arrays import FloatArray
+from ..arrays import FloatArray, Rows
 from ..checks import COUNT, LARGEST
 from ..exceptions import NotPSDError
 from ._validation import check_samples, check_size, check_weights
@@ -71,7 +71,7 @@ class FittedFactors:
         """Nothing is left out."""
         return {}
 
-    def kernel(self, weights: Any) -> Combination:
+    def kernel(self, weights: ArrayLike) -> Combination:
         """Return Σⱼ βⱼ k̃ⱼ as one kernel for any points, without those of weight 0."""
         beta = check_weights(weights, len(self))
         used = np.flatnonzero(beta)
@@ -83,7 +83,7 @@ class FittedFactors:
         return replace(self.family, fitted=self)
 
     def expansions(
-        self, weights: Any, X: Any, coef: FloatArray
+        self, weights: ArrayLike, X: Any, coef: FloatArray
     ) -> list[tuple[Kernel, Any, FloatArray]]:
         """Return (kⱼ, P, c) of each kernel used, with Σⱼ βⱼ k̃ⱼ(x, X) coefᵀ = Σⱼ kⱼ(x, P) c.
 
@@ -231,11 +231,11 @@ class LowRankDictionary:
             return kernel
         return Scaled(kernel, trace_scale(float(diagonal.sum()), diagonal, largest, name))
 
-    def gram(self, X: Any, weights: Any, Y: Any = None) -> NDArray[Any]:
+    def gram(self, X: Any, weights: ArrayLike, Y: Rows | None = None) -> NDArray[Any]:
         """Return Σⱼ βⱼ k̃ⱼ(X, Y), shape (n_x, n_y), for β of shape (q,)."""
         return self.kernel(weights)(X, Y)
 
-    def kernel(self, weights: Any) -> Combination:
+    def kernel(self, weights: ArrayLike) -> Combination:
         """Return Σⱼ βⱼ k̃ⱼ as one kernel.
 
         Raises ValueError if nothing has been fitted.

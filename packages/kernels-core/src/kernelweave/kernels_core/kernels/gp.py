@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Rows
 from .base import Kernel
 
 try:
@@ -27,7 +28,7 @@ class FixedKernel(_SklearnKernel):  # type: ignore[misc]
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
 
-    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+    def __call__(self, X: Any, Y: Rows | None = None, eval_gradient: bool = False) -> Any:
         """Return k(X, Y), shape (n_x, n_y), and with ``eval_gradient`` an empty gradient."""
         K = self.kernel(X, Y)
         if not eval_gradient:

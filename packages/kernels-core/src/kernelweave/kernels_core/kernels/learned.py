@@ -6,20 +6,21 @@ import warnings
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import RealArray
 from ..checks import Rule, integer, one_of
 from ..exceptions import KernelWeaveWarning
 from .base import Kernel
 from .psd import find_indefinite
 
 
-def _is_square(value: Any) -> bool:
+def _is_square(value: object) -> bool:
     array = np.asarray(value, dtype=np.float64)
     return array.ndim == 2 and array.shape[0] == array.shape[1] and bool(np.isfinite(array).all())
 
 
-def _is_symmetric(value: Any) -> bool:
+def _is_symmetric(value: object) -> bool:
     array = np.asarray(value, dtype=np.float64)
     return bool(np.abs(array - array.T).max() <= 1e-10 * max(1.0, np.abs(array).max()))
 
@@ -51,13 +52,13 @@ class _MatrixKernel(Kernel):
     def _family_and_matrix(self, X: Any) -> tuple[Any, NDArray[np.float64]]:
         return self._family(X.shape[1]), self._matrix()
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         family, P = self._family_and_matrix(X)
         other = None if Y is None else Y.astype(np.float64, copy=False)
         K = family.gram(X.astype(np.float64, copy=False), P, other)
         return np.asarray(K).astype(X.dtype, copy=False)
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         family, P = self._family_and_matrix(X)
         d = np.asarray(family.diag(X.astype(np.float64, copy=False), P))
         return d.astype(X.dtype, copy=False)
@@ -89,7 +90,7 @@ class Tessellated(_MatrixKernel):
 
     def __init__(
         self,
-        P: Any,
+        P: ArrayLike,
         degree: int,
         lower: Any,
         upper: Any,
@@ -128,13 +129,13 @@ class Tessellated(_MatrixKernel):
             order=self.order,
         )
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         inside, outside = self._into_box(X)
         other, more = (None, 0) if Y is None else self._into_box(Y)
         self._warn(outside + more)
         return super()._gram(inside, other).astype(X.dtype, copy=False)
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         inside, outside = self._into_box(X)
         self._warn(outside)
         return super()._diag(inside).astype(X.dtype, copy=False)
@@ -181,7 +182,7 @@ class GeneralizedPolynomial(_MatrixKernel):
 
     _rules: ClassVar[dict[str, Rule]] = {"degree": integer(0)}
 
-    def __init__(self, P: Any, degree: int) -> None:
+    def __init__(self, P: ArrayLike, degree: int) -> None:
         self.P = P
         self.degree = degree
 
@@ -212,7 +213,7 @@ class FamilyKernel(_MatrixKernel):
 
     name = "family"
 
-    def __init__(self, P: Any, family: Any) -> None:
+    def __init__(self, P: ArrayLike, family: Any) -> None:
         self.P = P
         self.family = family
 

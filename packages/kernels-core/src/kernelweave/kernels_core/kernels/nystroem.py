@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, RealArray
 from ..interrupts import aside
 from .base import Kernel
 from .fitted import _OnTrainingPoints
@@ -71,12 +71,12 @@ class Nystroem(_OnTrainingPoints):
         c: FloatArray = solve_triangular(self.root, sums, lower=True, trans="T", check_finite=False)
         return c
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         Z = self.features(X)
         K = Z @ Z.T if Y is None else Z @ self.features(Y).T
         return np.asarray(K, dtype=X.dtype)
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         Z = self.features(X)
         return np.asarray(np.einsum("ir,ir->i", Z, Z), dtype=X.dtype)
 

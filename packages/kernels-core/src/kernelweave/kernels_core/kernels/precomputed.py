@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from .. import memory
+from ..arrays import RealArray
 from ..checks import LARGEST, check_magnitude
 from ._fill import TILE, largest
 from .psd import require_psd
@@ -48,7 +49,7 @@ class PrecomputedGrams:
     """
 
     def __init__(self, grams: Any) -> None:
-        self._stack: NDArray[Any] = as_grams(grams, "grams")
+        self._stack: RealArray = as_grams(grams, "grams")
         self._passed: dict[str, list[NDArray[np.intp]]] = {}
         self._rows: NDArray[np.intp] | None = None
         self._columns: NDArray[np.intp] | None = None
@@ -78,7 +79,7 @@ class PrecomputedGrams:
         return self._stack.dtype
 
     @property
-    def grams(self) -> NDArray[Any]:
+    def grams(self) -> RealArray:
         """The matrices, shape (n_kernels, n, n_train): the stack itself, or a copied slice."""
         if self._rows is None and self._columns is None:
             return self._stack
@@ -128,10 +129,10 @@ class PrecomputedGrams:
         """Return bytes, the stack's included: joblib's Dask backend sends once what is large."""
         return object.__sizeof__(self) + int(self._stack.nbytes)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> RealArray:
         return np.array(self.grams, dtype=dtype, copy=copy)
 
-    def __getitem__(self, key: Any) -> PrecomputedGrams:
+    def __getitem__(self, key: object) -> PrecomputedGrams:
         """Return a slice: ``X[rows]``, ``X[rows, columns]`` or ``X[np.ix_(rows, columns)]``.
 
         Both axes are always sliced independently, as ``np.ix_`` does.
@@ -227,7 +228,7 @@ def as_grams(X: Any, what: str = "X", *, square: bool = False, psd: bool = False
     return grams
 
 
-def check_once(name: str, check: Callable[[NDArray[Any]], None], X: Any, grams: Any) -> None:
+def check_once(name: str, check: Callable[[RealArray], None], X: Any, grams: Any) -> None:
     """Call ``check(grams)``, unless X remembers that it passed on these samples or more.
 
     - `name`: of the check, which every principal part of what passes it passes too
@@ -243,7 +244,7 @@ def check_once(name: str, check: Callable[[NDArray[Any]], None], X: Any, grams: 
         X.remember(name)
 
 
-def _asymmetry(K: NDArray[Any]) -> float:
+def _asymmetry(K: RealArray) -> float:
     """Return the largest |Kᵢⱼ − Kⱼᵢ|, in tiles that stay in cache with their transposes."""
     worst = 0.0
     for i in range(0, len(K), TILE):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
+from ..arrays import RealArray
 from ..exceptions import NotPSDError
 from ..interrupts import aside
 
@@ -41,7 +41,7 @@ class Spectrum:
         return self.lambda_min >= -self.tolerance
 
 
-def rounding_tolerance(n: int, scale: float, dtype: Any) -> float:
+def rounding_tolerance(n: int, scale: float, dtype: DTypeLike) -> float:
     """Return 10·n·ε·scale: what rounding the entries of an n×n matrix does to eigenvalues.
 
     Entries of size at most ``scale`` with relative error ε perturb the matrix by at most n·ε·scale
@@ -53,7 +53,7 @@ def rounding_tolerance(n: int, scale: float, dtype: Any) -> float:
     return float(10.0 * n * np.finfo(dtype).eps * scale)
 
 
-def spectrum(K: NDArray[Any]) -> Spectrum:
+def spectrum(K: RealArray) -> Spectrum:
     """Return the spectrum's ends of a symmetric K, by a full eigenvalue computation in float64.
 
     `K` of shape (n, n): symmetric, finite. Cost: about 4n³/3 operations and one float64 copy.
@@ -62,7 +62,7 @@ def spectrum(K: NDArray[Any]) -> Spectrum:
     return spectrum_of_values(values, K.dtype)
 
 
-def spectrum_of_values(values: NDArray[Any], dtype: Any) -> Spectrum:
+def spectrum_of_values(values: RealArray, dtype: DTypeLike) -> Spectrum:
     """Return the spectrum's ends from ascending eigenvalues of a matrix held in ``dtype``."""
     if values.size == 0:
         return Spectrum(0.0, 0.0, 0.0)
@@ -71,7 +71,7 @@ def spectrum_of_values(values: NDArray[Any], dtype: Any) -> Spectrum:
     return Spectrum(float(values[0]), float(values[-1]), tolerance)
 
 
-def find_indefinite(K: NDArray[Any]) -> Spectrum | None:
+def find_indefinite(K: RealArray) -> Spectrum | None:
     """Return the spectrum of a symmetric K that is not positive semidefinite, else ``None``.
 
     A Cholesky factorisation of K + tol·I (n³/3 operations) settles the common case; only where
@@ -83,7 +83,7 @@ def find_indefinite(K: NDArray[Any]) -> Spectrum | None:
     return None if found.is_psd else found
 
 
-def _cholesky_passes(K: NDArray[Any]) -> bool:
+def _cholesky_passes(K: RealArray) -> bool:
     from scipy.linalg.lapack import dpotrf
 
     if K.size == 0:
@@ -104,7 +104,7 @@ def describe(name: str, found: Spectrum) -> str:
     )
 
 
-def require_psd(K: NDArray[Any], name: str) -> None:
+def require_psd(K: RealArray, name: str) -> None:
     """Raise where a symmetric matrix has a negative eigenvalue beyond rounding.
 
     Parameters
@@ -124,7 +124,7 @@ def require_psd(K: NDArray[Any], name: str) -> None:
         raise NotPSDError(f"{describe(name, found)}: {REMEDY}")
 
 
-def refuse_indefinite(grams: NDArray[Any], name: str) -> None:
+def refuse_indefinite(grams: RealArray, name: str) -> None:
     """Raise where a Gram matrix that a user computed is indefinite (n³/3 operations each).
 
     An eigenvalue down to −1e-10 of the largest is the rounding of a matrix that was centred and

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, RealArray
 from ..checks import Rule
 from .base import KERNEL, Kernel
 
@@ -113,8 +112,8 @@ class ScaledFeatures(Kernel):
         limit = np.finfo(X.dtype).max
         return np.clip(scaled, -limit, limit).astype(X.dtype)
 
-    def _gram(self, X: Any, Y: Any | None) -> npt.NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         return self.kernel(self._scale(X), None if Y is None else self._scale(Y))
 
-    def _diag(self, X: Any) -> npt.NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         return self.kernel.diag(self._scale(X))

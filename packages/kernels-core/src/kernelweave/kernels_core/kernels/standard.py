@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import RealArray
 from ..checks import COUNT, POSITIVE, Rule, number
 from ._fill import fill_pairs, inner, row_blocks, squared_norms
 from ._validation import is_sparse
@@ -32,10 +32,10 @@ class Linear(Kernel):
         """Proved: an inner product."""
         return True
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         return inner(X, Y)
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         return squared_norms(X)
 
 
@@ -73,20 +73,20 @@ class Polynomial(Kernel):
         """Proved for c₀ ≥ 0: products and nonnegative sums of inner products."""
         return True if self.coef0 >= 0 else None
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         K = inner(X, Y)
         for rows in row_blocks(*K.shape):
             K[rows] = self._of_inner(K[rows])
         return K
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         return self._of_inner(squared_norms(X))
 
-    def _of_inner(self, t: NDArray[Any]) -> NDArray[Any]:
+    def _of_inner(self, t: RealArray) -> RealArray:
         """(γt + c₀)^d by squaring: multiplications only, so equal t give equal values."""
         base = t * t.dtype.type(self.gamma)
         base += t.dtype.type(self.coef0)
-        out: NDArray[Any] = base.copy()
+        out: RealArray = base.copy()
         for bit in bin(int(self.degree))[3:]:
             out *= out
             if bit == "1":
@@ -127,7 +127,7 @@ class RBF(Kernel):
         """Proved: the Fourier transform of a Gaussian measure."""
         return True
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         A = X.astype(np.float64, copy=False)
         B = A if Y is None else Y.astype(np.float64, copy=False)
         if not is_sparse(A) and len(B):
@@ -138,7 +138,7 @@ class RBF(Kernel):
         norms_b = norms_a if Y is None else squared_norms(B)
         gamma = float(self.gamma)
 
-        def block(rows: slice, columns: slice) -> NDArray[Any]:
+        def block(rows: slice, columns: slice) -> RealArray:
             K = inner(A[rows], B[columns])
             left, right = norms_a[rows, None], norms_b[None, columns]
             for at in row_blocks(*K.shape):
@@ -155,7 +155,7 @@ class RBF(Kernel):
             np.fill_diagonal(K, 1.0)
         return K
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         return np.ones(X.shape[0], dtype=X.dtype)
 
 
@@ -186,13 +186,13 @@ class Laplacian(Kernel):
         """Proved: a product of one-dimensional exponential kernels."""
         return True
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         from scipy.spatial.distance import cdist
 
         B = X if Y is None else Y
         gamma = float(self.gamma)
 
-        def block(rows: slice, columns: slice) -> NDArray[Any]:
+        def block(rows: slice, columns: slice) -> RealArray:
             K = np.asarray(cdist(X[rows], B[columns], "cityblock"))
             for at in row_blocks(*K.shape):
                 part = K[at]
@@ -202,7 +202,7 @@ class Laplacian(Kernel):
 
         return fill_pairs(X.shape[0], None if Y is None else B.shape[0], block, X.dtype)
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         return np.ones(X.shape[0], dtype=X.dtype)
 
 
@@ -239,13 +239,13 @@ class Sigmoid(Kernel):
         """Refuted: not positive semidefinite in general, though single Gram matrices may be."""
         return False
 
-    def _gram(self, X: Any, Y: Any | None) -> NDArray[Any]:
+    def _gram(self, X: Any, Y: Any | None) -> RealArray:
         return self._of_inner(inner(X, Y))
 
-    def _diag(self, X: Any) -> NDArray[Any]:
+    def _diag(self, X: Any) -> RealArray:
         return self._of_inner(squared_norms(X))
 
-    def _of_inner(self, t: NDArray[Any]) -> NDArray[Any]:
+    def _of_inner(self, t: RealArray) -> RealArray:
         t *= t.dtype.type(self.gamma)
         t += t.dtype.type(self.coef0)
         return np.asarray(np.tanh(t, out=t))

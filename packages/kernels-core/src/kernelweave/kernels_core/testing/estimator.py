@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..arrays import RealArray, Rows
 from .problems import make_classification, make_regression
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
-def check_estimator(estimator: Any) -> None:
+
+def check_estimator(estimator: BaseEstimator) -> None:
     """Run scikit-learn's estimator checks and ours.
 
     Ours: the fitted estimator holds a ``result_`` whose gap is not negative and a
@@ -38,7 +43,7 @@ def check_estimator(estimator: Any) -> None:
     _check_kernel(estimator, X, y, classifier)
 
 
-def _fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Any:
+def _fit(estimator: BaseEstimator, X: Rows, y: ArrayLike, **fit_params: object) -> Any:
     from sklearn.base import clone
 
     return clone(estimator).fit(X, y, **fit_params)
@@ -48,7 +53,7 @@ def _values(model: Any, X: Any) -> Any:
     return model.decision_function(X) if hasattr(model, "classes_") else model.predict(X)
 
 
-def _check_certificate(estimator: Any, X: Any, y: Any) -> None:
+def _check_certificate(estimator: BaseEstimator, X: Rows, y: ArrayLike) -> None:
     model = _fit(estimator, X, y)
     result, certificate = model.result_, model.certificate_
     assert result.gap >= 0.0, f"gap must be >= 0, got {result.gap}"
@@ -56,14 +61,14 @@ def _check_certificate(estimator: Any, X: Any, y: Any) -> None:
     assert model.dual_gap_ == result.upper_bound - result.lower_bound
 
 
-def _check_order(estimator: Any, X: Any, y: Any) -> None:
+def _check_order(estimator: BaseEstimator, X: Any, y: RealArray) -> None:
     order = np.random.default_rng(1).permutation(len(y))
     a = _values(_fit(estimator, X, y), X)
     b = _values(_fit(estimator, X[order], y[order]), X)
     np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9, err_msg="order of the samples matters")
 
 
-def _check_zero_weight(estimator: Any, X: Any, y: Any) -> None:
+def _check_zero_weight(estimator: BaseEstimator, X: Any, y: RealArray) -> None:
     weight = np.ones(len(y))
     weight[5:9] = 0.0
     kept = weight > 0
@@ -72,7 +77,7 @@ def _check_zero_weight(estimator: Any, X: Any, y: Any) -> None:
     np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9, err_msg="a zero weight is not a drop")
 
 
-def _check_kernel(estimator: Any, X: Any, y: Any, classifier: bool) -> None:
+def _check_kernel(estimator: BaseEstimator, X: Rows, y: ArrayLike, classifier: bool) -> None:
     from sklearn.svm import SVC, SVR
 
     kernel = _fit(estimator, X, y).kernel_

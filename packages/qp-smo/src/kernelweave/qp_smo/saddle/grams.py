@@ -182,6 +182,6 @@ class GramStack(Stack):
     def _map(self, work: Callable[[Any], _Out], items: Sequence[Any], n_entries: int) -> list[_Out]:
         threads = min(effective_threads(), len(items))
         if threads < 2 or n_entries < _MIN_ENTRIES:
-            return [work(item) for item in items]
+            return list(map(work, items))
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(work, items))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Rows
 from numpy.typing import ArrayLike
 
 from ..descent import LowRankGram
@@ -104,7 +104,7 @@ class LowRankStack(Stack):
         return np.asarray(forms + 1.01 * count * _UNIT * size)
 
 
-def fit_family(family: Any, X: Any) -> Any:
+def fit_family(family: Any, X: Rows) -> Any:
     """Return the fitted dictionary of a family: with factors where it has them, else matrices."""
     return family.fit_factors(X) if hasattr(family, "fit_factors") else family.fit_grams(X)
 

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Matrix, Vector
+from kernelweave.kernels_core.arrays import Matrix, RealArray, Vector
 from kernelweave.kernels_core.checks import COUNT
+from numpy.typing import DTypeLike
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
 # columns of K over its rows: the factors then cost about a tenth of a Cholesky factorisation, and
@@ -100,7 +101,7 @@ class NystromFactors:
     def _single(self) -> tuple[Any, Any]:
         return self.U.astype(np.float32), self.sigma.astype(np.float32)
 
-    def _as(self, dtype: Any) -> tuple[Any, Any]:
+    def _as(self, dtype: DTypeLike) -> tuple[Any, Any]:
         return self._single if dtype == np.float32 else (self.U, self.sigma)
 
     def apply(self, R: Matrix, rho: Vector, ridge: float) -> Matrix:
@@ -126,7 +127,7 @@ def _shifted_factor(inner: Matrix) -> Matrix | None:
     return None
 
 
-def _sampled(diagonal: npt.NDArray[Any], count: int) -> npt.NDArray[np.intp]:
+def _sampled(diagonal: RealArray, count: int) -> npt.NDArray[np.intp]:
     """Return different positions, drawn in proportion to a diagonal without its zeros."""
     mass = np.maximum(np.asarray(diagonal, dtype=np.float64), 0.0)
     positive = np.flatnonzero(mass > 0)

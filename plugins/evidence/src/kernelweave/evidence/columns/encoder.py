@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
@@ -18,6 +18,9 @@ from .reading import read_table
 from .report import ColumnReport, Findings
 from .training import Sorting, fit_levels, fit_numbers
 from .values import stack
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 class ColumnEncoder:
@@ -135,7 +138,11 @@ class ColumnEncoder:
         return Encoded(self._block.transform(values), codes)
 
     def fit_transform(
-        self, X: Any, sample_weight: FloatArray | None = None, *, estimator: Any = None
+        self,
+        X: Any,
+        sample_weight: FloatArray | None = None,
+        *,
+        estimator: BaseEstimator | None = None,
     ) -> Encoded:
         """Learn from training rows and return them encoded; see `fit` and `transform`."""
         return self.fit(X, sample_weight, estimator=estimator).transform(X, estimator=estimator)
@@ -170,7 +177,7 @@ class ColumnEncoder:
                 f"min_frequency must be an integer >= 1 or a share in (0, 1), got {least!r}"
             )
 
-    def _read(self, X: Any, estimator: Any, *, reset: bool) -> Table:
+    def _read(self, X: Any, estimator: BaseEstimator, *, reset: bool) -> Table:
         from sklearn.utils.validation import validate_data
 
         table = read_table(X, estimator)

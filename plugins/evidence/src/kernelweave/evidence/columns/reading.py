@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import RealArray, Rows
 from kernelweave.kernels_core.memory import require
 from numpy.typing import NDArray
 
@@ -15,9 +16,10 @@ from .raw import Dates, Numbers, Raw, Table, Words
 
 if TYPE_CHECKING:
     import pandas as pd
+    from sklearn.base import BaseEstimator
 
 
-def read_table(X: Any, estimator: Any = None) -> Table:
+def read_table(X: Any, estimator: BaseEstimator | None = None) -> Table:
     """Return the columns of a table.
 
     Parameters
@@ -113,7 +115,7 @@ def _read_series(series: Any, name: str) -> Raw:
     return _read_values(np.asarray(series.to_numpy()), name)
 
 
-def _read_array(X: Any, estimator: Any) -> Table:
+def _read_array(X: Rows, estimator: BaseEstimator) -> Table:
     from sklearn.utils.validation import check_array
 
     array = check_array(X, dtype=None, ensure_all_finite=False, input_name="X", estimator=estimator)
@@ -152,12 +154,12 @@ def _read_values(values: NDArray[Any], name: str) -> Raw:
             return read_objects(values.astype(object), name)
 
 
-def _dense(X: Any) -> NDArray[Any]:
+def _dense(X: Any) -> RealArray:
     rows, columns = X.shape
     require(
         rows * columns * 8,
         f"{rows} rows of {columns} sparse columns, made dense,",
         alternative="reduce the columns first, for instance by sklearn.decomposition.TruncatedSVD",
     )
-    dense: NDArray[Any] = X.toarray()
+    dense: RealArray = X.toarray()
     return dense

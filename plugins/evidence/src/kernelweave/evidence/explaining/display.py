@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from kernelweave.kernels_core.arrays import RandomState, RealArray
 from sklearn.utils.validation import check_is_fitted
 
 from .effects import ColumnEffect, EffectFinder, PairEffect, some_rows
 from .mixin import Explained
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
 
 _LINE, _LEVEL, _FAINT = "#0072B2", "#56B4E9", "#8C8C8C"
 _DIVERGING = "PuOr"
@@ -72,15 +77,15 @@ class EffectDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
         columns: Sequence[str | tuple[str, str]] | None = None,
         n_columns: int = 4,
         n_pairs: int = 2,
         output: int | None = None,
         n_rows: int = 150,
-        random_state: Any = 0,
-        ax: Any = None,
+        random_state: RandomState = 0,
+        ax: Axes | None = None,
     ) -> EffectDisplay:
         """Work out and draw the effects of a fit.
 
@@ -169,7 +174,7 @@ class EffectDisplay:
 
 
 def _finder(
-    model: Any, output: int | None, n_rows: int, random_state: Any
+    model: BaseEstimator, output: int | None, n_rows: int, random_state: RandomState
 ) -> tuple[EffectFinder, str]:
     """Return what averages predictions of a model, and the name of what it predicts."""
     if not isinstance(model, Explained):
@@ -236,7 +241,7 @@ def _new_axes(count: int) -> list[Any]:
     return list(axes.ravel())
 
 
-def _draw_column(effect: ColumnEffect, ax: Any) -> None:
+def _draw_column(effect: ColumnEffect, ax: Axes) -> None:
     if effect.is_level:
         places = np.arange(len(effect.grid))
         reach = np.abs(np.array([effect.effect - effect.low, effect.high - effect.effect]))
@@ -256,14 +261,14 @@ def _draw_column(effect: ColumnEffect, ax: Any) -> None:
     ax.set_xlabel(effect.column, fontsize=9)
 
 
-def _is_skewed(grid: NDArray[Any]) -> bool:
+def _is_skewed(grid: RealArray) -> bool:
     """Whether most values crowd at the lower end, as those of incomes and frequencies do."""
     if len(grid) < 2 * _TICKS or grid[0] <= 0.0:
         return False
     return bool(np.median(grid) - grid[0] < _CROWDED * (grid[-1] - grid[0]))
 
 
-def _draw_pair(pair: PairEffect, ax: Any) -> None:
+def _draw_pair(pair: PairEffect, ax: Axes) -> None:
     limit = float(np.abs(pair.effect).max()) or 1.0
     # a cell for each value of the grid: by rank, so that every cell stands for as many rows
     image = ax.pcolormesh(

@@ -18,7 +18,7 @@ def by_parts(method: F) -> F:
     signature = inspect.signature(method)
 
     @functools.wraps(method)
-    def answer(self: Any, X: Any, *arguments: Any, **settings: Any) -> Any:
+    def answer(self: Any, X: Any, *arguments: object, **settings: object) -> Any:
         from .dask_parts import is_dask, predicted_parts
 
         if not is_dask(X):

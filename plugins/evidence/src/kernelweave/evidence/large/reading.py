@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray
 from numpy.typing import NDArray
 
 from ..columns import CellError, ColumnEncoder
@@ -51,13 +51,13 @@ class LocalParts:
 class Targets(Protocol):
     """What is learned of targets batch by batch, and what they become."""
 
-    def look(self, y: NDArray[Any], mass: FloatArray, first: int) -> None:
+    def look(self, y: Labels, mass: FloatArray, first: int) -> None:
         """Check the targets of a batch whose first row is the table's ``first``; remember them."""
 
-    def values(self, y: NDArray[Any], first: int) -> FloatArray:
+    def values(self, y: Labels, first: int) -> FloatArray:
         """Return them as a fit needs them, shape (n_outputs, n)."""
 
-    def factors(self, y: NDArray[Any]) -> FloatArray | None:
+    def factors(self, y: Labels) -> FloatArray | None:
         """Return what the weights of the rows are multiplied by."""
 
 
@@ -72,7 +72,7 @@ class NumberTargets:
     high: FloatArray = field(default_factory=lambda: np.array([-np.inf]))
     flat: bool = True
 
-    def look(self, y: NDArray[Any], mass: FloatArray, first: int) -> None:
+    def look(self, y: Labels, mass: FloatArray, first: int) -> None:
         """Check the targets of a batch."""
         self.flat = y.ndim == 1
         values = self.values(y, first)[:, mass > 0.0]
@@ -80,12 +80,12 @@ class NumberTargets:
             self.low = np.minimum(self.low, values.min(axis=1))
             self.high = np.maximum(self.high, values.max(axis=1))
 
-    def values(self, y: NDArray[Any], first: int) -> FloatArray:
+    def values(self, y: Labels, first: int) -> FloatArray:
         """Return finite numbers."""
         columns = y[None] if y.ndim == 1 else y.T
         return np.array([finite_numbers(each, first=first) for each in columns])
 
-    def factors(self, y: NDArray[Any]) -> None:
+    def factors(self, y: Labels) -> None:
         """Return nothing: the weights are the user's."""
 
     def add(self, other: NumberTargets) -> None:
@@ -111,7 +111,7 @@ class ClassTargets:
 
     masses: dict[Any, float] = field(default_factory=dict)
 
-    def look(self, y: NDArray[Any], mass: FloatArray, first: int) -> None:
+    def look(self, y: Labels, mass: FloatArray, first: int) -> None:
         """Check the labels of a batch."""
         if y.ndim != 1:
             raise ValueError(f"y must have shape (n_rows,), got batches of {y.ndim} dimensions")
@@ -125,7 +125,7 @@ class ClassTargets:
         for label, mass in other.masses.items():
             self.masses[label] = self.masses.get(label, 0.0) + mass
 
-    def check(self, weigh: Callable[[NDArray[Any], FloatArray], FloatArray]) -> None:
+    def check(self, weigh: Callable[[RealArray, FloatArray], FloatArray]) -> None:
         """Sort the labels and weigh them by their masses; raise where there is one class only."""
         present = [label for label, mass in self.masses.items() if mass > 0.0]
         kinds = sorted({type(each).__name__ for each in present})
@@ -142,18 +142,18 @@ class ClassTargets:
         masses = np.array([self.masses[label] for label in self.labels.tolist()])
         self._factors = weigh(self.labels, masses)
 
-    def codes(self, y: NDArray[Any]) -> NDArray[np.intp]:
+    def codes(self, y: Labels) -> NDArray[np.intp]:
         """Return which class each row has."""
         known = np.asarray(y, dtype=self.labels.dtype)
         return np.minimum(np.searchsorted(self.labels, known), len(self.labels) - 1)
 
-    def values(self, y: NDArray[Any], first: int) -> FloatArray:
+    def values(self, y: Labels, first: int) -> FloatArray:
         """Return −1 and +1: one row for two classes, else one per class."""
         from kernelweave.kernels_core.estimators.labels import one_vs_rest
 
         return one_vs_rest(self.codes(y), len(self.labels))
 
-    def factors(self, y: NDArray[Any]) -> FloatArray:
+    def factors(self, y: Labels) -> FloatArray:
         """Return the factor of each row's class."""
         return self._factors[self.codes(y)]
 

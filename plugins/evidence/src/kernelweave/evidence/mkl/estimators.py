@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -17,6 +17,9 @@ from ..learn import Split
 from ..probabilities import CalibratedClasses
 from ..scores import r2_with_error
 from .machine import EvidenceMachine
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
@@ -121,7 +124,7 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
         )
         self.held_out_prediction_ = self._shaped(self._spread(samples))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,13 +17,13 @@ class NoisyGrams:
     `stack` of shape (q, n, n); `share` of shape (n,): diagonal of D.
     """
 
-    stack: npt.NDArray[Any]
+    stack: RealArray
     share: FloatArray
 
     def __len__(self) -> int:
         return len(self.stack) + 1
 
-    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+    def __iter__(self) -> Iterator[RealArray]:
         yield from self.stack
         yield np.diag(self.share)
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from scipy.linalg import lapack
 
 # the least noise, in units of the targets' variance
@@ -42,7 +40,7 @@ class WeightEvidence:
     twice.
     """
 
-    stack: npt.NDArray[Any]
+    stack: RealArray
     targets: FloatArray
     weight: FloatArray
 

@@ -13,7 +13,7 @@ from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.kernels_core.rounding import gamma
 
 
-def _is_price(value: Any) -> bool:
+def _is_price(value: object) -> bool:
     prices = np.asarray(value, dtype=np.float64)
     return prices.ndim < 2 and bool(np.isfinite(prices).all() and (prices >= 0.0).all())
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem
-from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
 from kernelweave.kernels_core.estimators.dictionary import PrecomputedStack
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.qp_smo import Ridge
@@ -57,7 +56,7 @@ def weight_problem(
 
 
 def predict_held_out(
-    grams: npt.NDArray[Any],
+    grams: RealArray,
     samples: Samples,
     rows: Index,
     others: Index,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from kernelweave.workbench.errors import CommandError, did_you_mean, one_line
 
@@ -97,11 +96,11 @@ def _with_part(
 
 def _rows_of(
     plan: Plan, datasets: Sequence[str]
-) -> Callable[[Mapping[str, Any]], Sequence[Sheet | Drawing]]:
+) -> Callable[[Mapping[str, object]], Sequence[Sheet | Drawing]]:
     """Return the plan's presentation, its sheets cut to the rows of some data sets."""
     wanted = {name.casefold() for name in datasets}
 
-    def present(results: Mapping[str, Any]) -> list[Sheet | Drawing]:
+    def present(results: Mapping[str, object]) -> list[Sheet | Drawing]:
         shown: list[Sheet | Drawing] = []
         for item in plan.present(results):
             if isinstance(item, Drawing):

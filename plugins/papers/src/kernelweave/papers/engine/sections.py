@@ -61,7 +61,7 @@ class Section:
     empty: list[str] = field(default_factory=list)
 
 
-def shown(value: Any) -> Text:
+def shown(value: object) -> Text:
     """Return a value as text: four digits of a number, a dash for None.
 
     Examples
@@ -145,7 +145,7 @@ def section(chosen: Chosen, outcomes: Mapping[str, Outcome]) -> Section:
     return made
 
 
-def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, Any]) -> None:
+def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, object]) -> None:
     """Add what the plan shows, and what is missing in it."""
     try:
         for number, item in enumerate(chosen.plan.present(values), 1):

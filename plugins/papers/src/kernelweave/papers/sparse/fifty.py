@@ -38,7 +38,7 @@ def measure(
     limit: int | None,
     n_kernels: int = 50,
     quick: bool = False,
-    **_: Any,
+    **_: object,
 ) -> dict[str, Any]:
     """Choose settings by cross-validation, then fit and test both variants.
 
@@ -73,7 +73,7 @@ def table(request: Request, number: int) -> Plan:
     quick: dict[str, Any] = {"quick": True} if request.quick else {}
     effort = 60.0 if request.quick else 600.0
 
-    def present(results: Mapping[str, Any]) -> list[Sheet]:
+    def present(results: Mapping[str, object]) -> list[Sheet]:
         figures = {variant: ours(results, "fifty", variant, field) for variant in VARIANTS}
         return [beside(title, figures, number, ("Algorithm 1",), _NOTES)]
 

@@ -80,7 +80,7 @@ def table(request: Request, number: int) -> Plan:
     """Plan one of Tables 2 to 5."""
     title, field, variants, printed = _TABLES[number]
 
-    def present(results: Mapping[str, Any]) -> list[Sheet]:
+    def present(results: Mapping[str, object]) -> list[Sheet]:
         figures = {variant: ours(results, variant, field) for variant in variants}
         notes = _DATA + (_CHOSEN if "cross-validated" in variants else ())
         notes += _ON_ACCURACY if field == "accuracy" else ()

@@ -92,7 +92,7 @@ def table(request: Request, number: int) -> Plan:
 def _objectives(request: Request) -> Plan:
     """Table 6: lower bounds, and objectives of three starts and of the proved optimum."""
 
-    def present(results: Mapping[str, Any]) -> list[Sheet]:
+    def present(results: Mapping[str, object]) -> list[Sheet]:
         figures: Any = {_head(request, b): partial(_bound_of, request, results, b) for b in BOUNDS}
         figures |= {h: ours(results, h, "objective") for h in _HEURISTICS}
         printed = ("SOC", "SOC random", "3×3", "full", "random", "from 3×3", "from full")
@@ -104,7 +104,7 @@ def _objectives(request: Request) -> Plan:
 def _gaps(request: Request) -> Plan:
     """Table 7: gaps in per cent of the lower bound, as the paper divides them."""
 
-    def present(results: Mapping[str, Any]) -> list[Sheet]:
+    def present(results: Mapping[str, object]) -> list[Sheet]:
         def gap(heuristic: str, name: str) -> Value:
             lower = results.get(f"{name}/saddle")
             upper = ours(results, heuristic, "objective")(name)

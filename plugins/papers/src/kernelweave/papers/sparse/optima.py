@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..measuring import timed
 from ..plan import Plan, Request, Sheet, Value
@@ -63,7 +64,7 @@ def measure(
     }
 
 
-def _seconds_of_a_fit(K: Any, y: Any, C: float) -> float:
+def _seconds_of_a_fit(K: Any, y: ArrayLike, C: float) -> float:
     from sklearn.svm import SVC
 
     machine = SVC(kernel="precomputed", C=C, tol=1e-3)

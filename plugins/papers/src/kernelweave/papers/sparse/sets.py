@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Rows
 
 from ..data import load, n_rows, printed
 from ..measuring import timed
 from ..plan import PAPER, Cell, Request, Sheet, Value
 from .shuffle import split_of
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 class Settings(NamedTuple):
@@ -88,7 +91,9 @@ def cell(
     )
 
 
-def report(model: Any, X: Any, y: FloatArray, X_test: Any, y_test: FloatArray) -> dict[str, Any]:
+def report(
+    model: BaseEstimator, X: Rows, y: FloatArray, X_test: Rows, y_test: FloatArray
+) -> dict[str, Any]:
     """Fit and return the accuracy in per cent, kernels that count, seconds, objective and gap."""
     _, seconds = timed(lambda: model.fit(X, y))
     return {

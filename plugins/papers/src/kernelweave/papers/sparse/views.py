@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from ..measuring import mean, spread, within
 from ..plan import Cell, Plan, Request, Sheet, Value
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 N_TRUE, WIDTH = 3, 3
 _N_VIEWS, _N_TRAIN, _N_TEST, _N_SEEDS = 40, 300, 1000, 10
@@ -57,9 +60,9 @@ class Views(NamedTuple):
     """Training and test rows, which columns are a view, and which views matter."""
 
     X: FloatArray
-    y: npt.NDArray[Any]
+    y: Labels
     X_test: FloatArray
-    y_test: npt.NDArray[Any]
+    y_test: Labels
     columns: dict[str, list[int]]
     true: list[str]
 
@@ -109,7 +112,7 @@ def digits(n_train: int, seed: int) -> Views:
     return Views(parts[0], parts[2], parts[1], parts[3], columns, list(blocks)[:-2])
 
 
-def method(name: str, columns: Mapping[str, list[int]], *, real: bool) -> Any:
+def method(name: str, columns: Mapping[str, list[int]], *, real: bool) -> BaseEstimator:
     """Return the method, not fitted; ``real`` chooses widths for columns of any kind."""
     from kernelweave.baselines import EasyMKLClassifier, SimpleMKLClassifier
     from kernelweave.kernels_core import RBF, KernelDictionary
@@ -150,7 +153,7 @@ def _with_squares(X: FloatArray) -> FloatArray:
     return np.hstack([X, X**2])
 
 
-def kept_by(model: Any, columns: Mapping[str, list[int]]) -> list[str] | None:
+def kept_by(model: BaseEstimator, columns: Mapping[str, list[int]]) -> list[str] | None:
     """Return the views that a fitted model keeps, None where it cannot tell."""
     model = getattr(model, "best_estimator_", model)
     if hasattr(model, "view_weights_"):

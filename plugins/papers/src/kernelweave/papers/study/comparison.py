@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ..plan import Cell, Drawing, Plan, Request, Sheet
 from .protocol import N_FOLDS, QUICK_ROWS, SIZES, measure, rows_trained
@@ -34,7 +33,7 @@ def study(request: Request) -> Plan:
         if i == 0 or rows_trained(SETS[name], rows) > sizes[i - 1]
     ]
 
-    def present(results: Mapping[str, Any]) -> list[Sheet | Drawing]:
+    def present(results: Mapping[str, object]) -> list[Sheet | Drawing]:
         shown: list[Sheet | Drawing] = []
         for rows in sizes:
             found = Findings(results, rows, names, methods)

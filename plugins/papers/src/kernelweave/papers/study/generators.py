@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 
 from ..data import Samples
 
@@ -114,7 +114,7 @@ def _borehole(rw: Any, r: Any, Tu: Any, Hu: Any, Tl: Any, Hl: Any, L: Any, Kw: A
     return 2 * np.pi * Tu * (Hu - Hl) / (width * (1 + Tu / Tl) + 2 * L * Tu / (rw**2 * Kw))
 
 
-def _circuit(Rb1: Any, Rb2: Any, Rf: Any, Rc1: Any, Rc2: Any, beta: Any) -> Any:
+def _circuit(Rb1: Any, Rb2: Any, Rf: Any, Rc1: Any, Rc2: Any, beta: RealArray) -> Any:
     gain, Vb1 = beta * (Rc2 + 9.0), 12.0 * Rb2 / (Rb1 + Rb2)
     return ((Vb1 + 0.74) * gain + 11.35 * Rf + 0.74 * Rf * gain / Rc1) / (gain + Rf)
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
+from numpy.typing import ArrayLike
 
 from ..data import Samples, folds, split
 from ..measuring import CLASSES, peak_of, timed, within
 from ..plan import Cell, Plan, Request, Sheet, Value
 from .rivals import EXTRA, OURS, predictions, reason_not_run, warm
 from .sets import SETS, Source, address, samples
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 _NAMES = ("abalone, rings", "CCPP", "California", "gas turbine", "spambase", "shill bidding")
 _GROWING = (10**4, 10**5, 10**6)
@@ -77,7 +82,7 @@ def _samples(where: str, n_rows: int, seed: int) -> Samples:
     return X, y
 
 
-def _linear(X: FloatArray, y: Any, seed: int, *, classes: bool) -> Any:
+def _linear(X: FloatArray, y: ArrayLike, seed: int, *, classes: bool) -> BaseEstimator:
     from sklearn.linear_model import LogisticRegression, RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -85,7 +90,7 @@ def _linear(X: FloatArray, y: Any, seed: int, *, classes: bool) -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression() if classes else RidgeCV())
 
 
-def _nystroem(X: FloatArray, y: Any, seed: int, *, classes: bool) -> Any:
+def _nystroem(X: FloatArray, y: RealArray, seed: int, *, classes: bool) -> BaseEstimator:
     """Return landmarks and ridge, with γ and α chosen on a part of the rows."""
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import Ridge, RidgeClassifier

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -13,6 +13,10 @@ from ..data import folds
 from ..measuring import CLASSES
 from ..tessellated.methods import fit_tuned
 from .sets import Source
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 OURS = "evidence"
 EXTRA = "kernelweave-papers[rivals]"
@@ -88,13 +92,13 @@ def warm(name: str) -> None:
         predictions(name, task, X, y, X, quick=True)
 
 
-def _evidence(n_columns: int, *, classes: bool, quick: bool) -> Any:
+def _evidence(n_columns: int, *, classes: bool, quick: bool) -> BaseEstimator:
     from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
 
     return EvidenceKernelClassifier() if classes else EvidenceKernelRegressor()
 
 
-def _boosted(n_columns: int, *, classes: bool, quick: bool) -> Any:
+def _boosted(n_columns: int, *, classes: bool, quick: bool) -> BaseEstimator:
     from sklearn import ensemble
     from sklearn.model_selection import GridSearchCV
 
@@ -104,7 +108,7 @@ def _boosted(n_columns: int, *, classes: bool, quick: bool) -> Any:
     return GridSearchCV(trees, {"max_iter": numbers}, cv=folds(_N_FOLDS, 0, classes=classes))
 
 
-def _catboost(n_columns: int, *, classes: bool, quick: bool) -> Any:
+def _catboost(n_columns: int, *, classes: bool, quick: bool) -> BaseEstimator:
     import catboost
 
     kind = catboost.CatBoostClassifier if classes else catboost.CatBoostRegressor
@@ -112,7 +116,7 @@ def _catboost(n_columns: int, *, classes: bool, quick: bool) -> Any:
     return kind(verbose=False, allow_writing_files=False, thread_count=1, random_seed=0, **limits)
 
 
-def _process(n_columns: int, *, classes: bool, quick: bool) -> Any:
+def _process(n_columns: int, *, classes: bool, quick: bool) -> BaseEstimator:
     from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
     from sklearn.pipeline import make_pipeline
@@ -127,7 +131,7 @@ def _process(n_columns: int, *, classes: bool, quick: bool) -> Any:
     return make_pipeline(StandardScaler(), process)
 
 
-def _additive(n_columns: int, *, classes: bool, quick: bool) -> Any:
+def _additive(n_columns: int, *, classes: bool, quick: bool) -> BaseEstimator:
     from interpret import glassbox
 
     kind = "Classifier" if classes else "Regressor"

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import config_context
+from kernelweave.kernels_core.arrays import Rows
 from kernelweave.kernels_core.config import effective_threads
+from numpy.typing import ArrayLike
 
 from ..data import drawn, folds, load, split
 from ..measuring import timed
@@ -78,7 +80,7 @@ def measure(path: str, n_train: int, n_test: int, seed: int) -> dict[str, float]
     }
 
 
-def choose(X: Any, y: Any, seed: int) -> dict[str, float]:
+def choose(X: Rows, y: ArrayLike, seed: int) -> dict[str, float]:
     """Return C and δ with the least squared error over two folds."""
     from kernelweave.spectahedron import TessellatedKernelRegressor, TessellatedKernelRegressorCV
 

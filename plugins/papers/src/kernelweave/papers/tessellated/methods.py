@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
 from ..data import drawn, folds
 from ..measuring import CLASSES
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 _OF_CLASSES = ("AverageMKL", "PWMK", "CKA")
 _OTHERS = ("perceptron", "random forest", "boosted trees")
@@ -40,7 +44,7 @@ def fit_tuned(
     quick: bool,
     per_feature: bool = True,
     n_folds: int = 2,
-) -> tuple[Any, dict[str, Any]]:
+) -> tuple[Any, dict[str, object]]:
     """Tune a method by folds, on 8000 samples at most, and fit it to all.
 
     A quick run has a coarser grid; ``per_feature`` says whether a dictionary of kernels has them on
@@ -86,7 +90,7 @@ def _standardised(machine: Any, **grid: list[Any]) -> tuple[Any, _Grid]:
     return make_pipeline(StandardScaler(), machine), named
 
 
-def _tessellated(n_features: int, y: FloatArray, *, classes: bool, quick: bool) -> Any:
+def _tessellated(n_features: int, y: FloatArray, *, classes: bool, quick: bool) -> BaseEstimator:
     """Return the search over C and δ, whose folds begin at their neighbours' solutions."""
     from kernelweave import spectahedron as tkl
 

@@ -123,7 +123,7 @@ def _series(results: Mapping[str, Any], task: str, name: str, key: str) -> Any:
     return np.array(sorted(rows), dtype=float).reshape(-1, 3)
 
 
-def _present(results: Mapping[str, Any], subject: _Subject) -> list[Sheet | Drawing]:
+def _present(results: Mapping[str, object], subject: _Subject) -> list[Sheet | Drawing]:
     rows: list[list[Value]] = []
     for name in subject.algorithms:
         for task in TASKS:
@@ -140,7 +140,7 @@ def _present(results: Mapping[str, Any], subject: _Subject) -> list[Sheet | Draw
     ]
 
 
-def _draw(results: Mapping[str, Any], subject: _Subject, figure: Figure) -> None:
+def _draw(results: Mapping[str, object], subject: _Subject, figure: Figure) -> None:
     axes = figure.subplots(1, 2, sharey=True)
     sizes = sorted({int(key.split("/")[2]) for key in results})
     for ax, task in zip(axes, TASKS, strict=True):

@@ -13,6 +13,7 @@ from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from sklearn.base import BaseEstimator
 
 _GRID = 60
 _TRAIN = "grand_canyon_750.csv"
@@ -20,7 +21,7 @@ _TRUTH = "grand_canyon_native.csv.gz"
 _SPREAD = 100.0
 
 
-def learned(path: str, truth: str, n_train: int, degree: int) -> dict[str, Any]:
+def learned(path: str, truth: str, n_train: int, degree: int) -> dict[str, object]:
     """Learn a tessellated kernel, C by two folds; return the surface and errors."""
     from kernelweave.spectahedron import TessellatedKernelRegressor
 
@@ -32,18 +33,18 @@ def learned(path: str, truth: str, n_train: int, degree: int) -> dict[str, Any]:
     return _best(path, truth, n_train, [(make, C) for C in (1.0, 10.0, 100.0)])
 
 
-def gaussian(path: str, truth: str, n_train: int) -> dict[str, Any]:
+def gaussian(path: str, truth: str, n_train: int) -> dict[str, object]:
     """Tune a Gaussian kernel by two folds; return the surface and errors."""
     from sklearn.svm import SVR
 
-    def with_width(gamma: float) -> Any:
+    def with_width(gamma: float) -> BaseEstimator:
         return lambda C, _: SVR(C=C, epsilon=0.02, gamma=gamma)
 
     pairs = [(with_width(10.0**g), 10.0**c) for g in (0, 1, 2, 3) for c in (0, 1, 2, 3)]
     return _best(path, truth, n_train, pairs)
 
 
-def _best(path: str, truth: str, n_train: int, candidates: list[Any]) -> dict[str, Any]:
+def _best(path: str, truth: str, n_train: int, candidates: list[Any]) -> dict[str, object]:
     """Choose by two folds, fit to all, and compare with the finer grid of heights."""
     from sklearn.model_selection import cross_val_score
 

@@ -24,7 +24,7 @@ def doctor_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> 
     console.emit_json(found) if json else _print(found)
 
 
-def examine() -> dict[str, Any]:
+def examine() -> dict[str, object]:
     """Return everything that `doctor` reports, with the problems as sentences."""
     from .. import diagnosis
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
@@ -12,6 +13,10 @@ from ..console import emit_json
 from ..errors import CommandError
 from ..files import check_output
 from ..model_names import ModelName
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 _Flag = Parameter(negative=())
 _OTHERS = Parameter(group=Group("Settings of the other models", sort_key=1))
@@ -201,7 +206,7 @@ def _verdict(outcome: Any, measure: str) -> str:
     return verdict(title_of(outcome.model.header.model), outcome.rows, measure)
 
 
-def _tested(model: Any, table: Any) -> dict[str, Any]:
+def _tested(model: BaseEstimator, table: Any) -> dict[str, Any]:
     from ..report.evaluation import evaluate
 
     found = evaluate(model, table, None)
@@ -288,5 +293,5 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
         console.print_section(screen, f"{found['measure']} on other rows", line.items())
 
 
-def _seconds(row: dict[str, Any]) -> str:
+def _seconds(row: Mapping[str, object]) -> str:
     return f"{row['seconds']:.1f} s"

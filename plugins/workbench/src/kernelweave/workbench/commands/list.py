@@ -117,7 +117,7 @@ def _source(kind: str, name: str) -> str:
         return "kernelweave-workbench"
 
 
-def _describe(kind: str, spec: ComponentSpec) -> dict[str, Any]:
+def _describe(kind: str, spec: ComponentSpec) -> dict[str, object]:
     described: dict[str, Any] = {
         "name": spec.name,
         "summary": spec.summary,

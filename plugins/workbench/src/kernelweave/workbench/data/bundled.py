@@ -8,10 +8,9 @@ licence (CC BY 4.0); the columns got names, the values are unchanged.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 
-def breast_cancer_mean() -> dict[str, Any]:
+def breast_cancer_mean() -> dict[str, object]:
     """Return the Wisconsin biopsies with the ten mean measures of the cells, as a mapping."""
     from sklearn.datasets import load_breast_cancer
 
@@ -25,7 +24,7 @@ def breast_cancer_mean() -> dict[str, Any]:
     }
 
 
-def airfoil() -> dict[str, Any]:
+def airfoil() -> dict[str, object]:
     """Return the noise of airfoils in a wind tunnel, 1503 measurements, as a mapping."""
     import pandas as pd
 

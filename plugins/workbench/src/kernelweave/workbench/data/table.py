@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +85,7 @@ class Table:
             place = f"{self.source}: column {error.column!r}, {self.where(error.row)}"
             raise CommandError(f"{place}: {error.what}") from error
 
-    def extent(self, column: str) -> dict[str, Any]:
+    def extent(self, column: str) -> dict[str, object]:
         """Return the range of a column's cells and how many are missing.
 
         `column`: its name. ``range``: the least and the greatest number or date, or how many words

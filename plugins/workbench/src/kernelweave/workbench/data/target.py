@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Labels
 
 from ..errors import CommandError, did_you_mean
 from .table import REMEDY, Table, as_numbers, is_missing
@@ -160,6 +161,6 @@ def _check_text(table: Table, column: str, numbers: npt.NDArray[np.float64]) -> 
         table.numbers(column)
 
 
-def _plain_labels(numbers: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+def _plain_labels(numbers: npt.NDArray[np.float64]) -> Labels:
     """Return whole numbers as integers, so that they are written as they were read."""
     return numbers.astype(np.int64) if np.array_equal(numbers, np.round(numbers)) else numbers

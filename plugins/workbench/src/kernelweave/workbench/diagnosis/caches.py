@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 from pathlib import Path
-from typing import Any
 
 import platformdirs
 
 
-def numba_cache() -> dict[str, Any]:
+def numba_cache() -> dict[str, object]:
     """Return the folder that keeps compiled code, and whether it can be written.
 
     numba takes ``NUMBA_CACHE_DIR`` where it is set, else the folder of the sources, else one of

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from typing import Any
 
 from kernelweave.kernels_core import memory as budget
 from kernelweave.kernels_core.config import effective_threads
@@ -21,7 +20,7 @@ VARIABLES = (
 _LAYERS = {"tbb": "tbbpool", "omp": "omppool", "workqueue": "workqueue"}
 
 
-def threads() -> dict[str, Any]:
+def threads() -> dict[str, object]:
     """Return cores, the threads that kernels use, the layers of numba, and the settings.
 
     The layers are found without compiling anything; numba takes the first that loads.
@@ -54,7 +53,7 @@ def _numba_layers() -> list[str]:
     return found
 
 
-def memory() -> dict[str, Any]:
+def memory() -> dict[str, object]:
     """Return the memory of the machine and the limit that a solve respects, in bytes."""
     return {
         "machine": budget.machine_bytes(),

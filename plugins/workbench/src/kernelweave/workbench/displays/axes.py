@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 COLUMN = 3.5
 _TEXT = 8
 
 
 @contextmanager
-def on_axes(ax: Any = None, *, height: float = 2.6) -> Iterator[Any]:
+def on_axes(ax: Axes | None = None, *, height: float = 2.6) -> Iterator[Any]:
     """Yield the given axes, or those of a new figure 3.5 inches wide with text of 8 points.
 
     `ax`: where to draw; `height`: inches of a new figure. Its figure is known to pyplot if it is

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import RealArray
 
 from ..machines import best_of
 from .axes import on_axes, open_frame
 from .colours import FAINT, LOWER
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
 
 _BINS = 10
 _Z = 1.959963984540054
@@ -70,9 +76,9 @@ class DecisionCalibrationDisplay:
 
     def __init__(
         self,
-        middles: npt.NDArray[Any],
-        shares: npt.NDArray[Any],
-        intervals: npt.NDArray[Any],
+        middles: RealArray,
+        shares: RealArray,
+        intervals: RealArray,
         *,
         positive: str = "True",
     ) -> None:
@@ -83,7 +89,7 @@ class DecisionCalibrationDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: npt.ArrayLike, *, ax: Any = None
+        cls, estimator: BaseEstimator, X: Any, y: npt.ArrayLike, *, ax: Axes | None = None
     ) -> DecisionCalibrationDisplay:
         """Draw the decision values of a classifier of two classes.
 
@@ -116,7 +122,12 @@ class DecisionCalibrationDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y: npt.ArrayLike, decision: npt.ArrayLike, *, pos_label: Any = True, ax: Any = None
+        cls,
+        y: npt.ArrayLike,
+        decision: npt.ArrayLike,
+        *,
+        pos_label: Any = True,
+        ax: Axes | None = None,
     ) -> DecisionCalibrationDisplay:
         """Draw decision values.
 
@@ -157,7 +168,7 @@ class DecisionCalibrationDisplay:
             positive=str(pos_label),
         ).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> DecisionCalibrationDisplay:
+    def plot(self, *, ax: Axes | None = None) -> DecisionCalibrationDisplay:
         """Draw a point and an interval a bin.
 
         Parameters

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import History, Result
+from kernelweave.kernels_core.arrays import RealArray
 
 from ..machines import fitted_machine
 from .axes import on_axes, open_frame
 from .colours import FAINT, GAP, LOWER, UPPER
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
 
 _KINDS = ("bounds", "gap")
 _NOUNS = {"iterations": "iteration", "seconds": "seconds"}
@@ -58,13 +64,13 @@ class ConvergenceDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
         kind: str = "bounds",
         by: str = "iterations",
         name: str | None = None,
-        ax: Any = None,
-        **line: Any,
+        ax: Axes | None = None,
+        **line: object,
     ) -> ConvergenceDisplay:
         """Draw the course of a fit.
 
@@ -100,8 +106,8 @@ class ConvergenceDisplay:
         kind: str = "bounds",
         by: str = "iterations",
         name: str | None = None,
-        ax: Any = None,
-        **line: Any,
+        ax: Axes | None = None,
+        **line: object,
     ) -> ConvergenceDisplay:
         """Draw the course of a solve.
 
@@ -125,7 +131,12 @@ class ConvergenceDisplay:
         return display.plot(kind=kind, by=by, ax=ax, **line)
 
     def plot(
-        self, *, kind: str = "bounds", by: str = "iterations", ax: Any = None, **line: Any
+        self,
+        *,
+        kind: str = "bounds",
+        by: str = "iterations",
+        ax: Axes | None = None,
+        **line: object,
     ) -> ConvergenceDisplay:
         """Draw the bounds and the strip between them, or the gap on a logarithmic axis.
 
@@ -173,7 +184,7 @@ class ConvergenceDisplay:
             raise ValueError(f"by must be one of {', '.join(known)}, got {by!r}")
         return np.array(self.history.counts[by])
 
-    def _bounds(self, at: npt.NDArray[Any]) -> list[Any]:
+    def _bounds(self, at: RealArray) -> list[Any]:
         lower, upper = np.array(self.history.lower), np.array(self.history.upper)
         shown, ax = np.isfinite(lower), self.ax_
         ax.fill_between(at[shown], lower[shown], upper[shown], color=FAINT, alpha=0.25, linewidth=0)
@@ -187,7 +198,7 @@ class ConvergenceDisplay:
         ax.legend(frameon=False)
         return list(lines)
 
-    def _gap(self, at: npt.NDArray[Any], line: dict[str, Any]) -> list[Any]:
+    def _gap(self, at: RealArray, line: dict[str, Any]) -> list[Any]:
         gap, ax = self.history.gap, self.ax_
         shown = np.isfinite(gap) & (gap > 0)
         style = {"color": GAP, "marker": "o", "markersize": 3, "linewidth": 1.2} | line
@@ -202,7 +213,7 @@ class ConvergenceDisplay:
         return list(lines)
 
 
-def _focus(ax: Any, lower: Any, upper: Any) -> None:
+def _focus(ax: Axes, lower: Any, upper: Any) -> None:
     """Let the first lower bounds leave the picture where they would flatten all the others."""
     end = upper[-1]
     reach = 1.15 * max(upper.max() - end, end - np.median(lower))
@@ -210,7 +221,7 @@ def _focus(ax: Any, lower: Any, upper: Any) -> None:
         ax.set_ylim(end - reach, end + reach)
 
 
-def _whole_numbers(ax: Any) -> None:
+def _whole_numbers(ax: Axes) -> None:
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Labels, RealArray
 
 from ..machines import fitted_machine, transformed
 from .axes import COLUMN, on_axes
 from .colours import HEAT
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
 
-def cosine_gram(K: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+
+def cosine_gram(K: RealArray) -> npt.NDArray[np.float64]:
     """Return K after centring in feature space, as cosines: Hᵢⱼ / √(Hᵢᵢ Hⱼⱼ), H = J K J.
 
     J = I − 11ᵀ/n. Kernels with a large mean look like one flat colour otherwise.
@@ -98,12 +103,12 @@ class GramDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         X: Any,
         y: npt.ArrayLike | None = None,
         *,
         classes: bool | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> GramDisplay:
         """Draw the learned kernel between samples.
 
@@ -137,7 +142,7 @@ class GramDisplay:
         y: npt.ArrayLike | None = None,
         *,
         classes: bool | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> GramDisplay:
         """Draw a Gram matrix.
 
@@ -155,7 +160,7 @@ class GramDisplay:
         """
         return cls(K, y, classes=classes).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> GramDisplay:
+    def plot(self, *, ax: Axes | None = None) -> GramDisplay:
         """Draw the heat map, with a colour bar beside it.
 
         Parameters
@@ -187,7 +192,7 @@ class GramDisplay:
         return self
 
 
-def _mark_classes(ax: Any, y: npt.NDArray[Any]) -> None:
+def _mark_classes(ax: Axes, y: Labels) -> None:
     """Name each block of equal labels and draw a line between blocks."""
     labels, starts, counts = np.unique(y, return_index=True, return_counts=True)
     for start in starts[1:]:
@@ -200,7 +205,7 @@ def _mark_classes(ax: Any, y: npt.NDArray[Any]) -> None:
     ax.tick_params(length=0)
 
 
-def _mark_targets(ax: Any, y: npt.NDArray[Any]) -> None:
+def _mark_targets(ax: Axes, y: Labels) -> None:
     """Put the targets of five samples on both axes."""
     places = np.linspace(0, len(y) - 1, 5).astype(int)
     names = [f"{value:.3g}" for value in y[places]]

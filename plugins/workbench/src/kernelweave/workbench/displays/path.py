@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,10 @@ from ..machines import kernel_machine
 from .axes import on_axes, open_frame
 from .colours import FAINT, SERIES
 from .weights import learned_weights
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 _SYMBOLS = {"lam": "λ", "k0": "kernels at most, $k_0$", "gamma": "γ", "delta": "δ"}
 _POINT = ("C", "lam", "k0")
@@ -89,7 +93,7 @@ class PathDisplay:
         along: str | None = None,
         names: Sequence[str] | None = None,
         max_curves: int = len(SERIES),
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> PathDisplay:
         """Draw the weights of kernels along a path of ``kernelweave.mkl_sparse``.
 
@@ -137,7 +141,7 @@ class PathDisplay:
         parameter: str,
         names: Sequence[str] | None = None,
         max_curves: int = len(SERIES),
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> PathDisplay:
         """Draw the weights of kernels of several fits that differ in one setting.
 
@@ -174,7 +178,7 @@ class PathDisplay:
 
     @classmethod
     def from_estimator(
-        cls, search: Any, *, parameter: str | None = None, ax: Any = None
+        cls, search: Any, *, parameter: str | None = None, ax: Axes | None = None
     ) -> PathDisplay:
         """Draw the cross-validated score along a setting that a search tried.
 
@@ -224,7 +228,7 @@ class PathDisplay:
             spread=np.asarray(spreads)[rows, None],
         ).plot(ax=ax)
 
-    def plot(self, *, max_curves: int = len(SERIES), ax: Any = None) -> PathDisplay:
+    def plot(self, *, max_curves: int = len(SERIES), ax: Axes | None = None) -> PathDisplay:
         """Draw the curves; the largest are named, the others are thin and grey.
 
         Parameters

@@ -13,6 +13,8 @@ from .axes import open_frame
 from .colours import FAINT, LOWER, SERIES
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ..demonstration import Demonstration
 
 SIGNATURE = "kernelweave demo"
@@ -44,7 +46,7 @@ def demo_picture(demo: Demonstration) -> bytes:
     return buffer.getvalue()
 
 
-def _scores(ax: Any, demo: Demonstration) -> None:
+def _scores(ax: Axes, demo: Demonstration) -> None:
     """Draw a bar for each model, ours in colour."""
     scores = {label: each["score"] for label, each in demo.found["scores"].items()}
     colours = [LOWER, *[FAINT] * (len(scores) - 1)]
@@ -58,7 +60,7 @@ def _scores(ax: Any, demo: Demonstration) -> None:
     open_frame(ax, "y")
 
 
-def _effects(ax: Any, demo: Demonstration) -> None:
+def _effects(ax: Axes, demo: Demonstration) -> None:
     """Draw the mean prediction along each of the strongest columns of numbers."""
     numbers = [
         name
@@ -90,7 +92,7 @@ def _along(demo: Demonstration, name: str, values: Any) -> list[float]:
     return means
 
 
-def _intervals(ax: Any, demo: Demonstration) -> None:
+def _intervals(ax: Axes, demo: Demonstration) -> None:
     """Draw held-out rows against their predictions, with intervals."""
     from ..demonstration import CONFIDENCE
 
@@ -111,7 +113,7 @@ def _intervals(ax: Any, demo: Demonstration) -> None:
     open_frame(ax)
 
 
-def _labels(ax: Any, demo: Demonstration) -> None:
+def _labels(ax: Axes, demo: Demonstration) -> None:
     """Draw how often the predicted class is right, against its probability."""
     proba = demo.model.predict_proba(demo.X_test)
     sure = proba.max(axis=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,11 @@ import numpy.typing as npt
 from ..machines import fitted_machine
 from .axes import on_axes, open_frame
 from .colours import LOWER
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
 
 _SHOWN = 20
 # below this share of the trace an eigenvalue is rounding
@@ -60,7 +65,7 @@ class SpectrumDisplay:
         self.rank = int(np.count_nonzero(self.shares > _NOTHING))
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> SpectrumDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> SpectrumDisplay:
         """Draw the spectrum of the matrix that an estimator learned.
 
         Parameters
@@ -77,7 +82,7 @@ class SpectrumDisplay:
         """
         return cls(fitted_machine(estimator, "P_").P_).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> SpectrumDisplay:
+    def plot(self, *, ax: Axes | None = None) -> SpectrumDisplay:
         """Draw a bar an eigenvalue.
 
         Parameters

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Labels, RealArray
 
 from ..machines import best_of, fitted_machine, transformed
 from .axes import COLUMN, on_axes, open_frame
 from .colours import DIVERGING, FAINT, GAP, HEAT, LOWER, REGIONS, SERIES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
 
 _RESPONSES = ("auto", "decision", "prediction", "kernel")
 
@@ -80,7 +86,7 @@ class SurfaceDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         X: Any,
         *,
         features: Sequence[int | str] = (0, 1),
@@ -89,7 +95,7 @@ class SurfaceDisplay:
         y: npt.ArrayLike | None = None,
         grid_resolution: int = 80,
         eps: float = 0.05,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> SurfaceDisplay:
         """Draw a fit over the range of one or two features of ``X``.
 
@@ -139,7 +145,7 @@ class SurfaceDisplay:
         return display.plot(samples=shown, ax=ax)
 
     def plot(
-        self, *, samples: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None, ax: Any = None
+        self, *, samples: tuple[RealArray, RealArray] | None = None, ax: Axes | None = None
     ) -> SurfaceDisplay:
         """Draw the curve or the map.
 
@@ -202,7 +208,7 @@ class SurfaceDisplay:
         bar.outline.set_visible(False)
         return surface
 
-    def _samples(self, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> Any:
+    def _samples(self, X: npt.NDArray[Any], y: Labels) -> Any:
         style: dict[str, Any] = {"s": 10, "edgecolors": GAP, "linewidths": 0.4, "zorder": 4}
         ax, at = self.ax_, X.T
         if self.classes is None and not self.centred:
@@ -274,7 +280,7 @@ class _Table:
 
 
 def _respond(
-    estimator: Any,
+    estimator: BaseEstimator,
     table: _Table,
     points: npt.NDArray[np.float64],
     response: str,

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import RealArray
 
 from ..machines import fitted_machine
 from .axes import on_axes, open_frame
 from .colours import FAINT, LOWER
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
 
 _SHOWN = 20
 # inches of a letter, and the share of the width that names beside the bars may take
@@ -61,11 +67,11 @@ class KernelWeightsDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
         names: Sequence[str] | None = None,
         max_kernels: int = _SHOWN,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> KernelWeightsDisplay:
         """Draw the weights that an estimator learned.
 
@@ -98,7 +104,7 @@ class KernelWeightsDisplay:
         display = cls(weights, own if names is None else names)
         return display.plot(max_kernels=max_kernels, ax=ax)
 
-    def plot(self, *, max_kernels: int = _SHOWN, ax: Any = None) -> KernelWeightsDisplay:
+    def plot(self, *, max_kernels: int = _SHOWN, ax: Axes | None = None) -> KernelWeightsDisplay:
         """Draw a bar a kernel.
 
         Parameters
@@ -142,7 +148,7 @@ def _name_bars(ax: Any, names: list[str]) -> None:
         ax.annotate(name, (0.015, place + 0.04), fontsize=8, **at)
 
 
-def learned_weights(estimator: Any) -> tuple[npt.NDArray[Any], list[str] | None] | None:
+def learned_weights(estimator: BaseEstimator) -> tuple[RealArray, list[str] | None] | None:
     """Return the weights of kernels and their names, None where none were learned.
 
     `estimator`: fitted: a kernel machine, a pipeline that ends in one, or a search over either.

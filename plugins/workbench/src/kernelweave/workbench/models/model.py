@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from ..errors import CommandError
 from ..machines import encoder_of, kernel_machine
 from ..scoring.held_out import HeldOut
 from .header import Header
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,7 @@ class Model:
     @classmethod
     def of(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
         columns: Sequence[str],
         target: Target,
@@ -232,7 +235,7 @@ def _rows(table: Any) -> Table:
     return table if isinstance(table, Table) else read_table(table)
 
 
-def _prepared(estimator: Any, table: Table) -> tuple[dict[str, Any], ...]:
+def _prepared(estimator: BaseEstimator, table: Table) -> tuple[dict[str, object], ...]:
     """Return what each column holds and what was done with it, where the estimator says so."""
     encoder = encoder_of(estimator)
     if encoder is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import jinja2
 
@@ -22,7 +21,7 @@ def _environment(package: str) -> jinja2.Environment:
     )
 
 
-def render(template: str, *, package: str = _HERE, **values: Any) -> str:
+def render(template: str, *, package: str = _HERE, **values: object) -> str:
     """Return the page of a template.
 
     Parameters

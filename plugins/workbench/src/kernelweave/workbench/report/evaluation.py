@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Labels
 
 from ..data import Table, Target, read_target
 from ..errors import CommandError
@@ -37,8 +38,8 @@ class Evaluation:
         Of prediction intervals: what share of the targets lies in those for a confidence.
     """
 
-    y: npt.NDArray[Any]
-    predicted: npt.NDArray[Any]
+    y: Labels
+    predicted: Labels
     rows: str
     classes: tuple[Any, ...] | None = None
     proba: npt.NDArray[np.float64] | None = None

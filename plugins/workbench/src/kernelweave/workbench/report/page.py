@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def _facts(about: dict[str, Any], found: Evaluation | None, same: bool) -> list[
     return facts
 
 
-def _details(about: dict[str, Any], model: Model) -> list[tuple[str, str]]:
+def _details(about: Mapping[str, object], model: Model) -> list[tuple[str, str]]:
     """Return the mathematics, for those who unfold it."""
     support = getattr(model.machine, "support_", None)
     rows = []

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ..displays.axes import open_frame
 from ..displays.colours import FAINT, LOWER, SERIES
@@ -167,7 +168,7 @@ def _precision_recall(found: Evaluation, labels: list[Any]) -> Picture:
 def _calibration(found: Evaluation, labels: list[Any]) -> Picture:
     bins = int(np.clip(len(found.y) // 20, 3, 10))
 
-    def each(y: Any, share: Any, *, style: dict[str, Any], **options: Any) -> None:
+    def each(y: ArrayLike, share: Any, *, style: Mapping[str, object], **options: object) -> None:
         from sklearn.calibration import CalibrationDisplay
 
         CalibrationDisplay.from_predictions(

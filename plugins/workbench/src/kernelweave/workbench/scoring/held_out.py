@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 
 from ..machines import kernel_machine
 from .scores import Score, score
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +30,8 @@ class HeldOut:
 
     rows: Index
     fold: Index
-    truth: npt.NDArray[Any]
-    predicted: npt.NDArray[Any]
+    truth: Labels
+    predicted: Labels
     weight: FloatArray
     task: str
     proba: FloatArray | None = None
@@ -56,7 +58,7 @@ class HeldOut:
         }
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> HeldOut:
+    def from_json(cls, found: Mapping[str, object]) -> HeldOut:
         """Return what `as_json` was made of.
 
         `found`: lists by name.
@@ -75,7 +77,7 @@ class HeldOut:
 
 
 def folds_of(
-    y: npt.NDArray[Any], task: str, n_folds: int, seed: int, weight: FloatArray | None = None
+    y: Labels, task: str, n_folds: int, seed: int, weight: FloatArray | None = None
 ) -> Index:
     """Return a fold for each row, drawn at random; classes keep their shares.
 
@@ -99,7 +101,7 @@ def folds_of(
 
 
 def held_out_by(
-    estimator: Any, y: npt.NDArray[Any], task: str, weight: FloatArray
+    estimator: BaseEstimator, y: Labels, task: str, weight: FloatArray
 ) -> HeldOut | None:
     """Return what a fitted estimator itself held out; ``None`` where it held out nothing.
 
@@ -124,7 +126,7 @@ def held_out_by(
 def cross_predict(
     make: Callable[[], Any],
     X: Any,
-    y: npt.NDArray[Any],
+    y: Labels,
     task: str,
     fold: Index,
     weight: FloatArray,

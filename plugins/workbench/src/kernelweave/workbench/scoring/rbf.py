@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning
+from numpy.typing import ArrayLike
 
 from ..data import TableMatrix
 
@@ -50,7 +51,7 @@ class TunedRBF:
         self._machine = self._kind(C=C, gamma=gamma).fit(Z[many], target[many], weight[many])
         return self
 
-    def _tuned(self, Z: Any, y: Any, weight: Any) -> tuple[float, float]:
+    def _tuned(self, Z: Any, y: ArrayLike, weight: ArrayLike) -> tuple[float, float]:
         from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
         kind = StratifiedKFold if self.task == "classification" else KFold

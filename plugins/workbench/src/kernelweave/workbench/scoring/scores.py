@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 
 class Score(NamedTuple):
@@ -32,9 +32,7 @@ def measure_name(task: str, *, weighted: bool = False) -> str:
     return "class-weighted accuracy" if weighted else "accuracy"
 
 
-def score(
-    truth: npt.NDArray[Any], predicted: npt.NDArray[Any], weight: FloatArray, task: str
-) -> Score:
+def score(truth: Labels, predicted: Labels, weight: FloatArray, task: str) -> Score:
     """Return R² or accuracy and its standard error.
 
     `truth`, `predicted` of shape (n,): numbers or labels; `weight` of shape (n,): of each row;

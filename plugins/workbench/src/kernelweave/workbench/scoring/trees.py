@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from kernelweave.evidence import ColumnEncoder
+from kernelweave.kernels_core.arrays import Rows
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 # histograms of trees have 255 bins, one of them for gaps
 _MOST_LEVELS = 254
@@ -73,7 +78,7 @@ class BoostedTrees:
 
 
 def with_gaps(
-    encoder: ColumnEncoder, X: Any
+    encoder: ColumnEncoder, X: Rows
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return numbers with NaN for gaps, and codes of levels with NaN for unknown words.
 
@@ -93,21 +98,21 @@ def with_gaps(
     return numbers[:, kept], np.where(codes < counts, codes, np.nan)
 
 
-def _boosting(task: str, seed: int, words: list[int]) -> Any:
+def _boosting(task: str, seed: int, words: list[int]) -> BaseEstimator:
     made = _kind("sklearn.ensemble", "HistGradientBoosting{}", task)
     return made(random_state=seed, categorical_features=words or None)
 
 
-def _catboost(task: str, seed: int, words: list[int]) -> Any:
+def _catboost(task: str, seed: int, words: list[int]) -> BaseEstimator:
     made = _kind("catboost", "CatBoost{}", task)
     return made(random_seed=seed, cat_features=words, verbose=False, allow_writing_files=False)
 
 
-def _lightgbm(task: str, seed: int, words: list[int]) -> Any:
+def _lightgbm(task: str, seed: int, words: list[int]) -> BaseEstimator:
     return _kind("lightgbm", "LGBM{}", task)(random_state=seed, verbose=-1)
 
 
-def _xgboost(task: str, seed: int, words: list[int]) -> Any:
+def _xgboost(task: str, seed: int, words: list[int]) -> BaseEstimator:
     return _kind("xgboost", "XGB{}", task)(random_state=seed, enable_categorical=True)
 
 
