@@ -63,6 +63,15 @@ def test_equal_cuts_and_one_kernel_are_no_trouble():
     assert master.lower_bound == pytest.approx(2.0, rel=1e-9)
 
 
+def test_an_optimum_of_zero_has_its_weights_found():
+    pool = CutPool(3)
+    pool.add(0.0, np.zeros(3), np.zeros((1, 1)))
+    pool.add(30.0, np.array([80.0, 1.0, 1.0]), np.zeros((1, 1)))
+    master = solve_cut_master(pool, NoPenalty().on(3))
+    assert master.lower_bound == pytest.approx(0.0, abs=1e-9)
+    assert master.value == pytest.approx(0.0, abs=1e-9)
+
+
 def test_a_rescaled_pool_holds_for_another_box():
     pool = CutPool(2)
     pool.add(3.0, np.array([2.0, 4.0]), np.ones((1, 5)))

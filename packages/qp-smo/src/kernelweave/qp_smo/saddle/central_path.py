@@ -22,6 +22,7 @@ _PATIENCE = 50
 # Proofs in a row that may bring neither a better point nor a better bound.
 _IDLE = 2
 _FASTER = 12.0
+_ROUNDING = 1e-12
 # Weights below this share of the largest are rounding: they cost a Gram matrix each.
 _NEGLIGIBLE = 1e-9
 
@@ -139,21 +140,29 @@ def follow(
         The value at the weights, and what `lower_bound_from` proves by the multipliers.
     """
     path = start(kappa, half, penalty)
+    # an optimum of 0 has no relative gap: what is left is rounding
+    least = _ROUNDING * path.sigma
     weights, multipliers, upper, lower = path.weights, path.multipliers, np.inf, -np.inf
-    left, idle = _MAX_ITER, 0
+    left, idle, passed = _MAX_ITER, 0, []
     while idle < _IDLE:
         steps, far = path.centre(min(_PATIENCE, left))
         left -= steps
         value = path.value
         last = far or left <= 0
-        if last or path.sigma * path.inside.size <= tol * abs(value):
-            bound = lower_bound_from(kappa, half, path.multipliers, penalty)
+        passed.append(path.multipliers)
+        if last or path.sigma * path.inside.size <= max(tol * abs(value), least):
+            bound = lower_bound_from(kappa, half, passed[-1], penalty)
             idle = 0 if value < upper or bound > lower else idle + 1
             if value < upper:
                 upper, weights = value, path.weights
             if bound > lower:
-                lower, multipliers = bound, path.multipliers
+                lower, multipliers = bound, passed[-1]
             if last or upper - lower <= tol * abs(upper):
                 break
         path.sigma /= _FASTER
+    if upper - lower > tol * abs(upper):
+        # kernels of very different size: rounding spoils the multipliers towards the end
+        bounds = [lower_bound_from(kappa, half, each, penalty) for each in passed]
+        best = int(np.argmax(bounds))
+        lower, multipliers = bounds[best], passed[best]
     return weights, multipliers, upper, lower
