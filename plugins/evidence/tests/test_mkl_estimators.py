@@ -10,9 +10,11 @@ import pytest
 from kernelweave.evidence import EvidenceMKLClassifier, EvidenceMKLRegressor
 from kernelweave.kernels_core import RBF, Linear, Polynomial, SolveInterrupted
 from kernelweave.kernels_core.exceptions import MemoryBudgetError, NotPSDError
+from kernelweave.kernels_core.kernels import as_sklearn_gp_kernel
 from kernelweave.kernels_core.testing import check_algorithm, check_estimator
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 THREE = [Linear(), RBF(0.5), Polynomial(2)]
@@ -60,6 +62,40 @@ def test_weights_kernel_and_duals_say_the_same(data, model) -> None:
     assert len(model.weights_) == len(model.kernel_names_)
     by_hand = model.kernel_(X_new, X[model.support_]) @ model.dual_coef_[model.support_]
     np.testing.assert_allclose(by_hand + model.intercept_, model.predict(X_new), rtol=1e-9)
+
+
+def test_the_deviation_is_that_of_a_gaussian_process(data, model) -> None:
+    X, y, X_new, _ = data
+    centred = (y - y.mean()) / y.std()
+    process = GaussianProcessRegressor(
+        as_sklearn_gp_kernel(model.kernel_), alpha=model.noise_, optimizer=None
+    ).fit(X, centred)
+    mean, std = process.predict(X_new, return_std=True)
+    own_mean, own_std = model.predict(X_new, return_std=True)
+    np.testing.assert_allclose(own_mean, mean * y.std() + y.mean(), rtol=1e-5)
+    np.testing.assert_allclose(own_std, np.hypot(std, model.noise_**0.5) * y.std(), rtol=1e-5)
+    share = np.mean(np.abs(data[3] - own_mean) < 1.645 * own_std)
+    assert 0.8 < share < 0.98
+
+
+def test_the_deviation_of_weighted_rows_and_several_outputs(data) -> None:
+    X, y, X_new, _ = data
+    weight = np.ones(60)
+    weight[:20] = 2.0
+    X, y = X[:60], np.column_stack([y[:60], -3.0 * y[:60]])
+    once = EvidenceMKLRegressor(kernels=THREE).fit(X, y, sample_weight=weight)
+    twice = EvidenceMKLRegressor(kernels=THREE).fit(np.vstack([X, X[:20]]), np.vstack([y, y[:20]]))
+    std = once.predict(X_new, return_std=True)[1]
+    assert std.shape == (120, 2)
+    np.testing.assert_allclose(std[:, 1], 3.0 * std[:, 0])
+    np.testing.assert_allclose(std, twice.predict(X_new, return_std=True)[1], rtol=1e-6)
+
+
+def test_matrices_alone_do_not_tell_the_deviation(data) -> None:
+    X, y, X_new, _ = data
+    model = EvidenceMKLRegressor(kernels="precomputed").fit(np.stack([k(X) for k in THREE]), y)
+    with pytest.raises(ValueError, match="precomputed Gram matrices"):
+        model.predict(np.stack([k(X_new, X) for k in THREE]), return_std=True)
 
 
 @pytest.mark.parametrize("unit", [1e9, 1e-9])

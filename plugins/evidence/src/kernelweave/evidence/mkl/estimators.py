@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
@@ -89,20 +90,40 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
         self._run(X, np.atleast_2d(targets.T), weight, grams)
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return predictions.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Points to predict.
+        return_std : bool, default=False
+            Also return the standard deviation of a new observation, its noise included. Gram
+            matrices do not hold k(x, x) of new points: kernels are needed.
 
         Returns
         -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predicted targets.
+        std : ndarray of the same shape
+            If asked for.
+
+        Raises
+        ------
+        ValueError
+            If ``return_std`` is asked for and ``kernels`` is ``"precomputed"``.
         """
-        return self._shaped(self._decision(X))
+        mean = self._shaped(self._decision(X))
+        if not return_std:
+            return mean
+        if self._is_precomputed:
+            raise ValueError(
+                "return_std needs k(x, x) of new points, which precomputed Gram matrices do not "
+                "hold: give kernels instead"
+            )
+        with config_context(memory_limit=self.memory_limit):
+            width = self._posterior.deviation(self.kernel_, self._points(X))
+        return mean, self._shaped(width)
 
     def _shaped(self, values: FloatArray) -> FloatArray:
         return values[:, 0] if self._flat else values

@@ -35,6 +35,7 @@ from ..learn import Split
 from .default import default_kernels
 from .learn import Learned, learn_weights
 from .objective import FLOOR
+from .posterior import Posterior
 from .problem import Standard, predict_held_out, weight_problem
 
 _ALGORITHMS = ("lbfgs", "majorize")
@@ -152,6 +153,7 @@ class EvidenceMachine(DictionaryMachine):
         self._store(problem, learned.result, samples, scaling)
         self.n_iter_ = len(learned.descent) - 1
         self._restore_units(standard)
+        self._posterior = Posterior(samples.X, 1.0 / self._mass, self.noise_, standard.spread)
         return stored
 
     def _search(self, problem: Problem, verbose: int = 0) -> Learned:

@@ -100,6 +100,7 @@ _OWN = {
     f"{_EVIDENCE}.last_step": ("SoftmaxPredictor",),
     f"{_EVIDENCE}.mixture": ("Mixture",),
     f"{_EVIDENCE}.mkl.estimators": ("EvidenceMKLClassifier", "EvidenceMKLRegressor"),
+    f"{_EVIDENCE}.mkl.posterior": ("Posterior",),
     f"{_EVIDENCE}.path": ("Fit",),
     f"{_EVIDENCE}.rows": ("Rows", "Standardised"),
     f"{_EVIDENCE}.softmax": ("Softmax",),
