@@ -55,6 +55,18 @@ def test_the_fit_is_that_ridge_regression(weight: bool) -> None:
     np.testing.assert_allclose(predicted, targets.restore(machine.predict(far)), rtol=1e-3)
 
 
+def test_a_fit_to_fewer_rows_leaves_two_widths_to_try() -> None:
+    own = rows(60, 0)
+    views = Views.of(own.numeric, own.codes)
+    first = plain_fit(views, own)
+    again = plain_fit(views, own, [first.theta])
+    np.testing.assert_array_equal(again.theta, first.theta)
+    wide, narrow = np.full(14, 0.0), np.full(14, 0.0)
+    wide[:4], narrow[:4] = 0.5 * np.log(2.0 * np.array([WIDTHS[0], WIDTHS[-1]]) / 4.0)[:, None]
+    assert plain_fit(views, own, [wide]).scales.ell[0] ** 2 * 2.0 <= WIDTHS[1] + 1e-12
+    assert plain_fit(views, own, [narrow]).scales.ell[0] ** 2 * 2.0 == pytest.approx(WIDTHS[-1])
+
+
 def test_it_rescues_classes_that_the_evidence_takes_for_noise() -> None:
     rng = np.random.default_rng(0)
     level = rng.uniform(1.0, 100.0, (240, 1))

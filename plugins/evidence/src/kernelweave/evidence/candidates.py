@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -49,19 +50,20 @@ def fit_candidates(
     the rough terms take the noise, and then there is little left to gain. So each fit of the path
     may also start at the Gaussian of one scale a dimension.
 
-    - `starts`: for each candidate but the last, points to start from
+    - `starts`: for each candidate, points to start from
     - `fits` takes each fit as it is made, so that those made before a `Stopped` are known
 
     Raises Stopped where time is up.
     """
     fits = [] if fits is None else fits
-    n_path, plain = len(plan.precisions), plain_fit(views, rows)
+    n_path, last = len(plan.precisions), len(candidate_precisions(plan, rows)) - 1
+    plain = plain_fit(views, rows, starts[last] if len(starts) > last else ())
     if starts:
         plan = replace(plan, tol=plan.polish_tol)
         fit_path(views, rows, plan, starts[:n_path], fits)
-        last = replace(plan, precisions=GAUSSIAN_PRECISIONS[-1:])
-        for known in starts[n_path:]:
-            fits += fit_path(views, rows, last, [known], terms=GaussianTerm)
+        own = replace(plan, precisions=GAUSSIAN_PRECISIONS[-1:])
+        for known in starts[n_path:last]:
+            fits += fit_path(views, rows, own, [known], terms=GaussianTerm)
     elif _asks_for_smooth(plan, rows):
         chain = replace(plan, precisions=GAUSSIAN_PRECISIONS)
         smooth = fit_path(views, rows, chain, [[plain.theta], [], []], terms=GaussianTerm)
@@ -85,12 +87,11 @@ def coarse_starts(rows: Rows, plan: Plan, random_state: np.random.RandomState) -
     chosen: NDArray[np.intp] = np.sort(random_state.permutation(len(rows))[: plan.coarse])
     part = rows.take(chosen)
     views = Views.of(part.numeric, part.codes, part.weight)
+    plan = replace(plan, tol=max(plan.tol, plan.coarse_tol))
     fits: list[Fit] = []
-    try:
+    with suppress(Stopped):
         fit_candidates(views, part, plan, fits=fits)
-    except Stopped:
-        return [[fit.theta] for fit in fits]
-    return [[fit.theta] for fit in fits[:-1]]
+    return [[fit.theta] for fit in fits]
 
 
 def fill_up(views: Views, rows: Rows, plan: Plan, starts: Starts, fits: list[Fit]) -> None:

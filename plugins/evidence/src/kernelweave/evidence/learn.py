@@ -215,7 +215,7 @@ def _fit_all(
     precisions = candidate_precisions(plan, rows)
     starts: Starts = [
         [np.mean(thetas, axis=0), *thetas]
-        for k in range(len(precisions) - 1 if folds else 0)
+        for k in range(len(precisions) if folds else 0)
         for thetas in [[fold.fits[k].theta for fold in folds]]
     ]
     done: list[Fit] = []

@@ -49,6 +49,7 @@ class Plan:
     - `tol`: a fit ends where a step lowers L by less than this share of it
     - `max_iter`: steps a fit at most
     - `coarse`: rows of a first pass over the path, where there are half as many more
+    - `coarse_tol`: the share for that pass, which only leaves starts
     - `polish_tol`: the share for a fit that starts at one of fewer rows or of the folds
     - `classes`: whether the targets are ±1 of classes
     """
@@ -57,6 +58,7 @@ class Plan:
     tol: float = 1e-6
     max_iter: int = 200
     coarse: int = COARSE
+    coarse_tol: float = 1e-4
     polish_tol: float = 1e-5
     classes: bool = False
 

@@ -6,6 +6,8 @@ latter at the end of the path, held-out rows never fall far behind it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from scipy.linalg import eigh
@@ -24,16 +26,18 @@ _ABSENT = -60.0
 _LEAST = 1e-12
 
 
-def plain_fit(views: Views, rows: Rows) -> Fit:
+def plain_fit(views: Views, rows: Rows, starts: Sequence[FloatArray] = ()) -> Fit:
     """Return the width and ridge with the least leave-one-out error of these rows.
 
-    The kernel's weight is its likeliest, so that deviations are in units of the targets.
+    The kernel's weight is its likeliest, so that deviations are in units of the targets. `starts`
+    are such fits to fewer rows: only their widths and the next narrower one are tried then, as
+    each costs a spectrum of the whole matrix.
     """
     points = views.points(rows.numeric, rows.codes)
     values, distances = Standardised.of(rows).values, _squared_distances(points)
     tried = [
         (*each, gamma)
-        for gamma in np.divide(WIDTHS, views.n_dimensions)
+        for gamma in _widths(views.n_dimensions, starts)
         for each in left_out_errors(np.exp(-gamma * distances), values, rows.mass)
     ]
     _, amplitude, ridge, gamma = min(tried)
@@ -44,6 +48,13 @@ def plain_fit(views: Views, rows: Rows) -> Fit:
     theta[2 * n] = np.log(amplitude)
     theta[-1] = np.log(amplitude * ridge)
     return Fit(np.inf, theta, np.nan, np.nan, 0)
+
+
+def _widths(n_dimensions: int, starts: Sequence[FloatArray]) -> FloatArray:
+    """Return γ to try, from wide to narrow."""
+    widths = np.divide(WIDTHS, n_dimensions)
+    known = [np.abs(np.log(0.5 * np.exp(2.0 * each[0]) / widths)).argmin() for each in starts]
+    return widths[min(known) : max(known) + 2] if known else widths
 
 
 def _squared_distances(points: Points) -> FloatArray:
