@@ -16,6 +16,10 @@ from .samples import Samples
 
 def spread_of(y: FloatArray, weight: FloatArray | None) -> float:
     """Return the standard deviation of targets of shape (n_samples,), 1 where they do not vary."""
+    mass = np.ones(len(y)) if weight is None else weight
+    # a weight of 2 and the sample twice have the same bits, and a weight of 0 has none
+    y, place = np.unique(y[mass > 0], return_inverse=True)
+    weight = np.bincount(place, weights=mass[mass > 0])
     # a square may overflow where the target does not
     unit = float(np.abs(y).max()) or 1.0
     off = y / unit - np.average(y / unit, weights=weight)
