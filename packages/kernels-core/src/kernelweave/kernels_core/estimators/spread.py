@@ -19,11 +19,11 @@ def spread_of(y: FloatArray, weight: FloatArray | None) -> float:
     mass = np.ones(len(y)) if weight is None else weight
     # a weight of 2 and the sample twice have the same bits, and a weight of 0 has none
     y, place = np.unique(y[mass > 0], return_inverse=True)
-    weight = np.bincount(place, weights=mass[mass > 0])
+    share = np.bincount(place, weights=mass[mass > 0])
     # a square may overflow where the target does not
     unit = float(np.abs(y).max()) or 1.0
-    off = y / unit - np.average(y / unit, weights=weight)
-    spread = unit * float(np.sqrt(np.average(off * off, weights=weight)))
+    off = y / unit - np.average(y / unit, weights=share)
+    spread = unit * float(np.sqrt(np.average(off * off, weights=share)))
     return spread if 0.0 < spread < np.inf else 1.0
 
 
