@@ -300,7 +300,8 @@ def test_a_hopeless_interval_holds_the_optimum(subject: Subject, C: float) -> No
     """
     X, y = hard(subject.task)
     limit = {"max_time": 1.0} if C == 1e300 else {}
-    exact = {"epsilon": 0.0} if "epsilon" in subject.parameters else {}
+    exact: dict[str, Any] = {"epsilon": 0.0} if "epsilon" in subject.parameters else {}
+    exact |= {"units": "absolute"} if "units" in subject.parameters else {}
     settings = {"kernels": [RBF(1.0)], "normalize": None, "C": C, **limit, **exact}
     model = subject.make({**settings, "tol": 1e-6, "max_iter": 1000})
     with warnings.catch_warnings():
