@@ -122,7 +122,7 @@ class EvidenceModel(Explained, Estimator):
     )
     tol: float = parameter(
         "A fit of the scales ends where a step gains less than this share of the evidence.",
-        default=1e-6,
+        default=1e-5,
         rule=number(least=0.0),
     )
     max_iter: int = parameter("Steps a fit of the scales at most.", default=200, rule=COUNT)

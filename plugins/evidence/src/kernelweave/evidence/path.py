@@ -55,7 +55,7 @@ class Plan:
     """
 
     precisions: tuple[float, ...] = PRECISIONS
-    tol: float = 1e-6
+    tol: float = 1e-5
     max_iter: int = 200
     coarse: int = COARSE
     coarse_tol: float = 1e-4
