@@ -6,20 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.checks import COUNT
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
 from ..arrays import RealArray
 from ..checks import real_dtype
 from ._arguments import matrix, output, rows, samples, vector
+from ._own import OwnFamily
 
 Float = NDArray[np.float64]
 Block = Callable[[Float, Float], ArrayLike]
 _UNIT = 2.0**-53
 
 
-class CallableFamily:
+class CallableFamily(OwnFamily):
     """Kernels ``k(x, y) = Σᵢⱼ Pᵢⱼ Gᵢⱼ(x, y)`` from a function that returns ``G(x, y)``.
 
     The function must satisfy ``G(y, x) = G(x, y)ᵀ`` and make ``Σₖₗ wₖwₗG(xₖ, xₗ)`` positive
@@ -62,27 +62,13 @@ class CallableFamily:
         scale: float = 1.0,
         block_error: float = 2.0**-40,
     ) -> None:
-        COUNT.check("n_P", n_P)
-        self._block, self.name = block, name
-        self._n_P, self.scale, self.block_error = int(n_P), float(scale), float(block_error)
-
-    def __repr__(self) -> str:
-        return f"CallableFamily({self._block!r}, n_P={self._n_P}, name={self.name!r})"
-
-    @property
-    def n_P(self) -> int:
-        """Side of P."""
-        return self._n_P
-
-    @property
-    def trace(self) -> float:
-        """The trace that P is normalised to, n_P."""
-        return float(self._n_P)
+        super().__init__(block, n_P, name)
+        self.scale, self.block_error = float(scale), float(block_error)
 
     def block(self, x: ArrayLike, y: ArrayLike) -> Float:
         """Return ``G(x, y)``, shape (n_P, n_P), checked."""
         left, right = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-        value = np.asarray(self._block(left, right), dtype=np.float64)
+        value = np.asarray(self._function(left, right), dtype=np.float64)
         if value.shape != (self._n_P, self._n_P) or not np.isfinite(value).all():
             raise ValueError(
                 f"block(x, y) of family {self.name!r} must return a finite array of shape "
@@ -112,10 +98,6 @@ class CallableFamily:
         """Return ``vᵀ G(xₖ, yₗ) v``, shape (n_x, n_y), float64; Y is X if not given."""
         u = vector(v, self._n_P, "v")
         return self.gram(X, np.outer(u, u), Y)
-
-    def moment(self, X: ArrayLike, w: ArrayLike) -> Float:
-        """Return ``D(w) = Σₖₗ wₖ wₗ G(xₖ, xₗ)``, shape (n_P, n_P)."""
-        return self.prepare(X).moment(w)
 
     def diag(self, X: ArrayLike, P: ArrayLike) -> Float:
         """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,), float64."""

@@ -13,6 +13,7 @@ from ..arrays import RealArray
 from ..checks import real_dtype
 from ..rounding import gamma
 from ._arguments import matrix, output, rows, samples, vector
+from ._own import OwnFamily
 
 Float = NDArray[np.float64]
 Integrand = Callable[[Float, Float], ArrayLike]
@@ -21,7 +22,7 @@ _VALUE_ERROR = 2.0**-48
 _MOST_NODES, _MOST_IN_ALL = 64, 1024
 
 
-class IntegralFamily:
+class IntegralFamily(OwnFamily):
     """Kernels ``k(x, y) = ∫ N(z, x)ᵀ P N(z, y) dz`` over a box, from a function that returns N.
 
     The integral is a sum over the nodes of Gauss and Legendre's rule, whose weights are positive:
@@ -76,7 +77,7 @@ class IntegralFamily:
         name: str = "integral",
         integral_error: float | None = None,
     ) -> None:
-        COUNT.check("n_P", n_P)
+        super().__init__(integrand, n_P, name)
         COUNT.or_none().check("n_nodes", n_nodes)
         NONNEGATIVE.or_none().check("integral_error", integral_error)
         self.lower = np.atleast_1d(np.asarray(lower, dtype=np.float64))
@@ -87,24 +88,10 @@ class IntegralFamily:
                 "lower and upper must hold a finite number for each dimension of z, lower < "
                 f"upper, got {lower!r} and {upper!r}"
             )
-        self._integrand, self.name, self._n_P = integrand, name, int(n_P)
         fitting = min(_MOST_NODES, max(2, int(_MOST_IN_ALL ** (1.0 / len(width)) + 1e-9)))
         self.n_nodes = fitting if n_nodes is None else int(n_nodes)
         self.integral_error = integral_error
         self.scale = float(np.prod(width))
-
-    def __repr__(self) -> str:
-        return f"IntegralFamily({self._integrand!r}, n_P={self._n_P}, name={self.name!r})"
-
-    @property
-    def n_P(self) -> int:
-        """Side of P."""
-        return self._n_P
-
-    @property
-    def trace(self) -> float:
-        """The trace that P is normalised to, n_P."""
-        return float(self._n_P)
 
     def features(self, X: ArrayLike, n_nodes: int | None = None) -> Float:
         """Return N at the nodes times the root of their weights, shape (m, n_nodes**d, n_P).
@@ -130,7 +117,7 @@ class IntegralFamily:
         Z, weights = self._rule(count)
         out = np.empty((len(array), n_points, self._n_P))
         for k, x in enumerate(array):
-            value = np.asarray(self._integrand(Z, x), dtype=np.float64)
+            value = np.asarray(self._function(Z, x), dtype=np.float64)
             if value.shape != out.shape[1:] or not np.isfinite(value).all():
                 raise ValueError(
                     f"integrand(Z, x) of family {self.name!r} must return a finite array of shape "
@@ -170,10 +157,6 @@ class IntegralFamily:
         u = vector(v, self._n_P, "v")
         left = self.features(X) @ u
         return np.asarray(left @ (left if Y is None else self.features(Y) @ u).T)
-
-    def moment(self, X: ArrayLike, w: ArrayLike) -> Float:
-        """Return ``D(w) = Σₖₗ wₖ wₗ G(xₖ, xₗ)``, shape (n_P, n_P)."""
-        return self.prepare(X).moment(w)
 
     def diag(self, X: ArrayLike, P: ArrayLike) -> Float:
         """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,), float64."""
