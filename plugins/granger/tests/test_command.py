@@ -10,6 +10,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from kernelweave.granger.command import granger_command
 from kernelweave.granger.files import read_series
@@ -108,6 +109,16 @@ def test_lags_have_edges_of_their_own(table: Path, capsys: pytest.CaptureFixture
     assert {edge["lag"] for edge in found["edges"]} == {1, 2}
 
 
+def test_lags_are_listed_or_chosen(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drop = ["time", "run"]
+    granger_command(str(table), drop=drop, lam=0.1, lags="1,3")
+    assert "3 series, lags 1, 3, lambda" in capsys.readouterr().out
+    granger_command(str(table), drop=drop, lags="cv", json=True)
+    assert json.loads(capsys.readouterr().out)["lags"] == [1]
+    with pytest.raises(ValueError, match="--lags must be such as 3, 1,2,12 or cv, got 'two'"):
+        granger_command(str(table), lags="two")
+
+
 def test_gaps_are_refused_or_skipped(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = table.read_text().splitlines()
     lines[5] = lines[5].rsplit(",", 1)[0] + ","
@@ -160,7 +171,8 @@ def test_a_table_shorter_than_its_lags_is_refused(
     [
         ("a,b\n1,2\n", {"replicate": "run"}, "no column 'run'"),
         ("a,b\n1,x\n", {}, "row 1 of .* has 'x' in column b"),
-        ("a,b\n1\n", {}, "row 1 of .* has not 2 cells"),
+        ("a,b\n1\n", {}, "row 1 of .* has '' in column b"),
+        ("a,b\n1,2,3\n", {}, "row of .* has more cells than the header.*line 2"),
         ("a,b\n", {}, "at least one row"),
         ("a,b,a\n1,2,3\n", {}, "two columns named 'a'"),
         (",a,b\n0,1,2\n", {}, "column 1 of .* has no name"),
@@ -207,6 +219,18 @@ def test_what_is_no_text_or_no_file_is_named(tmp_path: Path) -> None:
     path.write_text("température,b\n1,2\n", encoding="latin-1")
     with pytest.raises(ValueError, match=r"series\.csv is not UTF-8 text"):
         read_series(str(path), None, [])
+
+
+def test_a_column_of_dates_is_the_time(tmp_path: Path) -> None:
+    path = tmp_path / "series.csv"
+    path.write_text("run,a,day,b\nx,1,2024-01-03,4\nx,2,2024-01-02,6\ny,3,2024-01-01,5\n")
+    with pytest.warns(KernelWeaveWarning, match="not in order of time.*sorted by column day"):
+        table = read_series(str(path), "run", [])
+    assert table.replicates == ["x", "x", "y"]
+    assert table.frame["a"].tolist() == [2.0, 1.0, 3.0]
+    assert isinstance(table.frame.index, pd.DatetimeIndex)
+    assert table.frame.index.name == "day"
+    assert read_series(str(path), "run", ["day"]).frame["a"].tolist() == [1.0, 2.0, 3.0]
 
 
 def test_a_time_that_was_not_dropped_is_noticed(table: Path) -> None:

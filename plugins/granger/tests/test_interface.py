@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples
+from kernelweave.granger.frames import later
 from kernelweave.kernels_core import KernelWeaveWarning
 
 
@@ -110,8 +111,8 @@ def test_roles_keep_edges_out(frame: pd.DataFrame) -> None:
     assert set(model.edges_["target"]) <= {"b", "c"}
     assert "w" not in set(model.edges_["source"])
     forecast = model.forecast(frame)
-    assert np.isnan(forecast[:, [0, 3]]).all()
-    assert not np.isnan(forecast[:, [1, 2]]).any()
+    assert forecast[["a", "w"]].isna().all(axis=None)
+    assert not forecast[["b", "c"]].isna().any(axis=None)
 
 
 def test_a_forbidden_link_leaves_the_model_that_never_saw_it(frame: pd.DataFrame) -> None:
@@ -164,8 +165,8 @@ def test_gaps_leave_their_samples_out(frame: pd.DataFrame) -> None:
     model = quick(gaps="skip").fit(holes)
     assert len(model.results_[0].solution.C) == 139 - 3
     forecast = model.forecast(holes)
-    assert np.isnan(forecast[[40, 41]]).all()
-    assert not np.isnan(np.delete(forecast, [40, 41], axis=0)).any()
+    assert forecast.loc[[41, 42]].isna().all(axis=None)
+    assert not forecast.drop([41, 42]).isna().any(axis=None)
     assert np.isfinite(model.score(holes))
     with pytest.raises(ValueError, match="without a gap"):
         quick(gaps="skip", lags=2).fit(
@@ -176,8 +177,9 @@ def test_gaps_leave_their_samples_out(frame: pd.DataFrame) -> None:
 def test_score_is_the_mean_share_of_variance_explained(frame: pd.DataFrame) -> None:
     model = quick(lags=3).fit(frame[:100])
     test = frame[100:]
-    found, known = model.forecast(test)[:-1], test.to_numpy()[3:]
-    missed = ((found - known) ** 2).sum(axis=0) / ((known - known.mean(axis=0)) ** 2).sum(axis=0)
+    known = test[3:]
+    found = model.forecast(test).loc[known.index]
+    missed = ((found - known) ** 2).sum() / ((known - known.mean()) ** 2).sum()
     assert model.score(test) == pytest.approx(1.0 - missed.mean())
     assert model.score(test) > 0.3
     with pytest.raises(ValueError, match="at least 5 rows, got 4"):
@@ -208,17 +210,62 @@ def test_a_forecast_of_one_step_is_the_prediction(frame: pd.DataFrame) -> None:
     coming = np.zeros((2, 4))
     coming[:, 3] = 5.0
     found = model.forecast_ahead(frame, 2, future=coming, n_paths=4000)
-    nodes = [0, 1, 2]
-    expected = model.forecast(frame)[-1, nodes]
-    spread = (found.upper - found.lower)[0, nodes]
-    assert (np.abs(found.mean[0, nodes] - expected) < 0.05 * spread).all()
-    np.testing.assert_allclose(found.mean[:, 3], 5.0)
+    nodes = ["a", "b", "c"]
+    expected = model.forecast(frame).loc[140, nodes]
+    spread = (found.upper - found.lower).loc[140, nodes]
+    assert (np.abs(found.mean.loc[140, nodes] - expected) < 0.05 * spread).all()
+    np.testing.assert_allclose(found.mean["w"], 5.0)
+    named = model.forecast_ahead(frame, 2, future=pd.DataFrame({"w": [5.0, 5.0]}))
+    np.testing.assert_allclose(named.mean["w"], 5.0)
+    with pytest.raises(ValueError, match="future must have a column 'w'"):
+        model.forecast_ahead(frame, 2, future=frame[["a"]][:2])
     with pytest.raises(ValueError, match="future must hold the coming rows"):
         model.forecast_ahead(frame, 2)
     with pytest.raises(ValueError, match="future must have shape"):
         model.forecast_ahead(frame, 3, future=coming)
     with pytest.raises(ValueError, match="steps must be"):
         model.forecast_ahead(frame, 0)
+
+
+def test_tables_keep_their_names_and_times(frame: pd.DataFrame) -> None:
+    dated = frame[["a", "b"]].set_axis(pd.date_range("2020-01-31", periods=140, freq="ME"))
+    model = quick(random_state=0).fit(dated)
+    found, plain = model.forecast(dated), quick().fit(dated.to_numpy())
+    np.testing.assert_allclose(found, plain.forecast(dated.to_numpy()))
+    assert list(found) == ["a", "b"]
+    assert list(found.index[:-1]) == list(dated.index[1:])
+    assert found.index[-1] == pd.Timestamp("2031-09-30")
+    ahead = model.forecast_ahead(dated, 2)
+    assert [str(day.date()) for day in ahead.lower.index] == ["2031-09-30", "2031-10-31"]
+    assert isinstance(plain.forecast(dated.to_numpy()), np.ndarray)
+
+
+@pytest.mark.parametrize(
+    ("index", "after"),
+    [
+        (pd.RangeIndex(3), [3, 4]),
+        (pd.Index([2, 4, 6]), [8, 10]),
+        (pd.Index(["x", "y", "z"]), [3, 4]),
+        (pd.period_range("2020Q1", periods=3, freq="Q"), ["2020Q4", "2021Q1"]),
+        (pd.DatetimeIndex(["2020-01-01", "2020-01-04"]), ["2020-01-07", "2020-01-10"]),
+    ],
+)
+def test_what_comes_later_goes_on_like_what_was(index: pd.Index, after: list[Any]) -> None:
+    found = later(index, 2)
+    expected = after if isinstance(after[0], int) else list(type(index)(after, freq=index.freq))
+    assert list(found) == expected
+
+
+def test_times_must_rise_and_be_even(frame: pd.DataFrame) -> None:
+    days = pd.date_range("2020-01-01", periods=140)
+    with pytest.raises(ValueError, match="must rise from row to row"):
+        quick().fit(frame.set_axis(days[::-1]))
+    months = pd.date_range("2020-01-31", periods=140, freq="ME")
+    quick().fit([frame[["a", "b"]].set_axis(months), frame[["a", "b"]].set_axis(months)])
+    gap = frame[["a", "b"]].set_axis(days).drop(days[50:53])
+    with pytest.warns(KernelWeaveWarning, match="steps of up to 4 times the usual one"):
+        quick().fit(gap)
+    quick(gaps="skip").fit(gap.asfreq("D"))
 
 
 def test_other_programs_read_the_graph(frame: pd.DataFrame) -> None:

@@ -13,7 +13,7 @@ def granger_command(
     data: str,
     /,
     *,
-    lags: int = 1,
+    lags: int | str = 1,
     replicate: str | None = None,
     drop: list[str] | None = None,
     exogenous: list[str] | None = None,
@@ -42,13 +42,14 @@ def granger_command(
     ----------
     data : str
         A CSV file with a header, a column per series and a row per point in time; commas,
-        semicolons or tabs between cells, decimal points or commas.
+        semicolons or tabs between cells, decimal points or commas. A column of dates is the time.
     lags : int
-        How many past values may drive the next one.
+        How many past values may drive the next one; or those that may, such as 1,2,12; or cv for
+        the length of least held-out error.
     replicate : str
         The column that names each row's replicate; no lag crosses from one to another.
     drop : str
-        A column to leave out, such as the time; may be given several times.
+        A column to leave out, such as a count of the rows; may be given several times.
     exogenous : str
         A column that may drive every series and is no node of the graph, such as the weather; may
         be given several times.
@@ -93,19 +94,20 @@ def granger_command(
     """
     _check_outputs([edges, picture, report, graph], force)
     _check_endings(picture, graph)
-    links = [_link(each) for each in forbid or []]
+    links, asked = [_link(each) for each in forbid or []], _lags(lags)
     from .files import read_series
     from .graph import GrangerGraph
     from .page import graph_page
+    from .series import lag_list
 
     table = read_series(data, replicate, list(drop or []), gaps=gaps == "skip")
-    needed = lags + (2 if lam is not None else 5)
+    needed = (1 if asked == "cv" else max(lag_list(asked))) + (2 if lam is not None else 5)
     if len(table.frame) < needed:
         raise ValueError(
             f"{data} has {len(table.frame)} rows: --lags {lags} needs at least {needed}"
         )
     model = GrangerGraph(
-        lags,
+        asked,
         lam="cv" if lam is None else lam,
         cv=5 if lam is None else None,
         replicates=table.replicates,
@@ -132,6 +134,16 @@ def granger_command(
     if graph is not None:
         _export(model, graph)
     _print_json(model, rows) if json else _print_text(model, rows, top, data)
+
+
+def _lags(given: int | str) -> int | str | list[int]:
+    """Return lags as `GrangerGraph` takes them."""
+    if isinstance(given, int) or given == "cv":
+        return given
+    try:
+        return [int(each) for each in given.split(",")]
+    except ValueError as error:
+        raise ValueError(f"--lags must be such as 3, 1,2,12 or cv, got {given!r}") from error
 
 
 def _link(pair: str) -> tuple[str, str]:
@@ -167,7 +179,7 @@ def _facts(model: Any) -> dict[str, Any]:
     gaps, adjusted = [result.gap for result in model.results_], model.adjusted_p_values_
     return {
         "n_nodes": len(model.group_names_),
-        "lags": int(model.lags),
+        "lags": list(model.lags_),
         "lam": float(model.lam_[0]),
         "largest_gap": max(gaps),
         "significance": model.significance,
@@ -185,9 +197,11 @@ def _print_json(model: Any, rows: list[dict[str, Any]]) -> None:
 
 
 def _print_text(model: Any, rows: list[dict[str, Any]], top: int, data: str) -> None:
+    from .series import describe_lags
+
     facts = _facts(model)
     lines = [
-        f"{data}: {facts['n_nodes']} series, lags 1 to {facts['lags']}, "
+        f"{data}: {facts['n_nodes']} series, {describe_lags(model.lags_)}, "
         f"lambda {facts['lam']:.3g}, every fit within {facts['largest_gap']:.1e} of its optimum"
     ]
     from_, to = (
@@ -235,7 +249,7 @@ def _draw(model: Any, path: Path) -> None:
     left, right = figure.subplots(1, 2)
     CausalGraphDisplay.from_estimator(model, ax=left)
     plot_weights(model, right)
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=130, bbox_inches="tight")
 
 
 def _export(model: Any, path: Path) -> None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import warnings
+import zlib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SEPARATORS = ",;\t"
 _ENOUGH = 8
@@ -27,7 +23,8 @@ _GAPS = ("", "nan", "na", "null")
 class SeriesTable:
     """A table of series.
 
-    `frame` of shape (n_times, n_nodes): a column per series; `replicates`: label of each row.
+    `frame` of shape (n_times, n_nodes): a column per series, its index the times where a column
+    holds dates; `replicates`: label of each row.
     """
 
     frame: pd.DataFrame
@@ -42,55 +39,66 @@ def read_series(
     `path`: the file; commas, semicolons or tabs separate its cells, and beside the latter two a
     comma may be the decimal sign; `replicate`: the column that names each row's replicate; `drop`:
     columns that are no nodes; `gaps`: whether cells that are empty or NaN are gaps, and no error.
-    Raises ValueError if there is no such file or it is not UTF-8 text, if the names of its columns
-    are missing or occur twice, if a column asked for is missing, or, naming it, for the first cell
-    that is not a finite number and the first column that is constant.
+    The first column of dates is the time, by which rows are sorted, with a warning, where they are
+    not. Raises ValueError if there is no such file or it is not UTF-8 text, if the names of its
+    columns are missing or occur twice, if a column asked for is missing, or, naming it, for the
+    first cell that is not a finite number and the first column that is constant.
     """
-    separator, rows = _rows(path)
+    separator, cells = _cells(path)
+    wanted = [*drop, *([] if replicate is None else [replicate])]
+    _check_names(path, [str(name) for name in cells], wanted)
+    labels = None if replicate is None else cells[replicate]
+    cells = cells.drop(columns=wanted)
+    times = _times(cells)
+    if times is not None:
+        cells = cells.drop(columns=[str(times.name)])
+    if cells.shape[1] < 2:
+        raise ValueError(f"{path} needs at least two series, it has {cells.shape[1]}")
     comma = "." if separator == "," else ","
-    if len(rows) < 2:
-        raise ValueError(f"{path} needs a header and at least one row, it has {len(rows)} rows")
-    header, body = [cell.strip() for cell in rows[0]], rows[1:]
-    ragged = next((k for k, row in enumerate(body) if len(row) != len(header)), None)
-    if ragged is not None:
-        raise ValueError(f"row {ragged + 1} of {path} has not {len(header)} cells like the header")
-    _check_names(path, header, [*drop, *([replicate] if replicate is not None else [])])
-    nodes = [k for k, name in enumerate(header) if name not in {*drop, replicate}]
-    names = [header[k] for k in nodes]
-    if len(nodes) < 2:
-        raise ValueError(f"{path} needs at least two series, it has {len(nodes)}")
-    values = np.array(
-        [
-            [_number(path, header[k], at, row[k].replace(comma, "."), gaps) for k in nodes]
-            for at, row in enumerate(body)
-        ]
-    )
-    flat = np.flatnonzero([len(np.unique(each[~np.isnan(each)])) < 2 for each in values.T])
-    if len(values) > 1 and len(flat):
-        name = names[flat[0]]
+    frame = cells.apply(lambda column: _numbers(path, column, comma, gaps=gaps))
+    flat = frame.columns[frame.nunique() < 2]
+    if len(frame) > 1 and len(flat):
+        name = flat[0]
         raise ValueError(f"column {name} of {path} is constant: leave it out with --drop {name!r}")
-    labels = None if replicate is None else [row[header.index(replicate)] for row in body]
-    _warn_of_a_time(names, values, labels)
-    import pandas as pd
+    if times is None:
+        _warn_of_a_time(frame, labels)
+    else:
+        frame.index = pd.DatetimeIndex(times, name=times.name)
+        frame, labels = _in_order(path, frame, labels)
+    return SeriesTable(frame, None if labels is None else labels.tolist())
 
-    return SeriesTable(pd.DataFrame(values, columns=names), labels)
 
-
-def _rows(path: str) -> tuple[str, list[list[str]]]:
-    """Return what separates cells, and the rows that are not empty, in cells."""
-    opened = gzip.open if path.endswith(".gz") else open
+def _cells(path: str) -> tuple[str, pd.DataFrame]:
+    """Return what separates cells, and the cells as they are, under the names of the columns."""
     try:
-        with opened(Path(path).expanduser(), "rt", encoding="utf-8-sig", newline="") as stream:
-            text = stream.read()
+        separator = max(_SEPARATORS, key=lambda each: _read(path, each, n_rows=1).shape[1])
+        rows = _read(path, separator)
     except FileNotFoundError as error:
         raise ValueError(f"there is no file {path!r}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from error
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path} is no complete gzip file: {error}") from error
-    separator = max(_SEPARATORS, key=text.partition("\n")[0].count)
-    read = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    return separator, [row for row in read if row]
+    except pd.errors.EmptyDataError as error:
+        raise ValueError(f"{path} needs a header and at least one row, it has 0 rows") from error
+    except pd.errors.ParserError as error:
+        raise ValueError(f"a row of {path} has more cells than the header: {error}") from error
+    if len(rows) < 2:
+        raise ValueError(f"{path} needs a header and at least one row, it has {len(rows)} rows")
+    header = rows.iloc[0].str.strip()
+    return separator, rows[1:].set_axis(header, axis=1).reset_index(drop=True)
+
+
+def _read(path: str, separator: str, *, n_rows: int | None = None) -> pd.DataFrame:
+    return pd.read_csv(
+        Path(path).expanduser(),
+        sep=separator,
+        header=None,
+        dtype=str,
+        keep_default_na=False,
+        encoding="utf-8-sig",
+        nrows=n_rows,
+    )
 
 
 def _check_names(path: str, header: list[str], wanted: list[str]) -> None:
@@ -106,42 +114,67 @@ def _check_names(path: str, header: list[str], wanted: list[str]) -> None:
             "with --drop ''"
         )
     counted = [[str(k + start) for k in range(len(header))] for start in (0, 1)]
-    if header not in counted and all(np.isfinite(_as_number(name)) for name in header):
+    if header not in counted and np.isfinite(pd.to_numeric(header, errors="coerce")).all():
         raise ValueError(
             f"the first row of {path} holds numbers, {', '.join(header[:3])}: "
             "it must name the columns"
         )
 
 
-def _as_number(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return float("nan")
+def _times(cells: pd.DataFrame) -> pd.Series[pd.Timestamp] | None:
+    """Return the first column of dates, if there is one."""
+    for name in cells:
+        column = cells[name]
+        if pd.to_numeric(column.str.replace(",", "."), errors="coerce").notna().any():
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of a format that it cannot infer
+            found = pd.to_datetime(column, errors="coerce")
+        if found.notna().all():
+            return found
+    return None
 
 
-def _number(path: str, column: str, row: int, cell: str, gaps: bool) -> float:
-    empty = cell.strip().lower() in _GAPS
-    value = np.nan if empty else _as_number(cell)
-    if not np.isfinite(value) and not (gaps and empty):
-        remedy = "--gaps skip takes it for a gap, " if empty else ""
+def _numbers(path: str, column: pd.Series[str], comma: str, *, gaps: bool) -> pd.Series[float]:
+    """Return a column as numbers, NaN where there is a gap."""
+    empty = column.str.strip().str.lower().isin(_GAPS)
+    values = pd.to_numeric(column.str.replace(comma, "."), errors="coerce").astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(values) & ~(empty & gaps))
+    if len(bad):
+        row = int(bad[0])
+        remedy = "--gaps skip takes it for a gap, " if empty[row] else ""
         raise ValueError(
-            f"row {row + 1} of {path} has {cell!r} in column {column}: a finite number is needed; "
-            f"{remedy}--drop {column!r} leaves the column out"
+            f"row {row + 1} of {path} has {column[row]!r} in column {column.name}: a finite number "
+            f"is needed; {remedy}--drop {column.name!r} leaves the column out"
         )
-    return value
+    return values
 
 
-def _warn_of_a_time(
-    names: list[str], values: npt.NDArray[np.float64], labels: list[str] | None
-) -> None:
+def _in_order(
+    path: str, frame: pd.DataFrame, labels: pd.Series[str] | None
+) -> tuple[pd.DataFrame, pd.Series[str] | None]:
+    """Return rows in order of time, replicates in order of appearance."""
+    replicate = np.zeros(len(frame)) if labels is None else pd.factorize(labels)[0]
+    order = np.lexsort((frame.index, replicate))
+    if (order == np.arange(len(order))).all():
+        return frame, labels
+    warnings.warn(
+        f"the rows of {path} are not in order of time: they were sorted by column "
+        f"{frame.index.name}",
+        KernelWeaveWarning,
+        stacklevel=3,
+    )
+    return frame.iloc[order], None if labels is None else labels.iloc[order]
+
+
+def _warn_of_a_time(frame: pd.DataFrame, labels: pd.Series[str] | None) -> None:
     """Say if a column rises from each row of a replicate to the next, as a time does."""
-    together = np.ones(len(values) - 1, dtype=bool)
+    together: npt.NDArray[np.bool_] = np.ones(len(frame) - 1, dtype=bool)
     if labels is not None:
-        together = np.array(labels[1:]) == np.array(labels[:-1])
-    rises = (np.diff(values, axis=0)[together] > 0).all(axis=0)
+        together = labels.to_numpy()[1:] == labels.to_numpy()[:-1]
+    rises = (np.diff(frame, axis=0)[together] > 0).all(axis=0)
     if together.sum() >= _ENOUGH and rises.any():
-        name = names[np.flatnonzero(rises)[0]]
+        name = frame.columns[int(np.argmax(rises))]
         warnings.warn(
             f"column {name} rises in every row, as a time does, and was taken for a series: "
             f"--drop {name!r} leaves it out",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.kernels import FittedDictionary
-from kernelweave.vv_rkhs import leave_one_out
+from kernelweave.vv_rkhs.grams import GramStack
+from kernelweave.vv_rkhs.leave_one_out import LeaveOneOut
 
 from .target import TargetFit
 
@@ -19,17 +21,17 @@ class Forecast:
 
     Attributes
     ----------
-    mean : ndarray of shape (steps, n_nodes)
+    mean : ndarray or DataFrame of shape (steps, n_nodes)
         Mean over the paths.
-    lower, upper : ndarray of shape (steps, n_nodes)
+    lower, upper : ndarray or DataFrame of shape (steps, n_nodes)
         Ends of the interval that holds a share ``level`` of the paths.
     level : float
         That share.
     """
 
-    mean: Matrix
-    lower: Matrix
-    upper: Matrix
+    mean: Any
+    lower: Any
+    upper: Any
     level: float
 
 
@@ -45,9 +47,8 @@ def left_out_errors(grams: RealArray, fit: TargetFit, Y: Matrix, lam: float) -> 
 
     Returns shape (n_samples, n_outputs): target minus prediction.
     """
-    used = np.flatnonzero(fit.weights)
-    K = np.tensordot(fit.weights[used], grams[used], axes=1)
-    return leave_one_out(K, Y - fit.mean, lam * len(Y), fit.output_kernel)
+    K = GramStack(grams).combine(fit.weights)
+    return LeaveOneOut(K).errors(Y - fit.mean, lam * len(Y), fit.output_kernel)
 
 
 def draw_paths(

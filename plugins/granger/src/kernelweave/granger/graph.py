@@ -16,7 +16,7 @@ from .assumptions import warn_of_draws, warn_of_series
 from .dictionary import history_dictionary
 from .effects import Effects, find_effects
 from .forecasting import left_out_errors
-from .frames import stack_replicates
+from .frames import stack_replicates, warn_of_times
 from .graph_parameters import LAMS, LENGTHS, GraphParameters
 from .graph_use import GraphUse
 from .roles import Roles, make_roles
@@ -75,6 +75,7 @@ class GrangerGraph(GraphUse, GraphParameters):
         """
         self._check_parameters()
         X, replicates = stack_replicates(X, self.replicates)
+        warn_of_times(X, replicate_codes(replicates, len(X)))
         X = self._read(X, reset=True)
         names = [str(each) for each in getattr(self, "feature_names_in_", range(X.shape[1]))]
         roles = make_roles(names, self.groups, self.exogenous, self.never_targets, self.forbidden)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .edges import as_dot, as_networkx, edge_table
 from .effects import Effects
 from .forecasting import Forecast, draw_paths, summarise
+from .frames import as_frame, future_rows, is_frame, later
 from .roles import Roles
 from .series import lag_list
 from .target import TargetFit
@@ -57,7 +58,7 @@ class GraphUse:
         level = float(self.level)
         return edge_table(self.group_names_, self._by_lag, self.effects_, p, adjusted, level)
 
-    def forecast(self, X: Any) -> Matrix:
+    def forecast(self, X: Any) -> Any:
         """Return one-step predictions along one stretch of time.
 
         Parameters
@@ -67,12 +68,16 @@ class GraphUse:
 
         Returns
         -------
-        ndarray of shape (n_times - longest lag + 1, n_columns)
+        ndarray or DataFrame of shape (n_times - longest lag + 1, n_columns)
             Row k predicts row ``longest lag + k`` of X; the last one lies beyond it. NaN where a
-            gap is in the history, and for columns without a model.
+            gap is in the history, and for columns without a model. A DataFrame, with names and
+            times, where X is one.
         """
-        X = self._read(X)
-        return self._predict((X - self._mean) / self._scale) * self._scale + self._mean
+        rows = self._read(X)
+        values = self._predict((rows - self._mean) / self._scale) * self._scale + self._mean
+        if not is_frame(X):
+            return values
+        return as_frame(values, X, X.index[max(self.lags_) :].append(later(X.index, 1)))
 
     def forecast_ahead(
         self,
@@ -95,7 +100,8 @@ class GraphUse:
         steps : int, default=1
             How far.
         future : array-like of shape (steps, n_columns), optional
-            The coming rows; read are exogenous columns and ``never_targets`` only, which need it.
+            The coming rows; read are exogenous columns and ``never_targets`` only, which need it. A
+            DataFrame may have these columns alone.
         level : float, default=0.9
             Share of the paths within the interval.
         n_paths : int, default=200
@@ -104,13 +110,14 @@ class GraphUse:
         Returns
         -------
         Forecast
-            Mean, lower and upper end, each of shape (steps, n_columns).
+            Mean, lower and upper end, each of shape (steps, n_columns); DataFrames, with names and
+            times, where X is one.
         """
-        X = self._read(X)
+        rows = self._read(X)
         COUNT.check("steps", steps)
         COUNT.check("n_paths", n_paths)
         number(above=0.0, below=1.0).check("level", level)
-        past = X[-max(self.lags_) :]
+        past = rows[-max(self.lags_) :]
         if np.isnan(past).any():
             raise ValueError("the last rows of X must have no gap: a forecast starts from them")
         paths = draw_paths(
@@ -123,7 +130,14 @@ class GraphUse:
             int(n_paths),
             check_random_state(self.random_state),
         )
-        return summarise(paths * self._scale + self._mean, float(level))
+        found = summarise(paths * self._scale + self._mean, float(level))
+        if not is_frame(X):
+            return found
+        index = later(X.index, int(steps))
+        mean, lower, upper = (
+            as_frame(each, X, index) for each in (found.mean, found.lower, found.upper)
+        )
+        return Forecast(mean, lower, upper, found.level)
 
     def score(self, X: Any, y: ArrayLike | None = None) -> float:
         """Return the mean R² of one-step predictions of the nodes that have a model.
@@ -228,15 +242,11 @@ class GraphUse:
         given = np.setdiff1d(np.arange(len(self._mean)), self._roles.driven_columns)
         if len(given) == 0:
             return np.full((steps, len(self._mean)), np.nan)
+        names = [str(each) for each in getattr(self, "feature_names_in_", range(len(self._mean)))]
         if future is None:
             raise ValueError(
-                f"future must hold the coming rows of series {', '.join(map(str, given))}, which "
+                f"future must hold the coming rows of {', '.join(names[j] for j in given)}, which "
                 "have no model, got None"
             )
-        rows = (np.asarray(future, dtype=np.float64) - self._mean) / self._scale
-        if rows.shape != (steps, len(self._mean)) or np.isnan(rows[:, given]).any():
-            raise ValueError(
-                f"future must have shape {(steps, len(self._mean))} and no gap in what it is read "
-                f"for, got shape {rows.shape}"
-            )
-        return rows
+        scaled: Matrix = (future_rows(future, names, given, steps) - self._mean) / self._scale
+        return scaled

@@ -12,6 +12,7 @@ import numpy as np
 
 from .displays import CausalGraphDisplay
 from .matrices import plot_effect, plot_weights
+from .series import describe_lags
 
 if TYPE_CHECKING:
     from .graph import GrangerGraph
@@ -79,12 +80,10 @@ def graph_page(model: GrangerGraph, *, title: str = "Causal graph") -> str:
 
 
 def _facts(model: GrangerGraph) -> list[tuple[str, str]]:
-    lags = model.lags_
-    listed = f"1 to {lags[-1]}" if lags == tuple(range(1, len(lags) + 1)) else str(list(lags))
     gap = max(result.gap for result in model.results_)
     facts = [
         ("series", f"{len(model.group_names_)}"),
-        ("lags", listed if len(lags) > 1 else f"{lags[0]}"),
+        ("history", describe_lags(model.lags_)),
         ("rows learned from", f"{len(model.results_[0].solution.C)}"),
         ("λ", f"{model.lam_[0]:.3g}"),
         ("largest relative gap of a fit", f"{gap:.1e}"),

@@ -32,6 +32,22 @@ def lag_list(lags: Any) -> tuple[int, ...]:
     return tuple(range(1, int(lags) + 1))
 
 
+def describe_lags(lags: tuple[int, ...]) -> str:
+    """Return lags in words.
+
+    Examples
+    --------
+    >>> from kernelweave.granger.series import describe_lags
+    >>> describe_lags((1,)), describe_lags((1, 2, 3)), describe_lags((1, 2, 12))
+    ('lag 1', 'lags 1 to 3', 'lags 1, 2, 12')
+    """
+    if len(lags) == 1:
+        return f"lag {lags[0]}"
+    if lags == tuple(range(1, len(lags) + 1)):
+        return f"lags 1 to {lags[-1]}"
+    return f"lags {', '.join(map(str, lags))}"
+
+
 @dataclass(frozen=True, eq=False)
 class LaggedSamples:
     """Pairs of a history and the value that follows it.
