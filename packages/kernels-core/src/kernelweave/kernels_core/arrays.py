@@ -1,14 +1,16 @@
-"""The types of arrays that signatures share."""
+"""The types of arrays that signatures share, and how to tell a sparse one."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from scipy.sparse import sparray, spmatrix
+    from scipy.sparse import csr_array, sparray, spmatrix
+    from typing_extensions import TypeIs
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = FloatArray
@@ -21,3 +23,11 @@ Labels: TypeAlias = NDArray[np.generic]
 # what users give for samples: whatever numpy reads, tables among it, and sparse matrices
 Rows: TypeAlias = "ArrayLike | sparray | spmatrix"
 RandomState: TypeAlias = "int | np.random.RandomState | None"
+# checked samples, as rows: dense, or CSR for kernels that take it
+Points: TypeAlias = "RealArray | csr_array[np.floating]"
+
+
+def is_sparse(X: object) -> TypeIs[csr_array[np.floating]]:
+    """Tell whether ``X`` is a scipy sparse array or matrix, without importing scipy."""
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and bool(module.issparse(X))

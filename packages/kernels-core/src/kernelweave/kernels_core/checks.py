@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import FloatArray, RealArray
+from .arrays import FloatArray, Points, RealArray, is_sparse
 
 # numbers whose fourth powers a float64 still holds
 LARGEST = 1e50
@@ -155,14 +155,13 @@ STRENGTH = Rule(
 SECONDS = number(above=0.0, finite=False)
 
 
-def real_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+def real_dtype(dtype: npt.DTypeLike) -> np.dtype[np.floating]:
     """Return float64 or float32 as a dtype.
 
     Raises ValueError if it is another.
     """
-    found = np.dtype(dtype)
-    DTYPE.check("dtype", found.name)
-    return found
+    name = DTYPE.check("dtype", np.dtype(dtype).name)
+    return np.dtype(np.float32 if name == "float32" else np.float64)
 
 
 def check_magnitude(name: str, values: RealArray, *, least: float = 0.0) -> None:
@@ -188,20 +187,23 @@ def check_magnitude(name: str, values: RealArray, *, least: float = 0.0) -> None
             )
 
 
-def check_decision(values: RealArray, X: RealArray) -> None:
+def check_decision(values: RealArray, X: Points) -> None:
     """Raise if a decision value is not finite: the points are too far from the training points.
 
     `values` of shape (n_samples, n_outputs): what was computed; `X` of shape (n_samples,
     n_features): the points, for the message.
     """
     if not np.isfinite(values).all():
+        points = X.data if is_sparse(X) else X
         raise ValueError(
-            f"X has values up to {float(np.abs(X).max()):.3g}, too large: kernel values of such "
-            "points overflow, scale the features"
+            f"X has values up to {float(np.abs(points).max()):.3g}, too large: kernel values of "
+            "such points overflow, scale the features"
         )
 
 
-def check_array(name: str, values: Any, n_dimensions: int, *, square: bool = False) -> FloatArray:
+def check_array(
+    name: str, values: npt.ArrayLike, n_dimensions: int, *, square: bool = False
+) -> FloatArray:
     """Return finite numbers as a float64 array that is not empty, of so many dimensions.
 
     With ``square`` all of them are equal.
@@ -217,7 +219,7 @@ def check_array(name: str, values: Any, n_dimensions: int, *, square: bool = Fal
     return array
 
 
-def check_vector(name: str, values: Any, size: int) -> FloatArray:
+def check_vector(name: str, values: npt.ArrayLike, size: int) -> FloatArray:
     """Return finite numbers of at most 1e50 in size, shape (size,)."""
     vector = _finite(name, values)
     if vector.shape != (size,):
@@ -228,7 +230,7 @@ def check_vector(name: str, values: Any, size: int) -> FloatArray:
 
 
 def check_targets(
-    name: str, values: Any, n_samples: int, *, labels: bool = False
+    name: str, values: npt.ArrayLike, n_samples: int, *, labels: bool = False
 ) -> npt.NDArray[np.float64]:
     """Return targets as rows of finite numbers, shape (n_tasks, n_samples).
 
@@ -261,7 +263,7 @@ def check_targets(
     return rows
 
 
-def check_sample_weight(values: Any, n_samples: int) -> FloatArray | None:
+def check_sample_weight(values: npt.ArrayLike | None, n_samples: int) -> FloatArray | None:
     """Return nonnegative finite weights, not all zero, shape (n_samples,), or None."""
     if values is None:
         return None
@@ -274,7 +276,7 @@ def check_sample_weight(values: Any, n_samples: int) -> FloatArray | None:
     return weight
 
 
-def _finite(name: str, values: Any) -> FloatArray:
+def _finite(name: str, values: npt.ArrayLike) -> FloatArray:
     if np.iscomplexobj(values):
         raise ValueError(f"{name} must hold real numbers, got complex ones")
     try:
@@ -288,7 +290,7 @@ def _finite(name: str, values: Any) -> FloatArray:
     return array
 
 
-def check_limits(tol: Any, max_iter: Any, max_time: Any, *, exact: bool = True) -> None:
+def check_limits(tol: object, max_iter: object, max_time: object, *, exact: bool = True) -> None:
     """Raise unless the stopping rules of a solve make sense.
 
     - `tol`: at least 0; positive unless ``exact``, for solvers that no amount of work takes to 0

@@ -247,7 +247,9 @@ class SparseMachine(NystroemMachine):
         return super()._accepts_sparse and not self._is_scaled
 
     def _scaling(self, samples: Samples) -> Scaling | None:
-        return Scaling(*mean_and_spread(samples.X, samples.weight)) if self._is_scaled else None
+        if not self._is_scaled:
+            return None
+        return Scaling(*mean_and_spread(np.asarray(samples.X), samples.weight))
 
     def _problem(self, samples: Samples) -> Problem:
         problem = super()._problem(samples)

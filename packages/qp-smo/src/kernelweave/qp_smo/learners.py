@@ -26,7 +26,8 @@ from .unstored import UnstoredKernel, solve_by_blocks
 
 def solve_unstored(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
     """Solve in blocks, low-rank factors first by descent; only the blocks' rows are counted."""
-    kernel: Any = problem.K
+    kernel = problem.K
+    assert isinstance(kernel, UnstoredKernel)
     log: tuple[str, ...] = ()
     n_visited = 0
     if isinstance(kernel.entries, LowRankGram):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.rounding import sums_to_zero
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 
 from . import validation
@@ -159,12 +160,12 @@ class SquaredHingeSVC(SquaredLoss):
     name: ClassVar[str] = "squared-hinge-svc"
     task: ClassVar[str] = "classification"
 
-    def noise(self, n_samples: int, sample_weight: Any = None) -> FloatArray:
+    def noise(self, n_samples: int, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return the diagonal of R, 1/(2 C wᵢ), shape (n_samples,)."""
         return noise_diagonal(2.0 * self.C, n_samples, sample_weight)
 
     def dual_of_factors(
-        self, Z: FloatArray, y: FloatArray, sample_weight: Any = None
+        self, Z: FloatArray, y: FloatArray, sample_weight: ArrayLike | None = None
     ) -> FloatArray:
         """Return y∘α at K = ZZᵀ without forming K: r² operations a sample and step.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -258,7 +258,7 @@ def certify(
     )
 
 
-def noise_diagonal(C: float, n_samples: int, sample_weight: Any) -> FloatArray:
+def noise_diagonal(C: float, n_samples: int, sample_weight: ArrayLike | None) -> FloatArray:
     """Return λ/wᵢ = 1/(C wᵢ), shape (n,).
 
     Raises ValueError if a weight is not positive.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
@@ -21,29 +21,14 @@ from .point import product
 from .problem import BoxProblem, Budget, KernelArray
 from .smo import smo
 
+if TYPE_CHECKING:
+    from kernelweave.kernels_core.families import UnstoredGram
+
 _MOST_LANDINGS = 6
 # The copy that shrinking makes of a block is at most half of it.
 _COPY = 1.5
 _CHUNK = 2**22
 _EASIER = 0.1
-
-
-class Entries(Protocol):
-    """What computes a Gram matrix: `kernels_core.families.UnstoredGram` is one."""
-
-    n_samples: int
-
-    def block(self, rows: Index, columns: Index | slice, out: RealArray) -> None:
-        """Write the entries of some rows and columns."""
-
-    def product(self, W: FloatArray) -> FloatArray:
-        """Return ``K Wₜ``, shape (t, n)."""
-
-    def diagonal(self) -> FloatArray:
-        """Return the diagonal, shape (n,)."""
-
-    def product_error(self, W: FloatArray) -> FloatArray:
-        """Return bounds, shape (t,), on the rounding of `product`."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +39,7 @@ class UnstoredKernel:
 
     Parameters
     ----------
-    entries : Entries
+    entries : UnstoredGram
         Computes entries and products, in float64.
     nbytes : int
         Memory for the part over a block of samples and the copy that shrinking makes of it.
@@ -74,7 +59,7 @@ class UnstoredKernel:
     array([[ 0. , -0.5,  0.5,  0. ]])
     """
 
-    entries: Any
+    entries: UnstoredGram
     nbytes: int
     dtype: str = "float64"
 
@@ -86,8 +71,7 @@ class UnstoredKernel:
     @property
     def block_size(self) -> int:
         """Return the samples of the largest block that fits, two at least."""
-        most = (self.nbytes / (_COPY * np.dtype(self.dtype).itemsize)) ** 0.5
-        return int(min(self.shape[0], max(2, most)))
+        return largest_block(self.shape[0], self.nbytes, self.dtype)
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal in float64."""
@@ -99,6 +83,16 @@ class UnstoredKernel:
         column = np.empty((self.shape[0], 1))
         self.entries.block(np.arange(self.shape[0]), np.array([np.argmin(self.diagonal())]), column)
         return column[:, 0]
+
+
+def largest_block(n_samples: int, nbytes: int, dtype: str) -> int:
+    """Return how many of the samples a block holds in so many bytes, two at least."""
+    most = (nbytes / (_COPY * np.dtype(dtype).itemsize)) ** 0.5
+    return int(min(n_samples, max(2, most)))
+
+
+# a Gram matrix as learners take it: stored, or computed where it is asked for
+Gram: TypeAlias = "RealArray | UnstoredKernel"
 
 
 class BlockGram:
@@ -190,7 +184,8 @@ def _solve_block(
 
 def land_unstored(problem: BoxProblem, u: FloatArray) -> Landing:
     """Make a nearly feasible u exactly feasible and evaluate it by products."""
-    kernel: Any = problem.K
+    kernel = problem.K
+    assert isinstance(kernel, UnstoredKernel)
     point = to_grid(u, problem.lower, problem.upper)
     row = point.u[None]
     f = np.asarray(kernel.entries.product(row)[0])
@@ -220,7 +215,8 @@ def solve_by_blocks(problem: BoxProblem, start: FloatArray | None, budget: Budge
 
     `problem`: whose K is an `UnstoredKernel`; `start` of shape (n,).
     """
-    kernel: Any = problem.K
+    kernel = problem.K
+    assert isinstance(kernel, UnstoredKernel)
     n = problem.n_samples
     u = np.zeros(n) if start is None else starting_point(start, problem.lower, problem.upper)
     f = kernel.entries.product(u[None])[0] if u.any() else np.zeros(n)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Status
+from kernelweave.kernels_core.formula.learner import Solution
 
 from .saddle import SaddleOracle
 
@@ -31,9 +32,10 @@ class SaddleAlgorithm:
         P: npt.NDArray[np.float64] = state.P
         return P
 
-    def solution(self, state: Any) -> Any:
+    def solution(self, state: Any) -> Solution:
         """Return the learner's solution in public units: α and bounds divided by v."""
-        scale, inner = self.oracle.scale, state.solution
+        scale = self.oracle.scale
+        inner: Solution = state.solution
         return replace(
             inner,
             dual_coef=inner.dual_coef / scale,

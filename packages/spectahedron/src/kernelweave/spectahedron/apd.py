@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.arrays import Matrix, RealArray
+from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.qp_smo.engine import solve_box
 from kernelweave.qp_smo.problem import Budget
 from scipy.linalg import eigh
@@ -51,7 +51,7 @@ class PrimalDualState:
     average_u: Matrix
     n_steps: int
     chosen: Matrix
-    solution: Any
+    solution: Solution | None
     upper: float
     lower: float
 

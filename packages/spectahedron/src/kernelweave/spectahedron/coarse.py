@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, Problem, relative_gap
@@ -13,6 +13,10 @@ from kernelweave.kernels_core.clock import expired
 
 from .settings import LowRank
 from .start import Start, at_new_caps
+
+if TYPE_CHECKING:
+    from .interior.method import InteriorState
+    from .low_rank import LowRankSearch, LowRankState
 
 _PART = 1500
 _SHRINK = 5
@@ -41,7 +45,7 @@ def part_of(problem: Problem, size: int) -> Problem:
     )
 
 
-def coarse_factor(method: Any, problem: Problem, settings: LowRank) -> Matrix:
+def coarse_factor(method: LowRankSearch, problem: Problem, settings: LowRank) -> Matrix:
     """Return a factor of the P of a part of the samples.
 
     The part is a fifth of the samples, which begins at a part of its own where it is large too.
@@ -65,13 +69,13 @@ def coarse_factor(method: Any, problem: Problem, settings: LowRank) -> Matrix:
     return start.factor(float(problem.constraint.min_eig))
 
 
-def _rough(method: Any, problem: Problem, settings: LowRank) -> Start:
+def _rough(method: LowRankSearch, problem: Problem, settings: LowRank) -> Start:
     """Return P and α after a few steps."""
     with warnings.catch_warnings():
         # the whole problem has said that its Gram matrices are not stored
         warnings.simplefilter("ignore", KernelWeaveWarning)
         method.settings = settings
-        state = method.init(problem, np.random.RandomState(0))
+        state: LowRankState | InteriorState = method.init(problem, np.random.RandomState(0))
     for _ in range(_STEPS):
         if relative_gap(*method.gap(state)) <= _GAP or expired():
             break

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import Matrix
+from kernelweave.kernels_core.formula.learner import Solution
 
 from .gram import GramAt
 from .saddle import Direction
@@ -18,7 +18,7 @@ class Point:
 
     U: Matrix
     gram: GramAt
-    solution: Any
+    solution: Solution
     direction: Direction
     upper: float
 

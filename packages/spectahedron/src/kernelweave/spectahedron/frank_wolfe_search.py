@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import RealArray
+from kernelweave.kernels_core.formula.learner import Solution
 
 from .algorithm import SaddleAlgorithm
 from .eigen import top_eigenpair
@@ -33,7 +34,7 @@ class FrankWolfeState:
     K: RealArray
     atom: RealArray
     trial: RealArray
-    solution: Any
+    solution: Solution
     direction: Direction
     upper: float
     lower: float
@@ -103,7 +104,7 @@ class FrankWolfeSearch(SaddleAlgorithm):
 
     def _line_search(
         self, state: FrankWolfeState, S: RealArray, target: float
-    ) -> tuple[RealArray, Any, float]:
+    ) -> tuple[RealArray, Solution, float]:
         """Minimise the convex φ(γ) = OPT_A((1 − γ)K + γS) by a bracketing secant on φ′."""
         oracle = self.oracle
         last: dict[str, Any] = {"solution": state.solution, "step": 0.0}
@@ -123,7 +124,7 @@ class FrankWolfeSearch(SaddleAlgorithm):
             slope(best)
         return state.trial, last["solution"], best
 
-    def _slope(self, K: RealArray, S: RealArray, solution: Any) -> float:
+    def _slope(self, K: RealArray, S: RealArray, solution: Solution) -> float:
         """φ′ = −½ Σₜ uₜᵀ(S − K)uₜ (Danskin)."""
         u = solution.dual_coef
         return -0.5 * (self.oracle.quadratic(S, u) - self.oracle.quadratic(K, u))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
+
+if TYPE_CHECKING:
+    from kernelweave.kernels_core.families import UnstoredGram
 
 _ENTRIES = 2**22
 
@@ -20,7 +23,7 @@ class GramAt:
     """
 
     array: RealArray | None
-    entries: Any | None
+    entries: UnstoredGram | None
 
     @property
     def eps(self) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, Problem, UnsupportedProblemError
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.memory import limit_bytes, require, size_text
-from kernelweave.qp_smo import UnstoredKernel
+from kernelweave.qp_smo.unstored import largest_block
 
 GRAM = one_of("auto", "stored", "blocks")
 _N_GRAMS = 2
@@ -55,7 +55,7 @@ def grams_are_stored(problem: Problem, dtype: str, gram: str) -> bool:
     )
     if gram == "auto":
         _refuse_endless(m)
-        size = UnstoredKernel(_Count(m), limit // 2, dtype).block_size
+        size = largest_block(m, limit // 2, dtype)
         ways = "dtype='float32', fewer samples" if dtype == "float64" else "fewer samples"
         warnings.warn(
             f"the Gram matrices of {m} samples in {dtype} need {size_text(needed)}, more than "
@@ -77,10 +77,3 @@ def _refuse_endless(n_samples: int) -> None:
             f"{n_samples**2:.0e} entries, and a fit makes dozens: fit a random part of at most "
             f"{_MOST_UNASKED} samples, or pass gram='blocks' to wait for all of them"
         )
-
-
-class _Count:
-    """A number of samples where a kernel is asked for."""
-
-    def __init__(self, n_samples: int) -> None:
-        self.n_samples = n_samples

@@ -9,11 +9,11 @@ that jump with U, kinks of OPT_A), an interior point over the whole saddle takes
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import Matrix, RealArray
+from kernelweave.kernels_core.formula.learner import Solution
 
 from .algorithm import SaddleAlgorithm
 from .coarse import coarse_factor
@@ -57,7 +57,7 @@ class LowRankState:
         return self.point.upper
 
     @property
-    def solution(self) -> Any:
+    def solution(self) -> Solution:
         """The learner's solution."""
         return self.point.solution
 
@@ -138,7 +138,7 @@ class LowRankSearch(SaddleAlgorithm):
         self,
         U: Matrix,
         K: RealArray | None,
-        warm: Any,
+        warm: Solution | None,
         target: float,
         *,
         relative: float = 0.1,
@@ -146,7 +146,13 @@ class LowRankSearch(SaddleAlgorithm):
         return self._solved(U, self.oracle.at(U, K), warm, target, relative=relative)
 
     def _solved(
-        self, U: Matrix, gram: GramAt, warm: Any, target: float, *, relative: float = 0.1
+        self,
+        U: Matrix,
+        gram: GramAt,
+        warm: Solution | None,
+        target: float,
+        *,
+        relative: float = 0.1,
     ) -> Point:
         oracle = self.oracle
         solution = oracle.solve(

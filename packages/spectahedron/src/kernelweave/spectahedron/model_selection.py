@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .estimators import TessellatedKernelClassifier, TessellatedKernelRegressor
 from .neighbours import Fitted, Warm
+from .positive_matrix import PositiveMatrixMachine
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -198,9 +199,9 @@ class _Search(Estimator):
         self._refit(chosen, averages[self.best_index_], X, y, warm)
 
     def _fold(
-        self, setting: dict[str, float], scaled: FloatArray, X: FloatArray, y: ArrayLike,
+        self, setting: dict[str, float], scaled: FloatArray, X: FloatArray, y: Labels,
         train: npt.NDArray[np.intp], fold: int, warm: Warm,
-    ) -> Any:  # fmt: skip
+    ) -> PositiveMatrixMachine:  # fmt: skip
         """Fit a fold shortly, with the scaling, the box and the units of all samples."""
         model = clone(self._template()).set_params(**setting)
         box = model._box(scaled)
@@ -240,7 +241,7 @@ class _Search(Estimator):
                 )
 
     def _refit(
-        self, model: BaseEstimator, near: Fitted | None, X: FloatArray, y: ArrayLike, warm: Warm
+        self, model: BaseEstimator, near: Fitted | None, X: FloatArray, y: Labels, warm: Warm
     ) -> None:
         last = Warm(len(X), warm.n_solves, last=near)
         self.best_estimator_ = last.fit(model, X, y, np.arange(len(X)), -1)
@@ -248,7 +249,7 @@ class _Search(Estimator):
             self.best_estimator_.feature_names_in_ = self.feature_names_in_
         self.n_solves_ = last.n_solves
 
-    def predict(self, X: Rows) -> npt.NDArray[Any]:
+    def predict(self, X: Rows) -> Labels:
         """Return the predictions of the best estimator.
 
         Parameters
@@ -289,7 +290,7 @@ class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[m
     True
     """
 
-    classes_: npt.NDArray[Any] = fitted("ndarray of shape (n_classes,)", "Labels.")
+    classes_: Labels = fitted("ndarray of shape (n_classes,)", "Labels.")
 
     def _template(self) -> BaseEstimator:
         return TessellatedKernelClassifier() if self.estimator is None else self.estimator
@@ -297,7 +298,7 @@ class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[m
     def _axes(self) -> dict[str, list[float]]:
         return {"delta": _values("delta", self.delta)}
 
-    def fit(self, X: Any, y: Any) -> TessellatedKernelClassifierCV:
+    def fit(self, X: Rows, y: ArrayLike) -> TessellatedKernelClassifierCV:
         """Choose C and δ, then learn the kernel from all samples.
 
         Parameters
@@ -317,15 +318,15 @@ class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[m
         ValueError
             If y holds one class only, or a parameter makes no sense.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
+        points, labels = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(labels)
+        self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
             raise ValueError("y must hold samples of at least 2 classes, got 1 class")
-        self._search(X, y, classifier=True)
+        self._search(points, labels, classifier=True)
         return self
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values of the best estimator.
 
         Parameters
@@ -343,7 +344,7 @@ class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[m
         return values
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Rows) -> FloatArray:
         """Return the probabilities of the best estimator, with ``probability=True`` in it.
 
         Parameters
@@ -387,7 +388,7 @@ class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[mis
     def _axes(self) -> dict[str, list[float]]:
         return {"delta": _values("delta", self.delta), "epsilon": _values("epsilon", self.epsilon)}
 
-    def fit(self, X: Any, y: Any) -> TessellatedKernelRegressorCV:
+    def fit(self, X: Rows, y: ArrayLike) -> TessellatedKernelRegressorCV:
         """Choose C, ε and δ, then learn the kernel from all samples.
 
         Parameters
@@ -407,6 +408,6 @@ class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[mis
         ValueError
             If a parameter makes no sense.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        self._search(X, np.asarray(y, dtype=np.float64), classifier=False)
+        points, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        self._search(points, np.asarray(targets, dtype=np.float64), classifier=False)
         return self

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 
 from .start import Start, at_new_caps
+
+if TYPE_CHECKING:
+    from .positive_matrix import PositiveMatrixMachine
 
 
 @dataclass
@@ -39,7 +42,9 @@ class Warm:
     fits: dict[int, Fitted] = field(default_factory=dict)
     last: Fitted | None = None
 
-    def fit(self, model: Any, X: FloatArray, y: Any, rows: Index, fold: int) -> Any:
+    def fit(
+        self, model: PositiveMatrixMachine, X: FloatArray, y: Labels, rows: Index, fold: int
+    ) -> PositiveMatrixMachine:
         """Fit on ``rows``, begun at a neighbour."""
         C = float(model._absolute(X[rows], y[rows])["C"])
         near = self._neighbour(fold, C)

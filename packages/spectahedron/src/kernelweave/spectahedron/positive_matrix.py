@@ -28,6 +28,8 @@ from kernelweave.kernels_core.families import Family
 from kernelweave.kernels_core.kernels.scaled import Scaling, unit_range
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 from kernelweave.kernels_core.settings import Settings, known_settings, name_of
+from kernelweave.qp_smo import SVC, SVR
+from numpy.typing import ArrayLike
 
 from .constraint import Spectahedron
 from .gram_memory import GRAM
@@ -172,15 +174,16 @@ class PositiveMatrixMachine(KernelMachine):
         return Start(start.P, merged)
 
     def _scaling(self, samples: Samples) -> Scaling | None:
-        return Scaling(*unit_range(samples.X)) if self.scale else None
+        return Scaling(*unit_range(np.asarray(samples.X))) if self.scale else None
 
     def _problem(self, samples: Samples) -> Problem:
-        X, family = samples.X, self._family(samples.X)
+        X = np.asarray(samples.X)
+        family = self._family(X)
         constraint = Spectahedron(min_eig=self.min_eig)
         learner = self._learner(*self._units(family, X, samples.targets, samples.weight))
         return Problem(family, learner, constraint, X, samples.targets, samples.weight)
 
-    def _learner(self, penalty: float, spread: float) -> Any:
+    def _learner(self, penalty: float, spread: float) -> SVC | SVR:
         """Return the learner, C counted in units of ``penalty`` and ε of ``spread``."""
         raise NotImplementedError
 
@@ -189,7 +192,7 @@ class PositiveMatrixMachine(KernelMachine):
         return 1.0
 
     def _units(
-        self, family: Any, X: FloatArray, targets: FloatArray, weight: FloatArray | None
+        self, family: Family, X: FloatArray, targets: FloatArray, weight: FloatArray | None
     ) -> tuple[float, float]:
         """Return the units of C and of ε."""
         if self.units == "absolute":
@@ -205,7 +208,7 @@ class PositiveMatrixMachine(KernelMachine):
         """Return the features as the kernel sees them if X is the training data."""
         return Scaling(*unit_range(X))(X) if self.scale else X
 
-    def _absolute(self, X: FloatArray, targets: Any) -> dict[str, Any]:
+    def _absolute(self, X: FloatArray, targets: ArrayLike) -> dict[str, Any]:
         """Return the parameters that mean the same for any part of these samples."""
         X = self._scaled(X)
         y = np.atleast_2d(np.asarray(targets))
@@ -213,7 +216,7 @@ class PositiveMatrixMachine(KernelMachine):
         known = {"C": learner.C, "epsilon": getattr(learner, "epsilon", None)}
         return {"units": "absolute", **{k: v for k, v in known.items() if v is not None}}
 
-    def _family(self, X: FloatArray) -> Any:
+    def _family(self, X: FloatArray) -> Family:
         if not isinstance(self.kernel, str):
             return self.kernel
         if self.kernel == "polynomial":

@@ -9,25 +9,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
 from kernelweave.kernels_core.checks import LARGEST, SMALLEST
 from kernelweave.kernels_core.clock import expired
+from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.qp_smo import UnstoredKernel
+from kernelweave.qp_smo.unstored import Gram
+from numpy.typing import DTypeLike
 
 from .eigen import largest_eigenvalue_bound, top_eigenpair
 from .gram import GramAt
 from .gram_memory import require_grams
 
+if TYPE_CHECKING:
+    from kernelweave.kernels_core.families import UnstoredGram
+
 _EPS = float(np.finfo(np.float64).eps)
 _FIRST_TOL = 1e-2
 _LAST_TOL = 1e-11
 _ANYTHING = 1e300
-FloatArray = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,8 @@ class Direction:
         Proven lower bound on the optimum, public units.
     """
 
-    moment: npt.NDArray[np.float64]
-    vector: npt.NDArray[np.float64]
+    moment: FloatArray
+    vector: FloatArray
     value: float
     lower_bound: float
 
@@ -134,21 +139,21 @@ class SaddleOracle:
         )
         return float(cost)
 
-    def _gram(self, P: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    def _gram(self, P: RealArray, out: RealArray | None = None) -> RealArray:
         self.n_grams += 1
-        gram: FloatArray = self.prepared.gram(P / self.scale, out=out)
+        gram: RealArray = self.prepared.gram(P / self.scale, out=out)
         return gram
 
-    def factor_gram(self, U: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    def factor_gram(self, U: RealArray, out: RealArray | None = None) -> RealArray:
         """Return the scaled Gram matrix of `matrix` (U)."""
         if U.shape[1] == 1 and self.min_eig == 0.0:
             self.n_grams += 1
             factor = np.sqrt(self.spread / self.scale)
-            K: FloatArray = self.prepared.gram_rank_one(factor * U[:, 0], out=out)
+            K: RealArray = self.prepared.gram_rank_one(factor * U[:, 0], out=out)
             return K
         return self._gram(self.matrix(U), out=out)
 
-    def at(self, U: FloatArray, out: FloatArray | None) -> GramAt:
+    def at(self, U: RealArray, out: RealArray | None) -> GramAt:
         """Return the scaled Gram matrix of `matrix` (U), stored in ``out`` where that is given.
 
         Its entries can be computed in float64 as well, unless they are stored so. In float32 what
@@ -167,22 +172,22 @@ class SaddleOracle:
         self.n_grams += 1
         return GramAt(out, entries)
 
-    def balanced_gram(self, U: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    def balanced_gram(self, U: RealArray, out: RealArray | None = None) -> RealArray:
         """Return the array of `at`: in float32 good for coefficients that sum to 0 only."""
         m = self.problem.n_samples
         array = self.at(U, np.empty((m, m), dtype=self.dtype) if out is None else out).array
         assert array is not None
         return array
 
-    def matrix_gram(self, S: FloatArray, *, base: bool = True) -> FloatArray:
+    def matrix_gram(self, S: RealArray, *, base: bool = True) -> RealArray:
         """Return the scaled Gram matrix of `shifted` (S), without the part of ηI on request."""
         return self._gram(self.shifted(S) if base else self.spread * S)
 
-    def public_gram(self, P: FloatArray) -> FloatArray:
+    def public_gram(self, P: RealArray) -> RealArray:
         """Return the scaled Gram matrix of a whole P."""
         return self._gram(P)
 
-    def feasible(self, direction: FloatArray) -> npt.NDArray[np.float64]:
+    def feasible(self, direction: RealArray) -> FloatArray:
         """Return the largest multiple of rows that sum to 0 within C, both signs alike.
 
         No entry is so large that products of two overflow.
@@ -196,22 +201,22 @@ class SaddleOracle:
             row *= float(np.min(caps[used] / np.abs(row[used]))) if used.any() else 0.0
         return rows
 
-    def shifted(self, S: FloatArray) -> npt.NDArray[np.float64]:
+    def shifted(self, S: RealArray) -> FloatArray:
         """Return P = (1 − η) n_P S + η I, for S ⪰ 0 of trace one."""
         P = self.spread * np.asarray(S, dtype=np.float64)
         P.flat[:: self.n_P + 1] += self.min_eig
         return P
 
-    def matrix(self, U: FloatArray) -> npt.NDArray[np.float64]:
+    def matrix(self, U: RealArray) -> FloatArray:
         """Return P = (1 − η) n_P U Uᵀ + η I, for ‖U‖ = 1."""
         return self.shifted(U @ U.T)
 
-    def moment(self, dual_coef: FloatArray) -> npt.NDArray[np.float64]:
+    def moment(self, dual_coef: RealArray) -> FloatArray:
         """Return the scaled moment matrix D."""
         W = np.asarray(dual_coef) / np.sqrt(self.scale)
         return np.asarray(self.prepared.moment(W), dtype=np.float64)
 
-    def gram_error(self, K: FloatArray) -> float:
+    def gram_error(self, K: Gram) -> float:
         """Return a bound on the error of any entry of a computed scaled Gram matrix.
 
         The entries are sums of about n_P products bounded by the largest diagonal entry
@@ -219,28 +224,29 @@ class SaddleOracle:
         error that grows with their number. The constants are several times the worst error seen
         against 40-digit arithmetic (85 units in the last place for 250 features).
         """
-        return self._entry_error(float(np.abs(np.diagonal(K)).max()), self.dtype)
+        return self._entry_error(float(np.abs(K.diagonal()).max()), self.dtype)
 
-    def _entry_error(self, diagonal: float, dtype: Any) -> float:
+    def _entry_error(self, diagonal: float, dtype: DTypeLike) -> float:
         units = 16.0 + 2.0 * np.shape(self.problem.X)[1]
         return float(units * np.finfo(dtype).eps * diagonal)
 
-    def kernel(self, gram: GramAt) -> Any:
+    def kernel(self, gram: GramAt) -> Gram:
         """Return what a learner takes: the stored array, or what computes its blocks."""
         if gram.array is not None:
             return gram.array
+        assert gram.entries is not None
         return UnstoredKernel(gram.entries, limit_bytes() // 2, self.dtype.name)
 
     def solve(
         self,
-        K: Any,
-        warm: Any,
+        K: Gram,
+        warm: Solution | None,
         target_gap: float,
         *,
-        entries: Any = None,
+        entries: UnstoredGram | None = None,
         relative: float = 0.1,
         sharpen: bool = False,
-    ) -> Any:
+    ) -> Solution:
         """Solve the learner at K until its own gap is below ``target_gap`` (public units).
 
         The tolerance follows the gap asked for: it starts near where the last solve left it and
@@ -251,8 +257,9 @@ class SaddleOracle:
         upper bound is the primal value of what float64 says. With ``sharpen`` that is left to a
         call of `sharpened`, and no bound of the answer may be used before.
         """
-        exact = self._steers(K, entries)
-        error = 0.0 if exact or (sharpen and self._sharpens()) else self.gram_error(K)
+        exact = self._exact(K, entries)
+        known = exact is not None or (sharpen and self._sharpens())
+        error = 0.0 if known else self.gram_error(K)
         tol, limit = self._tol, _LAST_TOL
         solution = warm
         while True:
@@ -268,14 +275,14 @@ class SaddleOracle:
             tol = max(limit, tol * float(np.clip(0.5 * target_gap / inner, 1e-3, 0.1)))
         self.n_solves += 1
         self._tol = min(_FIRST_TOL, 10.0 * tol)
-        return self._certified(solution, entries, K) if exact else solution
+        return solution if exact is None else self._certified(solution, exact, K)
 
-    def _steers(self, K: Any, entries: Any) -> bool:
-        unstored = isinstance(K, UnstoredKernel)
-        return entries is not None and (unstored or self.dtype != np.float64)
+    def _exact(self, K: Gram, entries: UnstoredGram | None) -> UnstoredGram | None:
+        """Return what says in float64 how good a solution is, where K only steers to it."""
+        return entries if isinstance(K, UnstoredKernel) or self.dtype != np.float64 else None
 
-    def _learn(self, K: Any, dual0: FloatArray | None, tol: float, error: float) -> Any:
-        return self.learner.solve(
+    def _learn(self, K: Gram, dual0: RealArray | None, tol: float, error: float) -> Solution:
+        solution: Solution = self.learner.solve(
             K,
             self.targets,
             sample_weight=self.problem.sample_weight,
@@ -284,8 +291,9 @@ class SaddleOracle:
             check=False,
             gram_error=error,
         )
+        return solution
 
-    def _floor(self, solution: Any, error: float) -> float:
+    def _floor(self, solution: Solution, error: float) -> float:
         """Return the inner gap that no tolerance closes, public units: 0 in float64.
 
         Entries in float32 that are wrong by ``error`` add this much to the primal value.
@@ -297,7 +305,9 @@ class SaddleOracle:
         size = float(np.abs(solution.dual_coef).sum())
         return 4.0 * error * float(self.learner.C) * mass * size / self.scale
 
-    def _certified(self, solution: Any, entries: Any, K: Any = None) -> Any:
+    def _certified(
+        self, solution: Solution, entries: UnstoredGram, K: Gram | None = None
+    ) -> Solution:
         """Replace the upper bound and the intercept by those of the float64 values of K u."""
         u = np.asarray(solution.dual_coef)
         known = isinstance(K, UnstoredKernel)
@@ -310,7 +320,7 @@ class SaddleOracle:
         )
         return replace(solution, upper_bound=upper, intercept=intercept)
 
-    def sharpened(self, solution: Any, P: FloatArray) -> Any:
+    def sharpened(self, solution: Solution, P: RealArray) -> Solution:
         """Return the solution with an upper bound at P from float64, where K is in float32."""
         if not self._sharpens():
             return solution
@@ -319,7 +329,7 @@ class SaddleOracle:
     def _sharpens(self) -> bool:
         return self.dtype != np.float64 and hasattr(self.prepared, "unstored")
 
-    def refined(self, solution: Any, U: FloatArray) -> Any:
+    def refined(self, solution: Solution, U: RealArray) -> Solution:
         """Return the solution at `matrix` (U) with an upper bound that the box does not spoil.
 
         The margin for the rounding of stored entries carries the volume of the box; decision
@@ -338,20 +348,23 @@ class SaddleOracle:
         better = upper < solution.upper_bound
         return replace(solution, upper_bound=upper) if better else solution
 
-    def evaluate(self, K: Any, dual_coef: FloatArray, *, entries: Any = None) -> Any:
+    def evaluate(
+        self, K: Gram, dual_coef: RealArray, *, entries: UnstoredGram | None = None
+    ) -> Solution:
         """Return the solution object of an exactly feasible point near ``dual_coef``: no solve."""
-        if self._steers(K, entries):
-            return self._certified(self._learn(K, dual_coef, _ANYTHING, 0.0), entries, K)
+        exact = self._exact(K, entries)
+        if exact is not None:
+            return self._certified(self._learn(K, dual_coef, _ANYTHING, 0.0), exact, K)
         return self._learn(K, dual_coef, _ANYTHING, self.gram_error(K))
 
-    def upper_bound(self, solution: Any) -> float:
+    def upper_bound(self, solution: Solution) -> float:
         """Return a proven upper bound on OPT_A where ``solution`` was found, public units.
 
         The primal value there, for any matrix within the Gram matrix's own rounding error.
         """
         return float(solution.upper_bound) / self.scale
 
-    def direction(self, solution: Any, start: npt.NDArray[np.float64] | None = None) -> Direction:
+    def direction(self, solution: Solution, start: FloatArray | None = None) -> Direction:
         """Return the linear oracle at the solution's α, with its lower bound.
 
         OPT_P(α) = κ(α) − ½(η tr D + (1 − η) n_P λ_max(D)); the printed singular value and sign
@@ -370,14 +383,12 @@ class SaddleOracle:
         lower = best_multiple(float(solution.kappa), cost)
         return Direction(D, vector, ritz, lower / self.scale)
 
-    def sample_products(
-        self, u: FloatArray, U: FloatArray, rows: npt.NDArray[np.intp]
-    ) -> npt.NDArray[np.float64]:
+    def sample_products(self, u: RealArray, U: RealArray, rows: Index) -> FloatArray:
         """Return the derivative of the scaled (K(UUᵀ) u)ₖ in U, k in ``rows``: (s, n_P, r)."""
-        products: npt.NDArray[np.float64] = self.prepared.sample_products(u, U, rows)
+        products: FloatArray = self.prepared.sample_products(u, U, rows)
         return products / self.scale
 
-    def quadratic(self, K: FloatArray, dual_coef: FloatArray) -> float:
+    def quadratic(self, K: RealArray, dual_coef: RealArray) -> float:
         """Return Σₜ uₜᵀ K uₜ over the support only (2 n_s² flops a task)."""
         total = 0.0
         for u in np.atleast_2d(dual_coef):

@@ -137,20 +137,21 @@ def from_points(
         If no kernel tells the samples apart.
     """
     samples = merge_samples(X, targets, weight)
+    points = np.asarray(samples.X)
     if kernels is None:
-        kernels = default_dictionary(samples.X)
+        kernels = default_dictionary(points)
     given = isinstance(kernels, KernelDictionary | GaussianGrid)
     dictionary = kernels if given else KernelDictionary(kernels)
     if not isinstance(dictionary, GaussianGrid):
-        _require_memory(len(dictionary), len(samples.X), len(samples.targets), np.dtype(dtype))
-    fitted = dictionary.fit_grams(samples.X, dtype=np.dtype(dtype))
-    _warn_if_alike(fitted.kernel(np.ones(len(fitted.names))), samples.X)
+        _require_memory(len(dictionary), len(points), len(samples.targets), np.dtype(dtype))
+    fitted = dictionary.fit_grams(points, dtype=np.dtype(dtype))
+    _warn_if_alike(fitted.kernel(np.ones(len(fitted.names))), points)
     return Training(
         fitted if isinstance(fitted, FittedGrid) else PrecomputedFamily(fitted.grams, check=False),
         samples.targets,
         samples.weight,
         fitted,
-        samples.X,
+        points,
         samples.owner,
         samples.share,
     )

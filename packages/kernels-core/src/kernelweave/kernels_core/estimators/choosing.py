@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..checks import Rule
+
+T = TypeVar("T", bound=float)
 
 
 def one_or_several(rule: Rule) -> Rule:
@@ -29,7 +32,9 @@ def one_or_several(rule: Rule) -> Rule:
     )
 
 
-def candidates(given: Any, usual: Sequence[Any]) -> list[Any]:
+def candidates(
+    given: T | str | list[T] | tuple[T, ...] | NDArray[np.number], usual: Sequence[T]
+) -> list[T]:
     """Return the values of a parameter, ascending: one, those of a list, or ``usual`` of "cv".
 
     Parameters

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import FloatArray, Index
+from ..arrays import FloatArray, Index, Labels, Rows
 from ..checks import FLAG
 from ..parameters import fitted, parameter
 from .base import Estimator
-from .parts import take
+from .parts import Given, take
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -46,20 +45,20 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         rule=FLAG,
     )
 
-    classes_: npt.NDArray[Any] = fitted("ndarray of shape (n_classes,)", "Labels.")
+    classes_: Labels = fitted("ndarray of shape (n_classes,)", "Labels.")
     calibration_: LogisticRegression = fitted(
         "LogisticRegression", "From decision values to probabilities, with ``probability=True``."
     )
 
     @abstractmethod
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values, shape (n_samples,) or (n_samples, n_classes)."""
 
-    def _for_parts(self) -> dict[str, Any]:
+    def _for_parts(self) -> dict[str, object]:
         """Return the parameters that fits of a part of the rows or classes have otherwise."""
         return {}
 
-    def _calibrate(self, X: Any, codes: Index, weight: FloatArray, counted: FloatArray) -> None:
+    def _calibrate(self, X: Given, codes: Index, weight: FloatArray, counted: FloatArray) -> None:
         """Set ``calibration_`` by fits without a part of the rows.
 
         `codes`: places in ``classes_``; `weight` and `counted`: sample weights with and without
@@ -77,7 +76,7 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
                 "positive weight: add rows, or set probability=False"
             )
         known = self.get_params(deep=False)
-        alone = {"probability": False, "class_weight": None, "warm_start": False}
+        alone: dict[str, object] = {"probability": False, "class_weight": None, "warm_start": False}
         alone |= self._for_parts()
         template = clone(self).set_params(**{k: v for k, v in alone.items() if k in known})
         values = np.empty((len(codes), len(counts) if len(counts) > 2 else 1))
@@ -93,7 +92,7 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         self.calibration_ = _sigmoid(values[rows], codes[rows], counted[rows])
 
     @available_if(_is_asked)
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Rows) -> FloatArray:
         """Return the probability of each class, with ``probability=True``.
 
         Parameters
@@ -112,7 +111,7 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         return np.asarray(self.calibration_.predict_proba(values.reshape(len(values), -1)))
 
     @available_if(_is_asked)
-    def predict_log_proba(self, X: Any) -> FloatArray:
+    def predict_log_proba(self, X: Rows) -> FloatArray:
         """Return the logarithms of `predict_proba`.
 
         Parameters
@@ -127,7 +126,7 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         """
         return np.asarray(np.log(self.predict_proba(X)))
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Rows) -> Labels:
         """Return the predicted labels.
 
         Parameters
@@ -142,7 +141,7 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         """
         values = self.decision_function(X)
         codes = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        labels: npt.NDArray[Any] = self.classes_[codes]
+        labels: Labels = self.classes_[codes]
         return labels
 
 

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.utils.validation import check_X_y, validate_data
 
-from ..arrays import FloatArray, Rows
+from ..arrays import FloatArray, Labels, Points, RealArray, Rows
 from ..checks import Rule
-from ..formula.problem import Problem
+from ..formula.learner import Learner
+from ..formula.problem import Named, Problem
 from ..kernels import FittedDictionary, KernelDictionary, as_grams, default_kernels
 from ..parameters import fitted, parameter
 from ..result import Result
@@ -42,7 +43,7 @@ class PrecomputedKernel:
     weights: FloatArray
     degree: int = 1
 
-    def __call__(self, X: Any, columns: npt.NDArray[np.intp] | None = None) -> FloatArray:
+    def __call__(self, X: Rows, columns: npt.NDArray[np.intp] | None = None) -> FloatArray:
         """Return the combined matrix; only the matrices of nonzero weight are read.
 
         `X` of shape (q, n_x, n_train): Cross-Gram matrices; `columns` of shape (n_used,): training
@@ -69,7 +70,7 @@ class PrecomputedStack:
     semidefinite.
     """
 
-    grams: npt.NDArray[Any]
+    grams: RealArray
     name: ClassVar[str] = "dictionary"
     degree: ClassVar[int] = 1
 
@@ -95,11 +96,11 @@ class PrecomputedStack:
         """Return itself."""
         return self
 
-    def fit_grams(self, X: Any, dtype: DTypeLike = np.float64) -> PrecomputedStack:
+    def fit_grams(self, X: Rows, dtype: DTypeLike = np.float64) -> PrecomputedStack:
         """Return itself: ``X`` are positions in the stack, and ``dtype`` is that of the stack."""
         return self
 
-    def gram(self, X: Any, weights: ArrayLike, Y: Rows | None = None) -> FloatArray:
+    def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> FloatArray:
         """Return Σ βⱼKⱼ of the training points, shape (n, n), for ``weights`` of shape (q,)."""
         return PrecomputedKernel(np.asarray(weights, dtype=np.float64))(self.grams)
 
@@ -148,11 +149,11 @@ class DictionaryMachine(KernelMachine):
     )
 
     @abstractmethod
-    def _learner(self) -> Any:
+    def _learner(self) -> Learner:
         """Return the learner of the problem."""
 
     @abstractmethod
-    def _constraint(self) -> Any:
+    def _constraint(self) -> Named:
         """Return the set of weights of the problem."""
 
     def _family(self, stored: FittedDictionary | PrecomputedStack) -> Any:
@@ -181,22 +182,24 @@ class DictionaryMachine(KernelMachine):
         reader: TableReader | None = getattr(self, "_reader", None)
         return reader
 
-    def _read(self, X: Any, y: Any, **options: object) -> tuple[Any, Any, Any]:
+    def _read(
+        self, X: Rows, y: ArrayLike, **options: object
+    ) -> tuple[Points, Labels, RealArray | None]:
         self.__dict__.pop("_reader", None)
         if self._is_precomputed or not self._dictionary().reads_tables:
             return super()._read(X, y, **options)
         self._reader = TableReader(self._dictionary(), X, y)
-        points, y = check_X_y(self._reader.points, y, "csr", dtype=np.float64, **options)
+        points, targets = check_X_y(self._reader.points, y, "csr", dtype=np.float64, **options)
         validate_data(self, X, skip_check_array=True)
-        return points, y, None
+        return points, targets, None
 
-    def _points(self, X: Any) -> Any:
+    def _points(self, X: Rows) -> Points:
         if self._table is None:
             return super()._points(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         return self._table.transform(X)
 
-    def _for_parts(self) -> dict[str, Any]:
+    def _for_parts(self) -> dict[str, object]:
         return {} if self._table is None else {"kernels": self._table.dictionary}
 
     def _dictionary(self) -> KernelDictionary:
@@ -252,7 +255,7 @@ class DictionaryMachine(KernelMachine):
             sums[view] += weight
         return sums
 
-    def _products(self, X: Any) -> FloatArray:
+    def _products(self, X: Rows) -> FloatArray:
         if not self._is_precomputed:
             return super()._products(X)
         stack = as_grams(X, "X")

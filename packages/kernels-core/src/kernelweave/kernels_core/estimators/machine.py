@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -20,7 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, Labels, Points, RealArray, Rows, is_sparse
 from ..checks import (
     COUNT,
     NONNEGATIVE,
@@ -35,7 +36,6 @@ from ..config import config_context
 from ..driver import solve
 from ..formula.problem import Problem
 from ..kernels import PrecomputedGrams, as_grams
-from ..kernels._validation import is_sparse
 from ..kernels.precomputed import check_once
 from ..kernels.psd import refuse_indefinite
 from ..kernels.scaled import Scaling
@@ -82,7 +82,7 @@ class KernelMachine(Estimator):
     dual_coef_: FloatArray = fitted(
         "ndarray of shape (n_samples,) or (n_tasks, n_samples)", "Signed dual coefficients."
     )
-    intercept_: Any = fitted("float or ndarray of shape (n_tasks,)", "Offsets.")
+    intercept_: float | FloatArray = fitted("float or ndarray of shape (n_tasks,)", "Offsets.")
     support_: npt.NDArray[np.intp] = fitted(
         "ndarray of int", "Samples with a coefficient that is not 0: the support vectors."
     )
@@ -133,35 +133,41 @@ class KernelMachine(Estimator):
     def _keep(self, problem: Problem, result: Result) -> None:
         """Set the attributes that only this estimator has."""
 
-    def _read(self, X: Any, y: Any, **options: object) -> tuple[FloatArray, Any, Any]:
+    def _read(
+        self, X: Rows, y: ArrayLike, **options: object
+    ) -> tuple[Points, Labels, RealArray | None]:
         """Return points, targets, and the Gram matrices where X holds them: points are places."""
         if not self._is_precomputed:
             sparse = "csr" if self._accepts_sparse else False
-            X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=sparse, **options)
-            return X, y, None
+            points, targets = validate_data(
+                self, X, y, dtype=np.float64, accept_sparse=sparse, **options
+            )
+            return points, targets, None
         grams = as_grams(X, "X", square=True)
         if self._definite is not None:
             check_once(self._definite, self._refuse_indefinite, X, grams)
         places = np.arange(grams.shape[1], dtype=np.float64)[:, None]
-        places, y = validate_data(self, places, y, dtype=np.float64, **options)
+        places, targets = validate_data(self, places, y, dtype=np.float64, **options)
         self.n_features_in_ = len(places)
-        return places, y, grams
+        return places, targets, grams
 
-    def _refuse_indefinite(self, grams: Any) -> None:
+    def _refuse_indefinite(self, grams: RealArray) -> None:
         refuse_indefinite(*self._to_prove(grams))
 
-    def _to_prove(self, grams: FloatArray) -> tuple[FloatArray, str]:
+    def _to_prove(self, grams: RealArray) -> tuple[RealArray, str]:
         """Return what must be positive semidefinite, one matrix or a stack, and its name."""
         return grams, "X"
 
-    def _parts_of(self, grams: Any) -> PrecomputedGrams:
+    def _parts_of(self, grams: RealArray) -> PrecomputedGrams:
         """Return checked matrices as samples whose slices need no check."""
         X = PrecomputedGrams(grams)
         if self._definite is not None:
             X.remember(self._definite)
         return X
 
-    def _run(self, X: FloatArray, targets: FloatArray, weight: FloatArray, grams: Any) -> None:
+    def _run(
+        self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None
+    ) -> None:
         """Merge, scale, solve, store."""
         samples = replace(merge_samples(X, targets, weight), grams=grams)
         with config_context(memory_limit=self.memory_limit):
@@ -223,28 +229,30 @@ class KernelMachine(Estimator):
                 K, problem.targets, sample_weight=problem.sample_weight, tol=1e-4
             )
 
-    def _decision(self, X: Any) -> FloatArray:
+    def _decision(self, X: Rows) -> FloatArray:
         """Return K(X, X_support) · coefficients + intercept, shape (n_samples, n_tasks)."""
         check_is_fitted(self, "kernel_")
         if hasattr(self, "estimators_"):
-            return part_decisions(self, X if self._is_precomputed else self._points(X))
+            parts = PrecomputedGrams(X) if self._is_precomputed else self._points(X)
+            return part_decisions(self, parts)
         intercept = np.atleast_1d(np.asarray(self.intercept_))
         values: FloatArray = self._products(X) + intercept
         return values
 
-    def _points(self, X: Any) -> Any:
+    def _points(self, X: Rows) -> Points:
         """Return points to judge as the fit has them."""
         sparse = "csr" if self._accepts_sparse else False
-        return validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
+        points: Points = validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
+        return points
 
-    def _for_parts(self) -> dict[str, Any]:
+    def _for_parts(self) -> dict[str, object]:
         """Return the parameters that the binary parts of several classes have otherwise."""
         return {}
 
     def _keep_parts(self) -> None:
         """Set the attributes that the parts do not give."""
 
-    def _products(self, X: Any) -> FloatArray:
+    def _products(self, X: Rows) -> FloatArray:
         """Return K(X, X_support) · coefficients.
 
         The cross Gram is formed in blocks of rows that respect the memory limit.
@@ -275,7 +283,9 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         tags.target_tags.multi_output = self._multi_output
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMachineRegressor:
+    def fit(
+        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> KernelMachineRegressor:
         """Learn the kernel and the regression function.
 
         Parameters
@@ -312,7 +322,7 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         """Return the targets in the unit of the problem, shape (n_tasks, n_samples)."""
         return targets
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: Rows) -> FloatArray:
         """Return predictions.
 
         Parameters
@@ -341,11 +351,13 @@ class KernelMachineClassifier(DecidingClassifier, KernelMachine):
         default="shared",
         rule=one_of("shared", *SCHEMES),
     )
-    estimators_: list[Any] = fitted(
+    estimators_: list[KernelMachineClassifier] = fitted(
         "list of estimators", 'The binary parts of ``"ovr"`` and ``"ovo"``.'
     )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMachineClassifier:
+    def fit(
+        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> KernelMachineClassifier:
         """Learn the kernel and the decision functions.
 
         Parameters
@@ -385,7 +397,7 @@ class KernelMachineClassifier(DecidingClassifier, KernelMachine):
             self._calibrate(samples, codes, weight, given)
         return self
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values.
 
         Parameters

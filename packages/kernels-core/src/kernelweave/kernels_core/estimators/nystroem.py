@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, Rows
 from ..checks import COUNT, check_decision, one_of
 from ..formula import lower_bound
 from ..formula.problem import Problem
@@ -111,7 +111,7 @@ class NystroemMachine(DictionaryMachine):
         upper = result.upper_bound
         return Certificate(min(lower, upper), upper, _EXACT_LOWER, _EXACT_UPPER)
 
-    def _products(self, X: Any) -> FloatArray:
+    def _products(self, X: Rows) -> FloatArray:
         if self._expansions is None:
             return super()._products(X)
         X = like(self._rows, self._points(X))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import fields
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from ..arrays import FloatArray, Index, Rows
-from ..kernels import PrecomputedGrams, as_grams
+from ..arrays import FloatArray, Index, Points
+from ..kernels import PrecomputedGrams
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+# training points, or the Gram matrices that stand for them
+Given: TypeAlias = "Points | PrecomputedGrams"
 SCHEMES = ("ovr", "ovo")
 # what has one value for all parts
 _COMMON = ("classes_", "estimators_", "kernel_names_", "n_iter_")
@@ -36,7 +38,7 @@ def parts_of(codes: Index, n_classes: int, scheme: str) -> list[tuple[Index, Ind
     return [(at, (codes[at] == b).astype(np.intp)) for at, b in rows]
 
 
-def fit_parts(estimator: BaseEstimator, X: Rows, codes: Index, weight: FloatArray) -> None:
+def fit_parts(estimator: BaseEstimator, X: Given, codes: Index, weight: FloatArray) -> None:
     """Fit a clone per subproblem and store lists of what each found.
 
     - `estimator`: with ``classes_``
@@ -64,14 +66,13 @@ def fit_parts(estimator: BaseEstimator, X: Rows, codes: Index, weight: FloatArra
     estimator.n_iter_ = max(part.n_iter_ for part in estimator.estimators_)
 
 
-def part_decisions(estimator: BaseEstimator, X: Any) -> FloatArray:
+def part_decisions(estimator: BaseEstimator, X: Given) -> FloatArray:
     """Return a decision value per class, shape (n_new, n_classes).
 
     `estimator`: fitted by `fit_parts`; `X` of shape (n_new, n_features): points to judge. Returns
     shape (n_new, n_classes): those of the one-vs-rest parts, or votes of the pairs with confidences
     as tie-breakers.
     """
-    X = PrecomputedGrams(as_grams(X)) if estimator._is_precomputed else X
     columns = zip(estimator.estimators_, estimator._part_rows, strict=True)
     values = np.column_stack([part.decision_function(_seen_by(X, rows)) for part, rows in columns])
     if estimator.multiclass == "ovr":
@@ -80,10 +81,10 @@ def part_decisions(estimator: BaseEstimator, X: Any) -> FloatArray:
     return votes
 
 
-def take(X: Any, rows: Index, columns: Index) -> Any:
+def take(X: Given, rows: Index, columns: Index) -> Given:
     """Return some of the points; of Gram matrices their entries with the training columns."""
     return X[rows, columns] if isinstance(X, PrecomputedGrams) else X[rows]
 
 
-def _seen_by(X: Any, rows: Index) -> Any:
+def _seen_by(X: Given, rows: Index) -> Given:
     return X[:, rows] if isinstance(X, PrecomputedGrams) else X

@@ -8,14 +8,15 @@ however a weight was written.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, Index, Points, RealArray, is_sparse
 from ..checks import check_sample_weight
-from ..kernels._validation import is_sparse
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,12 @@ class Samples:
       are then places in them
     """
 
-    X: FloatArray
+    X: Points
     targets: FloatArray
     weight: FloatArray | None
-    owner: npt.NDArray[np.intp]
+    owner: Index
     share: FloatArray
-    grams: npt.NDArray[Any] | None = None
+    grams: RealArray | None = None
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Return merged values (n_tasks, n_merged) as shares of the original samples."""
@@ -46,7 +47,7 @@ class Samples:
         return result
 
 
-def merge_samples(X: Any, targets: FloatArray, weight: FloatArray) -> Samples:
+def merge_samples(X: Points, targets: FloatArray, weight: FloatArray) -> Samples:
     """Return the canonical form of weighted samples.
 
     `X` of shape (n_samples, n_features): finite features; `targets` of shape (n_tasks, n_samples):
@@ -55,8 +56,7 @@ def merge_samples(X: Any, targets: FloatArray, weight: FloatArray) -> Samples:
     """
     check_sample_weight(weight, X.shape[0])
     kept = np.flatnonzero(weight > 0)
-    unique = _unique_sparse if is_sparse(X) else _unique
-    distinct, values, inverse = unique(X[kept], targets[:, kept].T + 0.0)
+    distinct, values, inverse = _unique(X[kept], targets[:, kept].T + 0.0)
     summed: FloatArray = np.bincount(inverse, weights=weight[kept]).astype(np.float64)
     owner = np.full(len(weight), -1, dtype=np.intp)
     owner[kept] = inverse
@@ -71,22 +71,26 @@ def merge_samples(X: Any, targets: FloatArray, weight: FloatArray) -> Samples:
     )
 
 
-def like(rows: Any, X: Any) -> Any:
+def like(rows: Points, X: Points) -> Points:
     """Return points sparse where ``rows`` are, else dense."""
     if is_sparse(rows):
         return X if is_sparse(X) else type(rows)(X)
     return X.toarray() if is_sparse(X) else X
 
 
-def _unique(X: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray, Any]:
+def _unique(X: Points, values: FloatArray) -> tuple[Points, FloatArray, Index]:
     """Return distinct rows of points, their targets, and which of them each row is."""
+    if is_sparse(X):
+        return _unique_sparse(X, values)
     rows = np.hstack([X + 0.0, values])
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
     points = np.ascontiguousarray(distinct[:, : X.shape[1]])
     return points, distinct[:, X.shape[1] :], inverse.ravel()
 
 
-def _unique_sparse(X: Any, values: FloatArray) -> tuple[Any, FloatArray, Any]:
+def _unique_sparse(
+    X: csr_array[np.floating], values: FloatArray
+) -> tuple[csr_array[np.floating], FloatArray, Index]:
     """Return the same of sparse points, in the order of their bytes."""
     X.sum_duplicates()
     X.eliminate_zeros()

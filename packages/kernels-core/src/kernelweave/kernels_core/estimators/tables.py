@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.compose import ColumnTransformer
 from sklearn.utils.validation import check_array
 
-from ..arrays import Rows
+from ..arrays import Points, Rows
 from ..kernels import KernelDictionary
 
 
@@ -34,7 +32,7 @@ class TableReader:
            [1.8]]))
     """
 
-    def __init__(self, stated: KernelDictionary, X: Any, y: ArrayLike) -> None:
+    def __init__(self, stated: KernelDictionary, X: Rows, y: ArrayLike | None) -> None:
         views = {view.name: view for _, _, view in stated._stated() if view is not None}
         places = {name: str(place) for place, name in enumerate(views)}
         steps = [
@@ -54,21 +52,21 @@ class TableReader:
         }
         self.dictionary = KernelDictionary(kernels, normalize=stated.normalize, psd=stated.psd)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Rows) -> Points:
         """Return other rows in numbers, shape (n_samples, n_features)."""
         return _numbers(self._table.transform(X))
 
 
-def _step(transformer: Any, columns: Any) -> tuple[Any, Any]:
+def _step(transformer: object, columns: object) -> tuple[object, object]:
     """Return a step of a ColumnTransformer; what is passed through must have two dimensions."""
     if transformer is None:
         return "passthrough", [columns] if isinstance(columns, str) else columns
     return transformer, columns
 
 
-def _numbers(X: Rows) -> Any:
+def _numbers(X: Rows) -> Points:
     try:
-        return check_array(X, accept_sparse="csr", dtype=np.float64)
+        numbers: Points = check_array(X, accept_sparse="csr", dtype=np.float64)
     except ValueError as error:
         if "could not convert" not in str(error):
             raise
@@ -76,3 +74,4 @@ def _numbers(X: Rows) -> Any:
             f"a view holds what is no number ({error}): give it a transformer, such as "
             "(TfidfVectorizer(), 'review') for text or (OneHotEncoder(), ['colour']) for words"
         ) from None
+    return numbers

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -79,7 +77,9 @@ def matrix(P: ArrayLike, size: int) -> NDArray[np.float64]:
     return array
 
 
-def output(out: RealArray | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> RealArray:
+def output(
+    out: RealArray | None, shape: tuple[int, int], dtype: np.dtype[np.floating]
+) -> RealArray:
     """Return ``out`` after a check, or a new array within the memory limit."""
     if out is None:
         memory.require(

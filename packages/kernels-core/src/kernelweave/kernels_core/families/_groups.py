@@ -9,7 +9,7 @@ means, and a list of groups the nodes of its prefix tree.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,19 +38,19 @@ class Program(NamedTuple):
     roundings: int
 
 
-def order_of(order: Any, n_features: int) -> Order | None:
+def order_of(order: object, n_features: int) -> Order | None:
     """Return an order below n_features or a tuple of groups; None where all columns are meant."""
     if order is None:
         return None
     if isinstance(order, Iterable) and not isinstance(order, str):
         return _groups(list(order), n_features)
-    s = int(integer(1).check("order", order))
+    s = int(integer(1).check("order", order))  # type: ignore[call-overload]
     if s > n_features:
         raise ValueError(f"order must be at most the {n_features} features that there are, got {s}")
     return None if s == n_features else s
 
 
-def _groups(order: list[Any], n_features: int) -> tuple[tuple[int, ...], ...]:
+def _groups(order: list[object], n_features: int) -> tuple[tuple[int, ...], ...]:
     if not order:
         raise ValueError("order must hold at least one group of columns, got none")
     found = []

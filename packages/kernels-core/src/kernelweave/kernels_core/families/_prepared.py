@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +17,7 @@ from ._box import Float
 from ._general import Box
 from ._samples_base import BoundSamples
 from ._unstored import GeneralGram, factors_are_cheaper, factors_of
+from .base import UnstoredGram
 
 _GIB_HINT = "use fewer samples, dtype float32, or raise the memory limit"
 
@@ -93,7 +93,7 @@ class PreparedTessellated(BoundSamples):
             out[:] = wide
         return out
 
-    def unstored(self, P: ArrayLike) -> Any:
+    def unstored(self, P: ArrayLike) -> UnstoredGram:
         """Return the Gram matrix of one P as an object that computes entries and products.
 
         `P` of shape (n_P, n_P).
@@ -172,7 +172,7 @@ class PreparedAffine(PreparedTessellated):
     def _sum(self, factors: Float) -> AffineSum:
         return AffineSum(self._box, self._X, factors, self._units, self._power)
 
-    def unstored(self, P: ArrayLike) -> AffineSum | GeneralGram:
+    def unstored(self, P: ArrayLike) -> UnstoredGram:
         """Return the Gram matrix of one P as an object that computes entries and products.
 
         `P` of shape (n_P, n_P).

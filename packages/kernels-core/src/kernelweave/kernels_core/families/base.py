@@ -13,7 +13,7 @@ which needs ``G`` alone.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -51,7 +51,7 @@ class PreparedFamily(Protocol):
         ...
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.floating]:
         """Precision of the Gram matrices."""
         ...
 
@@ -124,7 +124,10 @@ class Family(Protocol):
         The trace that ``P`` is normalised to.
     """
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name under which the family is registered."""
+        ...
 
     @property
     def n_P(self) -> int:

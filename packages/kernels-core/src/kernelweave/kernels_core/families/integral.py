@@ -167,7 +167,7 @@ class IntegralFamily(OwnFamily):
 class PreparedIntegral:
     """An `IntegralFamily` bound to samples: holds N at the nodes, shape (m, n_nodes**d, n_P)."""
 
-    def __init__(self, family: IntegralFamily, X: Float, dtype: np.dtype[np.generic]) -> None:
+    def __init__(self, family: IntegralFamily, X: Float, dtype: np.dtype[np.floating]) -> None:
         self._family, self._dtype = family, dtype
         self._F = family.features(X)
         self._coarse = None
@@ -185,7 +185,7 @@ class PreparedIntegral:
         return len(self._F)
 
     @property
-    def dtype(self) -> np.dtype[np.generic]:
+    def dtype(self) -> np.dtype[np.floating]:
         """Precision of the Gram matrices; moments are always float64."""
         return self._dtype
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, comb
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core.checks import integer
@@ -100,7 +100,7 @@ class PreparedPolynomial:
         return len(self._F)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.floating]:
         """Precision of the Gram matrices; moments are always float64."""
         return self._dtype
 

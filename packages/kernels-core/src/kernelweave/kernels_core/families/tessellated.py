@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.checks import integer
@@ -141,7 +141,7 @@ class TessellatedFamily:
             f"upper={self.upper.tolist()}{tail})"
         )
 
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         corners = tuple(self.lower.tolist()), tuple(self.upper.tolist())
         return (self.degree, self._z, *corners, self.order)
 
@@ -151,7 +151,7 @@ class TessellatedFamily:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         corners = self.lower.tolist(), self.upper.tolist()
         return _rebuild, (self.degree, *corners, self.z_degree, self.order)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from .problem import Problem
 
@@ -54,7 +53,7 @@ MEANING: dict[str, dict[str, str]] = {
 }
 
 
-def has(part: Any, need: str) -> bool:
+def has(part: object, need: str) -> bool:
     """Tell whether a part, or its class before it is made, meets one need.
 
     `part`: a family, learner or set, or its class; `need`: ``"attribute"``, ``"attribute=value"``,
@@ -69,7 +68,7 @@ def has(part: Any, need: str) -> bool:
     return any(_has_one(part, each) for each in need.split("|"))
 
 
-def _has_one(part: Any, need: str) -> bool:
+def _has_one(part: object, need: str) -> bool:
     name, _, value = need.partition("=")
     fields = getattr(part, "__dataclass_fields__", {}) if isinstance(part, type) else {}
     found = getattr(part, name, fields.get(name))
@@ -114,7 +113,7 @@ class Needs:
                     f"{role} must be a tuple of 'attribute' or 'attribute=value', got {given!r}"
                 )
 
-    def missing(self, role: str, part: Any) -> list[str]:
+    def missing(self, role: str, part: object) -> list[str]:
         """Return the needs of one role that a part, or its class, does not meet."""
         return [need for need in getattr(self, role) if not has(part, need)]
 

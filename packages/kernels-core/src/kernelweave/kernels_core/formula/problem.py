@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..arrays import RealArray
+from ..arrays import Points, RealArray, is_sparse
 from ..checks import SMALLEST, check_magnitude
 
 
@@ -15,7 +15,10 @@ from ..checks import SMALLEST, check_magnitude
 class Named(Protocol):
     """A part of a problem: anything with the name it is registered under."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name under which it is registered."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +50,7 @@ class Problem:
     family: Any
     learner: Any
     constraint: Any
-    X: RealArray
+    X: Points
     y: RealArray
     sample_weight: RealArray | None = None
 
@@ -56,8 +59,8 @@ class Problem:
             part = getattr(self, role)
             if not isinstance(getattr(part, "name", None), str):
                 raise TypeError(f"{role} must have a str attribute 'name', got {part!r}")
-        X = self.X if hasattr(self.X, "tocsr") else np.asarray(self.X)
-        values = X.data if hasattr(X, "tocsr") else X
+        X = self.X if is_sparse(self.X) else np.asarray(self.X)
+        values = np.asarray(X.data) if is_sparse(X) else X
         if X.ndim != 2 or X.shape[0] == 0:
             raise ValueError(f"X must have shape (n_samples, n_features), got {X.shape}")
         if self.targets.shape[1] != X.shape[0]:

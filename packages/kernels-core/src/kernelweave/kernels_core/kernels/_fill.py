@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..arrays import Points, is_sparse
+
 Block = NDArray[Any]
 _IN_CACHE = 1 << 15
 _FOR_BLAS = 1 << 20
@@ -64,17 +66,14 @@ def largest(K: Block) -> float:
     return float(max(high.max(), -low.min()))
 
 
-def inner(X: Any, Y: Any | None) -> Block:
+def inner(X: Points, Y: Points | None) -> Block:
     """Return X Yᵀ as a dense array, exactly symmetric for ``Y=None``.
 
     `X`, `Y` of shape (n_x, p). Returns shape (n_x, n_y).
     """
-    if hasattr(X, "tocsr"):
-        return np.ascontiguousarray((X @ (X if Y is None else Y).T).toarray())
-    if Y is not None:
-        return np.asarray(X @ Y.T)
-    # the same array twice: BLAS computes one triangle and mirrors it
-    return np.asarray(X @ X.T)
+    # dense and the same array twice: BLAS computes one triangle and mirrors it
+    K = X @ (X if Y is None else Y).T
+    return np.ascontiguousarray(K.toarray() if is_sparse(K) else K)
 
 
 def add_outer(K: Block, u: Block, v: Block) -> None:
@@ -95,8 +94,8 @@ def add_scaled(out: Block, K: Block, weight: float) -> None:
         out[rows] += K[rows] * out.dtype.type(weight)
 
 
-def squared_norms(X: Any) -> Block:
+def squared_norms(X: Points) -> Block:
     """Return ‖xᵢ‖² for every row, shape (n,), of the type of X."""
-    if hasattr(X, "tocsr"):
+    if is_sparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(X.dtype, copy=False)
     return np.asarray(np.einsum("ij,ij->i", X, X))

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..arrays import RealArray, Rows
+from ..arrays import Points, RealArray, Rows, is_sparse
 
 # the fourth power is still a number
 LEAST = 1e-75
 
 
-def is_sparse(X: object) -> bool:
-    """Tell whether ``X`` is a scipy sparse array or matrix, without importing scipy."""
-    module = sys.modules.get("scipy.sparse")
-    return module is not None and bool(module.issparse(X))
-
-
-def is_vector(X: Any) -> bool:
+def is_vector(X: object) -> bool:
     """Tell whether ``X`` is one dense sample: a 1-dimensional array or a flat sequence."""
     if hasattr(X, "ndim"):
         return bool(X.ndim == 1) and not is_sparse(X)
     try:
-        return np.ndim(X) == 1
+        return np.asarray(X).ndim == 1
     except ValueError:  # rows of different lengths: check_samples says so
         return False
 
 
-def check_size(X: Any) -> None:
+def check_size(X: Points) -> None:
     """Raise if all features are so small that products of them underflow."""
     values = X.data if is_sparse(X) else X
     largest = float(np.abs(values).max()) if values.size else 0.0
@@ -41,7 +32,7 @@ def check_size(X: Any) -> None:
         )
 
 
-def check_samples(X: Any, what: str = "X", *, dtype: DTypeLike | None = None) -> Any:
+def check_samples(X: Rows, what: str = "X", *, dtype: DTypeLike | None = None) -> Points:
     """Return samples as a finite C-contiguous float array, or as sorted CSR.
 
     `X` of shape (n_samples, n_features): real numbers. float32 stays float32, everything else
@@ -49,9 +40,8 @@ def check_samples(X: Any, what: str = "X", *, dtype: DTypeLike | None = None) ->
     instead. Returns shape (n_samples, n_features). Raises ValueError if ``X`` is not 2-dimensional,
     not real numbers, not finite, or without features.
     """
-    sparse = is_sparse(X)
     # tocsr returns a CSR input itself: sorting that one would reorder the caller's data
-    array: Any = (X.copy() if X.format == "csr" else X.tocsr()) if sparse else _as_array(X, what)
+    array = (X.copy() if X.format == "csr" else X.tocsr()) if is_sparse(X) else _as_array(X, what)
     if array.ndim != 2:
         raise ValueError(
             f"{what} has shape {array.shape}: samples are rows of a 2-dimensional array, "
@@ -61,10 +51,12 @@ def check_samples(X: Any, what: str = "X", *, dtype: DTypeLike | None = None) ->
         raise ValueError(f"{what} has shape {array.shape}: at least one feature is needed")
     own = _float_type(array.dtype, what)
     wanted = own if dtype is None else dtype
-    array = array.astype(wanted, copy=False) if sparse else np.ascontiguousarray(array, wanted)
-    if sparse:
+    if is_sparse(array):
+        array = array.astype(wanted, copy=False)  # type: ignore[assignment]
         array.sum_duplicates()
-    if not np.isfinite(array.data if sparse else array).all():
+    else:
+        array = np.ascontiguousarray(array, wanted)
+    if not np.isfinite(array.data if is_sparse(array) else array).all():
         raise ValueError(f"{what} contains NaN or infinity: remove or impute those values")
     return array
 
@@ -83,7 +75,7 @@ def _float_type(dtype: np.dtype[np.floating], what: str) -> type[np.floating]:
     return np.float32 if dtype == np.float32 else np.float64
 
 
-def check_pair(X: Any, Y: Any) -> tuple[Any, Any]:
+def check_pair(X: Rows, Y: Rows | None) -> tuple[Points, Points | None]:
     """Return both sample sets checked, of one float type; ``Y`` is ``None`` where it is ``X``.
 
     Raises ValueError if either is invalid (see `check_samples`) or their numbers of features

@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import RealArray, Rows
+from ..arrays import Points, RealArray, Rows, is_sparse
 from ..checks import Rule
 from ._parameters import Parameters
-from ._validation import check_pair, check_samples, is_sparse, is_vector
+from ._validation import check_pair, check_samples, is_vector
 
 if TYPE_CHECKING:
     from .compose import Columns, Product, Scaled, Sum
@@ -56,14 +56,14 @@ class Kernel(Parameters, ABC):
         return None
 
     @abstractmethod
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         """Return k(X, Y), shape (n_x, n_y), for checked samples of one float type.
 
         ``Y=None`` means X, and asks for an exactly symmetric matrix. The array is new: the caller
         may overwrite it.
         """
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         """Return k(xᵢ, xᵢ), shape (n,), for checked samples."""
         values = [self._gram(X[i : i + 1], None)[0, 0] for i in range(X.shape[0])]
         return np.array(values, dtype=X.dtype)
@@ -75,7 +75,7 @@ class Kernel(Parameters, ABC):
             if isinstance(value, Kernel):
                 value._validate()
 
-    def _at(self, X: Any) -> Kernel:
+    def _at(self, X: Points) -> Kernel:
         """Return the kernel with what it takes from training points, itself as a rule."""
         return self
 
@@ -83,7 +83,7 @@ class Kernel(Parameters, ABC):
         """Return the kernel inside this one that cannot take sparse samples, if any."""
         return None if self.accepts_sparse else self
 
-    def _check_ready(self, X: Any) -> None:
+    def _check_ready(self, X: Points) -> None:
         self._validate()
         if not is_sparse(X):
             return
@@ -94,7 +94,7 @@ class Kernel(Parameters, ABC):
                 "Polynomial or RBF, which do"
             )
 
-    def __call__(self, X: Any, Y: Rows | None = None) -> RealArray:
+    def __call__(self, X: Rows, Y: Rows | None = None) -> RealArray:
         """Return the (cross-)Gram matrix Kᵢⱼ = k(xᵢ, yⱼ).
 
         Parameters
@@ -115,22 +115,23 @@ class Kernel(Parameters, ABC):
             If the samples are sparse and the kernel needs dense ones.
         """
         if is_vector(X):
-            number: RealArray = self._of_vectors(X, Y)
-            return number
+            return self._of_vectors(X, Y)
         A, B = check_pair(X, Y)
         self._check_ready(A)
         return self._gram(A, B).astype(A.dtype, copy=False)
 
-    def _of_vectors(self, x: Any, y: Any) -> Any:
+    def _of_vectors(self, x: Rows, y: Rows | None) -> RealArray:
         if y is not None and not is_vector(y):
             raise ValueError(
-                f"X is one vector and Y has shape {np.shape(y)}: "
+                f"X is one vector and Y has shape {np.shape(np.asarray(y))}: "
                 "give two vectors or two 2-dimensional arrays"
             )
         row = np.asarray(x)[None, :]
-        return self(row, None if y is None or y is x else np.asarray(y)[None, :])[0, 0]
+        other = None if y is None or y is x else np.asarray(y)[None, :]
+        number: RealArray = self(row, other)[0, 0]
+        return number
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: Rows) -> RealArray:
         """Return the diagonal k(xᵢ, xᵢ) without the matrix.
 
         Parameters
@@ -145,7 +146,7 @@ class Kernel(Parameters, ABC):
         self._check_ready(A)
         return self._diag(A).astype(A.dtype, copy=False)
 
-    def on(self, columns: int | Sequence[int] | NDArray[np.integer[Any]]) -> Columns:
+    def on(self, columns: int | Sequence[int] | NDArray[np.integer]) -> Columns:
         """Return this kernel restricted to some columns of the samples.
 
         Examples

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import RealArray
-from ._validation import is_sparse
+from ..arrays import Points, RealArray, is_sparse
 from .base import Kernel
 from .standard import Linear, standard_kernels
 
 
-def mean_and_variance(X: Any) -> tuple[float, float]:
+def mean_and_variance(X: Points) -> tuple[float, float]:
     """Return the mean and the variance of all entries of a matrix, dense or sparse."""
     if not is_sparse(X):
         return float(np.mean(X, dtype=np.float64)), float(np.var(X, dtype=np.float64))
@@ -55,14 +54,14 @@ class ByName(Kernel):
         """As the kernel of that name."""
         return standard_kernels()[self.kind].accepts_sparse
 
-    def _at(self, X: Any) -> Kernel:
+    def _at(self, X: Points) -> Kernel:
         _, variance = mean_and_variance(X)
         spread = np.sqrt(variance) if self.kind == "laplacian" else variance
         scale = X.shape[1] * spread
         gamma = 1.0 / scale if scale > 0.0 and np.isfinite(1.0 / scale) else 1.0
         return standard_kernels()[self.kind](gamma=float(gamma))  # type: ignore[call-arg]
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         raise ValueError(
             f"the width of {self.kind!r} comes from training points: use "
             f"KernelDictionary.fit_grams(X_train), or {standard_kernels()[self.kind].__name__}"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import memory
-from ..arrays import RealArray
+from ..arrays import Points, RealArray, is_sparse
 from ..checks import Rule, number
 from ._fill import add_scaled, scale_outer
-from ._validation import check_weights, is_sparse
+from ._validation import check_weights
 from .base import KERNEL, Kernel
 
 
@@ -77,12 +77,12 @@ class Sum(_Pair):
 
     name = "sum"
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         K = self.k1._gram(X, Y)
         K += self.k2._gram(X, Y)
         return K
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         return np.asarray(self.k1._diag(X) + self.k2._diag(X))
 
     def __repr__(self) -> str:
@@ -101,12 +101,12 @@ class Product(_Pair):
 
     name = "product"
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         K = self.k1._gram(X, Y)
         K *= self.k2._gram(X, Y)
         return K
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         return np.asarray(self.k1._diag(X) * self.k2._diag(X))
 
     def __repr__(self) -> str:
@@ -146,12 +146,12 @@ class Scaled(Kernel):
     def _sparse_refuser(self) -> Kernel | None:
         return self.kernel._sparse_refuser()
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         K = self.kernel._gram(X, Y)
         K *= K.dtype.type(self.weight)
         return K
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         d = self.kernel._diag(X)
         return np.asarray(d * d.dtype.type(self.weight))
 
@@ -195,10 +195,10 @@ class Columns(Kernel):
     def _sparse_refuser(self) -> Kernel | None:
         return None  # a kernel that refuses sparse samples gets its columns dense
 
-    def _at(self, X: Any) -> Kernel:
+    def _at(self, X: Points) -> Kernel:
         return Columns(self.kernel._at(self._select(X)), self.columns)
 
-    def _select(self, X: Any) -> Any:
+    def _select(self, X: Points) -> Points:
         S = np.asarray(self.columns)
         if S.max() >= X.shape[1]:
             raise ValueError(
@@ -217,10 +217,10 @@ class Columns(Kernel):
         )
         return out.toarray()
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         return self.kernel._gram(self._select(X), None if Y is None else self._select(Y))
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         return self.kernel._diag(self._select(X))
 
     def __repr__(self) -> str:
@@ -278,12 +278,12 @@ class UnitDiagonal(Kernel):
         if d_y is None:
             np.fill_diagonal(K, (u > 0).astype(K.dtype))
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         K = self.kernel._gram(X, Y)
         self.scale(K, self.kernel._diag(X), None if Y is None else self.kernel._diag(Y))
         return K
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         return (self._inverse_norms(self.kernel._diag(X)) > 0).astype(X.dtype)
 
 
@@ -329,13 +329,13 @@ class Combination(Kernel):
             KERNEL.check(f"Combination: kernels[{index}]", kernel)._validate()
         check_weights(self.weights, len(self.kernels))
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         out = np.zeros((X.shape[0], (X if Y is None else Y).shape[0]), dtype=X.dtype)
         for weight, kernel in self._terms():
             add_scaled(out, kernel._gram(X, Y), weight)
         return out
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         out = np.zeros(X.shape[0], dtype=X.dtype)
         for weight, kernel in self._terms():
             out += out.dtype.type(weight) * kernel._diag(X)

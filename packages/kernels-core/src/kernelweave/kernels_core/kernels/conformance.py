@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from ..arrays import RealArray
 from .base import Kernel
@@ -18,12 +17,12 @@ def _need(condition: object, kernel: Kernel, what: str) -> None:
         raise AssertionError(f"{kernel!r}: {what}")
 
 
-def _close(a: Any, b: Any, scale: float, dtype: DTypeLike = np.float64) -> bool:
+def _close(a: ArrayLike, b: ArrayLike, scale: float, dtype: DTypeLike = np.float64) -> bool:
     tolerance = 1e4 * float(np.finfo(dtype).eps)
     return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * scale))
 
 
-def check_kernel(kernel: Kernel, X: Any = None) -> None:
+def check_kernel(kernel: Kernel, X: ArrayLike | None = None) -> None:
     """Check that a kernel keeps the promises of `Kernel`.
 
     Symmetry to the last bit, positive semidefiniteness (skipped where ``kernel.is_psd`` is

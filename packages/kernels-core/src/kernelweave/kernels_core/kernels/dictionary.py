@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal, TypeAlias, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
-from ..arrays import RealArray, Rows
+from ..arrays import Points, RealArray, Rows
 from ..checks import LARGEST, one_of, real_dtype
 from ..exceptions import KernelWeaveWarning, NotPSDError
 from ._fill import add_scaled, largest
@@ -25,6 +25,8 @@ from .psd import REMEDY, Spectrum, describe, find_indefinite
 from .standard import RBF, Laplacian, Linear, Polynomial
 from .views import View, views_of
 
+# name, what was given for the kernel, and its view
+Stated: TypeAlias = "list[tuple[str, Kernel | str, View | None]]"
 POLICY = one_of("raise", "drop", "clip", "keep")
 
 
@@ -96,7 +98,7 @@ class KernelDictionary(Parameters):
     def __init__(
         self,
         kernels: Any,
-        columns: Sequence[Any] | Mapping[str, object] | None = None,
+        columns: Sequence[object] | Mapping[str, object] | None = None,
         normalize: Literal["trace", "unit-diagonal", "center", "center-trace"] | None = None,
         psd: Literal["raise", "drop", "clip", "keep"] = "raise",
     ) -> None:
@@ -159,7 +161,7 @@ class KernelDictionary(Parameters):
         return cls(kernels, normalize=normalize, psd=psd)
 
     @classmethod
-    def from_data(cls, X: Any) -> KernelDictionary:
+    def from_data(cls, X: Rows) -> KernelDictionary:
         """Return the default dictionary for standardised data, `default_kernels`.
 
         Parameters
@@ -174,8 +176,9 @@ class KernelDictionary(Parameters):
     def _stated(self) -> list[tuple[str, Kernel, View | None]]:
         """Return name, kernel and view of every kernel, the names made unique."""
         source = self.kernels
+        stated: Stated
         if isinstance(source, KernelDictionary):
-            stated = source._stated()
+            stated = [*source._stated()]
         elif isinstance(source, Mapping):
             stated = [(name, kernel, None) for name, kernel in source.items()]
         else:
@@ -191,7 +194,7 @@ class KernelDictionary(Parameters):
         """Return names and kernels, each on its view."""
         return [(name, _within(kernel, view)) for name, kernel, view in self._stated()]
 
-    def _listed(self, source: Any) -> list[tuple[str, Any, View | None]]:
+    def _listed(self, source: object) -> Stated:
         if isinstance(source, (str, bytes)) or not isinstance(source, (Sequence, Iterator)):
             raise ValueError(
                 f"kernels must be a list of kernels such as [Linear(), RBF(gamma=1.0)] or of their "
@@ -245,7 +248,7 @@ class KernelDictionary(Parameters):
             return dict(entries)[key]
         return entries[key][1]
 
-    def fit_grams(self, X: Any, dtype: DTypeLike = np.float64) -> FittedDictionary:
+    def fit_grams(self, X: Rows, dtype: DTypeLike = np.float64) -> FittedDictionary:
         """Compute the Gram matrices of training points and learn what test points need.
 
         `X` of shape (n, n_features): training points; `dtype`: type of the samples and the Gram
@@ -282,7 +285,7 @@ class KernelDictionary(Parameters):
         )
 
     def _fit_one(
-        self, label: str, kernel: Kernel, X: Any, K: RealArray, found: dict[str, Spectrum]
+        self, label: str, kernel: Kernel, X: Points, K: RealArray, found: dict[str, Spectrum]
     ) -> Kernel | None:
         """Write the Gram matrix into K and return the fitted kernel, ``None`` if unusable."""
         kernel = kernel._at(X)
@@ -332,7 +335,7 @@ class KernelDictionary(Parameters):
             )
         return [UnitDiagonal(k) for k in kernels] if self.normalize else kernels
 
-    def gram(self, X: Any, weights: ArrayLike, Y: Rows | None = None) -> NDArray[Any]:
+    def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> RealArray:
         """Return Σⱼ βⱼ kⱼ(X, Y) without holding the q matrices.
 
         `X`, `Y` of shape (n_x, n_features); `weights` of shape (q,): β. Returns shape (n_x, n_y).
@@ -363,13 +366,13 @@ class KernelDictionary(Parameters):
         kernels = self._plain_kernels()
         return Combination(kernels, check_weights(weights, len(kernels)))
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: Rows) -> RealArray:
         """Return kⱼ(xᵢ, xᵢ), shape (q, n), under the conditions of `kernel`."""
         samples = check_samples(X)
         return np.array([k.diag(samples) for k in self._plain_kernels()])
 
 
-def _as_kernel(value: Any) -> Kernel:
+def _as_kernel(value: object) -> Kernel:
     if isinstance(value, str):
         return kernel_by_name(value)
     if not isinstance(value, Kernel):
@@ -384,7 +387,7 @@ def _label(value: object) -> str:
     return value if isinstance(value, str) else repr(_as_kernel(value))
 
 
-def _within(kernel: Any, view: View | None) -> Kernel:
+def _within(kernel: object, view: View | None) -> Kernel:
     """Return the kernel on its view."""
     if view is None:
         return _as_kernel(kernel)
@@ -396,12 +399,13 @@ def _within(kernel: Any, view: View | None) -> Kernel:
     return _as_kernel(kernel).on(view.columns)
 
 
-def _is_nested(source: Any) -> bool:
-    plain = isinstance(source, (list, tuple))
-    return plain and any(isinstance(item, (list, tuple)) for item in source)
+def _is_nested(source: object) -> bool:
+    if not isinstance(source, (list, tuple)):
+        return False
+    return any(isinstance(item, (list, tuple)) for item in source)
 
 
-def _unique(stated: list[tuple[str, Any, View | None]]) -> list[tuple[str, Kernel, View | None]]:
+def _unique(stated: Stated) -> list[tuple[str, Kernel, View | None]]:
     counts = Counter(name for name, _, _ in stated)
     seen: Counter[str] = Counter()
     out: list[tuple[str, Kernel, View | None]] = []

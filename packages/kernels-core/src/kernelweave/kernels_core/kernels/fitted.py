@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import RealArray, Rows
+from ..arrays import FloatArray, Points, RealArray, is_sparse
 from ..checks import Rule, one_of
 from ..interrupts import aside
 from ._fill import add_outer, largest
@@ -18,32 +18,34 @@ from .psd import Spectrum, spectrum_of_values
 NORMALIZATION = one_of("trace", "unit-diagonal", "center", "center-trace").or_none()
 
 
-def is_same(X: Any, Y: Any) -> bool:
+def is_same(X: Points, Y: Points) -> bool:
     """Tell whether two checked sample sets hold the same numbers in the same form."""
     if X is Y:
         return True
-    if X.shape != Y.shape or hasattr(X, "tocsr") != hasattr(Y, "tocsr"):
+    if X.shape != Y.shape:
         return False
-    return (X != Y).nnz == 0 if hasattr(X, "tocsr") else np.array_equal(X, Y)
+    if is_sparse(X) or is_sparse(Y):
+        return is_sparse(X) and is_sparse(Y) and (X - Y).count_nonzero() == 0
+    return np.array_equal(X, Y)
 
 
 class _OnTrainingPoints(Kernel):
     """A kernel built from another one and the points it was fitted on."""
 
     kernel: Kernel
-    X: Any
+    X: Points
     _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL}
 
     def _sparse_refuser(self) -> Kernel | None:
         return self.kernel._sparse_refuser()
 
-    def _training(self, X: Any) -> Any:
+    def _training(self, X: Points) -> Points:
         """Return the training points, checked to have the features and the type of ``X``."""
         if X.shape[1] != self.X.shape[1]:
             raise ValueError(
                 f"{self.kernel!r} was fitted on {self.X.shape[1]} features, got {X.shape[1]}"
             )
-        if hasattr(X, "tocsr") != hasattr(self.X, "tocsr"):
+        if is_sparse(X) != is_sparse(self.X):
             raise ValueError(
                 f"{self.kernel!r} was fitted on {_form(self.X)} samples, got {_form(X)} ones"
             )
@@ -53,8 +55,8 @@ class _OnTrainingPoints(Kernel):
         return f"{type(self).__name__}({self.kernel!r}, n_train={self.X.shape[0]})"
 
 
-def _form(X: Rows) -> str:
-    return "sparse" if hasattr(X, "tocsr") else "dense"
+def _form(X: Points) -> str:
+    return "sparse" if is_sparse(X) else "dense"
 
 
 class Clipped(_OnTrainingPoints):
@@ -82,14 +84,14 @@ class Clipped(_OnTrainingPoints):
 
     name = "clipped"
 
-    def __init__(self, kernel: Kernel, X: Any, vectors: Any, values: Any) -> None:
+    def __init__(self, kernel: Kernel, X: Points, vectors: FloatArray, values: FloatArray) -> None:
         self.kernel = kernel
         self.X = X
         self.vectors = vectors
         self.values = values
 
     @classmethod
-    def fit(cls, kernel: Kernel, X: Any, K: NDArray[Any]) -> tuple[Self, Spectrum]:
+    def fit(cls, kernel: Kernel, X: Points, K: RealArray) -> tuple[Self, Spectrum]:
         """Return the clipped kernel of ``kernel`` with Gram matrix K on X, and K's spectrum.
 
         Parameters
@@ -109,7 +111,7 @@ class Clipped(_OnTrainingPoints):
         """Proved: an inner product of features."""
         return True
 
-    def _features(self, X: Any) -> NDArray[np.float64]:
+    def _features(self, X: Points) -> NDArray[np.float64]:
         train = self._training(X)
         roots = np.sqrt(self.values)
         # exact on the training points; elsewhere 1/√λ also scales the rounding of k(x, X)
@@ -117,12 +119,12 @@ class Clipped(_OnTrainingPoints):
             return np.asarray(self.vectors * roots)
         return np.asarray(self.kernel._gram(X, train) @ (self.vectors / roots))
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         F = self._features(X)
         K = F @ F.T if Y is None else F @ self._features(Y).T
         return np.asarray(K, dtype=X.dtype)
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         F = self._features(X)
         return np.asarray(np.einsum("ir,ir->i", F, F), dtype=X.dtype)
 
@@ -146,13 +148,13 @@ class Centered(_OnTrainingPoints):
 
     name = "centered"
 
-    def __init__(self, kernel: Kernel, X: Any, means: Any) -> None:
+    def __init__(self, kernel: Kernel, X: Points, means: FloatArray) -> None:
         self.kernel = kernel
         self.X = X
         self.means = means
 
     @classmethod
-    def fit(cls, kernel: Kernel, X: Any, K: NDArray[Any]) -> Self:
+    def fit(cls, kernel: Kernel, X: Points, K: RealArray) -> Self:
         """Return the centred kernel of ``kernel`` with Gram matrix K, shape (n, n), on X."""
         return cls(kernel, X, K.mean(axis=1, dtype=np.float64))
 
@@ -161,13 +163,13 @@ class Centered(_OnTrainingPoints):
         """Whether k is."""
         return self.kernel.is_psd
 
-    def _means_at(self, X: Any) -> NDArray[np.float64]:
+    def _means_at(self, X: Points) -> NDArray[np.float64]:
         train = self._training(X)
         if is_same(X, train):
             return np.asarray(self.means)
         return np.asarray(self.kernel._gram(X, train).mean(axis=1, dtype=np.float64))
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         K = self.kernel._gram(X, Y)
         self.shift(K, self._means_at(X), None if Y is None else self._means_at(Y))
         return K
@@ -178,13 +180,13 @@ class Centered(_OnTrainingPoints):
         u = half - m_x
         add_outer(K, u, u if m_y is None else half - m_y)
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         out = self.kernel._diag(X) - 2.0 * self._means_at(X) + float(np.mean(self.means))
         return np.asarray(out).astype(X.dtype, copy=False)
 
 
 def fit_normalization(
-    kernel: Kernel, X: Rows, K: RealArray, normalize: str | None, label: str
+    kernel: Kernel, X: Points, K: RealArray, normalize: str | None, label: str
 ) -> Kernel:
     """Return the normalised kernel and change its Gram matrix K, shape (n, n), in place.
 

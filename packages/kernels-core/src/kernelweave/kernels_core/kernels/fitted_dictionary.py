@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
-from ..arrays import Rows
+from ..arrays import Points, RealArray, Rows
 from ._fill import row_blocks
 from ._validation import check_samples, check_weights
 from .base import Kernel
@@ -56,8 +56,8 @@ class FittedDictionary:
 
     names: tuple[str, ...]
     kernels: tuple[Kernel, ...]
-    X: Any
-    grams: NDArray[Any]
+    X: Points
+    grams: RealArray
     dropped: dict[str, float]
     clipped: dict[str, float]
     kept: NDArray[np.intp]
@@ -65,7 +65,7 @@ class FittedDictionary:
     def __len__(self) -> int:
         return len(self.kernels)
 
-    def _samples(self, X: Any) -> Any:
+    def _samples(self, X: Rows) -> Points:
         new = check_samples(X, "X_new", dtype=self.X.dtype)
         if new.shape[1] != self.X.shape[1]:
             raise ValueError(
@@ -73,7 +73,7 @@ class FittedDictionary:
             )
         return new
 
-    def cross(self, X_new: Any) -> NDArray[Any]:
+    def cross(self, X_new: Rows) -> RealArray:
         """Return the cross-Gram matrices kⱼ(X_new, X).
 
         `X_new` of shape (n_new, n_features). Returns shape (q, n_new, n).
@@ -86,12 +86,12 @@ class FittedDictionary:
             out[j] = kernel(new, self.X)
         return out
 
-    def diag(self, X_new: Any) -> NDArray[Any]:
+    def diag(self, X_new: Rows) -> RealArray:
         """Return kⱼ(xᵢ, xᵢ) at new points, shape (q, n_new)."""
         new = self._samples(X_new)
         return np.array([kernel.diag(new) for kernel in self.kernels])
 
-    def gram(self, weights: Any) -> NDArray[Any]:
+    def gram(self, weights: ArrayLike) -> RealArray:
         """Return Σⱼ βⱼ Kⱼ on the training points, shape (n, n), exactly symmetric.
 
         Beside the result only a block of rows is allocated. Cost: 2qn² operations, for weights
@@ -100,9 +100,10 @@ class FittedDictionary:
         `weights` of shape (q,): β.
         """
         beta = check_weights(weights, len(self))
-        out = np.zeros(self.grams.shape[1:], dtype=self.grams.dtype)
+        _, n_rows, n_columns = self.grams.shape
+        out = np.zeros((n_rows, n_columns), dtype=self.grams.dtype)
         used = np.flatnonzero(beta)
-        for rows in row_blocks(*out.shape):
+        for rows in row_blocks(n_rows, n_columns):
             for j in used:
                 out[rows] += self.grams[j, rows] * out.dtype.type(beta[j])
         return out
@@ -150,7 +151,7 @@ class FittedFamily:
         """Names of the kernels."""
         return self.fitted.names
 
-    def fit_grams(self, X: Any, dtype: DTypeLike = np.float64) -> FittedDictionary:
+    def fit_grams(self, X: Rows, dtype: DTypeLike = np.float64) -> FittedDictionary:
         """Return the fitted dictionary; ``X`` and ``dtype`` must be those it was fitted with.
 
         Raises ValueError if they are not.
@@ -162,12 +163,12 @@ class FittedFamily:
             )
         return self.fitted
 
-    def _is_training(self, X: Any) -> bool:
+    def _is_training(self, X: Rows) -> bool:
         return X is self.fitted.X or is_same(
             check_samples(X, dtype=self.fitted.X.dtype), self.fitted.X
         )
 
-    def gram(self, X: Any, weights: ArrayLike, Y: Rows | None = None) -> NDArray[Any]:
+    def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> RealArray:
         """Return Σⱼ βⱼ kⱼ(X, Y), shape (n_x, n_y), for β of shape (q,)."""
         if Y is None and self._is_training(X):
             return self.fitted.gram(weights)
@@ -177,6 +178,6 @@ class FittedFamily:
         """Return Σⱼ βⱼ kⱼ as one kernel."""
         return self.fitted.kernel(weights)
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: Rows) -> RealArray:
         """Return kⱼ(xᵢ, xᵢ), shape (q, n)."""
         return self.fitted.diag(X)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
-from ..arrays import FloatArray, Rows
+from ..arrays import FloatArray, Points, RealArray, Rows
 from ..checks import COUNT, LARGEST
 from ..exceptions import NotPSDError
 from ._validation import check_samples, check_size, check_weights
@@ -52,7 +52,7 @@ class FittedFactors:
     names: tuple[str, ...]
     exact: tuple[Kernel, ...]
     kernels: tuple[Nystroem, ...]
-    X: Any
+    X: Points
     factors: FloatArray
     ends: NDArray[np.intp]
     missing: FloatArray
@@ -83,15 +83,15 @@ class FittedFactors:
         return replace(self.family, fitted=self)
 
     def expansions(
-        self, weights: ArrayLike, X: Any, coef: FloatArray
-    ) -> list[tuple[Kernel, Any, FloatArray]]:
+        self, weights: ArrayLike, X: Points, coef: FloatArray
+    ) -> list[tuple[Kernel, Points, FloatArray]]:
         """Return (kⱼ, P, c) of each kernel used, with Σⱼ βⱼ k̃ⱼ(x, X) coefᵀ = Σⱼ kⱼ(x, P) c.
 
         `weights` of shape (q,): β; `X` of shape (n, n_features): points, e.g. the support vectors;
         `coef` of shape (t, n).
         """
         beta = check_weights(weights, len(self))
-        found: list[tuple[Kernel, Any, FloatArray]] = []
+        found: list[tuple[Kernel, Points, FloatArray]] = []
         for j in np.flatnonzero(beta):
             own = self.kernels[j]
             found.append((own.kernel, own.X, beta[j] * own.dual(own.features(X).T @ coef.T)))
@@ -119,12 +119,12 @@ class FittedFactors:
         return np.asarray(known + added * (1.0 + 1e-9) + margin)
 
 
-def _size(diagonal: FloatArray, u: FloatArray) -> float:
+def _size(diagonal: RealArray, u: FloatArray) -> float:
     """Return Σₜ (Σ √dᵢ|uₜᵢ|)²: no form of a positive semidefinite matrix is larger."""
     return float(np.sum((np.abs(u) @ np.sqrt(diagonal)) ** 2))
 
 
-def _forms_of(kernel: Kernel, X: Any, u: FloatArray) -> float:
+def _forms_of(kernel: Kernel, X: Points, u: FloatArray) -> float:
     """Return Σₜ uₜᵀKuₜ, block by block."""
     step, total = max(1, _ENTRIES // max(1, u.shape[1])), 0.0
     for start in range(0, u.shape[1], step):
@@ -174,7 +174,7 @@ class LowRankDictionary:
         """Names of the kernels."""
         return self.dictionary.names
 
-    def fit_factors(self, X: Any) -> FittedFactors:
+    def fit_factors(self, X: Rows) -> FittedFactors:
         """Factorise the Gram matrices of training points, column by column.
 
         `X` of shape (n, n_features). Raises NotPSDError if a kernel is not known to be positive
@@ -205,7 +205,7 @@ class LowRankDictionary:
             np.array(ends), np.array(missing), self,
         )  # fmt: skip
 
-    def _normalised(self, name: str, kernel: Kernel, X: Any) -> Kernel:
+    def _normalised(self, name: str, kernel: Kernel, X: Points) -> Kernel:
         """Return the kernel with the normalisation of the dictionary, or say why it cannot be."""
         wanted = self.dictionary.normalize
         if kernel.is_psd is not True:
@@ -231,7 +231,7 @@ class LowRankDictionary:
             return kernel
         return Scaled(kernel, trace_scale(float(diagonal.sum()), diagonal, largest, name))
 
-    def gram(self, X: Any, weights: ArrayLike, Y: Rows | None = None) -> NDArray[Any]:
+    def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> RealArray:
         """Return Σⱼ βⱼ k̃ⱼ(X, Y), shape (n_x, n_y), for β of shape (q,)."""
         return self.kernel(weights)(X, Y)
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from ..arrays import Rows
+from ..arrays import RealArray, Rows
 from .base import Kernel
 
 try:
@@ -28,7 +25,9 @@ class FixedKernel(_SklearnKernel):  # type: ignore[misc]
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
 
-    def __call__(self, X: Any, Y: Rows | None = None, eval_gradient: bool = False) -> Any:
+    def __call__(
+        self, X: Rows, Y: Rows | None = None, eval_gradient: bool = False
+    ) -> RealArray | tuple[RealArray, RealArray]:
         """Return k(X, Y), shape (n_x, n_y), and with ``eval_gradient`` an empty gradient."""
         K = self.kernel(X, Y)
         if not eval_gradient:
@@ -37,7 +36,7 @@ class FixedKernel(_SklearnKernel):  # type: ignore[misc]
             raise ValueError("Gradient can only be evaluated when Y is None.")
         return K, np.empty((*K.shape, 0))
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: Rows) -> RealArray:
         """Return k(xᵢ, xᵢ), shape (n,)."""
         return self.kernel.diag(X)
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import RealArray
+from ..arrays import Points, RealArray
 from ..checks import Rule, integer, one_of
 from ..exceptions import KernelWeaveWarning
 from .base import Kernel
 from .psd import find_indefinite
+
+if TYPE_CHECKING:
+    from ..families._groups import Order
+    from ..families.base import Family
 
 
 def _is_square(value: object) -> bool:
@@ -35,9 +39,9 @@ _MATRIX = Rule(
 class _MatrixKernel(Kernel):
     """k(x, y) linear in a matrix P, computed by a family in float64."""
 
-    P: Any
+    P: ArrayLike
 
-    def _family(self, n_features: int) -> Any:
+    def _family(self, n_features: int) -> Family:
         raise NotImplementedError
 
     @property
@@ -49,18 +53,18 @@ class _MatrixKernel(Kernel):
         name = f"{type(self).__name__}: P"
         return np.asarray(_MATRIX.check(name, self.P), dtype=np.float64)
 
-    def _family_and_matrix(self, X: Any) -> tuple[Any, NDArray[np.float64]]:
+    def _family_and_matrix(self, X: Points) -> tuple[Family, NDArray[np.float64]]:
         return self._family(X.shape[1]), self._matrix()
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         family, P = self._family_and_matrix(X)
-        other = None if Y is None else Y.astype(np.float64, copy=False)
-        K = family.gram(X.astype(np.float64, copy=False), P, other)
+        other = None if Y is None else np.asarray(Y, dtype=np.float64)
+        K = family.gram(np.asarray(X, dtype=np.float64), P, other)
         return np.asarray(K).astype(X.dtype, copy=False)
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         family, P = self._family_and_matrix(X)
-        d = np.asarray(family.diag(X.astype(np.float64, copy=False), P))
+        d = np.asarray(family.diag(np.asarray(X, dtype=np.float64), P))
         return d.astype(X.dtype, copy=False)
 
 
@@ -92,11 +96,11 @@ class Tessellated(_MatrixKernel):
         self,
         P: ArrayLike,
         degree: int,
-        lower: Any,
-        upper: Any,
+        lower: ArrayLike,
+        upper: ArrayLike,
         z_degree: int | None = None,
         outside: Literal["raise", "clip"] = "raise",
-        order: Any = None,
+        order: Order | None = None,
     ) -> None:
         self.P = P
         self.degree = degree
@@ -118,7 +122,7 @@ class Tessellated(_MatrixKernel):
     def _box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
 
-    def _family(self, n_features: int) -> Any:
+    def _family(self, n_features: int) -> Family:
         from ..families import TessellatedFamily
 
         return TessellatedFamily(
@@ -129,33 +133,34 @@ class Tessellated(_MatrixKernel):
             order=self.order,
         )
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         inside, outside = self._into_box(X)
         other, more = (None, 0) if Y is None else self._into_box(Y)
         self._warn(outside + more)
         return super()._gram(inside, other).astype(X.dtype, copy=False)
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         inside, outside = self._into_box(X)
         self._warn(outside)
         return super()._diag(inside).astype(X.dtype, copy=False)
 
-    def _into_box(self, X: Any) -> tuple[NDArray[np.float64], int]:
+    def _into_box(self, X: Points) -> tuple[NDArray[np.float64], int]:
         """Return the samples moved into the box, in float64, and how many had to be."""
         lower, upper = self._box()
         if X.shape[1] != len(lower):
             raise ValueError(
                 f"Tessellated: the box has {len(lower)} features, the samples have {X.shape[1]}"
             )
+        points = np.asarray(X)
         # a float32 sample on the surface may round to just outside it: not worth a warning
         low, high = lower.astype(X.dtype, copy=False), upper.astype(X.dtype, copy=False)
-        count = int(((low > X) | (high < X)).any(axis=1).sum())
+        count = int(((low > points) | (high < points)).any(axis=1).sum())
         if count and self.outside == "raise":
             raise ValueError(
                 f"Tessellated: {count} of {X.shape[0]} samples lie outside the box [lower, upper]: "
                 "widen it before learning, or use outside='clip'"
             )
-        return np.clip(X.astype(np.float64, copy=False), lower, upper), count
+        return np.clip(points.astype(np.float64, copy=False), lower, upper), count
 
     def _warn(self, count: int) -> None:
         if count:
@@ -186,7 +191,7 @@ class GeneralizedPolynomial(_MatrixKernel):
         self.P = P
         self.degree = degree
 
-    def _family(self, n_features: int) -> Any:
+    def _family(self, n_features: int) -> Family:
         from ..families import PolynomialFamily
 
         return PolynomialFamily(self.degree)
@@ -213,9 +218,9 @@ class FamilyKernel(_MatrixKernel):
 
     name = "family"
 
-    def __init__(self, P: ArrayLike, family: Any) -> None:
+    def __init__(self, P: ArrayLike, family: Family) -> None:
         self.P = P
         self.family = family
 
-    def _family(self, n_features: int) -> Any:
+    def _family(self, n_features: int) -> Family:
         return self.family

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import FloatArray, RealArray
+from ..arrays import FloatArray, Points, RealArray
 from ..interrupts import aside
 from .base import Kernel
 from .fitted import _OnTrainingPoints
@@ -46,7 +46,7 @@ class Nystroem(_OnTrainingPoints):
 
     name: ClassVar[str] = "nystroem"
 
-    def __init__(self, kernel: Kernel, X: Any, root: Any) -> None:
+    def __init__(self, kernel: Kernel, X: Points, root: FloatArray) -> None:
         self.kernel = kernel
         self.X = X
         self.root = root
@@ -56,7 +56,7 @@ class Nystroem(_OnTrainingPoints):
         """Proved: an inner product of features."""
         return True
 
-    def features(self, X: Any) -> FloatArray:
+    def features(self, X: Points) -> FloatArray:
         """Return z with k̃(x, y) = z(x)ᵀz(y), shape (n, r)."""
         from scipy.linalg import solve_triangular
 
@@ -71,12 +71,12 @@ class Nystroem(_OnTrainingPoints):
         c: FloatArray = solve_triangular(self.root, sums, lower=True, trans="T", check_finite=False)
         return c
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         Z = self.features(X)
         K = Z @ Z.T if Y is None else Z @ self.features(Y).T
         return np.asarray(K, dtype=X.dtype)
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         Z = self.features(X)
         return np.asarray(np.einsum("ir,ir->i", Z, Z), dtype=X.dtype)
 
@@ -100,7 +100,7 @@ class Factor:
 
 
 def factorise(
-    kernel: Kernel, X: Any, n_components: int, random_state: np.random.RandomState
+    kernel: Kernel, X: Points, n_components: int, random_state: np.random.RandomState
 ) -> Factor:
     """Return a Cholesky factor of at most ``n_components`` columns, pivots drawn at random.
 

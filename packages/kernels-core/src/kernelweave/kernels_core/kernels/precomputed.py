@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -48,7 +47,7 @@ class PrecomputedGrams:
     (2, 2, 3)
     """
 
-    def __init__(self, grams: Any) -> None:
+    def __init__(self, grams: object) -> None:
         self._stack: RealArray = as_grams(grams, "grams")
         self._passed: dict[str, list[NDArray[np.intp]]] = {}
         self._rows: NDArray[np.intp] | None = None
@@ -74,7 +73,7 @@ class PrecomputedGrams:
         return 2
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.floating]:
         """Type of the entries."""
         return self._stack.dtype
 
@@ -154,7 +153,7 @@ class PrecomputedGrams:
         return f"PrecomputedGrams(n_kernels={self.n_kernels}, shape={self.shape})"
 
 
-def _positions(key: Any, size: int, old: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
+def _positions(key: object, size: int, old: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
     """Compose an index into an axis of ``size`` with the positions it already stands for."""
     if isinstance(key, slice) and key == slice(None):
         return old
@@ -171,7 +170,7 @@ def _positions(key: Any, size: int, old: NDArray[np.intp] | None) -> NDArray[np.
     return np.asarray(axis[index], dtype=np.intp)
 
 
-def as_grams(X: Any, what: str = "X", *, square: bool = False, psd: bool = False) -> NDArray[Any]:
+def as_grams(X: object, what: str = "X", *, square: bool = False, psd: bool = False) -> RealArray:
     """Return precomputed Gram matrices as one float array, not copied where they are one.
 
     Parameters
@@ -228,7 +227,7 @@ def as_grams(X: Any, what: str = "X", *, square: bool = False, psd: bool = False
     return grams
 
 
-def check_once(name: str, check: Callable[[RealArray], None], X: Any, grams: Any) -> None:
+def check_once(name: str, check: Callable[[RealArray], None], X: object, grams: RealArray) -> None:
     """Call ``check(grams)``, unless X remembers that it passed on these samples or more.
 
     - `name`: of the check, which every principal part of what passes it passes too
@@ -236,11 +235,10 @@ def check_once(name: str, check: Callable[[RealArray], None], X: Any, grams: Any
     - `X`: only the former remember
     - `grams` of shape (q, n, n): the matrices of X
     """
-    remembers = isinstance(X, PrecomputedGrams)
-    if remembers and X.passed(name):
-        return
-    check(grams)
-    if remembers:
+    if not isinstance(X, PrecomputedGrams):
+        check(grams)
+    elif not X.passed(name):
+        check(grams)
         X.remember(name)
 
 

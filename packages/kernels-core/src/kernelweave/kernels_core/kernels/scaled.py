@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import FloatArray, RealArray
+from ..arrays import FloatArray, Points, RealArray
 from ..checks import Rule
 from .base import KERNEL, Kernel
 
@@ -60,9 +60,9 @@ class Scaling:
     shift: FloatArray
     width: FloatArray
 
-    def __call__(self, X: FloatArray) -> FloatArray:
+    def __call__(self, X: Points) -> FloatArray:
         """Return scaled features, shape (n_samples, n_features)."""
-        scaled: FloatArray = (X - self.shift) / self.width
+        scaled: FloatArray = (np.asarray(X) - self.shift) / self.width
         return scaled
 
     def of_kernel(self, kernel: Kernel) -> ScaledFeatures:
@@ -103,17 +103,17 @@ class ScaledFeatures(Kernel):
         """As the inner kernel."""
         return self.kernel.is_psd
 
-    def _scale(self, X: Any) -> Any:
+    def _scale(self, X: Points) -> Points:
         if X.shape[1] != len(self.shift):
             raise ValueError(f"X has {X.shape[1]} features, the kernel expects {len(self.shift)}")
         # a point far outside may overflow; the box of the inner kernel clips or refuses it
         with np.errstate(over="ignore"):
-            scaled = (X.astype(np.float64) - self.shift) / self.width
+            scaled = (np.asarray(X, dtype=np.float64) - self.shift) / self.width
         limit = np.finfo(X.dtype).max
         return np.clip(scaled, -limit, limit).astype(X.dtype)
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         return self.kernel(self._scale(X), None if Y is None else self._scale(Y))
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         return self.kernel.diag(self._scale(X))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import RealArray
+from ..arrays import Points, RealArray, is_sparse
 from ..checks import COUNT, POSITIVE, Rule, number
 from ._fill import fill_pairs, inner, row_blocks, squared_norms
-from ._validation import is_sparse
 from .base import Kernel
 
 
@@ -32,10 +31,10 @@ class Linear(Kernel):
         """Proved: an inner product."""
         return True
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         return inner(X, Y)
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         return squared_norms(X)
 
 
@@ -73,13 +72,13 @@ class Polynomial(Kernel):
         """Proved for c₀ ≥ 0: products and nonnegative sums of inner products."""
         return True if self.coef0 >= 0 else None
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         K = inner(X, Y)
         for rows in row_blocks(*K.shape):
             K[rows] = self._of_inner(K[rows])
         return K
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         return self._of_inner(squared_norms(X))
 
     def _of_inner(self, t: RealArray) -> RealArray:
@@ -127,10 +126,10 @@ class RBF(Kernel):
         """Proved: the Fourier transform of a Gaussian measure."""
         return True
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         A = X.astype(np.float64, copy=False)
         B = A if Y is None else Y.astype(np.float64, copy=False)
-        if not is_sparse(A) and len(B):
+        if not is_sparse(A) and not is_sparse(B) and len(B):
             centre = B.mean(axis=0)
             B = B - centre
             A = B if Y is None else A - centre
@@ -155,7 +154,7 @@ class RBF(Kernel):
             np.fill_diagonal(K, 1.0)
         return K
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         return np.ones(X.shape[0], dtype=X.dtype)
 
 
@@ -186,14 +185,15 @@ class Laplacian(Kernel):
         """Proved: a product of one-dimensional exponential kernels."""
         return True
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         from scipy.spatial.distance import cdist
 
-        B = X if Y is None else Y
+        A = np.asarray(X)
+        B = A if Y is None else np.asarray(Y)
         gamma = float(self.gamma)
 
         def block(rows: slice, columns: slice) -> RealArray:
-            K = np.asarray(cdist(X[rows], B[columns], "cityblock"))
+            K = np.asarray(cdist(A[rows], B[columns], "cityblock"))
             for at in row_blocks(*K.shape):
                 part = K[at]
                 part *= -gamma
@@ -202,7 +202,7 @@ class Laplacian(Kernel):
 
         return fill_pairs(X.shape[0], None if Y is None else B.shape[0], block, X.dtype)
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         return np.ones(X.shape[0], dtype=X.dtype)
 
 
@@ -239,10 +239,10 @@ class Sigmoid(Kernel):
         """Refuted: not positive semidefinite in general, though single Gram matrices may be."""
         return False
 
-    def _gram(self, X: Any, Y: Any | None) -> RealArray:
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
         return self._of_inner(inner(X, Y))
 
-    def _diag(self, X: Any) -> RealArray:
+    def _diag(self, X: Points) -> RealArray:
         return self._of_inner(squared_norms(X))
 
     def _of_inner(self, t: RealArray) -> RealArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ class View:
 
     name: str
     columns: Any
-    transformer: Any = None
+    transformer: object = None
     is_named: bool = False
 
     @property
@@ -40,7 +40,7 @@ class View:
         return f"{kernel} on {self.name}" if self.is_named else f"{kernel}.on({self.name})"
 
 
-def views_of(columns: Any) -> list[View]:
+def views_of(columns: Iterable[object] | Mapping[str, object]) -> list[View]:
     """Return the views that ``columns`` of a `KernelDictionary` mean.
 
     `columns`: a view per entry, with its name where a dict.
@@ -50,7 +50,7 @@ def views_of(columns: Any) -> list[View]:
     return [_view(given, None) for given in columns]
 
 
-def _view(given: Any, name: str | None) -> View:
+def _view(given: object, name: str | None) -> View:
     transformer = None
     if isinstance(given, tuple) and len(given) == 2 and hasattr(given[0], "fit"):
         transformer, given = given
@@ -58,14 +58,14 @@ def _view(given: Any, name: str | None) -> View:
     return View(_words(columns) if name is None else name, columns, transformer, name is not None)
 
 
-def _needs_table(columns: Any) -> bool:
+def _needs_table(columns: object) -> bool:
     """Whether the columns are not simply positions; what is neither is refused as positions."""
     if isinstance(columns, (str, slice)) or callable(columns):
         return True
     return np.asarray(columns).dtype.kind in "USOb"
 
 
-def _words(columns: Any) -> str:
+def _words(columns: object) -> str:
     if callable(columns):
         return str(getattr(columns, "pattern", None) or type(columns).__name__)
     return str(columns)

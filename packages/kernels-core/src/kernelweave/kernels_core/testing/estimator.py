@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import RealArray, Rows
+from ..arrays import Points, RealArray, Rows
 from .problems import make_classification, make_regression
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _fit(estimator: BaseEstimator, X: Rows, y: ArrayLike, **fit_params: object) 
     return clone(estimator).fit(X, y, **fit_params)
 
 
-def _values(model: Any, X: Any) -> Any:
+def _values(model: Any, X: Points) -> Any:
     return model.decision_function(X) if hasattr(model, "classes_") else model.predict(X)
 
 
@@ -61,14 +61,14 @@ def _check_certificate(estimator: BaseEstimator, X: Rows, y: ArrayLike) -> None:
     assert model.dual_gap_ == result.upper_bound - result.lower_bound
 
 
-def _check_order(estimator: BaseEstimator, X: Any, y: RealArray) -> None:
+def _check_order(estimator: BaseEstimator, X: Points, y: RealArray) -> None:
     order = np.random.default_rng(1).permutation(len(y))
     a = _values(_fit(estimator, X, y), X)
     b = _values(_fit(estimator, X[order], y[order]), X)
     np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9, err_msg="order of the samples matters")
 
 
-def _check_zero_weight(estimator: BaseEstimator, X: Any, y: RealArray) -> None:
+def _check_zero_weight(estimator: BaseEstimator, X: Points, y: RealArray) -> None:
     weight = np.ones(len(y))
     weight[5:9] = 0.0
     kept = weight > 0

@@ -8,12 +8,12 @@ is, at a cost and a memory that only moderate sizes allow.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
+from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.memory import require
 from scipy.linalg import LinAlgError
 
@@ -46,7 +46,7 @@ class InteriorState:
     at: Variables
     K: RealArray
     S: FloatArray
-    solution: Any
+    solution: Solution
     direction: Direction
     upper: float
     lower: float
