@@ -131,6 +131,19 @@ def test_joint_learning_is_stationary_within_200_steps(
     assert setting.bounds.stationarity(at) <= 1.1e-5
 
 
+@pytest.mark.parametrize("strength", [1e-2, 1e-3])
+@pytest.mark.parametrize(("n_samples", "n_outputs"), [(20, 40), (40, 10)])
+def test_dinuzzo_needs_few_steps(
+    make_problem: Any, n_samples: int, n_outputs: int, strength: float
+) -> None:
+    """Also with more outputs than samples, where a step at fixed C leaves the cone."""
+    charged = FrobeniusOutputKernels(0.5)
+    problem = make_problem(n_samples, n_outputs, 2, lam=strength, constraint=charged)
+    result = solve(problem, "vv-dinuzzo", tol=1e-4, max_iter=25)
+    assert result.status.label == "converged"
+    assert np.linalg.eigvalsh(result.parameters.output_kernel)[0] >= -1e-12
+
+
 @pytest.mark.parametrize("rho", [0.01, 1.0])
 @pytest.mark.parametrize("lam", [1e-1, 1e-3])
 def test_dinuzzo_against_cvxpy(make_problem: Any, lam: float, rho: float) -> None:

@@ -22,6 +22,7 @@ from kernelweave.workbench import (
     DecisionCalibrationDisplay,
     GramDisplay,
     KernelWeightsDisplay,
+    OutputGraphDisplay,
     PathDisplay,
     SpectrumDisplay,
     SurfaceDisplay,
@@ -401,6 +402,8 @@ def test_series_differ_in_shape_and_each_is_seen_on_white() -> None:
 TABLE = np.arange(12.0).reshape(6, 2)
 WRONG: dict[str, tuple[Any, str]] = {
     "no square Gram": (lambda: GramDisplay(np.ones((2, 3))), "K must be a square matrix"),
+    "no square L": (lambda: OutputGraphDisplay(np.ones((2, 3))), "L must be a square matrix"),
+    "a name too few": (lambda: OutputGraphDisplay(np.eye(3), ["a"]), "names must hold 3 names"),
     "no square P": (lambda: SpectrumDisplay(np.ones(3)), "P must be a square matrix"),
     "a table of weights": (lambda: KernelWeightsDisplay(np.ones((2, 2))), "one row of numbers"),
     "a curve without a name": (
@@ -442,3 +445,40 @@ def test_negative_weights_have_a_line_at_zero() -> None:
     display = KernelWeightsDisplay([0.5, -0.2]).plot()
     assert [line.get_xdata()[0] for line in display.ax_.lines] == [0.0]
     assert sorted(bar.get_width() for bar in display.bars_) == [-0.2, 0.5]
+
+
+def test_outputs_that_go_together_stand_together() -> None:
+    alike = np.full((6, 6), 0.05)
+    for block in ([0, 3, 5], [1, 2, 4]):
+        alike[np.ix_(block, block)] = 0.7
+    alike[0, 3] = alike[3, 0] = -0.7
+    np.fill_diagonal(alike, 1.0)
+    display = OutputGraphDisplay(alike, list("abcdef")).plot()
+    assert {frozenset(display.order[:3].tolist()), frozenset(display.order[3:].tolist())} == {
+        frozenset({0, 3, 5}),
+        frozenset({1, 2, 4}),
+    }
+    assert len(display.pairs) == len(display.ax_.lines) == 6
+    assert [line.get_linestyle() for line in display.ax_.lines].count("--") == 1
+    assert {text.get_text() for text in display.ax_.texts} == set("abcdef")
+    assert OutputGraphDisplay(np.eye(2)).plot().ax_.get_title() == (
+        "no two outputs are alike by 0.3 or more"
+    )
+
+
+class Coupled(BaseEstimator):  # type: ignore[misc]
+    """What a fit with an output kernel leaves behind."""
+
+    def fit(self, L: Any, names: Any = None, classes: Any = None) -> Coupled:
+        self.output_kernel_, self.output_names_ = np.asarray(L), names
+        if classes is not None:
+            self.classes_ = np.asarray(classes)
+        return self
+
+
+def test_an_output_graph_has_the_names_of_the_targets() -> None:
+    L = [[2.0, -1.9], [-1.9, 2.0]]
+    display = OutputGraphDisplay.from_estimator(Coupled().fit(L, ["up", "down"]))
+    assert display.pairs == [("up", "down", pytest.approx(-0.95))]
+    assert OutputGraphDisplay.from_estimator(Coupled().fit(L, None, ["x", "y"])).names == ["x", "y"]
+    assert OutputGraphDisplay.from_estimator(Coupled().fit(L)).names == ["0", "1"]

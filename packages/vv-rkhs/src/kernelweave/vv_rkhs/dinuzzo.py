@@ -3,7 +3,8 @@
     min over C, L ⪰ 0 of (1/l)‖K C L − Y‖² + λ tr(Cᵀ K C L) + ρ‖L‖²
 
 J(L) is convex, so the problem is: any C certifies. From J(L) ≥ λ(2⟨C, Y⟩ − λl‖C‖² − ⟨B, L⟩),
-B = Cᵀ K C, the minimum is at least λ(2⟨C, Y⟩ − λl‖C‖²) − λ²‖B‖²/(4ρ).
+B = Cᵀ K C, the minimum is at least λ(2⟨C, Y⟩ − λl‖C‖²) − λ²‖B‖²/(4ρ). C and L are solved for
+exactly in turn, L at the present function, where the reference has the present C.
 """
 
 from __future__ import annotations
@@ -67,14 +68,9 @@ class OutputKernelSearch:
         return OutputState(point, value, idle)
 
     def step(self, state: OutputState) -> OutputState:
-        """Minimise over L at the present C, then solve for C."""
-        point, l = state.point, self.objective.total_weight
-        return self._state(
-            frobenius_output_step(
-                point.A, point.B, point.L, lam=self.objective.lam, rho=self.rho, n_samples=l
-            ),
-            state,
-        )
+        """Minimise over L at the present function, then solve for C."""
+        point, lam = state.point, self.objective.lam
+        return self._state(frobenius_output_step(point.B, point.L, lam=lam, rho=self.rho), state)
 
     def gap(self, state: OutputState) -> tuple[float, float]:
         """Return the proved bounds."""
@@ -102,34 +98,19 @@ class OutputKernelSearch:
         return Status.STALLED if state.idle >= _PATIENCE else None
 
 
-def frobenius_output_step(
-    A: Matrix, B: Matrix, L: Matrix, *, lam: float, rho: float, n_samples: float
-) -> Matrix:
-    """Return the L that minimises (1/l)‖A L − Y‖² + λ tr(B L) + ρ‖L‖² at fixed C.
+def frobenius_output_step(B: Matrix, L: Matrix, *, lam: float, rho: float) -> Matrix:
+    """Return the L that minimises the objective at the present function f = K C L₀.
 
-    With A = K C, B = Cᵀ A and Y = A L₀ + λ l C the symmetric minimiser solves the Lyapunov equation
-    M L + L M = N + Nᵀ, M = AᵀA/l + ρI, N = AᵀA L₀/l + λB/2 (9 n³ flops). Where it is not positive
-    semidefinite, the step towards it is shortened until it is.
+    With F = C L₀ the terms in L are λ tr(Fᵀ K F L⁻¹) + ρ‖L‖², least where 2ρL³ = λ L₀ B L₀. The
+    step at a fixed C, of the reference, leaves the cone where outputs are more than samples, and is
+    slow where λ is small.
 
-    - `A` of shape (n_samples, n_outputs): K C
     - `B` of shape (n_outputs, n_outputs): Cᵀ K C
     - `L` of shape (n_outputs, n_outputs): L₀, which C belongs to
     - `lam`, `rho`: λ and ρ
-    - `n_samples`: l, or the sum of the sample weights
 
-    Returns shape (n_outputs, n_outputs): the next output kernel.
+    Returns shape (n_outputs, n_outputs): the next output kernel, positive semidefinite.
     """
-    AA = A.T @ A / n_samples
-    N = AA @ L + 0.5 * lam * B
-    mu, U = eigh(AA, check_finite=False)
-    mu = mu + rho
-    new = U @ ((U.T @ (N + N.T) @ U) / (mu[:, None] + mu)) @ U.T
-    new = 0.5 * (new + new.T)
-    step = 1.0
-    for _ in range(40):
-        candidate: Matrix = L + step * (new - L)
-        smallest = float(np.linalg.eigvalsh(candidate)[0])
-        if smallest >= -1e-14 * float(np.abs(candidate).max()):
-            return candidate
-        step *= 0.7
-    return L
+    values, U = eigh(L @ B @ L, check_finite=False)
+    new: Matrix = (U * np.cbrt(0.5 * lam / rho * np.maximum(values, 0.0))) @ U.T
+    return new

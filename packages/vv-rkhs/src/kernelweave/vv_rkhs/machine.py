@@ -40,6 +40,7 @@ from kernelweave.kernels_core.settings import Settings, known_settings, name_of
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .cells import CellLeastSquares
 from .constraint import FrobeniusOutputKernels, SeparableKernels
 from .family import grams_of
 from .learner import VectorLeastSquares
@@ -254,7 +255,7 @@ class MatrixValuedKernelMachine(Estimator):
             if self.center or self._chooses:
                 self.intercept_, targets = data.centred()
             if self._chooses:
-                self._unit = _deviations(targets, data.weight)
+                self._unit = _deviations(targets, data)
                 targets = targets / self._unit[:, None]
             data = replace(data, targets=targets)
             self.selection_ = None
@@ -280,24 +281,37 @@ class MatrixValuedKernelMachine(Estimator):
         return True
 
     def _problem(self, data: Training, choice: KernelChoice | None) -> Problem:
-        targets, learner = data.targets, VectorLeastSquares(self._lam_of(choice))
+        targets, learner = data.targets, self._learner(self._lam_of(choice), data)
         positions = np.arange(targets.shape[1], dtype=np.float64)[:, None]
         constraint = self._constraint(choice)
         both = getattr(constraint, "learn_input", False) and constraint.learn_output
         self._joint = bool(both) and len(targets) > 1
         return Problem(data.family, learner, constraint, positions, targets, data.weight)
 
+    def _learner(self, lam: float, data: Training) -> VectorLeastSquares:
+        if data.cells is None:
+            return VectorLeastSquares(lam)
+        if name_of(self.algorithm) != "vv-spg":
+            raise ValueError(
+                f"algorithm must be 'vv-spg' where y has gaps or sample_weight a weight per cell, "
+                f"got {name_of(self.algorithm)!r}"
+            )
+        return CellLeastSquares(lam, cell_weight=data.cells)
+
     def _select(self, data: Training, total_weight: float) -> KernelChoice:
         """Return weights and λ of the least error at left-out samples."""
         targets, weight = data.targets, data.weight
         root = None if weight is None else np.sqrt(weight)
         Y = np.ascontiguousarray(targets.T) if root is None else targets.T * root[:, None]
+        cell_root = None if data.cells is None else np.ascontiguousarray(np.sqrt(data.cells).T)
+        if cell_root is not None:
+            Y = Y * cell_root
         positions = np.arange(targets.shape[1], dtype=np.float64)[:, None]
 
         def learn(p: float, lam: float) -> FloatArray:
             constraint = SeparableKernels(self._penalty(p), self.tau, learn_output=False)
             # the same ridge, whether all samples are looked at or some
-            learner = VectorLeastSquares(lam * total_weight / data.total_weight)
+            learner = self._learner(lam * total_weight / data.total_weight, data)
             problem = Problem(data.family, learner, constraint, positions, targets, weight)
             with warnings.catch_warnings():
                 # the fit itself says whether it converges
@@ -316,6 +330,7 @@ class MatrixValuedKernelMachine(Estimator):
             rules=self.learn_input and name_of(self.algorithm) != "vv-dinuzzo",
             learn=learn,
             exponents=(1.0, 2.0) if several else (1.0 if self.p is None else self.p,),
+            cell_root=cell_root,
         )
 
     def _solve(self, problem: Problem, data: Training) -> None:
@@ -398,9 +413,11 @@ class MatrixValuedKernelMachine(Estimator):
         return values
 
 
-def _deviations(targets: FloatArray, weight: FloatArray | None) -> FloatArray:
+def _deviations(targets: FloatArray, data: Training) -> FloatArray:
     """Return the root mean square of each row, 1 for rows of zeros."""
+    if data.cells is not None:
+        targets = np.where(data.cells > 0.0, targets, 0.0)
     largest = np.abs(targets).max(axis=1, initial=0.0)
     largest[largest == 0.0] = 1.0
-    shares = np.average((targets / largest[:, None]) ** 2, axis=1, weights=weight)
+    shares = data.means((targets / largest[:, None]) ** 2)
     return np.where(shares > 0.0, largest * np.sqrt(shares), 1.0)

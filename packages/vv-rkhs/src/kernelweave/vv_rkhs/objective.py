@@ -5,7 +5,8 @@ With C solving K_η C L + λ l C = Y,
     J(η, L) = (1/l)‖K_η C L − Y‖² + λ tr(Cᵀ K_η C L) = λ tr(CᵀY)
     ∂J/∂ηⱼ = −λ wⱼ,  wⱼ = ⟨Kⱼ, C L Cᵀ⟩        ∂J/∂L = −λ B,  B = Cᵀ K_η C
 
-Sample weights S enter by K ← S½ K S½, Y ← S½ Y, l ← Σ sᵢ: nothing else changes.
+Sample weights S enter by K ← S½ K S½, Y ← S½ Y, l ← Σ sᵢ: nothing else changes. Weights per cell,
+and gaps, enter as `cells` says.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Matrix, Vector
 
+from .cells import divided, solve_cells
 from .grams import Grams
 from .parameters import SeparableKernel, VectorSolution
 from .rounding import Sizes, in_problem_units
@@ -86,6 +88,8 @@ class Objective:
     - `root_weight` of shape (n_samples,): roots of the sample weights
     - `method`: C solver, see `solve_sylvester`
     - `fixed_input`: whether η never changes: K_η is then formed and decomposed once
+    - `cell_root` of shape (n_samples, n_outputs): roots of weights per cell, zero at a gap, where Y
+      is zero too; instead of sample weights
     """
 
     def __init__(
@@ -96,14 +100,17 @@ class Objective:
         root_weight: Vector | None = None,
         method: str = "auto",
         fixed_input: bool = False,
+        cell_root: Matrix | None = None,
     ) -> None:
         self.grams, self.Y, self.lam = grams, Y, lam
-        self.root_weight, self.method = root_weight, method
+        self.root_weight, self.method, self.cell_root = root_weight, method, cell_root
         self.fixed_input = fixed_input
         self._K: Any = None
         self._spectrum: Spectrum | None = None
         self._sketch: NystromFactors | None = None
         l = float(Y.shape[0]) if root_weight is None else float((root_weight**2).sum())
+        if cell_root is not None:
+            l = float((cell_root**2).sum()) / Y.shape[1]
         self.total_weight, self.ridge = l, lam * l
         self.Y_norm = float(np.linalg.norm(Y))
         self.factors: EigenFactors | None = None
@@ -185,7 +192,10 @@ class Objective:
         return self._K
 
     def _solve(self, K: Any, L: Matrix, start: Evaluation | None, tol: float) -> SylvesterSolution:
-        if self._decomposes(K, L, tol):
+        if self.cell_root is not None:
+            C0 = None if start is None else start.C
+            solved = solve_cells(K, L, self.Y, self.ridge, self.cell_root, C0=C0, tol=tol)
+        elif self._decomposes(K, L, tol):
             if self.factors is None:
                 self.factors = EigenFactors.of(K, L)
             known = self.factors.with_output(L)
@@ -237,11 +247,14 @@ class Objective:
 
     def _primal(self, fit: Matrix, C: Matrix, sizes: Sizes) -> tuple[float, float]:
         """Return (1/l)‖fit − Y‖² + λ⟨C, fit⟩ and a proved bound on it."""
-        error = float(np.linalg.norm(fit - self.Y))
+        missed, largest = fit - self.Y, 1.0
+        if self.cell_root is not None:
+            missed, largest = missed * self.cell_root, float(self.cell_root.max())
+        error = float(np.linalg.norm(missed))
         dot = float(np.vdot(C, fit))
         value = error**2 / self.total_weight + self.lam * dot
         fit_norm = float(np.linalg.norm(fit))
-        slack = sizes.fit_error + sizes.dot_error * (fit_norm + sizes.Y)
+        slack = largest * (sizes.fit_error + sizes.dot_error * (fit_norm + sizes.Y))
         dot_slack = sizes.C * (sizes.fit_error + sizes.dot_error * fit_norm)
         upper = (error + slack) ** 2 / self.total_weight + self.lam * (dot + dot_slack)
         return value, upper * (1.0 + 1e-14)
@@ -253,7 +266,10 @@ class Objective:
         """
         sizes = point.sizes
         dot = float(np.vdot(point.C, self.Y)) - 2.0 * sizes.dot_error * sizes.C * sizes.Y
-        return dot, self.ridge * sizes.C**2 * (1.0 + 2.0 * sizes.dot_error)
+        norm = sizes.C
+        if self.cell_root is not None:
+            norm = float(np.linalg.norm(divided(point.C, self.cell_root)))
+        return dot, self.ridge * norm**2 * (1.0 + 4.0 * sizes.dot_error)
 
     def solution(self, point: Evaluation) -> VectorSolution:
         """Return the function at a point, in the units of the data as given."""

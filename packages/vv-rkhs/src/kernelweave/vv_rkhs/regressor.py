@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.parameters import fitted
+import numpy as np
+from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.parameters import fitted, parameter
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils._set_output import ADAPTERS_MANAGER
 
 from .machine import MatrixValuedKernelMachine
 from .training import read_regression
+
+_CONTAINERS = ADAPTERS_MANAGER.adapters
 
 
 class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValuedKernelMachine):  # type: ignore[misc]
@@ -41,9 +45,16 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
 
     lam: float | str = "loo"
     learn_output: bool = False
+    gaps: str = parameter(
+        "What NaN in y means: an error, or a gap, a cell that is left out of the loss. Gaps that "
+        'differ from output to output go with ``algorithm="vv-spg"``, and ``lam="loo"`` looks at '
+        "the six patterns that most cells have.",
+        default="raise",
+        rule=one_of("raise", "skip"),
+    )
 
     output_names_: list[str] | None = fitted(
-        "list of str or None", "Columns of y, where it was a DataFrame."
+        "list of str or None", "Columns of y, where it was a DataFrame: predictions have them too."
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MatrixValuedKernelRegressor:
@@ -54,11 +65,12 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
         X : array-like of shape (n_samples, n_features), or precomputed Gram matrices
             Training points.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Finite targets. At a given λ an output of larger numbers weighs more, in the squared
-            error and in tr L; ``lam="loo"`` brings all to one scale.
-        sample_weight : array-like of shape (n_samples,), optional
+            Targets, finite but for gaps. At a given λ an output of larger numbers weighs more, in
+            the squared error and in tr L; ``lam="loo"`` brings all to one scale.
+        sample_weight : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Multiplies the squared error per sample, and l is their sum; a weight of 0 equals
-            leaving the sample out, 2 equals the sample twice.
+            leaving the sample out, 2 equals the sample twice. Or per cell; l is their sum over
+            the number of outputs then.
 
         Returns
         -------
@@ -66,14 +78,16 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
             The fitted estimator.
         """
         self._check_parameters()
-        columns = getattr(y, "columns", None)
-        self.output_names_ = None if columns is None else [str(name) for name in columns]
+        self._columns = getattr(y, "columns", None)
+        self._library = type(y).__module__.partition(".")[0]
+        names = self._columns
+        self.output_names_ = None if names is None else [str(name) for name in names]
         X, Y, weight, single = read_regression(self, X, y, sample_weight)
         self._single = single
         self._fit_arrays(X, Y, weight)
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: Any) -> Any:
         """Return predictions.
 
         Parameters
@@ -83,8 +97,41 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
 
         Returns
         -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            As many columns as y had.
+        ndarray or DataFrame of shape (n_samples,) or (n_samples, n_outputs)
+            As many columns as y had; a DataFrame with its names where y was one.
         """
         values = self._values(X)
+        if self._columns is not None and self._library in _CONTAINERS:
+            adapter = _CONTAINERS[self._library]
+            return adapter.create_container(values, X, columns=self._columns)
         return values[:, 0] if self._single else values
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean of the outputs' R².
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or cross-Gram matrices
+            Points.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets; gaps are left out with ``gaps="skip"``.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
+
+        Returns
+        -------
+        float
+            1 for a perfect prediction, 0 for one no better than the mean.
+        """
+        from sklearn.metrics import r2_score
+
+        found, known = self._values(X), np.asarray(y, dtype=np.float64)
+        if self.gaps != "skip" or not np.isnan(known).any():
+            return float(r2_score(known, self.predict(X), sample_weight=sample_weight))
+        known = known.reshape(found.shape)
+        weight = np.ones(len(known)) if sample_weight is None else np.asarray(sample_weight)
+        scores = [
+            r2_score(column[there], each[there], sample_weight=weight[there])
+            for column, each, there in zip(known.T, found.T, ~np.isnan(known.T), strict=True)
+        ]
+        return float(np.mean(scores))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.arrays import Matrix, Vector
 
+from .cells import CellLeaveOneOut
 from .grams import Grams
 from .leave_one_out import LeaveOneOut
 
@@ -57,6 +58,7 @@ def choose_kernel(
     rules: bool,
     learn: Callable[[float, float], Vector] | None,
     exponents: tuple[float, ...],
+    cell_root: Matrix | None = None,
 ) -> KernelChoice:
     """Return the weights and the λ of the least error at left-out samples.
 
@@ -71,6 +73,7 @@ def choose_kernel(
     - `rules`: whether anything but even weights is tried
     - `learn`: from p and λ to learned weights
     - `exponents`: the p to try
+    - `cell_root` of shape (n_samples, n_outputs): roots of weights per cell; Y is scaled by them
     """
     m = grams.n_kernels
     fixed = [("even", np.full(m, 1.0 / m))]
@@ -78,13 +81,14 @@ def choose_kernel(
         fit = grams.inner(Y, np.eye(Y.shape[1])) / np.maximum(grams.norms, 1e-300)
         aligned = np.sort(np.argsort(-fit, kind="stable")[:_ALONE])
         fixed += [(f"kernel {j}", np.eye(m)[j]) for j in aligned]
-    found = [_best_lam(name, w, None, grams, Y, total_weight) for name, w in fixed]
+    data = (grams, Y, total_weight, cell_root)
+    found = [_best_lam(name, w, None, *data) for name, w in fixed]
     even, best = found[0], min(found, key=lambda each: each.error)
     if rules and m > 1 and learn is not None:
         for p in exponents:
             weights = learn(p, even.lam)
             if weights.sum() > 0.0:
-                each = _best_lam(f"learned, p={p:g}", weights, p, grams, Y, total_weight)
+                each = _best_lam(f"learned, p={p:g}", weights, p, *data)
                 found.append(each)
         for each in found[len(fixed) :]:
             gain = best.losses - each.losses
@@ -95,12 +99,22 @@ def choose_kernel(
 
 
 def _best_lam(
-    rule: str, weights: Vector, p: float | None, grams: Grams, Y: Matrix, total_weight: float
+    rule: str,
+    weights: Vector,
+    p: float | None,
+    grams: Grams,
+    Y: Matrix,
+    total_weight: float,
+    cell_root: Matrix | None,
 ) -> _Candidate:
     """Return a rule at its best λ."""
     K = grams.combine(weights)
-    left_out = LeaveOneOut(K)
     mean = float(np.trace(K)) / len(K) or 1.0
+    left_out: LeaveOneOut | CellLeaveOneOut
+    if cell_root is None:
+        left_out = LeaveOneOut(K)
+    else:
+        left_out, mean = CellLeaveOneOut(K, cell_root), mean * float((cell_root**2).mean())
     scale = float((Y**2).sum()) / len(Y) or 1.0
     losses = [(left_out.errors(Y, mean * r) ** 2).sum(axis=1) / scale for r in RATIOS]
     errors = np.array([each.mean() for each in losses])

@@ -45,10 +45,19 @@ def objective_of(
     - `fixed_input`: whether the weights never change
     """
     problem.learner.validate()
+    cells = getattr(problem.learner, "cell_weight", None)
+    if cells is not None and problem.sample_weight is not None:
+        raise ValueError("sample_weight must be None where the learner has weights per cell")
     fitted: Any = problem.family.fit_grams(problem.X, dtype=np.dtype(dtype))
+    Y = np.asarray(problem.targets.T, dtype=np.float64)
+    if cells is not None:
+        root = np.ascontiguousarray(np.sqrt(cells).T)
+        known = np.where(root > 0.0, Y, 0.0)
+        lam = problem.learner.lam
+        return Objective(grams_of(fitted, None), known, lam, None, method, fixed_input, root)
     return Objective.of_arrays(
         lambda root: grams_of(fitted, root),
-        np.asarray(problem.targets.T, dtype=np.float64),
+        Y,
         problem.learner.lam,
         problem.sample_weight,
         method,

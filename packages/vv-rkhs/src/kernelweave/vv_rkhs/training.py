@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, KernelWeaveWarning, Laplacian, Linear, memory
 from kernelweave.kernels_core.arrays import FloatArray, Rows
-from kernelweave.kernels_core.estimators.samples import merge_samples
+from kernelweave.kernels_core.estimators.samples import Samples, merge_samples
 from kernelweave.kernels_core.kernels import (
     FittedDictionary,
     KernelDictionary,
@@ -43,6 +43,7 @@ class Training:
     - `family`: Gram matrices of the samples that count
     - `targets` of shape (n_outputs, n_used): their targets
     - `weight` of shape (n_used,): their weights; ``None`` where all are one
+    - `cells` of shape (n_outputs, n_used): weights per cell instead, 0 at a gap
     - `dictionary`: the kernels; ``None`` for precomputed ones
     - `X` of shape (n_used, n_features): the points; ``None`` for precomputed kernels
     - `owner` of shape (n_samples,): used sample of each sample given, −1 where its weight is zero
@@ -56,15 +57,24 @@ class Training:
     X: FloatArray | None
     owner: npt.NDArray[np.intp]
     share: FloatArray
+    cells: FloatArray | None = None
 
     @property
     def total_weight(self) -> float:
-        """Sum of the sample weights."""
+        """Sum of the sample weights; of weights per cell over the number of outputs."""
+        if self.cells is not None:
+            return float(self.cells.sum()) / len(self.targets)
         return float(self.targets.shape[1] if self.weight is None else self.weight.sum())
+
+    def means(self, values: FloatArray) -> FloatArray:
+        """Return the weighted mean of each row of values like the targets, shape (n_outputs,)."""
+        weight = self.weight if self.cells is None else self.cells
+        mean: FloatArray = np.average(values, axis=1, weights=weight)
+        return mean
 
     def centred(self) -> tuple[FloatArray, FloatArray]:
         """Return the weighted mean of the targets, shape (n_outputs,), and targets minus it."""
-        mean = np.average(self.targets, axis=1, weights=self.weight)
+        mean = self.means(self.targets)
         return mean, self.targets - mean[:, None]
 
     def part(self, rows: npt.NDArray[np.intp]) -> Training:
@@ -76,6 +86,7 @@ class Training:
             family=self.family.fit_grams(rows[:, None]),
             targets=self.targets[:, rows],
             weight=None if self.weight is None else self.weight[rows],
+            cells=None if self.cells is None else self.cells[:, rows],
             X=None if self.X is None else self.X[rows],
             owner=np.where(self.owner >= 0, place[self.owner], -1),
         )
@@ -116,15 +127,16 @@ def from_points(
         Points.
     targets : ndarray of shape (n_outputs, n_samples)
         Targets.
-    weight : ndarray of shape (n_samples,)
-        Sample weights.
+    weight : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Sample weights, or weights per cell.
     dtype : str
         Precision of the Gram matrices.
 
     Returns
     -------
     Training
-        Equal rows with equal targets merged, zero weights dropped, rows sorted.
+        Equal rows with equal targets merged, zero weights dropped, rows sorted; with weights per
+        cell rows without any value are dropped and no more.
 
     Raises
     ------
@@ -136,7 +148,7 @@ def from_points(
     KernelWeaveWarning
         If no kernel tells the samples apart.
     """
-    samples = merge_samples(X, targets, weight)
+    samples = _valued(X, targets, weight) if weight.ndim == 2 else merge_samples(X, targets, weight)
     points = np.asarray(samples.X)
     if kernels is None:
         kernels = default_dictionary(points)
@@ -154,7 +166,16 @@ def from_points(
         points,
         samples.owner,
         samples.share,
+        None if weight.ndim == 1 else np.ascontiguousarray(weight[samples.owner >= 0].T),
     )
+
+
+def _valued(X: FloatArray, targets: FloatArray, cells: FloatArray) -> Samples:
+    """Return the samples that have a value, in their order."""
+    valued: npt.NDArray[np.bool_] = np.asarray(cells.any(axis=1))
+    owner = np.where(valued, np.cumsum(valued) - 1, -1)
+    share: FloatArray = valued.astype(np.float64)
+    return Samples(X[valued], targets[:, valued], None, owner, share)
 
 
 def _require_memory(
@@ -199,7 +220,8 @@ def from_grams(X: Rows, targets: FloatArray, weight: FloatArray) -> Training:
     """Return precomputed Gram matrices, not copied unless a weight is zero.
 
     `X` of shape (n_kernels, n_samples, n_samples): Gram matrices of the training samples; `targets`
-    of shape (n_outputs, n_samples): targets; `weight` of shape (n_samples,): sample weights.
+    of shape (n_outputs, n_samples): targets; `weight` of shape (n_samples,): sample weights, or
+    (n_samples, n_outputs) for weights per cell.
     Samples of weight 0 dropped. Raises NotPSDError if a matrix has an eigenvalue below −1e-10 of
     the largest: no bound would hold.
     """
@@ -207,7 +229,8 @@ def from_grams(X: Rows, targets: FloatArray, weight: FloatArray) -> Training:
     check_once("each matrix", partial(refuse_indefinite, name="X"), X, grams)
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ValueError("sample_weight must be finite and >= 0, with a positive one among them")
-    used = np.flatnonzero(weight > 0)
+    each = weight.reshape(len(weight), -1).max(axis=1)
+    used = np.flatnonzero(each > 0)
     family = PrecomputedFamily(grams, check=False).fit_grams(used[:, None])
     owner = np.full(len(weight), -1, dtype=np.intp)
     owner[used] = np.arange(len(used))
@@ -215,11 +238,12 @@ def from_grams(X: Rows, targets: FloatArray, weight: FloatArray) -> Training:
     return Training(
         family,
         np.ascontiguousarray(targets[:, used]),
-        None if (kept == 1.0).all() else kept,
+        None if weight.ndim == 2 or (kept == 1.0).all() else kept,
         None,
         None,
         owner,
-        (weight > 0).astype(np.float64),
+        (each > 0).astype(np.float64),
+        np.ascontiguousarray(kept.T) if weight.ndim == 2 else None,
     )
 
 
@@ -228,25 +252,55 @@ def read_regression(
 ) -> tuple[Any, FloatArray, FloatArray, bool]:
     """Return X, targets (n_samples, n_outputs), weights, and whether y was one column.
 
-    - `estimator`: whose ``n_features_in_`` is set
+    - `estimator`: whose ``n_features_in_`` is set, and whose ``gaps`` says what NaN in y means
     - `X`: points or Gram matrices
     - `y` of shape (n_samples,) or (n_samples, n_outputs): targets
-    - `sample_weight` of shape (n_samples,): weights
+    - `sample_weight` of shape (n_samples,) or (n_samples, n_outputs): weights
 
-    Raises TypeError if y is sparse.
+    Weights are (n_samples, n_outputs) where those of the outputs differ, 0 at a gap, else
+    (n_samples,). Raises TypeError if y is sparse.
     """
     if issparse(y):
         raise TypeError("y must be a dense array, got a sparse one: pass y.toarray()")
+    gaps = "allow-nan" if estimator.gaps == "skip" else True
     if estimator.kernels is None or not isinstance(estimator.kernels, str):
-        X, y = validate_data(estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        rules = {"dtype": np.float64}
+        own = {"ensure_2d": False, "dtype": None, "ensure_all_finite": gaps}
+        X, y = validate_data(estimator, X, y, validate_separately=(rules, own))
         n = X.shape[0]
     else:
-        y = check_array(y, dtype=np.float64, ensure_2d=False)
+        y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=gaps)
         n = as_grams(X).shape[1]
-        check_consistent_length(np.empty(n), y)
         estimator.n_features_in_ = n
+    check_consistent_length(np.empty(n), y)
     y = np.asarray(y, dtype=np.float64)
-    assert_all_finite(y, input_name="y")
-    weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
+    assert_all_finite(y, input_name="y", allow_nan=estimator.gaps == "skip")
     single = y.ndim == 1
-    return X, y[:, None] if single else y, weight, single
+    Y = y[:, None] if single else y
+    weight = _weights(sample_weight, Y, several=not single)
+    return X, np.nan_to_num(Y), weight, single
+
+
+def _weights(sample_weight: Any, Y: FloatArray, *, several: bool) -> FloatArray:
+    """Return one weight per sample, or per cell where those of the outputs differ."""
+    known = ~np.isnan(Y)
+    if several and sample_weight is not None and np.asarray(sample_weight).ndim == 2:
+        cells = check_array(sample_weight, dtype=np.float64, input_name="sample_weight")
+        if cells.shape != Y.shape or (cells < 0).any():
+            raise ValueError(
+                f"sample_weight must have shape {(len(Y),)} or {Y.shape} and be >= 0, got shape "
+                f"{cells.shape} with a least entry of {cells.min():g}"
+            )
+        cells = np.where(known, cells, 0.0)
+    else:
+        weight: FloatArray = _check_sample_weight(
+            sample_weight, np.empty((len(Y), 1)), dtype=np.float64
+        )
+        if known.all():
+            return weight
+        cells = np.where(known, weight[:, None], 0.0)
+    empty = np.flatnonzero(~cells.any(axis=0))
+    if len(empty):
+        raise ValueError(f"output {empty[0]} of y has no value of positive weight: leave it out")
+    alike: bool = (cells == cells[:, :1]).all()
+    return cells[:, 0] if alike else cells

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .calibration import DecisionCalibrationDisplay
 from .convergence import ConvergenceDisplay
 from .gram import GramDisplay, cosine_gram
+from .outputs import OutputGraphDisplay
 from .path import PathDisplay
 from .picture import demo_picture, is_demo_picture
 from .spectrum import SpectrumDisplay
@@ -16,6 +17,7 @@ __all__ = [
     "DecisionCalibrationDisplay",
     "GramDisplay",
     "KernelWeightsDisplay",
+    "OutputGraphDisplay",
     "PathDisplay",
     "SpectrumDisplay",
     "SurfaceDisplay",
