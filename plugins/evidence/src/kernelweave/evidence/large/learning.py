@@ -261,7 +261,7 @@ class _Work:
         landmarks = Landmarks(self.seen.views, points, (fit.scales,), self.plan.dtype)
         values = self.targets.of_rows(rows).values
         normal = Normal.of_rows(landmarks.gram(), values, rows.weight)
-        trial = self._judged(landmarks, normal, len(rows), (fit.scales.noise,))
+        trial = self._judged(landmarks, normal, len(rows), (self.best.ridge,))
         self._note(trial)
         if trial.gain_over(self.best, self.roles.held_out.mass)[0] > 0.0:
             self.best = trial
