@@ -36,6 +36,7 @@ from threadpoolctl import threadpool_limits
 from .columns import ColumnEncoder, Encoded
 from .exact import ExactPredictor
 from .explaining.mixin import Explained
+from .folds import Split
 from .kernel import EvidenceKernel
 from .large.dask_parts import DaskParts, is_dask
 from .large.landmarks import LandmarkPredictor
@@ -44,7 +45,7 @@ from .large.plan import LargePlan
 from .large.progress import RowsTold
 from .large.reading import ClassTargets, LocalParts, NumberTargets, targets_of
 from .large.source import Source
-from .learn import Learned, Split, learn
+from .learn import Learned, learn
 from .path import PRECISIONS, Plan
 from .rows import Rows
 
@@ -127,8 +128,8 @@ class EvidenceModel(Explained, Estimator):
     )
     max_iter: int = parameter("Steps a fit of the scales at most.", default=200, rule=COUNT)
     warp: bool = parameter(
-        "Whether the targets of a regression are also tried under a power (Box and Cox; Yeo and "
-        "Johnson), as prices and counts ask for; held-out rows decide.",
+        "Whether skewed columns, and skewed targets of a regression, are also tried under a power "
+        "(Box and Cox; Yeo and Johnson), as prices and counts ask for; held-out rows decide.",
         default=True,
         rule=FLAG,
     )
@@ -213,7 +214,7 @@ class EvidenceModel(Explained, Estimator):
         if not isinstance(source, Rows) or len(source) > EXACT_ROWS:
             learned = learn_large(
                 source, LargePlan(plan), state,
-                stratify=classes, warp=self.warp and not classes,
+                stratify=classes, powers=self.warp,
                 n_jobs=self.n_jobs,
                 tell=partial(self._tell_rows, RowsTold()),
             )  # fmt: skip
@@ -227,8 +228,9 @@ class EvidenceModel(Explained, Estimator):
         rows = source
         refuse_what_cannot_fit(rows)
         splits = self._splits(rows, state)
-        warp = self.warp and not classes
-        learned = learn(rows, splits, plan, state, warp=warp, n_jobs=self.n_jobs, tell=self._tell)
+        learned = learn(
+            rows, splits, plan, state, powers=self.warp, n_jobs=self.n_jobs, tell=self._tell
+        )
         self._store(self._last_step(ExactPredictor.of(learned)), learned, rows)
         return learned.missing
 

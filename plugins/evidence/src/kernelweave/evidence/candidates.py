@@ -86,7 +86,7 @@ def coarse_starts(rows: Rows, plan: Plan, random_state: np.random.RandomState) -
         return []
     chosen: NDArray[np.intp] = np.sort(random_state.permutation(len(rows))[: plan.coarse])
     part = rows.take(chosen)
-    views = Views.of(part.numeric, part.codes, part.weight)
+    views = part.views()
     plan = replace(plan, tol=max(plan.tol, plan.coarse_tol))
     fits: list[Fit] = []
     with suppress(Stopped):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from .calibration import Calibration
-from .learn import Split
+from .folds import Split
 from .scores import accuracy_with_error
 
 

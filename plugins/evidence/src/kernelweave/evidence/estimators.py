@@ -18,12 +18,12 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from .base import EvidenceModel
 from .classes import class_codes, class_folds, judge_classes, per_class
 from .exact import ExactPredictor
+from .folds import Split
 from .large.batches import Batches
 from .large.by_parts import by_parts
 from .large.dask_parts import is_dask
 from .large.reading import ClassTargets, NumberTargets
 from .last_step import SoftmaxPredictor, choose_last_step
-from .learn import Split
 from .probabilities import CalibratedClasses
 from .rows import Rows
 from .scores import r2_with_error, squared_losses

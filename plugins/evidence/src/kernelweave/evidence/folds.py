@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from .candidates import coarse_starts, fill_up, fit_candidates
 from .mixture import Mixture, fit_mixture, weighted
 from .path import Fit, Plan
-from .rows import Rows, Standardised
+from .rows import Rows, Standardised, spread_of
 from .steps import Stopped
 from .terms import Scales
 from .views import Views
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Tell = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ def fit_fold(
     Where time is up, what is left of the path is filled up: a rough fit has an honest score too.
     """
     own, other = rows.take(training), rows.take(held_out)
-    views = Views.of(own.numeric, own.codes, own.weight)
+    views = own.views()
     starts = coarse_starts(own, plan, random_state)
     fits: list[Fit] = []
     whole = True
@@ -73,3 +79,73 @@ def fit_fold(
     points = views.points(other.numeric, other.codes)
     predictions = [fit_mixture(views, own, (fit.scales,)).predict(points) for fit in fits]
     return Fold(held_out, own, views, fits, np.array(predictions), whole)
+
+
+def fit_folds(
+    rows: Rows,
+    plan: Plan,
+    splits: Sequence[Split],
+    seeds: NDArray[np.intp],
+    n_jobs: int | None,
+    tell: Tell | None,
+) -> list[Fold]:
+    """Return the folds that there is time for; the arguments are those of `learn`.
+
+    `seeds` of shape (n_folds,): of the coarse pass of each.
+    """
+    seconds, workers = clock.seconds_left(), effective_n_jobs(n_jobs)
+    # the fit of all rows comes last
+    rounds = [(len(splits) - 1 - k) // workers + 2 for k in range(len(splits))]
+    jobs = [
+        delayed(_timed_fold)(rows, *split, plan, int(seed), seconds, left)
+        for split, seed, left in zip(splits, seeds, rounds, strict=False)
+    ]
+    folds = []
+    for done, fold in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(jobs)):
+        if fold is not None:
+            folds.append(fold)
+        if tell is not None:
+            tell(done + 1, len(splits) + 1)
+    return folds
+
+
+def _timed_fold(
+    rows: Rows,
+    training: NDArray[np.intp],
+    held_out: NDArray[np.intp],
+    plan: Plan,
+    seed: int,
+    seconds: float,
+    rounds: int,
+) -> Fold | None:
+    """Fit a fold; ``None`` where time is up.
+
+    `seconds`: what was left when the folds began, which another process cannot know; `rounds`: fits
+    that are still to come one after the other, this one among them, of which each has its share.
+    """
+    if clock.expired():
+        return None
+    share = min(seconds, clock.seconds_left()) / rounds
+    with clock.time_limit(None if np.isinf(share) else share):
+        return fit_fold(rows, training, held_out, plan, np.random.RandomState(seed))
+
+
+def judge(rows: Rows, folds: Sequence[Fold], n_fits: int) -> tuple[FloatArray, FloatArray]:
+    """Return held-out predictions of each λ and their errors in units of the variance."""
+    held_out = np.full((n_fits, len(rows), len(rows.targets)), np.nan)
+    if not folds:
+        return held_out, np.full(n_fits, np.nan)
+    seen = np.concatenate([fold.held_out for fold in folds])
+    for fold in folds:
+        held_out[:, fold.held_out] = fold.predictions
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    share = weight[seen] / weight[seen].sum()
+    spread = target_spread(rows)
+    residual = (held_out[:, seen] - rows.targets.T[seen]) / spread
+    errors: FloatArray = np.einsum("i,kit->k", share, residual**2) / len(spread)
+    return held_out, errors
+
+
+def target_spread(rows: Rows) -> FloatArray:
+    """Return the standard deviation of each output's targets."""
+    return spread_of(rows.targets - rows.targets.mean(axis=1, keepdims=True), rows.mass)

@@ -8,7 +8,8 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
-from .warp import MASS, NODES, Warp
+from .views import Views
+from .warp import MASS, NODES, Warp, cut_far
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Rows:
     - `targets` of shape (n_outputs, n)
     - `weight` of shape (n,): ``None`` where all are one
     - `warped`: whether the targets are learned under a power that makes them nearly normal
+    - `bent`: whether skewed numbers are seen under such a power
     """
 
     numeric: FloatArray
@@ -27,6 +29,7 @@ class Rows:
     targets: FloatArray
     weight: FloatArray | None = None
     warped: bool = False
+    bent: bool = False
 
     def __len__(self) -> int:
         return len(self.numeric)
@@ -51,9 +54,12 @@ class Rows:
     def take(self, rows: NDArray[np.intp]) -> Rows:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return Rows(
-            self.numeric[rows], self.codes[rows], self.targets[:, rows], weight, self.warped
-        )
+        numeric, codes, targets = self.numeric[rows], self.codes[rows], self.targets[:, rows]
+        return Rows(numeric, codes, targets, weight, self.warped, self.bent)
+
+    def views(self) -> Views:
+        """Return what the kernel needs to know of these rows."""
+        return Views.of(self.numeric, self.codes, self.weight, bent=self.bent)
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ class Standardised:
         targets, share = rows.targets, rows.mass / rows.mass.sum()
         margin = 0.3 * spread_of(targets - (targets @ share)[:, None], share)
         low, high = targets.min(axis=1) - margin, targets.max(axis=1) + margin
-        warps = tuple(Warp.of(each) for each in targets) if rows.warped else ()
+        warps = tuple(Warp.of(each, share) for each in targets) if rows.warped else ()
         if warps:
             targets = np.array([w.forward(each) for w, each in zip(warps, targets, strict=True)])
         centre = targets @ share
@@ -96,8 +102,7 @@ class Standardised:
         values = np.ascontiguousarray(self.standardise(rows.targets.T).T)
         if self.warps:
             low, high = self.values.min(axis=1)[:, None], self.values.max(axis=1)[:, None]
-            values = np.where(np.isnan(values), -np.inf, values)
-            values = np.clip(values, 2.0 * low - high, 2.0 * high - low)
+            values = cut_far(values, low, high)
         return replace(self, values=values)
 
     def standardise(self, targets: FloatArray) -> FloatArray:

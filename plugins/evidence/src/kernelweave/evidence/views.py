@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,7 +10,11 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
+from .warp import Warp, cut_far
+
 _CAP = 8.0
+# skewness from which a column is tried under a power
+_SKEWED = 0.5
 
 
 class Points(NamedTuple):
@@ -36,8 +41,9 @@ class Points(NamedTuple):
 class Views:
     """What the views need to know of the training rows.
 
-    `mean`, `scale` of shape (p,); `knots`, `ranks`: distinct values of a number and their
-    mid-ranks; `shares`: share of the rows in each level.
+    `mean`, `scale` of shape (p,): of numbers under their bends; `knots`, `ranks`: distinct values
+    of a number and their mid-ranks; `shares`: share of the rows in each level; `bends`: the power
+    of each number, ``None`` where it is taken as it is; empty where all are.
     """
 
     mean: FloatArray
@@ -45,6 +51,7 @@ class Views:
     knots: tuple[FloatArray, ...]
     ranks: tuple[FloatArray, ...]
     shares: tuple[FloatArray, ...]
+    bends: tuple[Warp | None, ...] = ()
 
     def __repr__(self) -> str:
         return f"Views({len(self.knots)} numbers, {len(self.shares)} levels)"
@@ -53,10 +60,11 @@ class Views:
         if not isinstance(other, Views):
             return NotImplemented
         mine, theirs = self._arrays(), other._arrays()
-        return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
+        same = len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
+        return same and self.bends == other.bends
 
     def __hash__(self) -> int:
-        return hash(tuple(array.tobytes() for array in self._arrays()))
+        return hash((self.bends, *(array.tobytes() for array in self._arrays())))
 
     def _arrays(self) -> list[FloatArray]:
         return [self.mean, self.scale, *self.knots, *self.ranks, *self.shares]
@@ -74,27 +82,38 @@ class Views:
 
     @classmethod
     def of(
-        cls, numeric: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None = None
+        cls,
+        numeric: FloatArray,
+        codes: NDArray[np.int64],
+        weight: FloatArray | None = None,
+        *,
+        bent: bool = False,
     ) -> Views:
         """Learn the views from training rows.
 
         `numeric` of shape (n, p); `codes` of shape (n, q); `weight` of shape (n,): a weight of 2
-        counts a row twice.
+        counts a row twice; `bent`: whether skewed numbers are seen under a power.
         """
         w = np.ones(len(numeric)) if weight is None else weight
         share = w / w.sum()
-        mean = share @ numeric
-        with np.errstate(over="ignore"):
-            scale = np.sqrt(share @ (numeric - mean) ** 2)
-        scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
         tables = [_mid_ranks(column, share) for column in numeric.T]
         shares = tuple(np.bincount(column, weights=share).astype(np.float64) for column in codes.T)
         knots, ranks = zip(*tables, strict=True) if tables else ((), ())
-        return cls(mean, scale, tuple(knots), tuple(ranks), shares)
+        skewed = is_skewed(numeric, share) if bent else ()
+        bends = tuple(
+            Warp.of(column, share) if each else None
+            for column, each in zip(numeric.T, skewed, strict=False)
+        )
+        numbers = _bent(numeric, bends, knots)
+        mean = share @ numbers
+        with np.errstate(over="ignore"):
+            scale = np.sqrt(share @ (numbers - mean) ** 2)
+        scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
+        return cls(mean, scale, tuple(knots), tuple(ranks), shares, bends)
 
     def points(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
         """Return rows of a table as the kernel sees them."""
-        t = ((numeric - self.mean) / self.scale).T
+        t = ((_bent(numeric, self.bends, self.knots) - self.mean) / self.scale).T
         X = np.ascontiguousarray(t / np.sqrt(1.0 + (t / _CAP) ** 2))
         U = np.empty_like(X)
         for i, (knots, ranks) in enumerate(zip(self.knots, self.ranks, strict=True)):
@@ -106,6 +125,35 @@ class Views:
             code = np.minimum(codes[:, j], len(share))
             H[len(X) + j] = jump * (0.5 * np.sum(share**2) - known[code])
         return Points(X, U, H, np.ascontiguousarray(codes.T))
+
+
+def is_skewed(numeric: FloatArray, share: FloatArray) -> NDArray[np.bool_]:
+    """Return which numbers have a long tail and more than two values, shape (p,).
+
+    `numeric` of shape (n, p); `share` of shape (n,): of the mass in each row.
+    """
+    rest = numeric - share @ numeric
+    size = np.abs(rest).max(axis=0, initial=0.0)
+    rest = rest / np.where(size > 0.0, size, 1.0)
+    spread = np.sqrt(share @ rest**2)
+    skewness = np.abs(share @ rest**3) / np.maximum(spread, 1e-100) ** 3
+    several = np.array([len(np.unique(column)) > 2 for column in numeric.T], dtype=np.bool_)
+    return np.asarray((skewness > _SKEWED) & several)
+
+
+def _bent(
+    numeric: FloatArray, bends: Sequence[Warp | None], knots: Sequence[FloatArray]
+) -> FloatArray:
+    """Return numbers under their powers, no further away than a training value may be."""
+    if not any(bends):
+        return numeric
+    out = np.array(numeric)
+    with np.errstate(all="ignore"):
+        for i, (bend, known) in enumerate(zip(bends, knots, strict=True)):
+            if bend is not None:
+                low, high = bend.forward(known[[0, -1]])
+                out[:, i] = cut_far(bend.forward(numeric[:, i]), low, high)
+    return out
 
 
 def _mid_ranks(column: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:

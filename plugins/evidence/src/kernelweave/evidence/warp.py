@@ -1,16 +1,17 @@
-"""A power of the targets under which they are nearly normal, and the way back."""
+"""A power of targets or of a column under which they are nearly normal, and the way back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.polynomial.hermite_e import hermegauss
+from scipy.optimize import minimize_scalar
 from scipy.special import boxcox, inv_boxcox
-from scipy.stats import boxcox_normmax, yeojohnson, yeojohnson_normmax
+from scipy.stats import yeojohnson
+
+from .columns.numbers import weighted_median
 
 # a normal variable's mean, by nine nodes
 NODES, MASS = hermegauss(9)
@@ -20,7 +21,7 @@ _POWERS = (-1.0, 2.0)
 
 @dataclass(frozen=True)
 class Warp:
-    """A monotone map of one output: Box and Cox's of positive targets, else Yeo and Johnson's.
+    """A monotone map: Box and Cox's of positive numbers, else Yeo and Johnson's.
 
     `power`: 1 is no change, 0 the logarithm; `origin`, `unit`: the power is taken of (y −
     origin)/unit.
@@ -32,18 +33,40 @@ class Warp:
     positive: bool
 
     @classmethod
-    def of(cls, y: FloatArray) -> Warp:
-        """Learn the power by the likelihood of training targets, shape (n,)."""
+    def of(cls, y: FloatArray, mass: FloatArray | None = None) -> Warp:
+        """Learn the power by the likelihood of training values.
+
+        `y` of shape (n,); `mass` of shape (n,): 2 counts a value twice. Numbers that are never
+        negative keep their zero.
+        """
+        share = np.full(len(y), 1.0 / len(y)) if mass is None else mass / mass.sum()
         if y.min() == y.max():
             return cls(1.0, 0.0, 1.0, False)
-        if y.min() > 0.0:
-            unit = float(np.median(y))
-            return cls(_power(partial(boxcox_normmax, method="mle"), y / unit), 0.0, unit, True)
-        origin = float(np.median(y))
-        # squares of small targets would underflow
-        size = float(np.abs(y - origin).max())
-        unit = size * float(np.std((y - origin) / size))
-        return cls(_power(yeojohnson_normmax, (y - origin) / unit), origin, unit, False)
+        if y.min() >= 0.0:
+            above, origin = y > 0.0, 0.0
+            unit = weighted_median(y[above], share[above])
+        else:
+            origin = weighted_median(y, share)
+            # squares of small targets would underflow
+            size = float(np.abs(y - origin).max())
+            rest = (y - origin) / size
+            unit = size * float(np.sqrt(share @ (rest - share @ rest) ** 2))
+        straight = cls(1.0, origin, unit, bool(y.min() > 0.0))
+        return replace(straight, power=straight._likeliest(y, share))
+
+    def _likeliest(self, y: FloatArray, share: FloatArray) -> float:
+        """Return the power under which values are most nearly normal."""
+        t = (y - self.origin) / self.unit
+        slope = float(share @ (np.log(t) if self.positive else np.sign(t) * np.log1p(np.abs(t))))
+
+        def loss(power: float) -> float:
+            z = replace(self, power=power).forward(y)
+            return 0.5 * float(np.log(share @ (z - share @ z) ** 2)) - (power - 1.0) * slope
+
+        with np.errstate(all="ignore"):
+            found = minimize_scalar(loss, bounds=_POWERS, method="bounded", options={"xatol": 1e-6})
+        # a few values may have no best power
+        return float(found.x) if np.isfinite(found.fun) else 1.0
 
     def forward(self, y: FloatArray) -> FloatArray:
         """Return warped targets."""
@@ -69,8 +92,9 @@ class Warp:
         return np.minimum(z, -(1.0 - 1e-9) / power) if power < 0.0 else z
 
 
-def _power(most_likely: Callable[[FloatArray], float], t: FloatArray) -> float:
-    """Return the most likely power, 1 where there is none: a few values may have no best one."""
-    with np.errstate(all="ignore"):
-        power = float(most_likely(t))
-    return float(np.clip(power, *_POWERS)) if np.isfinite(power) else 1.0
+def cut_far(z: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return warped values, those sent far away or nowhere cut.
+
+    They stop at the length of the training values' range, from ``low`` to ``high``, beyond it.
+    """
+    return np.clip(np.where(np.isnan(z), -np.inf, z), 2.0 * low - high, 2.0 * high - low)

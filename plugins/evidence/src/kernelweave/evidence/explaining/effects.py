@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -191,7 +191,7 @@ class EffectFinder:
             numeric[:, j] = value
             if self.dimensions[j].kind == "number" and np.ndim(value) == 0:
                 numeric[:, self._gap_of(j)] = 0.0
-        return Rows(numeric, codes, self.rows.targets, self.rows.weight, self.rows.warped)
+        return replace(self.rows, numeric=numeric, codes=codes)
 
     def _gap_of(self, j: int) -> list[int]:
         source = self.dimensions[j].source

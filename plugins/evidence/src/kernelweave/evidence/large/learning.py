@@ -13,12 +13,11 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
 from ..candidates import coarse_starts
-from ..learn import is_bent, warp_pays
 from ..objective import start
 from ..path import Fit, Plan, fit_path
+from ..powers import powers_of_a_part
 from ..rows import Rows, Standardised
 from ..steps import Stopped
-from ..views import Views
 from .features import Landmarks
 from .landmarks import LandmarkPredictor
 from .plan import BLOCK, LargePlan
@@ -70,7 +69,8 @@ class LearnedLarge:
             f"{each.error:.4f}"
             for each in self.record
         )
-        return f"metric from {self.metric_rows} rows; held-out score: {steps}"
+        powers = ", skewed columns under a power" if any(self.predictor.views.bends) else ""
+        return f"metric from {self.metric_rows} rows{powers}; held-out score: {steps}"
 
 
 def learn_large(
@@ -79,7 +79,7 @@ def learn_large(
     random_state: np.random.RandomState,
     *,
     stratify: bool = False,
-    warp: bool = False,
+    powers: bool = False,
     n_jobs: int | None = None,
     tell: Told | None = None,
 ) -> LearnedLarge:
@@ -89,8 +89,8 @@ def learn_large(
     - `random_state`: draws the rows of the metric, those held out and the landmarks
     - `stratify`: whether the targets are ±1 of classes, each of which the rows of the metric must
       show
-    - `warp`: whether a power of the targets is tried on the rows of the metric, where one is far
-      from none; rows held out of them decide
+    - `powers`: whether skewed columns, and skewed targets of a regression, are tried under a power
+      on the rows of the metric; rows held out of them decide
     - `n_jobs`: threads of the sums over rows in memory
     - `tell`: called with what is summed over, the rows done and all of them
     """
@@ -101,9 +101,10 @@ def learn_large(
     whole_sample = len(seen.sample) == seen.n_rows <= plan.all_rows
     _refuse(seen.n_rows if whole_sample else sizes[-1], seen, plan)
     targets = seen.targets
-    if warp and is_bent(roles.metric) and warp_pays(roles.metric, plan.path, random_state):
-        roles = replace(roles, metric=replace(roles.metric, warped=True))
-        targets = _warped(seen)
+    if powers:
+        metric = powers_of_a_part(roles.metric, plan.path, random_state)
+        roles, seen = replace(roles, metric=metric), seen.bent() if metric.bent else seen
+        targets = _warped(seen) if metric.warped else targets
     fits, finished = _fit_metric(seen, roles, plan.path, random_state)
     work = _Work(seen, targets, roles, plan, whole, n_jobs, tell)
     work.start(fits)
@@ -190,7 +191,7 @@ def _fit_metric(
 ) -> tuple[list[Fit], bool]:
     """Return the path on the rows of the metric; whether it was finished."""
     own = roles.metric
-    views = Views.of(own.numeric, own.codes, own.weight)
+    views = own.views()
     fits: list[Fit] = []
     try:
         starts = coarse_starts(own, plan, random_state)

@@ -32,6 +32,11 @@ class Survey:
     targets: Standardised
     views: Views
 
+    def bent(self) -> Survey:
+        """Return the same with skewed numbers under a power, whose moments are the sample's."""
+        sample = replace(self.sample, bent=True)
+        return replace(self, sample=sample, views=replace(sample.views(), shares=self.views.shares))
+
 
 @dataclass
 class _Moments:
@@ -202,5 +207,5 @@ def _views(sample: Rows, totals: _Totals) -> Views:
     mean, scale = totals.columns.mean, totals.columns.spread
     scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
     shares = tuple(count / count.sum() for count in totals.levels)
-    views = Views.of(sample.numeric, sample.codes, sample.weight)
+    views = sample.views()
     return replace(views, mean=mean, scale=scale, shares=shares)

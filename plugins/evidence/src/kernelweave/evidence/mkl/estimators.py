@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils.validation import _check_sample_weight
 
 from ..classes import class_codes, class_folds, judge_classes, per_class
-from ..learn import Split
+from ..folds import Split
 from ..probabilities import CalibratedClasses
 from ..scores import r2_with_error
 from .machine import EvidenceMachine

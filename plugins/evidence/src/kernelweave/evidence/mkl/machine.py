@@ -31,7 +31,7 @@ from kernelweave.kernels_core.parameters import fitted, parameter
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ..learn import Split
+from ..folds import Split
 from .default import default_kernels
 from .learn import Learned, learn_weights
 from .objective import FLOOR
