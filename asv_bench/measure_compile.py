@@ -8,6 +8,7 @@ has compiled numba's own modules before, in a process of which nothing is told.
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -87,13 +88,19 @@ def measure(name: str) -> None:
 
 def main() -> None:
     """Measure the fits named, each in a process with an empty cache and in one with it."""
-    if sys.argv[1:2] == ["--here"]:
-        measure(sys.argv[2])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("fits", nargs="*", default=FITS, choices=FITS, metavar="FIT")
+    parser.add_argument("--here", action="store_true", help="measure in this process, once")
+    asked = parser.parse_args()
+    if asked.here:
+        measure(asked.fits[0])
         return
     with tempfile.TemporaryDirectory() as folder:
         shared = {**os.environ, "PYTHONPYCACHEPREFIX": f"{folder}/modules"}
         shared.pop("PYTHONDONTWRITEBYTECODE", None)
-        for name in ("", *(sys.argv[1:] or FITS)):
+        for name in ("", *asked.fits):
             for _ in range(2 if name else 1):
                 subprocess.run(
                     [sys.executable, __file__, "--here", name or "solve_svc"],
