@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples, lorenz96, score_graph
 from kernelweave.granger.dictionary import WIDTHS, history_dictionary
+from kernelweave.granger.selection import choose
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import rearranged, stability_p_values
 from kernelweave.kernels_core import RBF, KernelWeaveWarning, Linear
@@ -290,6 +291,15 @@ def test_memory_limit_refuses_before_the_work(driven: np.ndarray) -> None:
 
 
 @pytest.mark.slow
+def test_a_lam_at_the_end_of_its_candidates_is_told() -> None:
+    errors = np.array([[1.0], [0.5], [0.2]])
+    lams = np.array([10.0, 1.0, 0.1])
+    chosen = choose(errors, lams, [np.array([0])], True)
+    assert chosen.end == "the least tried"
+    assert choose(-errors, lams, [np.array([0])], True).end == "the largest tried"
+    assert choose(errors[[0, 2, 1]], lams, [np.array([0])], True).end == ""
+
+
 def test_lorenz96_beats_chance_by_far() -> None:
     X, truth = lorenz96(8, 200, noise=0.5, random_state=0)
     assert score_graph(GrangerGraph(tol=1e-2).fit(X).graph_, truth).auroc > 0.85

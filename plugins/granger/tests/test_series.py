@@ -45,6 +45,11 @@ def test_groups_keep_the_order_of_their_first_nodes() -> None:
         make_groups(["a"], ["x", "y", "z"])
 
 
+def test_a_strong_forcing_stays_finite() -> None:
+    X, _ = lorenz96(10, 100, forcing=40.0, random_state=0)
+    assert 10.0 < X.std() < 15.0
+
+
 def test_lorenz96_solves_its_equation_and_drives_as_it_says() -> None:
     X, truth = lorenz96(6, 20, dt=0.001, random_state=1)
 

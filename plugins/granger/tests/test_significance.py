@@ -67,7 +67,7 @@ def test_weights_by_chance_are_those_of_histories_moved_away() -> None:
     samples = lagged_samples(X / X.std(axis=0), 1)
     dictionary, owner = history_dictionary(samples.history, make_groups(None, list("abc")), 1, None)
     grams, Y, seen = dictionary.grams, samples.targets[:, [1]], np.flatnonzero(owner != 2)
-    task = Task(ElasticNet(0.5), learn_output=False, tol=1e-8, max_iter=500)
+    task = Task(ElasticNet(0.5), learn_output=False, tol=1e-11, max_iter=500)
     seeds = np.array([3, 8])
     every = np.arange(len(owner))
     replicate = samples.replicate
@@ -118,7 +118,7 @@ def test_a_curve_is_what_forecasts_do_when_one_value_changes(model: GrangerGraph
     rows = []
     for value in effects.values[0]:
         history[1, 0] = value  # two steps before the forecast
-        rows.append(model.forecast(pd.DataFrame(history, columns=list("abc")))[-1])
+        rows.append(model.forecast(pd.DataFrame(history, columns=list("abc"))).iloc[-1])
     found = np.array(rows)
     for i in range(3):
         expected = found[:, i] - found[0, i]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -88,6 +89,12 @@ class PrecomputedFamily:
         )
         return PrecomputedFamily(np.stack([K[np.ix_(rows, rows)] for K in self.grams]), check=False)
 
+    @functools.cached_property
+    def stack(self) -> GramStack:
+        """The matrices as solvers use them: a series of problems measures their norms once."""
+        assert self.grams is not None
+        return GramStack(self.grams)
+
     def gram(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return Σ ηⱼ Kⱼ at positions X, shape (n_samples, n_samples)."""
         K = grams_of(self.fit_grams(X), None).combine(np.asarray(weights, dtype=np.float64))
@@ -117,4 +124,6 @@ def grams_of(fitted: Any, root_weight: npt.NDArray[np.float64] | None) -> Grams:
     factors = getattr(fitted, "factors", None)
     if factors is not None:
         return FactoredGrams(factors, root_weight)
+    if root_weight is None and isinstance(fitted, PrecomputedFamily):
+        return fitted.stack
     return GramStack(fitted.grams, root_weight)

@@ -109,6 +109,13 @@ class GramStack:
         strip of a matrix is read once, as the lower triangle does for both.
         """
         scaled = C if self.root_weight is None else C * self.root_weight[:, None]
+        plain = self.grams.dtype == np.float64 and self.grams.flags.c_contiguous
+        if plain and scaled.shape[1] == 1:
+            # one output: all matrices are read once, in one product
+            c = scaled[:, 0]
+            images = (self.grams.reshape(-1, len(c)) @ c).reshape(self.n_kernels, -1)
+            found: Vector = L[0, 0] * (images @ c)
+            return found
         right = scaled @ L
         w = np.zeros(self.n_kernels)
         for rows, before in _strips(self.n_samples):

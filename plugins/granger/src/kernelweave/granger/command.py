@@ -181,6 +181,7 @@ def _facts(model: Any) -> dict[str, Any]:
         "n_nodes": len(model.group_names_),
         "lags": list(model.lags_),
         "lam": float(model.lam_[0]),
+        "lam_end": "" if model.selection_ is None else model.selection_.end,
         "largest_gap": max(gaps),
         "significance": model.significance,
         "adjust": model.adjust,
@@ -200,9 +201,11 @@ def _print_text(model: Any, rows: list[dict[str, Any]], top: int, data: str) -> 
     from .series import describe_lags
 
     facts = _facts(model)
+    end = f" ({facts['lam_end']})" if facts["lam_end"] else ""
     lines = [
         f"{data}: {facts['n_nodes']} series, {describe_lags(model.lags_)}, "
-        f"lambda {facts['lam']:.3g}, every fit within {facts['largest_gap']:.1e} of its optimum"
+        f"lambda {facts['lam']:.3g}{end}, every fit within {facts['largest_gap']:.1e} of its "
+        "optimum"
     ]
     from_, to = (
         max([len(str(row[end])) for row in rows[:top]], default=1) for end in ("source", "target")

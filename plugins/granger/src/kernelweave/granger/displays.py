@@ -133,11 +133,12 @@ class CausalGraphDisplay:
             Itself.
         """
         n = len(self.names)
+        new: Any = None
         if ax is None:
             import matplotlib.pyplot as plt
 
             side = float(np.clip(3.6 + 0.09 * n, 4.2, 11.0))
-            _, ax = plt.subplots(figsize=(side, side + 0.5), layout="constrained")
+            new, ax = plt.subplots(figsize=(side, side + 0.5), layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         ax.set_title(self._divide(), fontsize=9, pad=self._room())
         self._place = _circle(n)
@@ -150,6 +151,9 @@ class CausalGraphDisplay:
         self._draw_edges()
         self._draw_nodes()
         self._draw_legend()
+        if new is not None:
+            # the first layout measures title and legend before the circle is made round
+            new.draw_without_rendering()
         return self
 
     def _divide(self) -> str:

@@ -80,12 +80,13 @@ def graph_page(model: GrangerGraph, *, title: str = "Causal graph") -> str:
 
 
 def _facts(model: GrangerGraph) -> list[tuple[str, str]]:
+    end = "" if model.selection_ is None else model.selection_.end
     gap = max(result.gap for result in model.results_)
     facts = [
         ("series", f"{len(model.group_names_)}"),
         ("history", describe_lags(model.lags_)),
         ("rows learned from", f"{len(model.results_[0].solution.C)}"),
-        ("λ", f"{model.lam_[0]:.3g}"),
+        ("λ", f"{model.lam_[0]:.3g} {end}".strip()),
         ("largest relative gap of a fit", f"{gap:.1e}"),
     ]
     if model.n_draws_:

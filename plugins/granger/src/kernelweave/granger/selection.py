@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.checks import integer
+from kernelweave.vv_rkhs import PrecomputedFamily
 
 from .target import Task, fit_target, of_kernels
 
@@ -55,6 +56,15 @@ class Selection:
     errors: Matrix
     chosen: Index
 
+    @property
+    def end(self) -> str:
+        """Return whether the one λ that serves all is the largest or the least candidate."""
+        if len(self.lams) < 2 or len(set(self.chosen.tolist())) > 1:
+            return ""
+        return {0: "the largest tried", len(self.lams) - 1: "the least tried"}.get(
+            int(self.chosen[0]), ""
+        )
+
     def error(self, groups: list[Index]) -> npt.NDArray[np.float64]:
         """Return the held-out error of each node at the chosen λ, shape (n_nodes,)."""
         out = np.full(self.errors.shape[1], np.nan)
@@ -77,7 +87,7 @@ def held_out_errors(
     - `Y` of shape (n_samples, n_outputs): targets
     - `seen`: kernels of the model
     - `folds`: training and test samples
-    - `lams` of shape (n_lams,): candidates
+    - `lams` of shape (n_lams,): candidates; each fit starts at the weights of the one before
     - `task`: the problem
 
     Returns shape (n_lams, n_outputs): over all held-out samples.
@@ -88,9 +98,11 @@ def held_out_errors(
     for train, test in folds:
         inner = np.ascontiguousarray(grams[:, train[:, None], train])
         cross = grams[:, test[:, None], train]
+        family, start = PrecomputedFamily(inner, check=False), None
         for i, lam in enumerate(lams):
-            found = fit_target(inner, Y[train], float(lam), task).predict(cross)
-            total[i] += ((found - Y[test]) ** 2).sum(axis=0)
+            fit = fit_target(family, Y[train], float(lam), task, start=start)
+            total[i] += ((fit.predict(cross) - Y[test]) ** 2).sum(axis=0)
+            start = fit.weights
         count += len(test)
     return total / count
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core import KernelWeaveWarning, memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.vv_rkhs import PrecomputedFamily
 
 from .target import Task, fit_target, of_kernels
 
@@ -131,11 +132,18 @@ def null_weights(
     grams, unit, stays = of_kernels(grams, seen), unit[seen], stays[seen]
     out = np.full((len(seeds), n_units), np.nan)
     still, tested = np.flatnonzero(stays), np.unique(unit[~stays])
-    moved = np.array(grams)
+    memory.require(
+        grams.nbytes,
+        f"a copy of {len(grams)} Gram matrices of {len(Y)} samples, whose histories move",
+        alternative="give fewer kernels or lags, or raise memory_limit",
+    )
+    moved, start = np.array(grams), None
+    family = PrecomputedFamily(moved, check=False)  # other orders have the same norms
     for draw, order in enumerate(moved_orders(replicate, seeds)):
         back = np.argsort(order)
         moved[still] = grams[still][:, back[:, None], back]
-        found = fit_target(moved, np.ascontiguousarray(Y[back]), lam, task)
+        found = fit_target(family, np.ascontiguousarray(Y[back]), lam, task, start=start)
+        start = found.weights
         out[draw, tested] = incoming(found.weights, unit, n_units)[tested]
     return out
 

@@ -14,6 +14,8 @@ from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeastSquares
 
+_SHARE = 0.02  # of its usual start, that a kernel has at least
+
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -57,29 +59,63 @@ class TargetFit:
         return values
 
 
+@dataclass(frozen=True, eq=False)
+class _Near:
+    """A penalty that has the search start near given weights.
+
+    None at 0: a kernel there has no first step.
+    """
+
+    penalty: Any
+    weights: Vector
+
+    def start(self, n_kernels: int) -> Vector:
+        """Return the weights to start at, shape (n_kernels,)."""
+        near: Vector = np.maximum(self.weights, _SHARE * self.penalty.start(n_kernels))
+        return near
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.penalty, name)
+
+
 def fit_target(
-    grams: RealArray, Y: Matrix, lam: float, task: Task, seen: Index | None = None
+    grams: RealArray | PrecomputedFamily,
+    Y: Matrix,
+    lam: float,
+    task: Task,
+    seen: Index | None = None,
+    start: Vector | None = None,
 ) -> TargetFit:
     """Fit x_t = f(histories) for the nodes of one group.
 
     min over f, η, L of (1/n) Σ ‖f(hᵢ) − yᵢ‖² + λ Σ ‖fⱼ‖²/ηⱼ + λω(η), fⱼ in the space of kⱼ L (V,
     section 4.1): convex and certified for one node, stationary for several with L learned.
 
-    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all groups' histories
+    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all groups' histories; or the
+      family of those that are seen, for a series of fits
     - `Y` of shape (n_samples, n_outputs): next values of the group's nodes
     - `lam`: λ
     - `task`: the rest
     - `seen`: the kernels that the model has, all by default; the others get weight 0
+    - `start` of shape (n_kernels,): weights of a fit like this one, which the search starts near
 
     Returns: weights, output kernel and coefficients.
     """
-    n_kernels = len(grams)
-    grams = of_kernels(grams, seen)
+    n_all = 0
+    if isinstance(grams, PrecomputedFamily):
+        family, seen = grams, None
+    else:
+        family, n_all = PrecomputedFamily(of_kernels(grams, seen), check=False), len(grams)
     mean = Y.mean(axis=0)
     problem = Problem(
-        PrecomputedFamily(grams, check=False),
+        family,
         VectorLeastSquares(lam),
-        SeparableKernels(task.penalty, learn_output=task.learn_output),
+        SeparableKernels(
+            task.penalty if start is None else _Near(task.penalty, start),
+            learn_output=task.learn_output,
+        ),
         np.arange(float(len(Y)))[:, None],
         (Y - mean).T,
     )
@@ -90,8 +126,10 @@ def fit_target(
             problem, "vv-spg", tol=task.tol, max_iter=task.max_iter, stationarity_tol=task.tol
         )
     L = result.parameters.output_kernel
-    weights = np.zeros(n_kernels)
-    weights[slice(None) if seen is None else seen] = result.parameters.weights
+    weights = result.parameters.weights
+    if seen is not None:
+        weights = np.zeros(n_all)
+        weights[seen] = result.parameters.weights
     return TargetFit(weights, L, result.solution.C @ L, mean, result)
 
 
