@@ -71,14 +71,14 @@ def test_every_set_of_the_folder_is_there_but_a_finer_picture_of_one(shared: Pat
 
 def test_the_formulas_have_values_known_otherwise() -> None:
     """A light aircraft's wing as the literature prints it, and limits that can be done by hand."""
-    wing = (174.0, 252.0, 7.52, 0.0, 34.0, 0.672, 0.12, 3.8, 2000.0, 0.064)
-    assert generators._wing(*wing) == pytest.approx(233.9 + 174.0 * 0.064, abs=0.1)
-    short = (1.0, np.e, 5.0, 3.0, 5.0, 1.0, 0.0, 1.0)
-    assert generators._borehole(*short) == pytest.approx(np.pi * 5.0 * 2.0)
-    great_gain = (50.0, 50.0, 2.0, 4.0, 1.0, 1e12)
-    assert generators._circuit(*great_gain) == pytest.approx(6.0 + 0.74 + 0.74 * 2.0 / 4.0)
-    assert generators._arm(*[0.0] * 4, *[1.0] * 4) == pytest.approx(4.0)
-    assert generators._welch(*[0.0] * 20) == 0.0
+    wing = np.array([174.0, 252.0, 7.52, 0.0, 34.0, 0.672, 0.12, 3.8, 2000.0, 0.064])
+    assert generators._wing(wing) == pytest.approx(233.9 + 174.0 * 0.064, abs=0.1)
+    short = np.array([1.0, np.e, 5.0, 3.0, 5.0, 1.0, 0.0, 1.0])
+    assert generators._borehole(short) == pytest.approx(np.pi * 5.0 * 2.0)
+    great_gain = np.array([50.0, 50.0, 2.0, 4.0, 1.0, 1e12])
+    assert generators._circuit(great_gain) == pytest.approx(6.0 + 0.74 + 0.74 * 2.0 / 4.0)
+    assert generators._arm(np.repeat([0.0, 1.0], 4)) == pytest.approx(4.0)
+    assert generators._welch(np.zeros(20)) == 0.0
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

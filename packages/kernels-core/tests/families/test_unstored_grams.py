@@ -84,14 +84,14 @@ def test_the_error_of_a_product_is_bounded(family):
 
 
 def test_threads_change_no_bit(monkeypatch):
-    from kernelweave.kernels_core.families import _threads
+    from kernelweave.kernels_core import threads
 
     family, X, rng = case(4, 1, None, m=333)
     W, P = rng.normal(size=(1, 333)), next(matrices(family.n_P, rng))
-    monkeypatch.setattr(_threads, "_MIN_STEPS", 0)
+    monkeypatch.setattr(threads, "_MIN_STEPS", 0)
     found = []
     for n_threads in (1, 2):
-        monkeypatch.setattr(_threads, "effective_threads", lambda count=n_threads: count)
+        monkeypatch.setattr(threads, "effective_threads", lambda count=n_threads: count)
         entries = family.prepare(X).unstored(P)
         out = np.empty((100, 333))
         entries.block(np.arange(100), slice(None), out)

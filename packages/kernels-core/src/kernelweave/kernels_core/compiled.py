@@ -69,7 +69,7 @@ class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
         content = self._content(Path(self._data_path(name)))
         return None if content is None else pickle.loads(content)
 
-    def _save_data(self, name: str, data: Any) -> None:
+    def _save_data(self, name: str, data: object) -> None:
         with self._open_for_write(self._data_path(name)) as stream:
             stream.write(sealed(self._dump(data)))
 
@@ -89,7 +89,7 @@ class CheckedCache(FunctionCache):  # type: ignore[misc]
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file = CheckedFiles(self._cache_path, self._impl.filename_base, stamp)
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: object, data: object) -> None:
         """Keep compiled code on disk where that is possible."""
         try:
             super().save_overload(sig, data)
@@ -115,7 +115,7 @@ class CompileWatch(events.Listener):  # type: ignore[misc]
                 file=sys.stderr,
             )
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, event: object) -> None:
         """Let it go on."""
         clock.resume()
 

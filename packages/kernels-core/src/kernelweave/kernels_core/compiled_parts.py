@@ -17,7 +17,7 @@ class _NoEngine:
     """Stands where a library has the engine that runs its machine code."""
 
     @staticmethod
-    def set_env(name: str, environment: Any) -> None:
+    def set_env(name: str, environment: object) -> None:
         """Do nothing: what cannot be called needs no Python objects."""
 
 

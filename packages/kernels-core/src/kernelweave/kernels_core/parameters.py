@@ -172,7 +172,7 @@ def document(cls: type) -> None:
     cls.__doc__ = "\n\n".join(part for part in (head.rstrip(), *made, tail) if part) + "\n"
 
 
-def _same(value: Any, default: Any) -> bool:
+def _same(value: object, default: object) -> bool:
     """Whether a value is the default; arrays are not."""
     return value is default or (isinstance(value, str | int | float) and value == default)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray, Rows
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.estimators.labels import class_weights, one_vs_rest
 from kernelweave.kernels_core.kernels import FittedFactors, LowRankDictionary, as_grams
@@ -107,7 +107,7 @@ class PathScores:
 
 def cross_validate_path(
     estimator: Any,
-    X: Any,
+    X: Rows,
     y: ArrayLike,
     *,
     Cs: Iterable[float] = (1.0,),
@@ -184,7 +184,7 @@ def cross_validate_path(
 class _Matrices:
     """The Gram matrices of all samples, shape (q, n, n)."""
 
-    grams: NDArray[Any]
+    grams: RealArray
     tol: float = _TOL
 
     def stack(self, rows: NDArray[np.intp]) -> GramStack:
@@ -220,7 +220,7 @@ class _Factors:
 
 
 def _of_all(
-    estimator: Any, X: Any, labels: NDArray[Any], sample_weight: ArrayLike | None
+    estimator: Any, X: Rows, labels: Labels, sample_weight: ArrayLike | None
 ) -> _Matrices | _Factors:
     """Return the Gram matrices of all samples, or factors where they are approximated."""
     if estimator._is_precomputed:
@@ -242,7 +242,7 @@ def _of_all(
     return _Factors(family.fit_factors(features))
 
 
-def _in_units(estimator: Any, y: NDArray[Any], weight: FloatArray) -> FloatArray:
+def _in_units(estimator: Any, y: Labels, weight: FloatArray) -> FloatArray:
     """Return numbers as the estimator learns them."""
     targets = np.asarray(y, dtype=np.float64)
     return np.asarray(targets / estimator._unit_of(targets[None, :], weight))
@@ -252,7 +252,7 @@ class _Task:
     """Labels or numbers: how targets are made of them and predictions scored."""
 
     def __init__(
-        self, estimator: Any, labels: NDArray[Any], weight: FloatArray, is_classifier: bool
+        self, estimator: Any, labels: Labels, weight: FloatArray, is_classifier: bool
     ) -> None:
         self.estimator = estimator
         # R² is the same in any unit

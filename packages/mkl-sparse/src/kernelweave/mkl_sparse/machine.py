@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import Certificate, Problem, Result, get_algorithm
+from kernelweave.kernels_core.arrays import Points
 from kernelweave.kernels_core.checks import (
     COUNT,
     NONNEGATIVE,
@@ -196,12 +197,12 @@ class SparseMachine(NystroemMachine):
         values = candidates(getattr(self, name), _GRIDS[name])
         return values[0] if len(values) == 1 else getattr(self, f"{name}_", values[0])
 
-    def _run(self, X: Any, targets: Any, weight: Any, grams: Any) -> None:
+    def _run(self, X: Points, targets: Any, weight: Any, grams: Any) -> None:
         with time_limit(self.max_time):
             self._choose(X, targets, weight, grams)
             super()._run(X, targets, weight, grams)
 
-    def _choose(self, X: Any, targets: Any, weight: Any, grams: Any) -> None:
+    def _choose(self, X: Points, targets: Any, weight: Any, grams: Any) -> None:
         """Set C, λ and k₀ of this fit, by folds where several are given."""
         grid = {name: candidates(getattr(self, name), _GRIDS[name]) for name in _GRIDS}
         chosen = {name: values[0] for name, values in grid.items()}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
+from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.memory import require
 from kernelweave.spectahedron import project_spectahedron
 from kernelweave.spectahedron.algorithm import SaddleAlgorithm
@@ -34,13 +35,13 @@ class ProgramState:
     """
 
     P: FloatArray
-    solution: Any
+    solution: Solution | None
     lower: float
     upper: float
     is_solved: bool = False
 
 
-class SemidefiniteSearch(SaddleAlgorithm):
+class SemidefiniteSearch(SaddleAlgorithm[ProgramState]):
     """``min Σ losses + ½Σθ`` over ``[θ fᵀ; f K(P)] ⪰ 0``, P ⪰ ηI, tr P = n_P, by cvxpy.
 
     One step solves it; there is no second. An interior point takes about 25 iterations, whose
@@ -81,6 +82,10 @@ class SemidefiniteSearch(SaddleAlgorithm):
         is_close = state.upper - state.lower <= CLOSE * abs(state.upper)
         report(tried, is_close=is_close, otherwise="nothing was learned, P = I stays")
         return replace(state, is_solved=True)
+
+    def best(self, state: ProgramState) -> FloatArray:
+        """Return P."""
+        return state.P
 
     def _program(self, entries: Entries) -> tuple[Any, Any, Epigraph]:
         """Return the program, its variable and the learner's part."""

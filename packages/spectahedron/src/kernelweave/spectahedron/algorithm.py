@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any
+from typing import Generic, Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Status
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.formula.learner import Solution
 
 from .saddle import SaddleOracle
 
 
-class SaddleAlgorithm:
-    """Bounds, P, solution and counts, read from the state and the oracle.
+class SaddleState(Protocol):
+    """What the driver's questions need of a state."""
 
-    Who inherits sets ``oracle`` in ``init``. A state has ``lower`` and ``upper`` (public units),
-    ``solution`` (the learner's, as the oracle solved it) and ``P``; `best` is there to be replaced
-    where it holds P as something else.
+    @property
+    def lower(self) -> float:
+        """The proved lower bound, public units."""
+
+    @property
+    def upper(self) -> float:
+        """The proved upper bound, public units."""
+
+    @property
+    def solution(self) -> Solution | None:
+        """The learner's solution, as the oracle solved it; there once a bound is."""
+
+
+State = TypeVar("State", bound=SaddleState)
+
+
+class SaddleAlgorithm(ABC, Generic[State]):
+    """Bounds, solution and counts, read from the state and the oracle.
+
+    Who inherits sets ``oracle`` in ``init``.
     """
 
     oracle: SaddleOracle
 
-    def gap(self, state: Any) -> tuple[float, float]:
+    def gap(self, state: State) -> tuple[float, float]:
         """Return the proved bounds."""
         return state.lower, state.upper
 
-    def best(self, state: Any) -> npt.NDArray[np.float64]:
+    @abstractmethod
+    def best(self, state: State) -> FloatArray:
         """Return P."""
-        P: npt.NDArray[np.float64] = state.P
-        return P
 
-    def solution(self, state: Any) -> Solution:
+    def solution(self, state: State) -> Solution:
         """Return the learner's solution in public units: α and bounds divided by v."""
-        scale = self.oracle.scale
-        inner: Solution = state.solution
+        scale, inner = self.oracle.scale, state.solution
+        assert inner is not None
         return replace(
             inner,
             dual_coef=inner.dual_coef / scale,
@@ -45,14 +61,14 @@ class SaddleAlgorithm:
             upper_bound=inner.upper_bound / scale,
         )
 
-    def counts(self, state: Any) -> dict[str, int]:
+    def counts(self, state: State) -> dict[str, int]:
         """Return learner solves, inner iterations and Grams so far."""
         return self.oracle.counts()
 
-    def scale(self, state: Any) -> float:
+    def scale(self, state: State) -> float:
         """Return what the best constant prediction costs."""
         return self.oracle.constant_cost
 
-    def outcome(self, state: Any) -> Status | None:
+    def outcome(self, state: State) -> Status | None:
         """Never stop by itself."""
         return None

@@ -56,7 +56,7 @@ class PrimalDualState:
     lower: float
 
 
-class PrimalDualSearch(SaddleAlgorithm):
+class PrimalDualSearch(SaddleAlgorithm[PrimalDualState]):
     """``tkl-apd``: proximal steps in P and α with constants that are valid, and so very short.
 
     A reproduction: `tkl-low-rank` needs fewer learner solves than this method needs for a tenth

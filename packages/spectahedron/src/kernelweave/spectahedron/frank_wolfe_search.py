@@ -42,7 +42,7 @@ class FrankWolfeState:
     stalled: bool = False
 
 
-class FrankWolfeSearch(SaddleAlgorithm):
+class FrankWolfeSearch(SaddleAlgorithm[FrankWolfeState]):
     """``tkl-frank-wolfe``: rank-one atoms n_P vvᵀ, v the top eigenvector of D(α).
 
     Each iteration forms one rank-one Gram (m² (6n + 10)/2 flops at degree 1), one moment matrix
@@ -128,6 +128,10 @@ class FrankWolfeSearch(SaddleAlgorithm):
         """φ′ = −½ Σₜ uₜᵀ(S − K)uₜ (Danskin)."""
         u = solution.dual_coef
         return -0.5 * (self.oracle.quadratic(S, u) - self.oracle.quadratic(K, u))
+
+    def best(self, state: FrankWolfeState) -> npt.NDArray[np.float64]:
+        """Return P."""
+        return state.P
 
     def outcome(self, state: FrankWolfeState) -> Status | None:
         """Stop where rounding forbids any step."""

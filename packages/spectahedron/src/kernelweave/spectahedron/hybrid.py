@@ -18,7 +18,7 @@ from .settings import AcceleratedPrimalDual, FrankWolfe, Hybrid
 State = FrankWolfeState | PrimalDualState
 
 
-class HybridSearch(SaddleAlgorithm):
+class HybridSearch(SaddleAlgorithm[State]):
     """``tkl-hybrid``: `tkl-frank-wolfe` until a rule says stop, then `tkl-apd` from its pair."""
 
     settings: Hybrid = Hybrid()

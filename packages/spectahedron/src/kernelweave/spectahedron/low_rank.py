@@ -67,7 +67,7 @@ class LowRankState:
         return self.point.U @ self.point.U.T
 
 
-class LowRankSearch(SaddleAlgorithm):
+class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
     """``tkl-low-rank``: a saddle-free Newton method on the factor, certified by λ_max(D(α)).
 
     Where it is slow, `tkl-interior-point` runs once, if the problem is small enough for it, and

@@ -58,7 +58,7 @@ def ends(settings: list[dict[str, float]], chosen: int) -> dict[str, str]:
     return found
 
 
-def _values(name: str, values: Any) -> list[float]:
+def _values(name: str, values: object) -> list[float]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ValueError(f"{name} must be a sequence of numbers to choose among, got {values!r}")
     chosen = list(values)

@@ -51,7 +51,7 @@ def _is_order(value: Any) -> bool:
     return isinstance(value, Iterable) or (whole and value >= 1)
 
 
-def _is_family(value: Any) -> bool:
+def _is_family(value: object) -> bool:
     if isinstance(value, str):
         return value in ("tessellated", "polynomial")
     return isinstance(value, Family)

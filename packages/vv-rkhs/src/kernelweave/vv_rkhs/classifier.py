@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators.classes import DecidingClassifier
 from kernelweave.kernels_core.estimators.labels import encode_classes
+from kernelweave.kernels_core.estimators.parts import Given
 from kernelweave.kernels_core.kernels import PrecomputedGrams, as_grams
 from kernelweave.kernels_core.parameters import fitted, parameter
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -41,11 +42,13 @@ class MatrixValuedKernelClassifier(DecidingClassifier, MatrixValuedKernelMachine
         "Multiplies the sample weights per class.", kind='dict or "balanced"', default=None
     )
 
-    classes_: npt.NDArray[Any] = fitted(
+    classes_: Labels = fitted(
         "ndarray of shape (n_classes,)", "Labels, in the order of ``output_kernel_``."
     )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MatrixValuedKernelClassifier:
+    def fit(
+        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> MatrixValuedKernelClassifier:
         """Learn the kernel and the functions.
 
         Parameters
@@ -64,23 +67,22 @@ class MatrixValuedKernelClassifier(DecidingClassifier, MatrixValuedKernelMachine
         """
         self._check_parameters()
         if self._precomputed:
-            y = column_or_1d(y)
-            n = as_grams(X).shape[1]
-            check_consistent_length(np.empty(n), y)
-            self.n_features_in_ = n
+            labels = column_or_1d(y)
+            stack = X if isinstance(X, PrecomputedGrams) else PrecomputedGrams(as_grams(X))
+            samples: Given = stack
+            check_consistent_length(samples, labels)
+            self.n_features_in_ = len(labels)
         else:
-            X, y = validate_data(self, X, y, dtype=np.float64)
-            n = X.shape[0]
-        given = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
-        codes, weight = encode_classes(self, y, given)
-        samples = PrecomputedGrams(as_grams(X)) if self._precomputed else X
+            samples, labels = validate_data(self, X, y, dtype=np.float64)
+        given = _check_sample_weight(sample_weight, np.empty((len(labels), 1)), dtype=np.float64)
+        codes, weight = encode_classes(self, labels, given)
         # all fits together; one alone looks at the clock itself
         with time_limit(self.max_time if self.probability else None):
-            self._fit_arrays(X, np.eye(len(self.classes_))[codes], weight)
+            self._fit_arrays(samples, np.eye(len(self.classes_))[codes], weight)
             self._calibrate(samples, codes, weight, given)
         return self
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values.
 
         Parameters

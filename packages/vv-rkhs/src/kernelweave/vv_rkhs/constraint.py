@@ -29,7 +29,7 @@ def given_weights(weights: ArrayLike, n_kernels: int) -> npt.NDArray[np.float64]
     return eta
 
 
-def given_output_kernel(L: Any, n_outputs: int, tau: float) -> npt.NDArray[np.float64]:
+def given_output_kernel(L: object, n_outputs: int, tau: float) -> npt.NDArray[np.float64]:
     """Return a fixed output kernel as an array, (τ/n)I by default.
 
     Raises ValueError if it is not symmetric positive semidefinite of the right size.

@@ -52,7 +52,7 @@ class PrecomputedFamily:
 
     name: ClassVar[str] = "dictionary"
     degree: ClassVar[int] = 1
-    grams: npt.NDArray[Any] | None = None
+    grams: RealArray | None = None
     factors: Sequence[RealArray] | None = None
     check: bool = True
 

@@ -46,7 +46,7 @@ class GramStack:
     roots of the sample weights.
     """
 
-    def __init__(self, grams: npt.NDArray[Any], root_weight: Vector | None = None) -> None:
+    def __init__(self, grams: RealArray, root_weight: Vector | None = None) -> None:
         self.grams = grams
         self.root_weight = root_weight
         self._norms: Vector | None = None

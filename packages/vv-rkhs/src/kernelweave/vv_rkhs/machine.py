@@ -16,7 +16,7 @@ from kernelweave.kernels_core import (
     config_context,
     solve,
 )
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Rows
 from kernelweave.kernels_core.checks import (
     COUNT,
     DTYPE,
@@ -243,13 +243,13 @@ class MatrixValuedKernelMachine(Estimator):
             return choice.lam
         return 1.0 if isinstance(self.lam, str) else float(self.lam)
 
-    def _fit_arrays(self, X: Any, Y: FloatArray, weight: FloatArray) -> None:
+    def _fit_arrays(self, X: Rows, Y: FloatArray, weight: FloatArray) -> None:
         """Fit targets of shape (n_samples, n_outputs)."""
         with config_context(memory_limit=self.memory_limit):
             if self._precomputed:
                 data = from_grams(X, Y.T, weight)
             else:
-                data = from_points(self.kernels, X, Y.T, weight, self.dtype)
+                data = from_points(self.kernels, np.asarray(X), Y.T, weight, self.dtype)
             targets = data.targets
             self.intercept_, self._unit = np.zeros(len(targets)), np.ones(len(targets))
             if self.center or self._chooses:
@@ -379,26 +379,26 @@ class MatrixValuedKernelMachine(Estimator):
             return _LOWER_PROOF
         return _JOINT_PROOF if result.lower_bound > 0.0 else _NO_PROOF
 
-    def _values(self, X: Any) -> FloatArray:
+    def _values(self, X: Rows) -> FloatArray:
         """Return f(X), shape (n_samples, n_outputs), in blocks that respect the memory limit."""
         check_is_fitted(self, "weights_")
         if self._precomputed:
             return self._values_precomputed(X)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        rows: Any = self._rows
+        points = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = np.asarray(self._rows)
         with config_context(memory_limit=self.memory_limit):
             per_row = 8 * 8 * max(1, len(rows))
-            block = int(max(1, min(X.shape[0], 4096, limit_bytes() // per_row)))
+            block = int(max(1, min(points.shape[0], 4096, limit_bytes() // per_row)))
         with np.errstate(over="ignore", invalid="ignore"):
             parts = [
-                self.kernel_(X[start : start + block], rows) @ self._coef
-                for start in range(0, X.shape[0], block)
+                self.kernel_(points[start : start + block], rows) @ self._coef
+                for start in range(0, points.shape[0], block)
             ]
         values: FloatArray = np.vstack(parts) + self.intercept_
-        check_decision(values, X)
+        check_decision(values, points)
         return values
 
-    def _values_precomputed(self, X: Any) -> FloatArray:
+    def _values_precomputed(self, X: Rows) -> FloatArray:
         grams = as_grams(X)
         wanted = (len(self.weights_), len(self.dual_coef_))
         if (grams.shape[0], grams.shape[2]) != wanted:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
@@ -22,15 +22,15 @@ class CalibratedClasses(ABC):
     _calibration: Calibration
 
     @abstractmethod
-    def _values(self, X: Any) -> FloatArray:
+    def _values(self, X: Rows) -> FloatArray:
         """Return decision values, shape (n_samples, n_outputs); one output for two classes."""
 
-    def _logits(self, X: Any) -> FloatArray:
+    def _logits(self, X: Rows) -> FloatArray:
         values = per_class(self._values(X))
         return self._calibration.logits(values)
 
     @by_parts
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Rows) -> FloatArray:
         """Return the logits of the classes, calibrated on held-out rows.
 
         Parameters
@@ -46,7 +46,7 @@ class CalibratedClasses(ABC):
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     @by_parts
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Rows) -> FloatArray:
         """Return the probability of each class, calibrated on held-out rows.
 
         Parameters
@@ -61,7 +61,7 @@ class CalibratedClasses(ABC):
         return np.asarray(softmax(self._logits(X), axis=1))
 
     @by_parts
-    def predict_log_proba(self, X: Any) -> FloatArray:
+    def predict_log_proba(self, X: Rows) -> FloatArray:
         """Return the logarithms of `predict_proba`.
 
         Parameters
@@ -75,7 +75,7 @@ class CalibratedClasses(ABC):
         return np.asarray(log_softmax(self._logits(X), axis=1))
 
     @by_parts
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Rows) -> Labels:
         """Return the most probable labels.
 
         Parameters

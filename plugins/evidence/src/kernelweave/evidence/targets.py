@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.checks import LARGEST
 from numpy.typing import NDArray
 
@@ -46,7 +46,7 @@ class Classes:
         return one_vs_rest(self.codes, len(self.labels))
 
 
-def check_numbers(y: Any, n_rows: int, weight: FloatArray | None = None) -> Numbers:
+def check_numbers(y: object, n_rows: int, weight: FloatArray | None = None) -> Numbers:
     """Return the targets of a regression.
 
     `y` of shape (n_rows,) or (n_rows, n_outputs): numbers, or objects that are numbers; `n_rows`:
@@ -69,7 +69,7 @@ def check_numbers(y: Any, n_rows: int, weight: FloatArray | None = None) -> Numb
     return Numbers(values, flat)
 
 
-def check_classes(y: Any, n_rows: int, weight: FloatArray | None = None) -> Classes:
+def check_classes(y: object, n_rows: int, weight: FloatArray | None = None) -> Classes:
     """Return the targets of a classification.
 
     `y` of shape (n_rows,): labels of any kind, at least two different ones; `n_rows`: what X has;
@@ -99,7 +99,7 @@ def check_classes(y: Any, n_rows: int, weight: FloatArray | None = None) -> Clas
     return Classes(labels, codes)
 
 
-def check_labels(labels: NDArray[Any], first: int = 0) -> None:
+def check_labels(labels: Labels, first: int = 0) -> None:
     """Raise where a label is a gap or infinite, or words and numbers are mixed.
 
     `labels` of shape (n_rows,); `first`: where the first row stands in the user's table.
@@ -115,7 +115,7 @@ def check_labels(labels: NDArray[Any], first: int = 0) -> None:
         )
 
 
-def check_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
+def check_weight(sample_weight: object, n_rows: int) -> FloatArray | None:
     """Return weights, ``None`` where there are none.
 
     `sample_weight` of shape (n_rows,): not negative, and positive somewhere; `n_rows`: what X has.
@@ -146,7 +146,7 @@ def refuse_negative(weight: FloatArray, first: int = 0) -> None:
         )
 
 
-def _array(values: Any, name: str = "y") -> NDArray[Any]:
+def _array(values: object, name: str = "y") -> Labels:
     """Return one of the libraries' columns, or what numpy makes an array of."""
     if values is None:
         # the words that scikit-learn's checks look for
@@ -159,14 +159,14 @@ def _array(values: Any, name: str = "y") -> NDArray[Any]:
     return array
 
 
-def _check_length(array: NDArray[Any], n_rows: int) -> None:
+def _check_length(array: Labels, n_rows: int) -> None:
     if len(array) != n_rows:
         raise ValueError(
             f"X has {n_rows} rows and y has {len(array)}: inconsistent numbers of samples"
         )
 
 
-def finite_numbers(column: NDArray[Any], name: str = "y", first: int = 0) -> FloatArray:
+def finite_numbers(column: Labels, name: str = "y", first: int = 0) -> FloatArray:
     """Return a column as finite numbers.
 
     `column` of shape (n_rows,); `name`: for messages; `first`: where its first row stands in the
@@ -191,7 +191,7 @@ def finite_numbers(column: NDArray[Any], name: str = "y", first: int = 0) -> Flo
     return values
 
 
-def refuse_gaps(column: NDArray[Any], name: str = "y", first: int = 0) -> None:
+def refuse_gaps(column: Labels, name: str = "y", first: int = 0) -> None:
     """Raise where a column has gaps; see `finite_numbers`."""
     import pandas as pd
 
@@ -202,7 +202,7 @@ def refuse_gaps(column: NDArray[Any], name: str = "y", first: int = 0) -> None:
         raise ValueError(f"{name} has gaps (NaN) in {many}: drop these rows")
 
 
-def _refuse_no_number(column: NDArray[Any], name: str, first: int) -> NoReturn:
+def _refuse_no_number(column: Labels, name: str, first: int) -> NoReturn:
     for row, value in enumerate(column):
         try:
             float(value)
@@ -214,7 +214,7 @@ def _refuse_no_number(column: NDArray[Any], name: str, first: int) -> NoReturn:
     raise ValueError(f"{name} must hold numbers, got {column.dtype} values")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 

@@ -92,7 +92,7 @@ def as_dot(table: pd.DataFrame, names: list[str]) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _quoted(text: Any) -> str:
+def _quoted(text: object) -> str:
     escaped = str(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     return f'"{escaped}"'
 

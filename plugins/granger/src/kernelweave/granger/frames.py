@@ -42,11 +42,11 @@ def stack_replicates(X: Any, replicates: Any) -> tuple[Any, Any]:
     return np.vstack(arrays), labels
 
 
-def _is_list_of_tables(X: Any) -> bool:
+def _is_list_of_tables(X: object) -> bool:
     return isinstance(X, list | tuple) and len(X) > 0 and all(np.ndim(table) == 2 for table in X)
 
 
-def warn_of_times(X: Any, replicate: Index) -> None:
+def warn_of_times(X: object, replicate: Index) -> None:
     """Warn where the steps of the times differ that X, a DataFrame, may have as its index.
 
     `replicate` of shape (n_times,): replicate of each row. Warns KernelWeaveWarning, as lags count
@@ -96,7 +96,7 @@ def as_frame(values: Matrix, X: Any, index: Any) -> Any:
     return pd.DataFrame(values, index=index, columns=X.columns)
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> bool:
     """Tell whether X is a pandas DataFrame, whose answers are DataFrames too."""
     return hasattr(X, "iloc") and hasattr(X, "columns")
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import config_context
-from kernelweave.kernels_core.arrays import Index, Matrix
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.vv_rkhs.penalties.choose import as_penalty
 from sklearn.utils import check_random_state
@@ -164,7 +164,7 @@ class GrangerGraph(GraphUse, GraphParameters):
         values = [np.ascontiguousarray(samples.targets[:, nodes]) for nodes in self._columns]
         return values, [self._roles.seen(i, self.owner_) for i in self._roles.driven]
 
-    def _select(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
+    def _select(self, grams: RealArray, samples: LaggedSamples) -> None:
         """Set ``selection_``, ``lam_`` and ``rmse_``."""
         n_targets = len(self._columns)
         self.selection_ = None
@@ -188,7 +188,7 @@ class GrangerGraph(GraphUse, GraphParameters):
         self.lam_ = lams[self.selection_.chosen]
         self.rmse_ = np.sqrt(self.selection_.error(self._columns)) * self._scale
 
-    def _fit_targets(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
+    def _fit_targets(self, grams: RealArray, samples: LaggedSamples) -> None:
         """Set what the fits on all samples give."""
         n, n_targets = len(self._roles.nodes), len(self._columns)
         values, seen = self._data_of(samples)
@@ -209,7 +209,7 @@ class GrangerGraph(GraphUse, GraphParameters):
         self.lag_graph_ = self._by_lag if self.per_lag else None
         warn_of_rest(dict(zip(self.targets_, self.results_, strict=True)), self.tol)
 
-    def _find_p_values(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> None:
+    def _find_p_values(self, grams: RealArray, samples: LaggedSamples) -> None:
         """Set what is known of p-values."""
         self.p_values_ = self.adjusted_p_values_ = self.lag_p_values_ = None
         self._row_p_values: tuple[Any, Any] = (None, None)

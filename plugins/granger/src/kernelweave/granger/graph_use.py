@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Matrix
+from kernelweave.kernels_core.arrays import Matrix, Rows
 from kernelweave.kernels_core.checks import COUNT, check_magnitude, number
 from kernelweave.kernels_core.kernels import FittedDictionary
 from numpy.typing import ArrayLike
@@ -139,7 +139,7 @@ class GraphUse:
         )
         return Forecast(mean, lower, upper, found.level)
 
-    def score(self, X: Any, y: ArrayLike | None = None) -> float:
+    def score(self, X: Rows, y: ArrayLike | None = None) -> float:
         """Return the mean R² of one-step predictions of the nodes that have a model.
 
         Parameters

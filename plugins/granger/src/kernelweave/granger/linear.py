@@ -16,7 +16,7 @@ from .selection import make_folds
 from .series import lagged_samples
 
 
-def _are_positive(values: Any) -> bool:
+def _are_positive(values: object) -> bool:
     try:
         grid = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

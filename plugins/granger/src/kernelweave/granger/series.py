@@ -12,7 +12,7 @@ from kernelweave.kernels_core.arrays import Index, Matrix, Rows
 from kernelweave.kernels_core.checks import COUNT, Rule, check_magnitude
 
 
-def _are_lags(value: Any) -> bool:
+def _are_lags(value: object) -> bool:
     if isinstance(value, list | tuple | np.ndarray | range):
         return len(value) > 0 and all(COUNT.holds(each) for each in value)
     return COUNT.holds(value)
@@ -157,7 +157,7 @@ def lagged_samples(
     return LaggedSamples(past[whole], series[times][whole], code[times][whole], times[whole])
 
 
-def replicate_codes(replicates: Any, n_times: int) -> Index:
+def replicate_codes(replicates: object, n_times: int) -> Index:
     """Return the number of each row's replicate, in order of appearance.
 
     Raises ValueError if there is not one label per row, or a replicate's rows are apart.

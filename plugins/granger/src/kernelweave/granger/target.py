@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Result, Status, solve
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.exceptions import convergence_warning
@@ -50,7 +49,7 @@ class TargetFit:
     mean: Vector
     result: Result
 
-    def predict(self, cross: npt.NDArray[Any]) -> Matrix:
+    def predict(self, cross: RealArray) -> Matrix:
         """Return predictions from cross-Gram matrices of shape (n_kernels, n_new, n_samples)."""
         values = np.tile(self.mean, (cross.shape[1], 1))
         for weight, K in zip(self.weights, cross, strict=True):

@@ -5,24 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 CLASSES = "classification"
 TASKS = (CLASSES, "regression")
+T = TypeVar("T")
 
 
-def timed(
-    work: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
-) -> tuple[Any, float]:
+def timed(work: Callable[[], T], clock: Callable[[], float] = time.perf_counter) -> tuple[T, float]:
     """Return what ``work`` returns, and its seconds."""
     start = clock()
     found = work()
     return found, clock() - start
 
 
-def peak_of(work: Callable[[], Any]) -> tuple[Any, float]:
+def peak_of(work: Callable[[], T]) -> tuple[T, float]:
     """Return what ``work`` returns, and the bytes that this process took for it at most.
 
     Beyond what it held before, its threads included; NaN where the system is not Linux.

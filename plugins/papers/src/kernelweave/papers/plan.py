@@ -11,13 +11,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kernelweave.kernels_core import ComponentSpec
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 Value = str | float | int | bool | None
+# what the cells of a plan gave, by key; JSON can hold it
+Results: TypeAlias = "Mapping[str, Any]"
 PAPER = "(paper)"
 
 
@@ -213,7 +215,7 @@ class Plan:
     """
 
     cells: Sequence[Cell]
-    present: Callable[[Mapping[str, Any]], Sequence[Sheet | Drawing]]
+    present: Callable[[Results], Sequence[Sheet | Drawing]]
 
     def __post_init__(self) -> None:
         keys = [cell.key for cell in self.cells]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import PrecomputedGrams
-from kernelweave.kernels_core.arrays import FloatArray, Labels
+from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 
@@ -22,7 +22,7 @@ USUAL = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 
 def scores_along(
-    estimator: Any, grams: PrecomputedGrams, y: npt.NDArray[Any], weight: FloatArray, lams: Any
+    estimator: Any, grams: PrecomputedGrams, y: RealArray, weight: FloatArray, lams: Any
 ) -> dict[str, Any]:
     """Return the held-out score of each λ as scikit-learn's searches tell it.
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import config_context
+from kernelweave.kernels_core.arrays import Points
 from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
@@ -46,7 +47,7 @@ class _RidgeMachine(WeightLearner):
         lam = lams[0] if len(lams) == 1 else getattr(self, "lam_", lams[0])
         return Ridge(C=1.0 / float(lam), fit_intercept=bool(self.fit_intercept))
 
-    def _run(self, X: Any, targets: Any, weight: Any, grams: Any) -> None:
+    def _run(self, X: Points, targets: Any, weight: Any, grams: Any) -> None:
         lams = candidates(self.lam, USUAL)
         self.cv_results_, self.lam_ = None, float(lams[0])
         with time_limit(self.max_time):
@@ -54,7 +55,7 @@ class _RidgeMachine(WeightLearner):
                 self._choose(X, targets, weight, grams, lams)
             super()._run(X, targets, weight, grams)
 
-    def _choose(self, X: Any, targets: Any, weight: Any, grams: Any, lams: list[float]) -> None:
+    def _choose(self, X: Points, targets: Any, weight: Any, grams: Any, lams: list[float]) -> None:
         kept = np.flatnonzero(weight > 0)
         y = targets[0] if len(targets) == 1 else targets.T
         if is_classifier(self):

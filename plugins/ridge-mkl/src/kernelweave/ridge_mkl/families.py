@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Rows
+from kernelweave.kernels_core.arrays import Points, Rows
 from kernelweave.kernels_core.checks import COUNT, Rule, integer
 from kernelweave.kernels_core.kernels import Kernel, KernelDictionary
 from kernelweave.kernels_core.kernels.base import KERNEL
@@ -46,11 +46,11 @@ class HadamardPower(Kernel):
         """Proved when k₁ is."""
         return True if self.kernel.is_psd else None
 
-    def _gram(self, X: Any, Y: Any | None) -> FloatArray:
+    def _gram(self, X: Points, Y: Points | None) -> FloatArray:
         K: FloatArray = self.kernel(X, Y)
         return np.asarray(K**self.degree)
 
-    def _diag(self, X: Any) -> FloatArray:
+    def _diag(self, X: Points) -> FloatArray:
         return np.asarray(self.kernel.diag(X) ** self.degree)
 
 
@@ -82,7 +82,7 @@ class PowerDictionary:
         integer(2).check("degree", self.degree)
 
     @classmethod
-    def from_data(cls, X: Any) -> PowerDictionary:
+    def from_data(cls, X: Rows) -> PowerDictionary:
         """Return the default kernels with degree 2.
 
         Parameters
@@ -95,14 +95,14 @@ class PowerDictionary:
     def __len__(self) -> int:
         return len(self.dictionary)
 
-    def fit_grams(self, X: Any) -> Any:
+    def fit_grams(self, X: Rows) -> Any:
         """Return the fitted dictionary, whose ``grams`` are those of degree 1.
 
         `X` of shape (n_samples, n_features): training points.
         """
         return self.dictionary.fit_grams(X)
 
-    def gram(self, X: Any, weights: ArrayLike, Y: Rows | None = None) -> FloatArray:
+    def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> FloatArray:
         """Return (Σ μₖ kₖ(X, Y))^{∘d}.
 
         `X`, `Y` of shape (n_x, n_features): points; Y defaults to X; `weights` of shape (p,): μ.
@@ -134,11 +134,11 @@ class FittedFamily:
     def __len__(self) -> int:
         return len(self.fitted.grams)
 
-    def fit_grams(self, X: Any) -> Any:
+    def fit_grams(self, X: Rows) -> Any:
         """Return what was fitted; X are the training points, shape (n, n_features)."""
         return self.fitted
 
-    def gram(self, X: Any, weights: Any) -> FloatArray:
+    def gram(self, X: Rows, weights: Any) -> FloatArray:
         """Return the Gram matrix of the training points, shape (n, n), for μ of shape (p,)."""
         return np.asarray(np.tensordot(weights, self.fitted.grams, axes=1) ** self.degree)
 

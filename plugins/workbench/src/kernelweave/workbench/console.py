@@ -80,7 +80,7 @@ def emit_json(value: object) -> None:
     sys.stdout.write("\n")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

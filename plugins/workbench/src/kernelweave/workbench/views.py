@@ -65,7 +65,7 @@ def read_views(path: Path, columns: Sequence[str]) -> Views:
     return {name: _found(path, name, group, columns) for name, group in given.items()}
 
 
-def _is_group(value: Any) -> bool:
+def _is_group(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
 
 

@@ -233,7 +233,7 @@ class KernelMachine(Estimator):
         """Return K(X, X_support) · coefficients + intercept, shape (n_samples, n_tasks)."""
         check_is_fitted(self, "kernel_")
         if hasattr(self, "estimators_"):
-            parts = PrecomputedGrams(X) if self._is_precomputed else self._points(X)
+            parts = PrecomputedGrams(as_grams(X)) if self._is_precomputed else self._points(X)
             return part_decisions(self, parts)
         intercept = np.atleast_1d(np.asarray(self.intercept_))
         values: FloatArray = self._products(X) + intercept

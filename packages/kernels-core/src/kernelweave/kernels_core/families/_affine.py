@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import RealArray
+from ..threads import row_bounds, run_blocks
 from ._box import Float
 from ._general import Box
 from ._tables import TessellatedTables, power_products
-from ._threads import row_bounds, run_blocks
 
 
 def is_affine(tables: TessellatedTables) -> bool:

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import RealArray
+from ..threads import row_bounds, run_blocks
 from . import _affine
 from ._box import Float
 from ._general import Box
 from ._moments import binary_units
-from ._threads import row_bounds, run_blocks
 
 _UNIT = 2.0**-53
 _WIDTH = 128

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..threads import row_bounds, run_blocks
 from . import _affine
 from ._box import Float
 from ._general import Box
 from ._moments import by_runs
 from ._tables import power_products
-from ._threads import row_bounds, run_blocks
 
 _UNIT = 2.0**-53
 _RUN = 64

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import RealArray
+from ..threads import row_bounds, run_blocks
 from ._box import Float, box_moments, fold, split, sum_terms
 from ._tables import TessellatedTables, power_products
-from ._threads import row_bounds, run_blocks
 
 _CHUNK = 512
 

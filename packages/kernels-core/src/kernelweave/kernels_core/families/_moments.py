@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..threads import row_bounds, run_blocks
 from ._affine import volumes
 from ._box import Float, moment_sizes
 from ._general import Box
 from ._pair_moments import pair_sums
 from ._tables import power_products
-from ._threads import row_bounds, run_blocks
 
 _RUN = 64
 _GROUP = 32

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..threads import row_bounds, run_blocks
 from ._box import Float
 from ._general import Box
 from ._moments import by_runs
 from ._pair_moments import pair_sums
 from ._tables import power_products
-from ._threads import row_bounds, run_blocks
 
 _ENTRIES = 2**22
 

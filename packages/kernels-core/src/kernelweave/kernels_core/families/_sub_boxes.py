@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import RealArray
+from ..threads import row_bounds, run_blocks
 from ._box import Float, split
 from ._groups import Program, evaluate
 from ._moments import by_runs
 from ._tables import TessellatedTables, power_products
-from ._threads import row_bounds, run_blocks
 from ._unstored import BlockwiseGram
 
 _ROWS = 256

@@ -181,7 +181,7 @@ def sum_rounded(values: list[float], towards: float) -> float:
     return float(np.nextafter(math.fsum(values), towards))
 
 
-def collect(parts: list[Solution], details: Any = None) -> Solution:
+def collect(parts: list[Solution], details: object = None) -> Solution:
     """Return one solution of several tasks, from one each.
 
     Parameters

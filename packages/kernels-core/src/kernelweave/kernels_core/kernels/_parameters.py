@@ -68,7 +68,7 @@ class Parameters:
         return f"{type(self).__name__}({inner})"
 
 
-def _nested(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _nested(name: str, value: object) -> Iterator[tuple[str, Any]]:
     if isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
             if isinstance(item, Parameters):
@@ -79,7 +79,7 @@ def _nested(name: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield f"{name}__{inner}", item
 
 
-def _set_inside(owner: Any, key: str, inner: str, value: object) -> Any:
+def _set_inside(owner: object, key: str, inner: str, value: object) -> Any:
     """Set ``inner`` of ``owner`` and return the owner (a new tuple where it is one)."""
     if hasattr(owner, "set_params"):
         owner.set_params(**{inner: value})
@@ -118,7 +118,7 @@ def _hashable(value: Any) -> Any:
     return value
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if isinstance(value, np.generic):
         return repr(value.item())
     if isinstance(value, np.ndarray) and value.size > 6:

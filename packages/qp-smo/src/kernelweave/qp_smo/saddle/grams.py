@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.config import effective_threads
 from kernelweave.kernels_core.exceptions import NotPSDError
 from kernelweave.kernels_core.kernels.psd import require_psd
+from kernelweave.kernels_core.threads import run_blocks
 from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..problem import KernelArray
 from . import _njit_grams
 
-_Out = TypeVar("_Out")
 _UNIT = 2.0**-53
 _BLOCK_BYTES = 1 << 18
-# Below this many entries a second thread costs more than it saves.
-_MIN_ENTRIES = 4_000_000
 
 
 class Stack(ABC):
@@ -61,7 +57,7 @@ class Stack(ABC):
         """Return ``uᵀKⱼu`` of each matrix, rounded up, shape (q,), for u of shape (n,)."""
 
 
-def as_stack(grams: Any, *, check: bool = True) -> Stack:
+def as_stack(grams: Stack | ArrayLike | Sequence[ArrayLike], *, check: bool = True) -> Stack:
     """Return a stack as it is, and Gram matrices as a `GramStack`."""
     return grams if isinstance(grams, Stack) else GramStack(grams, check=check)
 
@@ -92,7 +88,7 @@ class GramStack(Stack):
     """
 
     def __init__(self, grams: ArrayLike | Sequence[ArrayLike], *, check: bool = True) -> None:
-        items: list[Any] = list(grams)  # type: ignore[arg-type]
+        items: list[ArrayLike] = list(grams)  # type: ignore[arg-type]
         shapes = {np.shape(K) for K in items}
         if not items or any(len(shape) != 2 for shape in shapes):
             raise ValueError(
@@ -150,15 +146,14 @@ class GramStack(Stack):
         used = np.flatnonzero(weights)
         step = max(1, _BLOCK_BYTES // (8 * n))
 
-        def fill(start: int) -> None:
-            block = out[start : start + step]
+        def fill(start: int, stop: int) -> None:
+            block = out[start:stop]
             block[:] = 0.0
             for j in used:
-                _njit_grams.add_rows(
-                    self.matrices[j][start : start + step], float(weights[j]), block
-                )
+                _njit_grams.add_rows(self.matrices[j][start:stop], float(weights[j]), block)
 
-        self._map(fill, range(0, n, step), n * n * len(used))
+        bounds = [(start, min(start + step, n)) for start in range(0, n, step)]
+        run_blocks(fill, bounds, 2.0 * n * n * len(used))
         return out
 
     def quadratic_forms(self, u: FloatArray) -> FloatArray:
@@ -169,19 +164,13 @@ class GramStack(Stack):
         u : ndarray of shape (n,)
         """
         rows = np.flatnonzero(u)
-        parts: list[tuple[float, float]] = self._map(
-            lambda K: _njit_grams.quadratic_form(K, rows, u),
-            self.matrices,
-            len(self) * rows.size * self.n_samples // 2,
-        )
-        value, size = np.array(parts).T
+
+        def form(j: int, _: int) -> tuple[float, float]:
+            found: tuple[float, float] = _njit_grams.quadratic_form(self.matrices[j], rows, u)
+            return found
+
+        steps = float(len(self) * rows.size * self.n_samples)
+        value, size = np.array(run_blocks(form, [(j, j + 1) for j in range(len(self))], steps)).T
         rounding = 1.01 * (self.n_samples + rows.size + 8) * _UNIT
         raised: FloatArray = value + rounding * size
         return raised
-
-    def _map(self, work: Callable[[Any], _Out], items: Sequence[Any], n_entries: int) -> list[_Out]:
-        threads = min(effective_threads(), len(items))
-        if threads < 2 or n_entries < _MIN_ENTRIES:
-            return list(map(work, items))
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(work, items))

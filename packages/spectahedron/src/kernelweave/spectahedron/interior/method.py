@@ -55,7 +55,7 @@ class InteriorState:
     ended: bool = False
 
 
-class InteriorPointSearch(SaddleAlgorithm):
+class InteriorPointSearch(SaddleAlgorithm[InteriorState]):
     """``tkl-interior-point``: robust where factors and Frank-Wolfe crawl.
 
     One iteration forms a Gram matrix, two moment matrices, the matrices Φₖ of all samples and a

@@ -13,6 +13,7 @@ from kernelweave.kernels_core.checks import (
     check_vector,
 )
 from kernelweave.kernels_core.kernels import as_grams
+from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class SylvesterSolution:
 def check_system(
     K: Any,
     L: Any,
-    Y: Any,
+    Y: ArrayLike,
     ridge: float,
     *,
     check: bool = True,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Rows
 from numpy.typing import NDArray
 
 from .choices import as_words
@@ -139,7 +139,7 @@ class ColumnEncoder:
 
     def fit_transform(
         self,
-        X: Any,
+        X: Rows,
         sample_weight: FloatArray | None = None,
         *,
         estimator: BaseEstimator | None = None,

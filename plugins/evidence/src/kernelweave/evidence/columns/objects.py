@@ -9,6 +9,7 @@ import numbers
 from typing import Any, NoReturn
 
 import numpy as np
+from kernelweave.kernels_core.arrays import Labels
 from numpy.typing import NDArray
 
 from .raw import Dates, Numbers, Raw, Words, label
@@ -18,7 +19,7 @@ _DATES = (datetime.date, np.datetime64)
 _SPANS = (datetime.timedelta, datetime.time, np.timedelta64)
 
 
-def read_objects(values: NDArray[Any], name: str) -> Raw:
+def read_objects(values: Labels, name: str) -> Raw:
     """Return a column of objects as numbers, words or dates.
 
     `values` of shape (n_rows,): None, NaN, NaT, NA and empty texts are gaps; `name`: name of the
@@ -47,7 +48,7 @@ def read_objects(values: NDArray[Any], name: str) -> Raw:
     return _words(codes, uniques, "words")
 
 
-def read_labels(codes: NDArray[Any], values: list[Any], seen: str) -> Words:
+def read_labels(codes: Labels, values: list[object], seen: str) -> Words:
     """Return codes of values as codes of their labels; values of one label are one.
 
     `codes` of shape (n_rows,): −1 where there is a gap; `values`: what the codes stand for; empty
@@ -61,7 +62,7 @@ def read_labels(codes: NDArray[Any], values: list[Any], seen: str) -> Words:
     return Words(owner[codes].astype(np.int64), tuple(str(each) for each in distinct), seen)
 
 
-def _factorize(values: NDArray[Any], name: str) -> tuple[NDArray[Any], list[Any]]:
+def _factorize(values: Labels, name: str) -> tuple[NDArray[Any], list[Any]]:
     import pandas as pd
 
     try:
@@ -74,7 +75,7 @@ def _factorize(values: NDArray[Any], name: str) -> tuple[NDArray[Any], list[Any]
     return codes, list(uniques)
 
 
-def _words(codes: NDArray[Any], values: list[Any], seen: str) -> Words:
+def _words(codes: Labels, values: list[object], seen: str) -> Words:
     return read_labels(codes, [_decoded(each) for each in values], seen)
 
 
@@ -82,7 +83,7 @@ def _decoded(value: object) -> object:
     return bool(value) if isinstance(value, np.bool_) else value
 
 
-def _spread(values: NDArray[np.float64], codes: NDArray[Any]) -> NDArray[np.float64]:
+def _spread(values: NDArray[np.float64], codes: Labels) -> NDArray[np.float64]:
     """Return the value of each code, NaN where it is −1."""
     spread: NDArray[np.float64] = np.append(values, np.nan)[codes]
     return spread

@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from kernelweave.kernels_core.arrays import Rows
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -18,7 +20,7 @@ def by_parts(method: F) -> F:
     signature = inspect.signature(method)
 
     @functools.wraps(method)
-    def answer(self: Any, X: Any, *arguments: object, **settings: object) -> Any:
+    def answer(self: Any, X: Rows, *arguments: object, **settings: object) -> Any:
         from .dask_parts import is_dask, predicted_parts
 
         if not is_dask(X):

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import clock
-from kernelweave.kernels_core.arrays import Index
-from numpy.typing import NDArray
+from kernelweave.kernels_core.arrays import Index, Rows
+from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from ..columns import ColumnEncoder
@@ -31,7 +31,7 @@ _FAN = 4
 _HEAR = 0.05
 
 
-def is_dask(X: Any) -> bool:
+def is_dask(X: object) -> bool:
     """Return whether a table is a dask array or data frame."""
     return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "to_delayed")
 
@@ -212,7 +212,7 @@ def _batch(X: Any, y: Any, weight: Any) -> Batch:
     return Batch(X, own, None if weight is None else np.asarray(weight))
 
 
-def _count(X: Any, y: Any, weight: Any) -> tuple[int, int]:
+def _count(X: Rows, y: ArrayLike, weight: ArrayLike | None) -> tuple[int, int]:
     batch = _batch(X, y, weight)
     return len(batch), len(batch) if weight is None else int(np.sum(batch.weight > 0))
 

@@ -17,7 +17,7 @@ Read = Callable[[], Iterator[Any]]
 _TAIL = 2**20
 
 
-def reader_of(source: Any, size: int) -> Read:
+def reader_of(source: object, size: int) -> Read:
     """Return a function that begins to read a source anew, as pandas tables or pairs.
 
     `source`: see `Batches`; `size`: rows of a part at most, where the source does not cut itself.
@@ -100,7 +100,7 @@ def _parts(source: Callable[[], Any]) -> Iterator[Any]:
             yield _as_pandas(part)
 
 
-def _as_pandas(part: Any) -> Any:
+def _as_pandas(part: object) -> Any:
     """Return a table of any library as pandas; arrays stay what they are."""
     import narwhals.stable.v2 as nw
 

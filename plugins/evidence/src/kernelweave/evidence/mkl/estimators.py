@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from kernelweave.kernels_core import config_context
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Rows
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
 from scipy.special import softmax
@@ -90,7 +90,7 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
         self._run(X, np.atleast_2d(targets.T), weight, grams)
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Rows, return_std: bool = False) -> Any:
         """Return predictions.
 
         Parameters
@@ -187,5 +187,5 @@ class EvidenceMKLClassifier(CalibratedClasses, EvidenceMachine, KernelMachineCla
         logits = self._calibration.logits(per_class(self._spread(samples)))
         self.held_out_prediction_ = softmax(logits, axis=1)
 
-    def _values(self, X: Any) -> FloatArray:
+    def _values(self, X: Rows) -> FloatArray:
         return self._decision(X)

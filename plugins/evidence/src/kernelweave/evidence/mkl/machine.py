@@ -18,7 +18,7 @@ from kernelweave.kernels_core import (
     config_context,
     interrupts,
 )
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Points, RealArray
 from kernelweave.kernels_core.checks import COUNT, integer, one_of
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.config import blas_threads
@@ -101,18 +101,20 @@ class EvidenceMachine(DictionaryMachine):
     def _scaling(self, samples: Samples) -> Scaling | None:
         if self.kernels is not None:
             return None
-        return Scaling(*mean_and_spread(samples.X, samples.weight))
+        return Scaling(*mean_and_spread(np.asarray(samples.X), samples.weight))
 
     def _fitted(self, samples: Samples) -> Any:
         if self.kernels is not None:
             return super()._fitted(samples)
-        kernels = default_kernels(samples.X, samples.weight)
+        kernels = default_kernels(np.asarray(samples.X), samples.weight)
         return KernelDictionary(kernels, normalize=self.normalize).fit_grams(samples.X)
 
     def _certify(self, problem: Problem, result: Result) -> Certificate:
         return Certificate(result.lower_bound, result.upper_bound, _LOWER, _UPPER)
 
-    def _run(self, X: FloatArray, targets: FloatArray, weight: FloatArray, grams: Any) -> None:
+    def _run(
+        self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None
+    ) -> None:
         """Merge, scale, learn the weights on all rows and in folds, store."""
         samples = replace(merge_samples(X, targets, weight), grams=grams)
         learned, stopped = False, None
@@ -145,7 +147,7 @@ class EvidenceMachine(DictionaryMachine):
         self._held_out: FloatArray = np.full(samples.targets.T.shape, np.nan)
         self._n_missing = self.n_folds
         standard = Standard.of(samples.targets, self._mass)
-        problem = weight_problem(stored, scaled.X, standard.values, samples.weight)
+        problem = weight_problem(stored, np.asarray(scaled.X), standard.values, samples.weight)
         learned = self._search(problem, self.verbose)
         self.descent_ = np.array(learned.descent)
         size = float(self._mass.sum()) * len(samples.targets)

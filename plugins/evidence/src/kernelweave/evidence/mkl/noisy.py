@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, RealArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class NoisyFamily:
     def __len__(self) -> int:
         return len(self.stored) + 1
 
-    def fit_grams(self, X: Any) -> NoisyFamily:
+    def fit_grams(self, X: Rows) -> NoisyFamily:
         """Return itself: ``X`` are the training points."""
         return self
 

@@ -34,7 +34,7 @@ def compute(cell: Cell, n_threads: int | None) -> Outcome:
     return Outcome(value, time.perf_counter() - start)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return mappings, sequences, NumPy arrays and scalars in types that JSON has."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from kernelweave.granger import GrangerGraph, lasso_var, lorenz96, score_graph
 
 from ..data import folds, values
-from ..plan import Cell, Plan, Request, Sheet
+from ..plan import Cell, Plan, Request, Results, Sheet
 
 NETWORKS = ("ecoli1", "ecoli2", "yeast1", "yeast2", "yeast3")
 _SCORES = ("kernel", "lasso", "lasso_shared", "lasso_best", "kernel_aupr", "lasso_aupr")
@@ -79,7 +78,7 @@ def table(request: Request) -> Plan:
     return Plan(cells, _present)
 
 
-def _present(found: Mapping[str, Any]) -> list[Sheet]:
+def _present(found: Results) -> list[Sheet]:
     rows: list[list[Any]] = []
     for label in dict.fromkeys(key.partition("/")[0] for key in found):
         each = [value for key, value in found.items() if key.partition("/")[0] == label]

@@ -15,7 +15,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.workbench.displays.colours import SERIES
 
 from ..measuring import timed
-from ..plan import Cell, Drawing, Plan, Request, Sheet
+from ..plan import Cell, Drawing, Plan, Request, Results, Sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -144,7 +144,7 @@ def figure(request: Request, number: int) -> Plan:
     return Plan(cells, lambda found: _present(found, number))
 
 
-def _present(found: Mapping[str, Any], number: int) -> list[Sheet | Drawing]:
+def _present(found: Results, number: int) -> list[Sheet | Drawing]:
     what, label = ("value", "objective") if number == 1 else ("accuracy", "accuracy")
     title = f"Figure {number}: {label} against time"
     rows = [

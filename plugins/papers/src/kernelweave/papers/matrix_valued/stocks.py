@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from kernelweave.kernels_core import RBF, PrecomputedGrams
 from kernelweave.kernels_core.arrays import FloatArray
 
 from ..data import printed, values
-from ..plan import Cell, Plan, Request, Sheet
+from ..plan import Cell, Plan, Request, Results, Sheet
 
 OURS = ("OLS", "Lasso", "IKL", "OKL", "IOKL")
 _LEARNS = {"IKL": (True, False), "OKL": (False, True), "IOKL": (True, True)}
@@ -105,7 +104,7 @@ def table(request: Request) -> Plan:
     return Plan(cells, _present)
 
 
-def _present(found: Mapping[str, Any]) -> list[Sheet]:
+def _present(found: Results) -> list[Sheet]:
     theirs = printed("matrix_valued")
     methods = [name for name in theirs[0] if name != "stock"]
     columns = ["stock"]

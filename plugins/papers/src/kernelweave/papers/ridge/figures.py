@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from ..data import drawn, load
 from ..measuring import CLASSES
-from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
+from ..plan import Cell, Drawing, Plan, Request, Results, Sheet, Value
 from .protocol import (
     N_FOLDS,
     N_SPLITS,
@@ -115,7 +114,7 @@ def figure(request: Request, data: str, task: str) -> Plan:
     return Plan(cells, partial(_present, data, task))
 
 
-def _present(data: str, task: str, results: Mapping[str, Any]) -> list[Sheet | Drawing]:
+def _present(data: str, task: str, results: Results) -> list[Sheet | Drawing]:
     what = "share of wrong labels" if task == CLASSES else "RMSE"
     found = {degree: results[f"{degree}"] for degree in DEGREES if f"{degree}" in results}
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core import RBF, KernelDictionary, Linear, Problem, solve
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
 from kernelweave.kernels_core.estimators import PrecomputedStack
 from kernelweave.qp_smo import Ridge
 from kernelweave.ridge_mkl import LqBall, Orthant
@@ -34,13 +34,13 @@ _TOL = 1e-3
 class Part(NamedTuple):
     """Gram matrices (p, n, n) of a training part, (p, n_test, n) against it, and ±1 labels."""
 
-    grams: FloatArray
-    cross: FloatArray
+    grams: RealArray
+    cross: RealArray
     y: FloatArray
     y_test: FloatArray
 
 
-def part(X: FloatArray, y: FloatArray, train: Any, test: Any) -> Part:
+def part(X: FloatArray, y: FloatArray, train: Index, test: Index) -> Part:
     """Return the Gram matrices of a split, features standardised by their training part."""
     from sklearn.preprocessing import StandardScaler
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from ..data import drawn, load, printed
 from ..measuring import mean, spread, timed
-from ..plan import Cell, Plan, Request, Sheet, Value
+from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .protocol import N_FOLDS, N_SPLITS, folds, halves, lambdas, learn, ridge_errors, sizes_of
 
 _NOTES = [
@@ -96,7 +95,7 @@ def table(request: Request, number: int) -> Plan:
 _Rows = list[dict[str, Any]]
 
 
-def _validation(data: str, theirs: _Rows, results: Mapping[str, Any], notes: list[str]) -> Sheet:
+def _validation(data: str, theirs: _Rows, results: Results, notes: list[str]) -> Sheet:
     rows: list[list[Value]] = []
     for row in theirs:
         found = results.get(f"{row['method']}/{row['d']}", {})
@@ -106,7 +105,7 @@ def _validation(data: str, theirs: _Rows, results: Mapping[str, Any], notes: lis
     return Sheet(f"Cross-validation errors on {data}", columns, rows, notes)
 
 
-def _test(data: str, theirs: _Rows, results: Mapping[str, Any], notes: list[str]) -> Sheet:
+def _test(data: str, theirs: _Rows, results: Results, notes: list[str]) -> Sheet:
     rows: list[list[Value]] = []
     for row in theirs:
         found = results.get(f"{row['method']}/{row['d']}", [])

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ..data import folds, load, split
 from ..measuring import mean, spread, within
-from ..plan import Cell, Plan, Request, Sheet, Value
+from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .sets import SETS, report, size_of, theirs
 
 METHODS = ("AverageMKL", "EasyMKL", "CKA", "PWMK", "SimpleMKL")
@@ -75,7 +72,7 @@ def table(request: Request) -> Plan:
     return Plan(cells, _present)
 
 
-def _present(results: Mapping[str, Any]) -> list[Sheet]:
+def _present(results: Results) -> list[Sheet]:
     rows: list[list[Value]] = []
     for name in SETS:
         for method in METHODS:

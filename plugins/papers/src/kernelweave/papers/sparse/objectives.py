@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from ..plan import Cell, Plan, Request, Sheet, Value
+from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .fits import cells_of
 from .sets import SETS, beside, cell, ours, read, size_of
 
@@ -69,7 +69,7 @@ def _bound_cells(request: Request, bounds: tuple[str, ...]) -> list[Cell]:
     return cells
 
 
-def _bound_of(request: Request, results: Mapping[str, Any], relaxation: str, name: str) -> Value:
+def _bound_of(request: Request, results: Results, relaxation: str, name: str) -> Value:
     """Return a bound, or why it is left out."""
     most = _LARGEST[relaxation]
     left_out = not request.quick and size_of(request, name) > most

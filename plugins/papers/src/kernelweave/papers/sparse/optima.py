@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..measuring import timed
-from ..plan import Plan, Request, Sheet, Value
+from ..plan import Plan, Request, Results, Sheet, Value
 from .sets import SETS, cell, read, theirs
 
 _NOTES = (
@@ -78,7 +77,7 @@ def table(request: Request) -> Plan:
     return Plan([cell(request, name, "optima", measure, 2.0) for name in SETS], _present)
 
 
-def _present(results: Mapping[str, Any]) -> list[Sheet]:
+def _present(results: Results) -> list[Sheet]:
     rows: list[list[Value]] = []
     for name in SETS:
         printed = (theirs(6)[column].get(name) for column in ("random", "from 3×3", "from full"))

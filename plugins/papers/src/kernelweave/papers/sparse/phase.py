@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..measuring import within
-from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
+from ..plan import Cell, Drawing, Plan, Request, Results, Sheet, Value
 from .views import N_TRUE, WIDTH, measure
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def figure(request: Request) -> Plan:
     return Plan(cells, _present)
 
 
-def _present(results: Mapping[str, Any]) -> list[Sheet | Drawing]:
+def _present(results: Results) -> list[Sheet | Drawing]:
     share = np.full((len(VIEWS), len(ROWS)), np.nan)
     rows: list[list[Value]] = []
     for i, n_views in enumerate(VIEWS):

@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Rows
 
 from ..data import load, n_rows, printed
 from ..measuring import timed
-from ..plan import PAPER, Cell, Request, Sheet, Value
+from ..plan import PAPER, Cell, Request, Results, Sheet, Value
 from .shuffle import split_of
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def report(
     }
 
 
-def ours(results: Mapping[str, Any], what: str, *fields: str) -> Callable[[str], Any]:
+def ours(results: Results, what: str, *fields: str) -> Callable[[str], Any]:
     """Return the function from a set to a field of its result, which may not be there."""
 
     def find(name: str) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from ..measuring import mean, spread, within
-from ..plan import Cell, Plan, Request, Sheet, Value
+from ..plan import Cell, Plan, Request, Results, Sheet, Value
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -202,7 +202,7 @@ def table(request: Request, n_views: int = _N_VIEWS) -> Plan:
     return Plan(cells, partial(_present, n_views))
 
 
-def _present(n_views: int, results: Mapping[str, Any]) -> list[Sheet]:
+def _present(n_views: int, results: Results) -> list[Sheet]:
     rows: list[list[Value]] = []
     for name in METHODS if n_views else _ON_DIGITS:
         found = list(within(results, name).values())

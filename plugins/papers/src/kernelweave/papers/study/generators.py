@@ -11,10 +11,9 @@ Keane 2008 (wing weight); An and Owen 2001 (robot arm).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, RealArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from ..data import Samples
 
@@ -48,20 +47,22 @@ def _friedman(number: int, noise: float) -> _Make:
     return draw
 
 
-def _function(bounds: _Bounds, of: Callable[..., Any], noise: float | None = None) -> _Make:
+def _function(
+    bounds: _Bounds, of: Callable[[FloatArray], FloatArray], noise: float | None = None
+) -> _Make:
     """Return a function's values at uniform points of a box, with noise."""
 
     def draw(state: np.random.RandomState) -> Samples:
         low, high = np.array(bounds).T
         X = low + (high - low) * state.uniform(size=(N_ROWS, len(bounds)))
-        y = np.asarray(of(*X.T))
+        y = np.asarray(of(X.T))
         spread = _NOISE * y.std() if noise is None else noise
         return X, y + spread * state.standard_normal(N_ROWS)
 
     return draw
 
 
-def _normals(of: Callable[[FloatArray, Any, Any], FloatArray]) -> _Make:
+def _normals(of: Callable[[FloatArray, Labels, FloatArray], FloatArray]) -> _Make:
     """Return two classes of twenty columns, made of standard normal ones."""
 
     def draw(state: np.random.RandomState) -> Samples:
@@ -73,16 +74,16 @@ def _normals(of: Callable[[FloatArray, Any, Any], FloatArray]) -> _Make:
     return draw
 
 
-def _two(X: FloatArray, first: Any, side: Any) -> FloatArray:
+def _two(X: FloatArray, first: Labels, side: FloatArray) -> FloatArray:
     return np.asarray(X + np.where(first, 1.0, -1.0) * 2.0 / np.sqrt(20.0))
 
 
-def _three(X: FloatArray, first: Any, side: Any) -> FloatArray:
+def _three(X: FloatArray, first: Labels, side: FloatArray) -> FloatArray:
     alternating = np.where(np.arange(20) % 2 == 0, 1.0, -1.0)
     return np.asarray(X + np.where(first, side, alternating) * 2.0 / np.sqrt(20.0))
 
 
-def _ring(X: FloatArray, first: Any, side: Any) -> FloatArray:
+def _ring(X: FloatArray, first: Labels, side: FloatArray) -> FloatArray:
     return np.where(first, 2.0 * X, X + 1.0 / np.sqrt(20.0))
 
 
@@ -96,46 +97,53 @@ def _waveform(state: np.random.RandomState) -> Samples:
     return X, kind.astype(np.float64)
 
 
-def _gu_wahba(a: Any, b: Any, c: Any, d: Any) -> Any:
+def _gu_wahba(x: FloatArray) -> FloatArray:
+    a, b, c, _ = x
     bump = 0.2 * c**11 * (10.0 * (1.0 - c)) ** 6 + 10.0 * (10.0 * c) ** 3 * (1.0 - c) ** 10
-    return 2.0 * np.sin(np.pi * a) + np.exp(2.0 * b) + bump
+    return np.asarray(2.0 * np.sin(np.pi * a) + np.exp(2.0 * b) + bump)
 
 
-def _welch(*x: Any) -> Any:
+def _welch(x: FloatArray) -> FloatArray:
     slopes = {2: 0.05, 3: 0.08, 5: 1.0, 6: -0.03, 7: 0.03, 9: -0.09, 10: -0.01, 11: -0.07}
     slopes |= {14: -0.04, 15: 0.06, 17: -0.01, 18: -0.03, 19: -5.0}
     linear = sum(slope * x[i - 1] for i, slope in slopes.items())
     curved = 5.0 * (x[3] - x[19]) ** 2 + 40.0 * x[18] ** 3 + 0.25 * x[12] ** 2
-    return linear + curved + 5.0 * x[11] / (1.0 + x[0])
+    return np.asarray(linear + curved + 5.0 * x[11] / (1.0 + x[0]))
 
 
-def _borehole(rw: Any, r: Any, Tu: Any, Hu: Any, Tl: Any, Hl: Any, L: Any, Kw: Any) -> Any:
+def _borehole(x: FloatArray) -> FloatArray:
+    rw, r, Tu, Hu, Tl, Hl, L, Kw = x
     width = np.log(r / rw)
-    return 2 * np.pi * Tu * (Hu - Hl) / (width * (1 + Tu / Tl) + 2 * L * Tu / (rw**2 * Kw))
+    return np.asarray(
+        2 * np.pi * Tu * (Hu - Hl) / (width * (1 + Tu / Tl) + 2 * L * Tu / (rw**2 * Kw))
+    )
 
 
-def _circuit(Rb1: Any, Rb2: Any, Rf: Any, Rc1: Any, Rc2: Any, beta: RealArray) -> Any:
+def _circuit(x: FloatArray) -> FloatArray:
+    Rb1, Rb2, Rf, Rc1, Rc2, beta = x
     gain, Vb1 = beta * (Rc2 + 9.0), 12.0 * Rb2 / (Rb1 + Rb2)
-    return ((Vb1 + 0.74) * gain + 11.35 * Rf + 0.74 * Rf * gain / Rc1) / (gain + Rf)
+    return np.asarray(((Vb1 + 0.74) * gain + 11.35 * Rf + 0.74 * Rf * gain / Rc1) / (gain + Rf))
 
 
-def _piston(M: Any, S: Any, V0: Any, k: Any, P0: Any, Ta: Any, T0: Any) -> Any:
+def _piston(x: FloatArray) -> FloatArray:
+    M, S, V0, k, P0, Ta, T0 = x
     A, gas = P0 * S + 19.62 * M - k * V0 / S, P0 * V0 * Ta / T0
     V = S / (2.0 * k) * (np.sqrt(A**2 + 4.0 * k * gas) - A)
-    return 2.0 * np.pi * np.sqrt(M / (k + S**2 * gas / V**2))
+    return np.asarray(2.0 * np.pi * np.sqrt(M / (k + S**2 * gas / V**2)))
 
 
-def _wing(
-    Sw: Any, Wfw: Any, A: Any, sweep: Any, q: Any, taper: Any, tc: Any, Nz: Any, Wdg: Any, Wp: Any
-) -> Any:
+def _wing(x: FloatArray) -> FloatArray:
+    Sw, Wfw, A, sweep, q, taper, tc, Nz, Wdg, Wp = x
     cosine = np.cos(np.radians(sweep))
     frame = 0.036 * Sw**0.758 * Wfw**0.0035 * (A / cosine**2) ** 0.6 * q**0.006 * taper**0.04
-    return frame * (100.0 * tc / cosine) ** -0.3 * (Nz * Wdg) ** 0.49 + Sw * Wp
+    return np.asarray(frame * (100.0 * tc / cosine) ** -0.3 * (Nz * Wdg) ** 0.49 + Sw * Wp)
 
 
-def _arm(*x: Any) -> Any:
+def _arm(x: FloatArray) -> FloatArray:
     angles, lengths = np.cumsum(x[:4], axis=0), np.array(x[4:])
-    return np.hypot((lengths * np.cos(angles)).sum(axis=0), (lengths * np.sin(angles)).sum(axis=0))
+    return np.asarray(
+        np.hypot((lengths * np.cos(angles)).sum(axis=0), (lengths * np.sin(angles)).sum(axis=0))
+    )
 
 
 _RANGES: dict[str, _Bounds] = {

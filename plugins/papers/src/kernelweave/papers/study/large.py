@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..data import Samples, folds, split
 from ..measuring import CLASSES, peak_of, timed, within
-from ..plan import Cell, Plan, Request, Sheet, Value
+from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .rivals import EXTRA, OURS, predictions, reason_not_run, warm
 from .sets import SETS, Source, address, samples
 
@@ -145,7 +145,7 @@ def _growing(n_rows: int) -> Source:
     return Source(_FRIEDMAN, "regression", n_rows, 10, 0, had_a_say=True)
 
 
-def _sheet(results: Mapping[str, Any], sources: Mapping[str, Source]) -> Sheet:
+def _sheet(results: Results, sources: Mapping[str, Source]) -> Sheet:
     rows: list[list[Value]] = []
     for name, source in sources.items():
         found = {method: list(within(results, name, method).values()) for method in _METHODS}

@@ -60,7 +60,7 @@ def reason_not_run(name: str, source: Source) -> str:
 
 
 def predictions(
-    name: str, task: str, X: FloatArray, y: Any, X_test: FloatArray, *, quick: bool
+    name: str, task: str, X: FloatArray, y: FloatArray, X_test: FloatArray, *, quick: bool
 ) -> Any:
     """Tune and fit a method to the training rows and return what it predicts for others."""
     classes = task == CLASSES

@@ -11,7 +11,7 @@ import numpy as np
 from kernelweave.workbench.displays.colours import SERIES
 
 from ..measuring import CLASSES, mean, within
-from ..plan import Drawing, Sheet, Value
+from ..plan import Drawing, Results, Sheet, Value
 from .intervals import Interval, corrected_resampled, of_independent
 from .protocol import N_FOLDS, rows_trained
 from .rivals import EXTRA, OURS, reason_not_run
@@ -47,7 +47,7 @@ _NOTES = (
 class Findings:
     """The results at one number of training rows."""
 
-    results: Mapping[str, Any]
+    results: Results
     rows: int
     names: Sequence[str]
     methods: Sequence[str]

@@ -12,7 +12,7 @@ from kernelweave.workbench.machines import kernel_machine
 
 from ..data import as_unit_range, load, split
 from ..measuring import CLASSES, mean, spread, timed, within
-from ..plan import Cell, Plan, Request, Sheet, Value
+from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .methods import MOST_TUNED, OF_DICTIONARIES, fit_tuned, methods_for
 from .sets import CLASSIFICATION, REGRESSION, Task, theirs
 
@@ -140,7 +140,7 @@ def table(request: Request, task: str) -> Plan:
     return Plan(cells, lambda results: [_sheet(task, results), _summary(task, results)])
 
 
-def _sheet(task: str, results: Mapping[str, Any]) -> Sheet:
+def _sheet(task: str, results: Results) -> Sheet:
     """Return ours beside theirs, a row a data set and method."""
     rows: list[list[Value]] = []
     for name in _TASKS[task]:
@@ -161,7 +161,7 @@ def _sheet(task: str, results: Mapping[str, Any]) -> Sheet:
     return Sheet("Ours beside the paper's", heads, rows, [*notes, _NOTE])
 
 
-def _summary(task: str, results: Mapping[str, Any]) -> Sheet:
+def _summary(task: str, results: Results) -> Sheet:
     """Return the paper's aggregate claim with its figures and with ours."""
     pooled = [method for method in methods_for(task) if method != "RBF-SVM"]
     ours, printed = [], []

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.workbench.displays.colours import SERIES
 
 from ..data import drawn, load
-from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
+from ..plan import Cell, Drawing, Plan, Request, Results, Sheet, Value
 from .sets import TIMES
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def figure(request: Request, year: int) -> Plan:
     return Plan(cells, lambda results: _present(_SETS[year], results))
 
 
-def _present(data: tuple[str, ...], results: Mapping[str, Any]) -> list[Sheet | Drawing]:
+def _present(data: tuple[str, ...], results: Results) -> list[Sheet | Drawing]:
     rows: list[list[Value]] = []
     for key, found in results.items():
         reached = [_first_below(found["gap"], level) for level in _LEVELS]
@@ -67,7 +66,7 @@ def _present(data: tuple[str, ...], results: Mapping[str, Any]) -> list[Sheet | 
     ]
 
 
-def _draw(data: tuple[str, ...], results: Mapping[str, Any], figure: Figure) -> None:
+def _draw(data: tuple[str, ...], results: Results, figure: Figure) -> None:
     figure.set_size_inches(2.0 + 1.8 * len(data), 3.6)
     axes = figure.subplots(1, len(data), sharey=True, squeeze=False)[0]
     for ax, each in zip(axes, data, strict=True):

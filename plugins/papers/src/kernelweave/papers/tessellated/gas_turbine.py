@@ -7,7 +7,6 @@ relative gap of 1e-2. The paper took 13,580 s on eight cores.
 from __future__ import annotations
 
 import resource
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..data import drawn, folds, load, split
 from ..measuring import timed
-from ..plan import Cell, Plan, Request, Sheet
+from ..plan import Cell, Plan, Request, Results, Sheet
 from .sets import REGRESSION, theirs
 
 _NAME, _TUNED = "Gas Turbine", 3_000
@@ -55,9 +54,8 @@ def measure(path: str, n_train: int, n_test: int, seed: int) -> dict[str, float]
     X, X_test, y, y_test = split(*load(path), n_train, n_test, seed, classes=False)
     with config_context(memory_limit=_MEMORY):
         chosen, tuning = timed(lambda: choose(*drawn(X, y, _TUNED, seed), seed))
-        machine = TessellatedKernelRegressor(
-            **_SETTINGS, **chosen, units="absolute", dtype="float32"
-        )
+        machine = TessellatedKernelRegressor(units="absolute", dtype="float32", **_SETTINGS)
+        machine.set_params(**chosen)
         _, fitting = timed(lambda: machine.fit(X, y))
         error = float(np.mean((machine.predict(X_test) - y_test) ** 2))
         threads = effective_threads()
@@ -115,7 +113,7 @@ def table(request: Request) -> Plan:
     return Plan([cell], _present)
 
 
-def _present(results: Mapping[str, Any]) -> list[Sheet]:
+def _present(results: Results) -> list[Sheet]:
     printed = theirs()[_NAME, "TKL"]
     paper = {"error": printed["score"], "fit_seconds": printed["seconds"], "threads": 8}
     found = results.get(_NAME, {})

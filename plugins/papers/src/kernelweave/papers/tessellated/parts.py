@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from kernelweave.spectahedron import Spectahedron
 
 from ..data import as_unit_range, drawn, load
 from ..measuring import exponents, timed
-from ..plan import Cell, Plan, Request, Sheet, Value
+from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .scaling import FEATURES, QUICK_SIZES, SIZES
 
 _FILE = "california_housing.csv.gz"
@@ -92,7 +92,7 @@ def table(request: Request) -> Plan:
     return Plan(cells, _present)
 
 
-def _present(results: Mapping[str, Any]) -> list[Any]:
+def _present(results: Results) -> list[Any]:
     keyed = {tuple(map(int, key.split("/"))): value for key, value in results.items()}
     found = [(size, keyed[size, p]) for size, p in sorted(keyed)]
     m = [size for size, _ in found]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from kernelweave.workbench.displays.colours import LOWER, UPPER
 
 from ..data import as_unit_range, drawn, load
 from ..measuring import CLASSES, mean, spread
-from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
+from ..plan import Cell, Drawing, Plan, Request, Results, Sheet, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +65,7 @@ def figure(request: Request) -> Plan:
     return Plan(cells, _present)
 
 
-def _present(results: Mapping[str, Any]) -> list[Sheet | Drawing]:
+def _present(results: Results) -> list[Sheet | Drawing]:
     def draw(figure: Figure) -> None:
         axes = figure.subplots(1, 2)
         for ax, task in zip(axes, _SETS, strict=True):

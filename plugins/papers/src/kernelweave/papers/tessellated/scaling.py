@@ -11,7 +11,7 @@ from kernelweave.workbench.displays.colours import SERIES
 
 from ..data import as_unit_range, drawn, load
 from ..measuring import CLASSES, TASKS, exponents, timed, within
-from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
+from ..plan import Cell, Drawing, Plan, Request, Results, Sheet, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -114,7 +114,7 @@ def figure(request: Request, year: int) -> Plan:
     return Plan(cells, lambda results: _present(results, subject))
 
 
-def _series(results: Mapping[str, Any], task: str, name: str, key: str) -> Any:
+def _series(results: Results, task: str, name: str, key: str) -> Any:
     """Return the rows (m, n_P, seconds) of an algorithm and task."""
     rows = [
         (int(rest.split("/")[0]), value["n_P"], value[key])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.workbench.displays.colours import HEAT
 
 from ..data import as_unit_range, drawn, folds, load
-from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
+from ..plan import Cell, Drawing, Plan, Request, Results, Sheet, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,7 +89,7 @@ def figure(request: Request) -> Plan:
     return Plan(cells, lambda results: _present(results, path))
 
 
-def _present(results: Mapping[str, Any], path: str) -> list[Sheet | Drawing]:
+def _present(results: Results, path: str) -> list[Sheet | Drawing]:
     titles = {"learned": "learned tessellated kernel", "gaussian": "tuned Gaussian"}
     shown = [key for key in titles if key in results]
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ..data import drawn, load, n_rows
 from ..measuring import mean, spread, timed
-from ..plan import Cell, Plan, Request, Sheet, Value
+from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .sets import TIMES
 
 _TRIALS = 30
@@ -79,7 +77,7 @@ def _seconds(algorithm: str, n_train: int, trials: int) -> float:
     return 150.0 * (n_train / 100.0) ** 3.8 if algorithm == _SDP else 0.4 * trials
 
 
-def _present(results: Mapping[str, Any]) -> list[Sheet]:
+def _present(results: Results) -> list[Sheet]:
     rows: list[list[Value]] = []
     for name, (_, printed) in TIMES.items():
         for algorithm in _ALGORITHMS:

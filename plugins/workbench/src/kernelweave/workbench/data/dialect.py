@@ -112,7 +112,7 @@ def read_commas(frame: pd.DataFrame, separator: str) -> pd.DataFrame:
     return frame
 
 
-def _with_commas(cells: list[Any], separator: str) -> dict[Any, float]:
+def _with_commas(cells: list[object], separator: str) -> dict[Any, float]:
     """Return the number of each cell; nothing unless all are numbers and one has a comma."""
     texts = {cell: cell.strip() for cell in cells if isinstance(cell, str)}
     if len(texts) < len(cells) or not any("," in text for text in texts.values()):

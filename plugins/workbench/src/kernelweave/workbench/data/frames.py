@@ -37,7 +37,7 @@ def read_frame(frame: Any, *, target: str | None = None) -> Table:
     return Table("the table", pd.DataFrame(columns), target=target)
 
 
-def _eager(frame: Any) -> Any:
+def _eager(frame: object) -> Any:
     """Return the frame as narwhals sees it."""
     import narwhals as nw
 

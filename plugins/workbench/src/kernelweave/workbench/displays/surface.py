@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels, RealArray
+from numpy.typing import NDArray
 
 from ..machines import best_of, fitted_machine, transformed
 from .axes import COLUMN, on_axes, open_frame
@@ -208,7 +209,7 @@ class SurfaceDisplay:
         bar.outline.set_visible(False)
         return surface
 
-    def _samples(self, X: npt.NDArray[Any], y: Labels) -> Any:
+    def _samples(self, X: NDArray[Any], y: Labels) -> Any:
         style: dict[str, Any] = {"s": 10, "edgecolors": GAP, "linewidths": 0.4, "zorder": 4}
         ax, at = self.ax_, X.T
         if self.classes is None and not self.centred:

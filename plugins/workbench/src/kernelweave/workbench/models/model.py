@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Labels
 
 from ..data import Table, Target, read_table
 from ..errors import CommandError
@@ -120,7 +121,7 @@ class Model:
         """
         return _rows(table).inputs(self.header.columns)
 
-    def predict(self, table: Any) -> npt.NDArray[Any]:
+    def predict(self, table: Any) -> Labels:
         """Return a prediction per row; columns are matched by name and others passed over.
 
         Parameters

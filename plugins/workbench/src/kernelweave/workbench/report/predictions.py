@@ -140,7 +140,7 @@ def _curves(
 
 
 def _roc(found: Evaluation, labels: list[Any]) -> Picture:
-    def each(y: Any, share: Any, *, style: dict[str, Any], **options: Any) -> None:
+    def each(y: ArrayLike, share: Any, *, style: dict[str, Any], **options: Any) -> None:
         from sklearn.metrics import RocCurveDisplay
 
         RocCurveDisplay.from_predictions(y, share, curve_kwargs=style | {"marker": ""}, **options)
@@ -151,7 +151,7 @@ def _roc(found: Evaluation, labels: list[Any]) -> Picture:
 
 
 def _precision_recall(found: Evaluation, labels: list[Any]) -> Picture:
-    def each(y: Any, share: Any, *, style: dict[str, Any], **options: Any) -> None:
+    def each(y: ArrayLike, share: Any, *, style: dict[str, Any], **options: Any) -> None:
         from sklearn.metrics import PrecisionRecallDisplay
 
         PrecisionRecallDisplay.from_predictions(y, share, **options, **style | {"marker": ""})

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.arrays import Labels, Rows
 from numpy.typing import ArrayLike
 
 from ..data import TableMatrix
@@ -77,7 +78,7 @@ class TunedRBF:
             return SVC(**settings)
         return SVR(epsilon=0.05, **settings)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Rows) -> Labels:
         """Return labels or numbers."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelWeaveWarning)

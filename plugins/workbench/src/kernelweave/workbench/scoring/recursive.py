@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import Labels, Rows
 
 from ..data import TableMatrix
 
@@ -57,7 +58,7 @@ class RecursiveMachine:
         self._centre, self._unit = float(y.mean()), float(y.std()) or 1.0
         return ((y - self._centre) / self._unit).astype(np.float32)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Rows) -> Labels:
         """Return labels or numbers."""
         rows = self._columns.transform(X).astype(np.float32)
         given = np.ravel(self._machine.predict(rows))

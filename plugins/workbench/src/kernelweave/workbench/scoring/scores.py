@@ -50,9 +50,9 @@ def score(truth: Labels, predicted: Labels, weight: FloatArray, task: str) -> Sc
 
 
 def lead(
-    truth: npt.NDArray[Any],
-    ours: npt.NDArray[Any],
-    other: npt.NDArray[Any],
+    truth: Labels,
+    ours: Labels,
+    other: Labels,
     weight: FloatArray,
     task: str,
 ) -> Score:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from kernelweave.evidence import ColumnEncoder
-from kernelweave.kernels_core.arrays import Rows
+from kernelweave.kernels_core.arrays import Labels, Rows
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -48,7 +48,7 @@ class BoostedTrees:
         self._model.fit(rows, y, sample_weight=weight)
         return self
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Rows) -> Labels:
         """Return labels or numbers."""
         given = np.asarray(self._model.predict(self._rows(X)[0])).ravel()
         if self.task == "regression":
@@ -56,7 +56,7 @@ class BoostedTrees:
         labels: npt.NDArray[Any] = self.classes_[given.astype(np.intp)]
         return labels
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Rows) -> npt.NDArray[np.float64]:
         """Return the probability of each class."""
         return np.asarray(self._model.predict_proba(self._rows(X)[0]))
 

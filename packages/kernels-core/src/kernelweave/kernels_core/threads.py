@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..config import effective_threads
+from .config import effective_threads
 
 Part = TypeVar("Part")
 
