@@ -30,6 +30,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 # the checks' problems are so easy that the relative gap is not proved, which is said
 @pytest.mark.filterwarnings("ignore:.*is not proved:sklearn.exceptions.ConvergenceWarning")
+# some of the checks learn from noise
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
 @parametrize_with_checks([TessellatedKernelClassifier(), TessellatedKernelRegressor()])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)

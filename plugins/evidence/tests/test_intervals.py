@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernelweave.evidence import EvidenceKernelRegressor
 from kernelweave.evidence.exact import ExactPredictor
 from kernelweave.evidence.intervals import LeftOut, jackknife_plus
 from kernelweave.evidence.learn import learn
@@ -118,3 +119,15 @@ def test_plain_residuals_give_the_intervals_of_mapie() -> None:
         low[:, held_out] = model.predict(new.numeric)[:, None] - residual
         high[:, held_out] = model.predict(new.numeric)[:, None] + residual
     np.testing.assert_allclose(np.array(jackknife_plus(low, high, 0.85)), theirs[:, :, 0].T)
+
+
+def test_an_interval_holds_its_prediction_however_far_from_the_rows() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (40, 2))
+    y = X[:, 0] + 0.3 * np.sin(3 * X[:, 1]) + 0.1 * rng.normal(size=40)
+    model = EvidenceKernelRegressor(precisions=(50.0, 5.0), max_iter=15).fit(X, y)
+    far = rng.uniform(-9, 9, (50, 2))
+    mean, (low, high) = model.predict(far), model.predict_interval(far)
+    bare = model._predictor.interval(*model._encoded(far), 0.9)
+    assert np.any((mean < bare[0][:, 0]) | (mean > bare[1][:, 0]))
+    assert np.all((low <= mean) & (mean <= high))

@@ -21,6 +21,8 @@ THREE = [Linear(), RBF(0.5), Polynomial(2)]
 ESTIMATORS = [EvidenceMKLRegressor(), EvidenceMKLClassifier()]
 
 
+# some of the checks learn from noise
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=None)
 def test_sklearn(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -35,7 +35,7 @@ def test_the_demo_pays(run: Callable, here: Path) -> None:
 def test_the_demo_on_flowers(run: Callable, here: Path) -> None:
     done = run("demo", "--dataset", "iris")
     assert done.status == 0, done.err
-    for said in ("held-out accuracy", "RBF machine", "boosting", "foretold", "strongest"):
+    for said in ("held-out accuracy", "RBF machine", "boosting", "expected", "strongest"):
         assert said in done.out
     assert max(map(len, done.out.splitlines())) <= 80
     picture = imread(here / "kernelweave-demo.png")

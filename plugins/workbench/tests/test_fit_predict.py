@@ -148,6 +148,13 @@ def test_rivals_are_scored_on_the_same_rows(run: Callable) -> None:
     assert found["verdict"]
 
 
+def test_the_scores_of_a_fit_stand_in_lines_of_their_own(run: Callable) -> None:
+    lines = run("fit", "iris", *QUICK).out.splitlines()
+    head = next(at for at, line in enumerate(lines) if line.split()[-1:] == ["difference"])
+    assert [line.count("±") for line in lines[head + 1 : head + 5]] == [1, 2, 2, 2]
+    assert max(map(len, lines)) <= 80
+
+
 def test_labels_that_mean_nothing_are_said_to(run: Callable, tmp_path: Path) -> None:
     rng, path = np.random.default_rng(0), tmp_path / "t.csv"
     frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["a", "b", "c"])

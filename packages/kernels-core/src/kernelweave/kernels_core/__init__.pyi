@@ -6,6 +6,7 @@ from .exceptions import (
     KernelWeaveWarning,
     MemoryBudgetError,
     NotPSDError,
+    UnderfitWarning,
     UnknownNameError,
     UnsupportedProblemError,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "Status",
     "Tessellated",
     "TessellatedFamily",
+    "UnderfitWarning",
     "UnknownNameError",
     "UnsupportedProblemError",
     "WeightSet",

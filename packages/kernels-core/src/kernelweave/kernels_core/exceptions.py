@@ -7,6 +7,10 @@ class KernelWeaveWarning(UserWarning):
     """Something was repaired, clipped or skipped; the message says what and how to avoid it."""
 
 
+class UnderfitWarning(KernelWeaveWarning):
+    """A fit explains next to nothing of the rows that it learned from."""
+
+
 class MemoryBudgetError(MemoryError):
     """The work would need more memory than the limit allows; raised before it starts."""
 

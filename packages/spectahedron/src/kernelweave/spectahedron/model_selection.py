@@ -13,7 +13,11 @@ import numpy.typing as npt
 from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray, Rows
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE
 from kernelweave.kernels_core.estimators.base import Estimator
-from kernelweave.kernels_core.exceptions import KernelWeaveWarning, convergence_warning
+from kernelweave.kernels_core.exceptions import (
+    KernelWeaveWarning,
+    UnderfitWarning,
+    convergence_warning,
+)
 from kernelweave.kernels_core.parameters import fitted, parameter
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
@@ -213,6 +217,7 @@ class _Search(Estimator):
         with warnings.catch_warnings():
             # a short fit is what is asked for; the refit does warn
             warnings.simplefilter("ignore", convergence_warning())
+            warnings.simplefilter("ignore", UnderfitWarning)
             return warm.fit(model, scaled, y, train, fold)
 
     def _keep_results(

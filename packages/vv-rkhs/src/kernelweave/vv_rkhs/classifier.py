@@ -10,6 +10,7 @@ from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators.classes import DecidingClassifier
 from kernelweave.kernels_core.estimators.labels import encode_classes
 from kernelweave.kernels_core.estimators.parts import Given
+from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
 from kernelweave.kernels_core.kernels import PrecomputedGrams, as_grams
 from kernelweave.kernels_core.parameters import fitted, parameter
 from numpy.typing import ArrayLike
@@ -66,6 +67,7 @@ class MatrixValuedKernelClassifier(DecidingClassifier, MatrixValuedKernelMachine
             The fitted estimator.
         """
         self._check_parameters()
+        table = X
         if self._precomputed:
             labels = column_or_1d(y)
             stack = X if isinstance(X, PrecomputedGrams) else PrecomputedGrams(as_grams(X))
@@ -80,6 +82,7 @@ class MatrixValuedKernelClassifier(DecidingClassifier, MatrixValuedKernelMachine
         with time_limit(self.max_time if self.probability else None):
             self._fit_arrays(samples, np.eye(len(self.classes_))[codes], weight)
             self._calibrate(samples, codes, weight, given)
+        warn_if_underfit(self, samples if self._precomputed else table, codes, weight)
         return self
 
     def decision_function(self, X: Rows) -> FloatArray:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
+from kernelweave.kernels_core.kernels import PrecomputedGrams
 from kernelweave.kernels_core.parameters import fitted, parameter
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._set_output import ADAPTERS_MANAGER
@@ -82,9 +84,11 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
         self._library = type(y).__module__.partition(".")[0]
         names = self._columns
         self.output_names_ = None if names is None else [str(name) for name in names]
+        table = X
         X, Y, weight, single = read_regression(self, X, y, sample_weight)
         self._single = single
         self._fit_arrays(X, Y, weight)
+        warn_if_underfit(self, PrecomputedGrams(X) if self._precomputed else table, Y, weight)
         return self
 
     def predict(self, X: Any) -> Any:

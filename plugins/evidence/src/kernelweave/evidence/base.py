@@ -205,6 +205,8 @@ class EvidenceModel(Explained, Estimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        if not cut:
+            self._warn_if_underfit()
 
     def _fit_source(self, source: Rows | Source, state: np.random.RandomState) -> str:
         """Fit by all pairs of rows or by landmarks; return what was left undone."""
@@ -353,6 +355,16 @@ class EvidenceModel(Explained, Estimator):
 
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
         """Return the held-out score and its standard error."""
+        raise NotImplementedError
+
+    def _warn_if_underfit(self) -> None:
+        """Warn where rows held out are predicted worse than by no column at all."""
+        rows, held_out = self._predictor.rows, self._predictor.held_out
+        seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
+        if seen.size:
+            self._warn_of(rows.take(seen), held_out[seen])
+
+    def _warn_of(self, rows: Rows, values: FloatArray) -> None:
         raise NotImplementedError
 
     def _told(self, held_out: FloatArray) -> FloatArray:

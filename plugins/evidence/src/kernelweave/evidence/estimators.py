@@ -9,6 +9,11 @@ import numpy.typing as npt
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import number
 from kernelweave.kernels_core.estimators.labels import class_weights
+from kernelweave.kernels_core.estimators.underfit import (
+    HELD_OUT,
+    warn_of_classes,
+    warn_of_numbers,
+)
 from kernelweave.kernels_core.parameters import fitted, parameter
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -115,6 +120,9 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         return squared_losses(rows.targets.T, values, rows.mass)
 
+    def _warn_of(self, rows: Rows, values: FloatArray) -> None:
+        warn_of_numbers(rows.targets.T, values, rows.mass, HELD_OUT, stacklevel=7)
+
     def _response(self, values: FloatArray, output: int) -> FloatArray:
         return values[:, output]
 
@@ -153,7 +161,8 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         """Return the ends of prediction intervals.
 
         By the jackknife+: each row is left out in turn, under a kernel that its own fold learned
-        without it. Above 2000 rows, by split conformal prediction on the rows held out.
+        without it. Above 2000 rows, by split conformal prediction on the rows held out. An interval
+        reaches to the prediction where it would leave it outside, far from the training rows.
 
         Parameters
         ----------
@@ -167,8 +176,11 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
             Infinite where the training rows are too few for the confidence.
         """
         _OPEN_SHARE.check("confidence", confidence)
-        low, high = self._predictor.interval(*self._encoded(X), confidence)
-        return self._shaped(low), self._shaped(high)
+        encoded = self._encoded(X)
+        low, high = self._predictor.interval(*encoded, confidence)
+        # folds that disagree with all rows, far from them, may leave the prediction outside
+        mean = self._predictor.mean(*encoded)
+        return self._shaped(np.minimum(low, mean)), self._shaped(np.maximum(high, mean))
 
 
 class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel):  # type: ignore[misc]
@@ -256,6 +268,10 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         winner = self._calibration.logits(per_class(values)).argmax(axis=1)
         wrong = (winner != class_codes(rows.targets))[:, None].astype(np.float64)
         return wrong, np.ones_like(wrong)
+
+    def _warn_of(self, rows: Rows, values: FloatArray) -> None:
+        right = self._losses(rows, values)[0][:, 0] == 0.0
+        warn_of_classes(class_codes(rows.targets), right, rows.mass, HELD_OUT, stacklevel=7)
 
     def _response(self, values: FloatArray, output: int) -> FloatArray:
         logits = self._calibration.logits(per_class(values))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .data import Target, choose_target, read_table, read_target
 from .errors import CommandError
 from .progress import fit_bar
-from .scoring import rivals
+from .scoring import rivals, score
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -65,9 +65,7 @@ class Demonstration:
         )
 
     def _scored(self, label: str) -> dict[str, float]:
-        """Fit one of the models and return its held-out score and seconds."""
-        from sklearn.metrics import accuracy_score, r2_score
-
+        """Fit one of the models and return its held-out score, its error and seconds."""
         model = self._made(label)
         started = time.perf_counter()
         with fit_bar(f"{label}: learning from {len(self.y)} rows"):
@@ -75,8 +73,9 @@ class Demonstration:
         seconds = time.perf_counter() - started
         if label == OURS:
             self.model = model
-        score = accuracy_score if self.classes else r2_score
-        return {"score": float(score(self.y_test, model.predict(self.X_test))), "seconds": seconds}
+        predicted, weight = np.asarray(model.predict(self.X_test)), np.ones(len(self.y_test))
+        found = score(np.asarray(self.y_test), predicted, weight, self.target.task)
+        return {"score": found.value, "error": found.error, "seconds": seconds}
 
     def _made(self, label: str) -> BaseEstimator:
         if label != OURS:

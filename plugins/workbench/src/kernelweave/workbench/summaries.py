@@ -187,8 +187,10 @@ def _evidence_sentences(found: Mapping[str, Any]) -> str:
     scored = found["held_out"]
     first = "Nothing is known yet of how well new rows are predicted."
     if scored is not None:
+        article = "a" if found["measure"].startswith("class") else "an"
         first = (
-            f"On new rows like these expect {found['measure']} of about {scored['score']:.3f}, "
+            f"On new rows like these, expect {article} {found['measure']} of about "
+            f"{scored['score']:.3f}, "
             f"give or take {2 * scored['error']:.3f}: that is measured, not proved."
         )
     return (

@@ -48,6 +48,7 @@ from .classes import DecidingClassifier
 from .labels import encode_classes, one_vs_rest
 from .parts import SCHEMES, fit_parts, part_decisions
 from .samples import Samples, like, merge_samples
+from .underfit import warn_if_underfit
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -311,11 +312,13 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         self._check_parameters()
         if is_sparse(y):
             raise TypeError("y is sparse, and targets are dense: use y.toarray()")
+        table = X
         X, y, grams = self._read(X, y, y_numeric=True, multi_output=self._multi_output)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         self._is_flat = y.ndim == 1
-        targets = self._learned(np.atleast_2d(np.asarray(y, dtype=np.float64).T), weight)
-        self._run(X, targets, weight, grams)
+        y = np.asarray(y, dtype=np.float64)
+        self._run(X, self._learned(np.atleast_2d(y.T), weight), weight, grams)
+        warn_if_underfit(self, table if grams is None else self._parts_of(grams), y, weight)
         return self
 
     def _learned(self, targets: FloatArray, weight: FloatArray) -> FloatArray:
@@ -381,6 +384,7 @@ class KernelMachineClassifier(DecidingClassifier, KernelMachine):
             If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
         """
         self._check_parameters()
+        table = X
         X, y, grams = self._read(X, y)
         given = _check_sample_weight(sample_weight, X, dtype=np.float64)
         codes, weight = encode_classes(self, y, given)
@@ -395,6 +399,7 @@ class KernelMachineClassifier(DecidingClassifier, KernelMachine):
                 fit_parts(self, samples, codes, weight)
                 self._keep_parts()
             self._calibrate(samples, codes, weight, given)
+        warn_if_underfit(self, table if grams is None else samples, codes, weight)
         return self
 
     def decision_function(self, X: Rows) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
@@ -11,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from ..arrays import FloatArray, Index, Points
+from ..exceptions import UnderfitWarning
 from ..kernels import PrecomputedGrams
 
 if TYPE_CHECKING:
@@ -52,9 +54,12 @@ def fit_parts(estimator: BaseEstimator, X: Given, codes: Index, weight: FloatArr
     known = estimator.get_params(deep=False)
     template = clone(estimator).set_params(**{k: v for k, v in alone.items() if k in known})
     parts = parts_of(codes, len(estimator.classes_), estimator.multiclass)
-    estimator.estimators_ = [
-        clone(template).fit(take(X, rows, rows), labels, weight[rows]) for rows, labels in parts
-    ]
+    with warnings.catch_warnings():
+        # all classes together are judged
+        warnings.simplefilter("ignore", UnderfitWarning)
+        estimator.estimators_ = [
+            clone(template).fit(take(X, rows, rows), labels, weight[rows]) for rows, labels in parts
+        ]
     estimator._part_rows = [rows for rows, _ in parts]
     first = estimator.estimators_[0]
     for field in fields(estimator):

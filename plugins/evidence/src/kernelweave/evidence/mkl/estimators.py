@@ -9,6 +9,7 @@ from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.arrays import FloatArray, Rows
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
 from scipy.special import softmax
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import _check_sample_weight
@@ -81,6 +82,7 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
         self._check_parameters()
         if hasattr(y, "toarray"):
             raise TypeError("y is sparse: give a dense array, y.toarray()")
+        table = X
         X, y, grams = self._read(X, y, y_numeric=True, multi_output=True)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if X.shape[0] < 2:
@@ -88,6 +90,7 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
         targets = np.asarray(y, dtype=np.float64)
         self._flat = targets.ndim == 1
         self._run(X, np.atleast_2d(targets.T), weight, grams)
+        warn_if_underfit(self, table if grams is None else self._parts_of(grams), targets, weight)
         return self
 
     def predict(self, X: Rows, return_std: bool = False) -> Any:

@@ -95,21 +95,21 @@ def _show(demo: Demonstration, path: Path) -> None:
         "split": f"{found['n_train']} to learn from, {found['n_test']} held out",
     }
     scores = {
-        label: f"{each['score']:.4f}, in {each['seconds']:.1f} s"
+        label: f"{each['score']:.4f} ± {each['error']:.4f}, in {each['seconds']:.1f} s"
         for label, each in found["scores"].items()
     }
     screen = console.out()
     console.print_section(screen, "data", about.items())
     console.print_section(screen, f"held-out {measure}", scores.items())
-    console.print_section(screen, "what the evidence kernel says of itself", _said(found).items())
-    screen.print(f"\nPicture: {path}")
+    console.print_section(screen, "what the evidence kernel found", _said(found).items())
+    screen.print(f"Picture: {path}")
 
 
 def _said(found: dict[str, Any]) -> dict[str, str]:
     """Return the lines on the learned model."""
     strongest = list(found["importance"])[:3]
     lines = {
-        "foretold": f"{found['held_out_score']:.4f} ± {found['held_out_error']:.4f}, by folds of "
+        "expected": f"{found['held_out_score']:.4f} ± {found['held_out_error']:.4f}, by folds of "
         "the training rows",
         "strongest": ", ".join(strongest),
     }

@@ -271,12 +271,15 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
         why = "the fit ended before a fold was done; with more time it says how good it is"
         screen.print(f"No held-out score: {why}.", "")
         return
-    table = Table(box=None, show_header=False, padding=(0, 2))
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    beside = found["comparison"]["rows"]
+    for name in ("", found["measure"], "seconds", *(["difference"] if beside else [])):
+        table.add_column(name, justify="right" if name == "seconds" else "left", no_wrap=True)
     ours = f"{scored['score']:.4f} ± {scored['error']:.4f}"
-    table.add_row(Text(title_of(found["model"]), style="bold cyan"), ours, _seconds(found), "")
-    for row in found["comparison"]["rows"]:
-        value, far = f"{row['score']:.4f} ± {row['error']:.4f}", row["behind"]
-        away = f"{abs(far):.4f} ± {row['behind_error']:.4f} {'behind' if far >= 0 else 'ahead'}"
+    table.add_row(Text(title_of(found["model"]), style="bold cyan"), ours, _seconds(found))
+    for row in beside:
+        value = f"{row['score']:.4f} ± {row['error']:.4f}"
+        away = f"{-row['behind']:+.4f} ± {row['behind_error']:.4f}"
         table.add_row(Text(row["title"], style="cyan"), value, _seconds(row), away)
     screen.print(Text(f"{found['measure']} on {scored['rows']}", style="bold"))
     screen.print(table)
@@ -294,4 +297,4 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
 
 
 def _seconds(row: Mapping[str, object]) -> str:
-    return f"{row['seconds']:.1f} s"
+    return f"{row['seconds']:.1f}"

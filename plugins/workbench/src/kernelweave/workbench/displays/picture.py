@@ -47,17 +47,27 @@ def demo_picture(demo: Demonstration) -> bytes:
 
 
 def _scores(ax: Axes, demo: Demonstration) -> None:
-    """Draw a bar for each model, ours in colour."""
-    scores = {label: each["score"] for label, each in demo.found["scores"].items()}
-    colours = [LOWER, *[FAINT] * (len(scores) - 1)]
-    bars = ax.bar(range(len(scores)), list(scores.values()), color=colours, width=0.6)
-    ax.bar_label(bars, fmt="%.3f", padding=2)
-    ax.set_xticks(range(len(scores)), [label.replace(" ", "\n") for label in scores])
-    low = min(scores.values())
-    ax.set_ylim(max(0.0, low - 0.5 * (1.0 - low)) if low > 0 else None, 1.0)
+    """Draw a point with two standard errors for each model, ours in colour and on top."""
+    scores = list(demo.found["scores"].items())
+    for place, (label, each) in enumerate(reversed(scores)):
+        colour = LOWER if label == scores[0][0] else FAINT
+        below = 2.0 * each["error"]
+        # an accuracy of one is rounded
+        above = max(0.0, min(below, 1.0 - each["score"]))
+        ax.errorbar(
+            each["score"], place, xerr=[[below], [above]],
+            fmt="o", markersize=8, color=colour, capsize=4,
+        )  # fmt: skip
+        ax.annotate(
+            f"{each['score']:.3f}", (each["score"], place), (0, 10),
+            textcoords="offset points", ha="center",
+        )  # fmt: skip
+    ax.set_yticks(range(len(scores)), [label.replace(" ", "\n") for label, _ in reversed(scores)])
+    ax.set_ylim(-0.5, len(scores) - 0.4)
     measure = "accuracy" if demo.classes else "R²"
+    ax.set_xlabel(f"{measure}, ± two standard errors")
     ax.set_title(f"Held-out {measure} on {demo.found['n_test']} rows", fontsize=11)
-    open_frame(ax, "y")
+    open_frame(ax, "x")
 
 
 def _effects(ax: Axes, demo: Demonstration) -> None:
@@ -126,7 +136,7 @@ def _labels(ax: Axes, demo: Demonstration) -> None:
     ax.set_ylim(min(0.5, points.min()) - 0.03, 1.03)
     ax.set_xlabel("probability of the predicted class")
     ax.set_ylabel("share of held-out rows where it is right")
-    ax.set_title("Probabilities mean what they say", fontsize=11)
+    ax.set_title("How often a prediction is right", fontsize=11)
     open_frame(ax)
 
 

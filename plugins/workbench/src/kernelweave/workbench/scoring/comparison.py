@@ -130,8 +130,8 @@ def verdict(ours: str, rows: Sequence[Row], measure: str) -> str:
     dummy = next((row for row in rows if row.name == "dummy"), None)
     if dummy is not None and not dummy.behind.value > 2.0 * dummy.behind.error:
         return (
-            f"The {ours} predicts no better than the dummy: these columns may say nothing of the "
-            f"target, or the rows may be too few."
+            f"The {ours} predicts no better than the dummy: these columns may say nothing about "
+            f"the target, or the rows may be too few."
         )
     best = max(rows, key=lambda row: row.score.value)
     value, error = best.behind

@@ -1,0 +1,123 @@
+"""The warning of a fit that says next to nothing of the rows it learned from."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils import _safe_indexing, indexable
+
+from ..arrays import FloatArray, Index
+from ..exceptions import UnderfitWarning
+from ..kernels import PrecomputedGrams
+from ..result import Status
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Which rows are judged: `where`, the least R² that they may have, and what less means."""
+
+    where: str
+    least: float
+    meaning: str
+
+
+LEARNED = Judged(
+    "the rows that were learned from",
+    0.1,
+    "either the columns say next to nothing about the target, or the settings regularise too much",
+)
+HELD_OUT = Judged(
+    "rows held out",
+    0.0,
+    "either the columns say nothing about the target, or there are too few rows to learn it from",
+)
+# rows that are looked at: enough to tell, and few beside what a fit costs
+_ROWS = 1000
+# the variance of a constant of size one, as it is rounded
+_CONSTANT = 1e-28
+
+
+def warn_if_underfit(model: BaseEstimator, X: Any, truth: NDArray[Any], weight: FloatArray) -> None:
+    """Warn where a fit that nobody stopped explains next to nothing of its training rows.
+
+    - `X`: the training rows as ``predict`` takes them, or a `PrecomputedGrams` of them
+    - `truth` of shape (n_samples,) or (n_samples, n_outputs): targets, or places in ``classes_``
+    - `weight` of shape (n_samples,): sample weights, those of the classes included; of numbers also
+      of shape (n_samples, n_outputs), 0 at a gap
+    """
+    results = model.result_ if isinstance(model.result_, list) else [model.result_]
+    if any(result.status is Status.INTERRUPTED for result in results):
+        return
+    rows = rows_to_judge(weight)
+    predicted, truth, weight = model.predict(_some(X, rows)), truth[rows], weight[rows]
+    if is_classifier(model):
+        warn_of_classes(truth, predicted == model.classes_[truth], weight, LEARNED, stacklevel=5)
+    else:
+        warn_of_numbers(truth, predicted, weight, LEARNED, stacklevel=5)
+
+
+def rows_to_judge(weight: FloatArray) -> Index:
+    """Return places of positive weight, evenly spaced, 1,000 at most."""
+    kept = np.flatnonzero((np.reshape(weight, (len(weight), -1)) > 0).any(axis=1))
+    return kept[np.linspace(0, len(kept) - 1, min(_ROWS, len(kept))).astype(np.intp)]
+
+
+def _some(X: Any, rows: Index) -> Any:
+    if isinstance(X, PrecomputedGrams):
+        return X[rows, np.arange(X.shape[1])]
+    return _safe_indexing(indexable(X)[0], rows)
+
+
+def warn_of_numbers(
+    y: FloatArray, predicted: FloatArray, weight: FloatArray, judged: Judged, *, stacklevel: int
+) -> None:
+    """Warn where R² is too low in every output that varies.
+
+    `y`, `predicted` of shape (n_samples,) or (n_samples, n_outputs); `weight` likewise, or of shape
+    (n_samples,).
+    """
+    columns = (len(weight), -1)
+    y, predicted = np.reshape(y, columns), np.reshape(np.asarray(predicted), columns)
+    mass = np.broadcast_to(np.reshape(weight, columns), y.shape)
+    # a square may overflow where the target does not
+    unit = np.abs(y).max(axis=0)
+    with np.errstate(all="ignore"):
+        y, predicted, share = y / unit, predicted / unit, mass / mass.sum(axis=0)
+        total = (share * (y - (share * y).sum(axis=0)) ** 2).sum(axis=0)
+        scores = 1.0 - (share * (y - predicted) ** 2).sum(axis=0) / total
+    # of what does not vary a rounded nothing is left
+    scores = scores[total > _CONSTANT]
+    if not scores.size:
+        return
+    r2 = float(scores.max())
+    if r2 < judged.least:
+        # a rounded -0.0 is 0
+        _warn(f"R² is {round(r2, 3) + 0.0:.3f}", judged, stacklevel)
+
+
+def warn_of_classes(
+    codes: Index, right: NDArray[np.bool_], weight: FloatArray, judged: Judged, *, stacklevel: int
+) -> None:
+    """Warn where fewer labels are right than the most frequent class has.
+
+    `codes` of shape (n_samples,): places of the true classes; `right`, `weight` likewise.
+    """
+    share = weight / weight.sum()
+    most, accuracy = float(np.bincount(codes, weights=share).max()), float(share[right].sum())
+    # sums of weights are rounded
+    if accuracy < most - 1e-9:
+        named = f"accuracy is {accuracy:.3f}, less than the {most:.3f} of the most frequent class,"
+        _warn(named, judged, stacklevel)
+
+
+def _warn(finding: str, judged: Judged, stacklevel: int) -> None:
+    message = f"{finding} on {judged.where}: {judged.meaning}"
+    warnings.warn(message, UnderfitWarning, stacklevel=stacklevel)
