@@ -8,6 +8,7 @@ from kernelweave.mkl_sparse import (
     SparseMKLClassifier,
     SparseMKLRegressor,
     cross_validate_path,
+    sparse_mkl_path,
 )
 from scipy import sparse
 from sklearn.base import clone
@@ -133,6 +134,47 @@ def test_kernels_by_name_have_the_width_of_their_view():
         KernelDictionary(["rfb"]).fit_grams(X)
     with pytest.raises(ValueError, match="width of 'rbf' comes from training points"):
         KernelDictionary(["rbf"]).gram(X, [1.0])
+
+
+@pytest.mark.parametrize("multiclass", ["shared", "ovr", "ovo"])
+def test_few_views_and_one_kernel_of_each(multiclass):
+    pytest.importorskip("kernelweave.relaxations")
+    X, y = table()
+    y = y + (X["size"] > 0.8).to_numpy()
+    settings = {"k0": 1, "C": 10.0, "multiclass": multiclass}
+    model = SparseMKLClassifier(text_and_numbers(), n_views=2, **settings).fit(X, y)
+    for part in [model] if multiclass == "shared" else model.estimators_:
+        assert np.count_nonzero(part.weights_[:2]) <= 1
+        assert part.certificate_.gap <= 1e-4
+    one = SparseMKLClassifier(text_and_numbers(), n_views=1, **settings).fit(X, y)
+    for views in [one.view_weights_] if multiclass == "shared" else one.view_weights_:
+        assert sorted(views.values()) == [0.0, pytest.approx(1.0)]
+
+
+def test_folds_choose_the_kernels_of_a_view():
+    pytest.importorskip("kernelweave.relaxations")
+    X, y = table()
+    model = SparseMKLClassifier(text_and_numbers(), k0=[1, 2], n_views=1, cv=3).fit(X, y)
+    assert model.k0_ == 1
+    assert model.path_scores_.gaps.max() <= 1e-4
+    assert all(len(support) <= 2 for row in model.path_scores_.supports for support in row)
+    approximate = clone(model).set_params(kernels=[RBF(0.1), RBF(1.0)], approximation="nystroem")
+    with pytest.raises(ValueError, match="n_views=1 needs views: give kernels=KernelDictionary"):
+        approximate.fit(X[["age", "size"]].to_numpy(), y)
+    numbers = KernelDictionary(["rbf", "laplacian"], columns=[[0], [1]])
+    approximate.set_params(kernels=numbers).fit(X[["age", "size"]].to_numpy(), y)
+    low, high = approximate.exact_certificate_.lower_bound, approximate.certificate_.upper_bound
+    assert low <= high
+
+
+def test_a_limit_on_views_needs_the_proved_search():
+    X, y = table()
+    model = SparseMKLClassifier(text_and_numbers(), n_views=1, algorithm="smkl-best-response")
+    with pytest.raises((ValueError, ImportError), match="n_views=1 needs"):
+        model.fit(X, y)
+    grams = np.stack([np.eye(len(y)), np.ones((len(y), len(y)))])
+    with pytest.raises(ValueError, match="n_views=1 needs algorithm='smkl-global'"):
+        sparse_mkl_path(grams, 2.0 * y - 1.0, views="ab", n_views=1)
 
 
 def test_parameters_are_what_the_user_may_set():

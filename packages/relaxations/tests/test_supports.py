@@ -119,7 +119,8 @@ def enumerated(pool, lam, threshold, budget):
     parts = (np.zeros((200, K)), np.zeros((200, 2)), np.zeros((200, 5), dtype=np.int64))
     mu, path = np.full(len(pool), 1.0 / len(pool)), np.zeros(K, dtype=np.int64)
     free, closed = np.ones((K + 1, Q), dtype=bool), np.inf
-    state = (mu, place, path, free, found, *parts, np.zeros((200, 5)))
+    shape = (np.zeros(Q, dtype=np.int64), K, 1)
+    state = (mu, place, path, free, *shape, found, *parts, np.zeros((200, 5)))
     while place[0] >= 0:
         ends = enumerate_supports(*arrays(pool), lam, threshold, 1000, budget, *state)
         closed = min(closed, ends[0])

@@ -87,6 +87,9 @@ def test_views_are_learned_saved_shown_and_reported(
     assert found["chosen"]["k0"] >= len(found["kernels"]) >= 2
     loaded = load_model(model)
     assert len(loaded.predict(str(table))) == 60
+    options[-4:] = ["--k0", "1", "--n-views", "1"]
+    one = json.loads(run("fit", table, *options, "--no-compare", "--folds", "2", "--json").out)
+    assert [row["weight"] for row in one["views"] if row["name"] == "main"] == [1.0]
     run("report", model, "--out", page)
     text = page.read_text()
     for said in ("What was chosen", "sensor_1, sensor_2", "not used"):

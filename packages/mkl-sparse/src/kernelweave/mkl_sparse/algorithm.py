@@ -143,6 +143,11 @@ class BestResponseSearch:
         `problem`: a dictionary, a learner and a `SparseSimplex`.
         """
         asked = self.settings
+        if getattr(problem.constraint, "n_views", None) is not None:
+            raise ValueError(
+                f"smkl-best-response knows no views, got n_views={problem.constraint.n_views}: "
+                "use smkl-global"
+            )
         oracle, has_bounds = oracle_of(problem, allow_indefinite=True)
         q = len(oracle.grams)
         lam, k0 = float(problem.constraint.lam), min(problem.constraint.k0, q)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core.checks import COUNT, STRENGTH
 from kernelweave.kernels_core.parameters import Value, parameter
+from kernelweave.qp_smo.saddle import KSupport, NestedSupport, WeightPenalty
 from numpy.typing import ArrayLike
 
 
 class SparseSimplex(Value):
     """``{β ≥ 0 : Σβ = 1, ‖β‖₀ ≤ k₀}`` with the penalty ``λ‖β‖²``.
+
+    With ``n_views`` the kernels belong to views: at most so many views have a weight, and in each
+    at most ``k0`` kernels have one.
 
     Examples
     --------
@@ -23,8 +27,30 @@ class SparseSimplex(Value):
     name: ClassVar[str] = "sparse-simplex"
     k0: int = parameter("Kernels at most.", default=3, rule=COUNT)
     lam: float = parameter("λ, of the ridge on the weights.", default=1.0, rule=STRENGTH)
+    views: Any = parameter(
+        "The view of each kernel, names or numbers; read with ``n_views``.",
+        kind="sequence of shape (q,)",
+        default=None,
+    )
+    n_views: int | None = parameter(
+        "Views at most, of which each then has at most ``k0`` kernels; None does without views.",
+        default=None,
+        rule=COUNT,
+    )
 
     def penalty(self, weights: ArrayLike) -> float:
         """Return ``λ‖β‖²``."""
         beta = np.asarray(weights, dtype=np.float64)
         return float(self.lam * (beta @ beta))
+
+    def relaxed(self, n_kernels: int) -> WeightPenalty:
+        """Return the tightest convex penalty below ``λ‖β‖²`` on this set.
+
+        Raises ValueError if ``n_views`` is given without the view of each kernel.
+        """
+        self.validate()
+        if self.n_views is None:
+            return KSupport(self.lam, self.k0).on(n_kernels)
+        if self.views is None:
+            raise ValueError(f"n_views={self.n_views} needs views, the view of each kernel")
+        return NestedSupport(self.lam, self.k0, tuple(self.views), self.n_views).on(n_kernels)

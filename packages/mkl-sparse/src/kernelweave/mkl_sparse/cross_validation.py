@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -182,9 +182,10 @@ def cross_validate_path(
 
 @dataclass(frozen=True)
 class _Matrices:
-    """The Gram matrices of all samples, shape (q, n, n)."""
+    """The Gram matrices of all samples, shape (q, n, n), and what is asked of their views."""
 
     grams: RealArray
+    views: dict[str, Any] = field(default_factory=dict)
     tol: float = _TOL
 
     def stack(self, rows: NDArray[np.intp]) -> GramStack:
@@ -204,6 +205,7 @@ class _Factors:
     """Low-rank factors of the Gram matrices of all samples."""
 
     fitted: FittedFactors
+    views: dict[str, Any] = field(default_factory=dict)
     tol: float = _TOL_OF_FACTORS
 
     def stack(self, rows: NDArray[np.intp]) -> LowRankStack:
@@ -236,10 +238,20 @@ def _of_all(
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         features = Scaling(*mean_and_spread(features, weight))(features)
     if not reader._is_approximate(len(labels)):
-        return _Matrices(reader._dictionary().fit_grams(features).grams)
+        exact = reader._dictionary().fit_grams(features)
+        return _Matrices(exact.grams, _asked_views(reader, exact.kept))
     seed = check_random_state(reader.random_state).randint(2**31 - 1)
     family = LowRankDictionary(reader._dictionary(), reader.n_components, seed)
-    return _Factors(family.fit_factors(features))
+    factors = family.fit_factors(features)
+    return _Factors(factors, _asked_views(reader, factors.kept))
+
+
+def _asked_views(estimator: Any, kept: NDArray[np.intp]) -> dict[str, Any]:
+    """Return what limits the views of the kernels that were kept, nothing if nothing does."""
+    if estimator.n_views is None:
+        return {}
+    names = estimator._views
+    return {"views": [names[j] for j in kept], "n_views": estimator.n_views}
 
 
 def _in_units(estimator: Any, y: Labels, weight: FloatArray) -> FloatArray:
@@ -281,6 +293,7 @@ class _Task:
             known.stack(train),
             self._targets(train),
             **grid,
+            **known.views,
             learner=self.estimator._learner(),
             algorithm=name_of(self.estimator._method),
             sample_weight=self._weights(train),

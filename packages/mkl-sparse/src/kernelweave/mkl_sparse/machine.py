@@ -23,7 +23,7 @@ from kernelweave.kernels_core.exceptions import UnknownNameError
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 from kernelweave.kernels_core.settings import Settings, name_of
-from kernelweave.qp_smo.saddle import KSupport, WeightPenalty
+from kernelweave.qp_smo.saddle import WeightPenalty
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
@@ -31,6 +31,7 @@ from .algorithm import ROUNDS
 from .constraint import SparseSimplex
 from .cross_validation import CHOICES, PathScores, cross_validate_path
 from .settings import BestResponse
+from .starts import relaxations
 
 GLOBAL = "smkl-global"
 BEST_RESPONSE = "smkl-best-response"
@@ -82,10 +83,16 @@ class SparseMachine(NystroemMachine):
         rule=one_or_several(STRENGTH),
     )
     k0: Any = parameter(
-        f"Kernels at most. {_SEVERAL}",
+        f"Kernels at most; with ``n_views``, of each view. {_SEVERAL}",
         kind='int, list of int or "cv"',
         default=3,
         rule=one_or_several(COUNT),
+    )
+    n_views: int | None = parameter(
+        "Views at most, those of a `KernelDictionary` with ``columns``; None limits kernels alone. "
+        "Needs kernelweave-relaxations.",
+        default=None,
+        rule=COUNT,
     )
     cv: Any = parameter(
         "The folds that choose, as in scikit-learn; read where there is something to choose.",
@@ -153,6 +160,16 @@ class SparseMachine(NystroemMachine):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._learner().validate()
+        if self.n_views is not None and not self._views:
+            raise ValueError(
+                f"n_views={self.n_views} needs views: give kernels=KernelDictionary(..., "
+                "columns=...), where columns says what each view sees"
+            )
+        if self.n_views is not None and name_of(self._method) == BEST_RESPONSE:
+            relaxations(f"n_views={self.n_views}")
+            raise ValueError(
+                f"n_views={self.n_views} needs algorithm={GLOBAL!r}, got {self.algorithm!r}"
+            )
         if self.algorithm is None:
             for name in _OF_ALGORITHM_1:
                 value, default = getattr(self, name), type(self).__dataclass_fields__[name].default
@@ -173,6 +190,11 @@ class SparseMachine(NystroemMachine):
             ) from error
 
     @property
+    def _views(self) -> tuple[str, ...]:
+        """Return the view of each kernel, nothing where there are none."""
+        return () if self._is_precomputed else self._stated_dictionary().view_names
+
+    @property
     def _method(self) -> str | Settings:
         """Return the algorithm that runs, Algorithm 1 with the settings that it was given."""
         if self.algorithm is None and _has_global():
@@ -190,7 +212,10 @@ class SparseMachine(NystroemMachine):
         )
 
     def _constraint(self) -> SparseSimplex:
-        return SparseSimplex(k0=self._value("k0"), lam=self._value("lam"))
+        views = None
+        if self.n_views is not None:
+            views = tuple(self._views[j] for j in self._places[1])
+        return SparseSimplex(self._value("k0"), self._value("lam"), views, self.n_views)
 
     def _value(self, name: str) -> Any:
         """Return a setting: as given, or as chosen, before that the first of several."""
@@ -234,8 +259,7 @@ class SparseMachine(NystroemMachine):
         self.C_, self.lam_, self.k0_ = chosen["C"], chosen["lam"], chosen["k0"]
 
     def _charge(self, problem: Problem) -> Any:
-        constraint: SparseSimplex = problem.constraint
-        return _Charge(KSupport(constraint.lam, constraint.k0).on(len(problem.family)))
+        return _Charge(problem.constraint.relaxed(len(problem.family)))
 
     @property
     def _is_scaled(self) -> bool:

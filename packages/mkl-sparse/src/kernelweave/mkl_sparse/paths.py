@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +120,8 @@ def sparse_mkl_path(
     Cs: Iterable[float] = (1.0,),
     lams: Iterable[float] = (1.0,),
     k0s: Iterable[int] = (3,),
+    views: Sequence[Hashable] | None = None,
+    n_views: int | None = None,
     learner: Learner | None = None,
     algorithm: str = "smkl-best-response",
     sample_weight: ArrayLike | None = None,
@@ -140,6 +142,10 @@ def sparse_mkl_path(
         Labels ±1 or targets; rows are tasks that share the weights.
     Cs, lams : iterable of float
     k0s : iterable of int
+    views : sequence of shape (q,), optional
+        The view of each kernel.
+    n_views : int, optional
+        Views at most, of which each has at most k₀ kernels; of ``"smkl-global"``.
     learner : SVC or SVR, optional
         ``SVC()`` by default; its C is replaced by those of the grid.
     algorithm : {"smkl-best-response", "smkl-global"}
@@ -184,10 +190,12 @@ def sparse_mkl_path(
         raise ValueError(f"y must have {stack.n_samples} samples, got shape {np.shape(y)}")
     settings = [(lam, k0) for k0 in sorted(set(k0s)) for lam in sorted(set(lams), reverse=True)]
     for lam, k0 in settings:
-        SparseSimplex(k0=k0, lam=lam).validate()
+        SparseSimplex(k0, lam, views, n_views).relaxed(len(stack))
+    if n_views is not None and algorithm != "smkl-global":
+        raise ValueError(f"n_views={n_views} needs algorithm='smkl-global', got {algorithm!r}")
     check_limits(tol, 1, None)
     weight = check_sample_weight(sample_weight, stack.n_samples)
-    walk = _Walk(stack, targets, learner or SVC(), weight, tol)
+    walk = _Walk(stack, targets, learner or SVC(), weight, tol, (views, n_views))
     solve = walk.globally if algorithm == "smkl-global" else walk.by_best_response
     points: list[PathPoint] = []
     with time_limit(max_time):
@@ -210,8 +218,10 @@ class _Walk:
         learner: Any,
         sample_weight: FloatArray | None,
         tol: float,
+        views: tuple[Sequence[Hashable] | None, int | None],
     ) -> None:
         self.grams = grams
+        self.views, self.n_views = views
         self.targets = targets
         self.learner = learner
         self.sample_weight = sample_weight
@@ -242,6 +252,8 @@ class _Walk:
             learner=self.learner,
             lam=lam,
             k0=k0,
+            views=self.views,
+            n_views=self.n_views,
             sample_weight=self.sample_weight,
             tol=self.tol,
             pool=self.pool,

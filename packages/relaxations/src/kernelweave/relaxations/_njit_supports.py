@@ -264,6 +264,28 @@ def _recall(mu, marks, shares):
 
 
 @njit(**_JIT)
+def _take_out(path, depth, view, within, n_views, free):
+    """Take out of the free kernels those for which a path of ``depth`` kernels leaves no room."""
+    last = view[path[depth - 1]]
+    same, n = 0, 0
+    for r in range(depth):
+        same += view[path[r]] == last
+        seen = False
+        for s in range(r):
+            seen = seen or view[path[s]] == view[path[r]]
+        n += not seen
+    if same < within and n < n_views:
+        return
+    for j in range(free.size):
+        if free[j] and view[j] == last:
+            free[j] = same < within
+        elif free[j] and n >= n_views:
+            free[j] = False
+            for r in range(depth):
+                free[j] = free[j] or view[path[r]] == view[j]
+
+
+@njit(**_JIT)
 def enumerate_supports(
     kappa,
     half,
@@ -276,6 +298,9 @@ def enumerate_supports(
     place,
     path,
     free,
+    view,
+    within,
+    n_views,
     found,
     weights,
     ends,
@@ -306,6 +331,10 @@ def enumerate_supports(
         The kernels of the branch.
     free : ndarray of bool of shape (k + 1, q)
         Kernels that each depth has not tried yet.
+    view : ndarray of int of shape (q,)
+        The view of each kernel.
+    within, n_views : int
+        Kernels at most of a view, and views at most.
     found : ndarray of int of shape (capacity, k)
         Supports left open.
     weights : ndarray of shape (capacity, k)
@@ -354,6 +383,7 @@ def enumerate_supports(
             free[depth, first] = False
             free[depth + 1] = free[depth]
             path[depth] = first
+            _take_out(path, depth + 1, view, within, n_views, free[depth + 1])
             place[0] += 1
             continue
         support[:depth] = path[:depth]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kernelweave.kernels_core import AlgorithmSpec, Needs, hookimpl
 
-_SPARSE = Needs(family=("fit_grams|fit_factors", "degree=1"), constraint=("k0", "lam"))
+_SPARSE = Needs(family=("fit_grams|fit_factors", "degree=1"), constraint=("relaxed",))
 _MATRICES = Needs(
     family=("prepare",), learner=("solve", "name=svc|name=svr"), constraint=("min_eig",)
 )

@@ -10,7 +10,6 @@ from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.result import Status
 from kernelweave.mkl_sparse.algorithm import oracle_of
-from kernelweave.qp_smo.saddle import KSupport
 
 from .search import SupportSearch
 from .settings import BranchAndBound
@@ -28,8 +27,7 @@ class GlobalSearch:
         """
         accuracy = 1e-5 if self.settings.accuracy is None else self.settings.accuracy
         oracle, _ = oracle_of(problem)
-        penalty = KSupport(problem.constraint.lam, problem.constraint.k0).on(len(oracle.grams))
-        search = SupportSearch(oracle, penalty, penalty.capacity, accuracy)
+        search = SupportSearch(oracle, problem.constraint.relaxed(len(oracle.grams)), accuracy)
         search.step()
         return search
 

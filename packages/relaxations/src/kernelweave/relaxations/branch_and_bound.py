@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,10 @@ from kernelweave.kernels_core.checks import check_limits, check_sample_weight
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.result import History, Status
+from kernelweave.mkl_sparse import SparseSimplex
 from kernelweave.qp_smo.learners import BoxLearner
 from kernelweave.qp_smo.saddle import (
     CutPool,
-    KSupport,
     SaddleOracle,
     SolveCounts,
     Stack,
@@ -90,6 +90,8 @@ def solve_global(
     C: float | None = None,
     lam: float,
     k0: int,
+    views: Sequence[Hashable] | None = None,
+    n_views: int | None = None,
     learner: BoxLearner | None = None,
     sample_weight: ArrayLike | None = None,
     tol: float = 1e-4,
@@ -115,7 +117,11 @@ def solve_global(
     lam : float
         λ ≥ 0.
     k0 : int
-        Kernels at most.
+        Kernels at most; with ``n_views``, of each view.
+    views : sequence of shape (q,), optional
+        The view of each kernel: names or numbers.
+    n_views : int, optional
+        Views at most; needs ``views``.
     learner : BoxLearner, optional
         E.g. ``SVR(C=1.0, epsilon=0.1)``.
     sample_weight : ndarray of shape (n,), optional
@@ -165,8 +171,8 @@ def solve_global(
     check_limits(tol, 1, None)
     watch = Stopwatch()
     oracle = SaddleOracle(stack, targets, as_learner(C, learner), weight, pool)
-    penalty = KSupport(lam, k0).on(len(stack))
-    search = SupportSearch(oracle, penalty, penalty.capacity, tol)
+    penalty = SparseSimplex(k0, lam, views, n_views).relaxed(len(stack))
+    search = SupportSearch(oracle, penalty, tol)
     with time_limit(max_time):
         status = _run(search, max_nodes)
     search.refine()

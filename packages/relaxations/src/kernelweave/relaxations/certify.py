@@ -74,6 +74,8 @@ def certify(
         learner=problem.learner,
         lam=problem.constraint.lam,
         k0=problem.constraint.k0,
+        views=problem.constraint.views,
+        n_views=problem.constraint.n_views,
         sample_weight=problem.sample_weight,
         tol=tol,
         max_time=max_time,

@@ -21,7 +21,7 @@ from kernelweave.qp_smo.saddle import (
     solve_cut_master,
 )
 
-from .sweep import Sweep, n_supports
+from .sweep import Sweep
 
 # Rounds of the relaxation before it may end early, and between two looks at sparse weights.
 _FIRST_ROUNDS, _MORE_ROUNDS = 40, 10
@@ -60,14 +60,12 @@ class SupportSearch:
     oracle : SaddleOracle
     penalty : WeightPenalty
         Of the root.
-    k0 : int
     tol : float
         Relative gap to reach.
     """
 
-    def __init__(self, oracle: SaddleOracle, penalty: WeightPenalty, k0: int, tol: float) -> None:
+    def __init__(self, oracle: SaddleOracle, penalty: WeightPenalty, tol: float) -> None:
         self.oracle = oracle
-        self.k0 = k0
         self.tol = tol
         self.upper = np.inf
         self.best: Evaluation | None = None
@@ -167,7 +165,7 @@ class SupportSearch:
 
     def _visit_sparse_part(self) -> None:
         assert self.relaxation.best is not None
-        weights = sparse_part(self.relaxation.best.weights, self.k0)
+        weights = sparse_part(self.relaxation.best.weights, self._root)
         if self.best is None or not np.array_equal(weights, self.best.weights):
             self.visit(weights)
 
@@ -190,6 +188,8 @@ class SupportSearch:
         """
         penalty = self._root
         for j in np.flatnonzero(penalty.free):
+            if not penalty.free[j]:
+                continue
             for restricted, other in _halves(penalty, int(j)):
                 bound = self._bound(multipliers, restricted)
                 if bound >= self.threshold:
@@ -222,9 +222,9 @@ class SupportSearch:
             node.weights, node.multipliers = master.weights, master.multipliers
             node.n_cuts = len(self.oracle.pool)
             heapq.heappush(self._open, node)
-        elif np.count_nonzero(node.weights) <= self.k0:
+        elif self._root.is_met(node.weights > 0.0):
             self._settle(node, node.weights)
-        elif self._n_bounded >= _FEW_NODES and n_supports(node.penalty) <= _ENUMERABLE:
+        elif self._n_bounded >= _FEW_NODES and node.penalty.n_supports <= _ENUMERABLE:
             self._sweep = Sweep(self, node.penalty, node.lower, node.multipliers)
         else:
             self._try_support(node, node.weights)
@@ -250,11 +250,8 @@ class SupportSearch:
             self._closed = min(self._closed, node.lower)
 
     def _try_support(self, node: _Node, weights: FloatArray) -> None:
-        """Evaluate the cuts' best weights on the largest k₀ of a fractional minimiser."""
-        rank = np.where(node.penalty.required, 2.0, 0.0) + weights
-        keep = np.argsort(-rank, kind="stable")[: self.k0]
-        support = np.zeros(rank.size, dtype=bool)
-        support[keep] = True
+        """Evaluate the cuts' best weights on the largest ones of a fractional minimiser."""
+        support = self._root.largest(np.where(node.penalty.required, 2.0, 0.0) + weights)
         key = (support.tobytes(), len(self.oracle.pool))
         if key in self._tried:
             return
@@ -289,10 +286,8 @@ def _halves(penalty: WeightPenalty, j: int) -> list[tuple[WeightPenalty, WeightP
     return [(with_j, without_j), (without_j, with_j)]
 
 
-def sparse_part(weights: FloatArray, k0: int) -> FloatArray:
-    """Return the k₀ largest weights, rescaled to sum to 1, shape (q,)."""
-    largest = np.argsort(-weights, kind="stable")[:k0]
-    sparse = np.zeros_like(weights)
-    sparse[largest] = weights[largest]
+def sparse_part(weights: FloatArray, penalty: WeightPenalty) -> FloatArray:
+    """Return the largest weights of a support, rescaled to sum to 1, shape (q,)."""
+    sparse = np.where(penalty.largest(weights), weights, 0.0)
     scaled: FloatArray = sparse / sparse.sum()
     return scaled

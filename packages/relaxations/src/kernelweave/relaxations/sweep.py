@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Protocol
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch
-from kernelweave.qp_smo.saddle import Evaluation, SaddleOracle, WeightPenalty, solve_cut_master
+from kernelweave.qp_smo.saddle import (
+    Evaluation,
+    NestedPenalty,
+    SaddleOracle,
+    WeightPenalty,
+    solve_cut_master,
+)
 from numpy.typing import NDArray
 
 from . import _njit_supports
@@ -34,9 +39,37 @@ class Visitor(Protocol):
         """Evaluate sparse weights and keep them if they are the best."""
 
 
-def n_supports(penalty: WeightPenalty) -> int:
-    """Return how many supports of the largest size a branch has."""
-    return math.comb(int(penalty.free.sum()), min(penalty.capacity, int(penalty.free.sum())))
+class Shape:
+    """What supports of the largest size look like: so many kernels, of so many views.
+
+    A view with fewer kernels than it may have gets others that no minimum uses, so that all
+    supports are of one size.
+
+    - `size`: kernels of a support; `within`, `n_views`: of a view, and views
+    - `view` of shape (q + extra,), `free` of the same shape
+    """
+
+    def __init__(self, penalty: WeightPenalty) -> None:
+        free = penalty.free
+        self.view = np.zeros(free.size, dtype=np.int64)
+        self.size = int(penalty.required.sum()) + min(penalty.capacity, int(free.sum()))
+        self.within, self.n_views, self.free = self.size, 1, free
+        if isinstance(penalty, NestedPenalty):
+            counts = np.bincount(penalty.view[penalty.required | free], minlength=1)
+            places = np.flatnonzero(counts)
+            self.within, self.n_views = penalty.capacity, min(penalty.n_views, places.size)
+            self.size = self.within * self.n_views
+            missing = np.maximum(self.within - counts[places], 0)
+            self.view = np.append(penalty.view, np.repeat(places, missing))
+            self.free = np.append(free, np.ones(int(missing.sum()), dtype=bool))
+
+    def filled(self, kappa: FloatArray, half: FloatArray, lam: float) -> FloatArray:
+        """Return the halves of the forms with those of the extra kernels, which are huge."""
+        extra = self.view.size - half.shape[1]
+        if not extra:
+            return half
+        huge = 1e3 * (float(np.abs(kappa).max()) + float(np.abs(half).max()) + lam + 1.0)
+        return np.hstack([half, np.full((len(half), extra), -huge)])
 
 
 class Sweep:
@@ -61,11 +94,13 @@ class Sweep:
         self._start = lower
         self._mu = multipliers
         required = np.flatnonzero(penalty.required)
-        size = required.size + min(penalty.capacity, int(penalty.free.sum()))
+        shape = Shape(penalty)
+        size = shape.size
+        self._shape = shape
         self._path = np.zeros(size, dtype=np.int64)
         self._path[: required.size] = required
         self._place = np.array([required.size, required.size, 0], dtype=np.int64)
-        self._free = np.tile(penalty.free, (size + 1, 1))
+        self._free = np.tile(shape.free, (size + 1, 1))
         self._found = np.zeros((_CAPACITY, size), dtype=np.int64)
         self._weights = np.zeros((_CAPACITY, size))
         self._ends = np.zeros((_CAPACITY, 2))
@@ -114,7 +149,7 @@ class Sweep:
         grown = np.zeros(len(pool))
         grown[: self._mu.size] = self._mu
         self._mu = grown
-        half = pool.half_forms
+        half = self._shape.filled(pool.kappa, pool.half_forms, self._penalty.lam)
         columns = np.ascontiguousarray(half.T)
         return pool.kappa, half, columns, self._penalty.lam, self._search.threshold, _LIMIT
 
@@ -127,6 +162,9 @@ class Sweep:
             self._place,
             self._path,
             self._free,
+            self._shape.view,
+            self._shape.within,
+            self._shape.n_views,
             *self._open_parts,
         )
         self.closed = min(self.closed, closed)
@@ -146,8 +184,9 @@ class Sweep:
         )
         self._search.oracle.counts.add_time("supports", watch)
         self._ends[s] = max(bound, self._ends[s, 0]), lowest
-        weights = np.zeros(self._search.oracle.pool.n_kernels)
+        weights = np.zeros(self._shape.view.size)
         weights[self._found[s]] = self._weights[s] / self._weights[s].sum()
+        weights = weights[: self._search.oracle.pool.n_kernels]
         if verdict == _njit_supports.UNDECIDED:
             weights = self._exactly(s)
         if self._ends[s, 0] >= self._search.threshold:
@@ -171,8 +210,9 @@ class Sweep:
 
     def _exactly(self, s: int) -> FloatArray:
         """Raise the bound of a support by the master problem; return its minimiser."""
-        support = np.zeros(self._search.oracle.pool.n_kernels, dtype=bool)
+        support = np.zeros(self._shape.view.size, dtype=bool)
         support[self._found[s]] = True
+        support = support[: self._search.oracle.pool.n_kernels]
         watch = Stopwatch()
         master = solve_cut_master(self._search.oracle.pool, self._penalty.on_support(support))
         self._search.oracle.counts.n_master_solves += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.compose import ColumnTransformer
@@ -46,11 +48,15 @@ class TableReader:
             if place not in slices or slices[place].start == slices[place].stop:
                 raise ValueError(f"view {name} selects no column of X: leave it out")
         self.points = _numbers(found)
-        kernels = {
-            label: kernel.on(np.r_[slices[places[view.name]]].tolist()) if view else kernel
-            for label, kernel, view in stated._stated()
-        }
-        self.dictionary = KernelDictionary(kernels, normalize=stated.normalize, psd=stated.psd)
+        source: Any = stated
+        while source.columns is None:
+            source = source.kernels
+        self.dictionary = KernelDictionary(
+            source.kernels,
+            columns={name: np.r_[slices[place]].tolist() for name, place in places.items()},
+            normalize=stated.normalize,
+            psd=stated.psd,
+        )
 
     def transform(self, X: Rows) -> Points:
         """Return other rows in numbers, shape (n_samples, n_features)."""

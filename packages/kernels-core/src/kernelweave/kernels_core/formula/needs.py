@@ -44,6 +44,7 @@ MEANING: dict[str, dict[str, str]] = {
         "maximizer": "the weights where a linear form, less the charge, is largest",
         "k0": "weights that sum to one, at most k₀ of them positive",
         "lam": "a penalty λ‖β‖² on the weights",
+        "relaxed": "few positive weights, and the convex penalty that stands for it",
         "prices": "a price for each weight",
         "longest": "how long a multiple of a dual point the prices allow",
         "min_eig": "positive matrices of fixed trace",

@@ -2,6 +2,7 @@ from .cuts import CutPool, lower_bound_from
 from .grams import GramStack, Stack, as_stack
 from .low_rank import LowRankStack, fit_family, stack_of
 from .master import MasterSolution, solve_cut_master
+from .nested import NestedPenalty, NestedSupport
 from .oracle import Evaluation, SaddleOracle, SolveCounts, objective_upper
 from .penalties import Elastic, KSupport, NoPenalty, RidgePenalty, WeightPenalty
 from .solver import (
@@ -22,6 +23,8 @@ __all__ = [
     "KernelWeights",
     "LowRankStack",
     "MasterSolution",
+    "NestedPenalty",
+    "NestedSupport",
     "NoPenalty",
     "RidgePenalty",
     "SaddleOracle",

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from ._njit_master import centre
 from .cuts import lower_bound_from
+from .nested import NestedPenalty
+from .nested_path import NestedPath
 from .penalties import WeightPenalty
 
 _MAX_ITER = 300
@@ -139,7 +141,11 @@ def follow(
     upper, lower : float
         The value at the weights, and what `lower_bound_from` proves by the multipliers.
     """
-    path = start(kappa, half, penalty)
+    path: Path | NestedPath
+    if isinstance(penalty, NestedPenalty) and not penalty.is_tight:
+        path = NestedPath(kappa, half, penalty)
+    else:
+        path = start(kappa, half, penalty)
     # an optimum of 0 has no relative gap: what is left is rounding
     least = _ROUNDING * path.sigma
     weights, multipliers, upper, lower = path.weights, path.multipliers, np.inf, -np.inf

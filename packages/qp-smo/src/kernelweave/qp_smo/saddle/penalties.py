@@ -8,6 +8,7 @@ has ``k = q``, the squared k-support norm has ``k = k₀``.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import comb
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -15,9 +16,8 @@ from kernelweave.kernels_core.checks import COUNT, LARGEST, number
 from numpy.typing import NDArray
 
 _UNIT = 2.0**-53
-
-
-_RIDGE = number(least=0.0, most=LARGEST)
+# What λ may be.
+RIDGE = number(least=0.0, most=LARGEST)
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,22 @@ class WeightPenalty:
         """Whether every allowed kernel can have ``z = 1``: the penalty is the plain ridge."""
         return int(self.free.sum()) <= self.capacity
 
+    @property
+    def n_supports(self) -> int:
+        """Return how many supports of the largest size there are."""
+        n_free = int(self.free.sum())
+        return comb(n_free, min(self.capacity, n_free))
+
+    def is_met(self, support: NDArray[np.bool_]) -> bool:
+        """Whether a support, shape (q,), is within the capacity."""
+        return int(support.sum()) <= self.capacity
+
+    def largest(self, rank: FloatArray) -> NDArray[np.bool_]:
+        """Return the support of the largest ranks, shape (q,), those of lowest index if equal."""
+        kept = np.zeros(rank.size, dtype=bool)
+        kept[np.argsort(-rank, kind="stable")[: self.capacity]] = True
+        return kept
+
     def restricted(self, required: NDArray[np.bool_], excluded: NDArray[np.bool_]) -> WeightPenalty:
         """Return the penalty of a branch: more required and more excluded kernels."""
         taken = int((required & ~self.required).sum())
@@ -85,15 +101,8 @@ class WeightPenalty:
         """Return a feasible z, shape (q,), that minimises ``Σβ²/z``; 0 where β is 0."""
         z = np.where(weights > 0.0, 1.0, 0.0)
         at = np.flatnonzero(self.free & (weights > 0.0))
-        if at.size <= self.capacity:
-            return z
-        order = at[np.argsort(-weights[at], kind="stable")]
-        tail = np.cumsum(weights[order][::-1])[::-1]
-        for full in range(self.capacity):
-            if weights[order[full]] * (self.capacity - full) <= tail[full]:
-                break
-        z[order[full:]] = weights[order[full:]] * ((self.capacity - full) / tail[full])
-        return np.minimum(z, 1.0)
+        z[at] = full_shares(weights[at], self.capacity)
+        return z
 
     def value(self, weights: FloatArray) -> float:
         """Return an upper bound of the penalty, tight to rounding, at β of shape (q,)."""
@@ -169,7 +178,7 @@ class RidgePenalty:
 
     def on(self, n_kernels: int) -> WeightPenalty:
         """Return the penalty of q weights."""
-        lam = float(_RIDGE.check("lam", self.lam))
+        lam = float(RIDGE.check("lam", self.lam))
         return _plain(n_kernels, lam, n_kernels)
 
 
@@ -189,7 +198,7 @@ class Elastic:
 
     def on(self, n_kernels: int) -> WeightPenalty:
         """Return the penalty of q weights."""
-        lam = float(_RIDGE.check("lam", self.lam))
+        lam = float(RIDGE.check("lam", self.lam))
         price = np.asarray(self.price, dtype=np.float64)
         if price.ndim > 1 or price.size not in (1, n_kernels) or not np.isfinite(price).all():
             raise ValueError(
@@ -227,9 +236,23 @@ class KSupport:
 
     def on(self, n_kernels: int) -> WeightPenalty:
         """Return the penalty of q weights."""
-        lam = float(_RIDGE.check("lam", self.lam))
+        lam = float(RIDGE.check("lam", self.lam))
         COUNT.check("k0", self.k0)
         return _plain(n_kernels, lam, min(int(self.k0), n_kernels))
+
+
+def full_shares(weights: FloatArray, capacity: int) -> FloatArray:
+    """Return ``0 ≤ z ≤ 1`` with ``Σz ≤ capacity`` that minimises ``Σβ²/z``, for positive β."""
+    z = np.ones(weights.size)
+    if weights.size <= capacity:
+        return z
+    order = np.argsort(-weights, kind="stable")
+    tail = np.cumsum(weights[order][::-1])[::-1]
+    for full in range(capacity):
+        if weights[order[full]] * (capacity - full) <= tail[full]:
+            break
+    z[order[full:]] = weights[order[full:]] * ((capacity - full) / tail[full])
+    return np.minimum(z, 1.0)
 
 
 def _plain(n_kernels: int, lam: float, capacity: int) -> WeightPenalty:

@@ -50,6 +50,7 @@ def fit_command(
     degree: Annotated[int | None, _OTHERS] = None,
     delta: Annotated[float | None, _OTHERS] = None,
     k0: Annotated[int | Literal["cv"] | None, _OTHERS] = None,
+    n_views: Annotated[int | None, _OTHERS] = None,
     lam: Annotated[float | Literal["cv"] | None, _OTHERS] = None,
     views: Annotated[Path | None, _OTHERS] = None,
     probability: Annotated[bool, _OTHERS, _Flag] = False,
@@ -119,7 +120,9 @@ def fit_command(
     delta : float
         tkl: how far the kernel's box reaches beyond the range of the data. Default: 0.5.
     k0 : int
-        sparse: kernels at most; cv lets folds choose. Default: 3.
+        sparse: kernels at most, with --n-views of each view; cv lets folds choose. Default: 3.
+    n_views : int
+        sparse: views at most, of those that --views names.
     lam : float
         sparse, ridge, easy: the penalty of the weights. sparse: cv lets folds choose.
     views : Path
@@ -137,7 +140,7 @@ def fit_command(
     settings = {
         "algorithm": algorithm, "kernel": kernel, "C": C, "epsilon": epsilon, "tol": tol,
         "max_iter": max_iter, "max_time": max_time, "degree": degree, "delta": delta,
-        "k0": k0, "lam": lam, "class_weight": class_weight,
+        "k0": k0, "n_views": n_views, "lam": lam, "class_weight": class_weight,
         "probability": probability or None,
     }  # fmt: skip
     if folds is not None and folds < 2:

@@ -1,0 +1,282 @@
+"""The penalty of few views and few kernels within each: a k-support norm of k-support norms."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
+from math import comb
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.checks import COUNT
+from numpy.typing import NDArray
+
+from .penalties import RIDGE, WeightPenalty, full_shares
+
+_UNIT = 2.0**-53
+# Halvings of the interval of τ, after which it is a few roundings wide.
+_HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class NestedPenalty(WeightPenalty):
+    """``aᵀβ + λ min{Σβⱼ²/zⱼ}`` over the hull of the supports of few views with few kernels each.
+
+    That hull is ``{0 ≤ zⱼ ≤ w_v, Σ_{j in v} zⱼ ≤ k w_v, Σ w ≤ g, w ≤ 1}``: a point of it is the
+    mean of supports for which views are drawn with the means w, and then, in each view drawn, k
+    kernels with the means ``zⱼ/w_v``. ``capacity`` is k here, of every view, and required kernels
+    take their part of it.
+
+    Attributes
+    ----------
+    view : ndarray of shape (q,), int
+        The view of each kernel, from 0.
+    n_views : int
+        g, views at most.
+    """
+
+    view: NDArray[np.intp]
+    n_views: int
+
+    @property
+    def required_views(self) -> NDArray[np.bool_]:
+        """Return which views have a required kernel, shape (number of views,)."""
+        found: NDArray[np.bool_] = self._count(self.required) > 0
+        return found
+
+    @property
+    def left(self) -> NDArray[np.intp]:
+        """Return how many kernels more each view may have, shape (number of views,)."""
+        left: NDArray[np.intp] = np.maximum(self.capacity - self._count(self.required), 0)
+        return left
+
+    @property
+    def n_views_left(self) -> int:
+        """Return how many views more there may be."""
+        return max(self.n_views - int(self.required_views.sum()), 0)
+
+    @property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Return which weights may be positive, shape (q,)."""
+        may = (self.left > 0) & (self.required_views | (self.n_views_left > 0))
+        allowed: NDArray[np.bool_] = self.required | (~self.excluded & may[self.view])
+        return allowed
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether every allowed kernel can have ``z = 1``: the penalty is the plain ridge."""
+        counts = self._count(self.allowed)
+        return int((counts > 0).sum()) <= self.n_views and int(counts.max()) <= self.capacity
+
+    @property
+    def n_supports(self) -> int:
+        """Return how many supports of the largest size there are."""
+        free, left = self._count(self.free), self.left
+        ways = [comb(int(n), min(int(k), int(n))) for n, k in zip(free, left, strict=True)]
+        required = self.required_views
+        # of how many views each sum is: the elementary symmetric polynomials, one by one
+        sums = [1] + [0] * self.n_views_left
+        for each in (w for w, r, n in zip(ways, required, free, strict=True) if n and not r):
+            for size in range(len(sums) - 1, 0, -1):
+                sums[size] += each * sums[size - 1]
+        most = max(size for size, total in enumerate(sums) if total)
+        total = sums[most]
+        for each in (w for w, r in zip(ways, required, strict=True) if r):
+            total *= each
+        return total
+
+    def restricted(self, required: NDArray[np.bool_], excluded: NDArray[np.bool_]) -> NestedPenalty:
+        """Return the penalty of a branch: more required and more excluded kernels."""
+        return replace(self, required=required, excluded=excluded)
+
+    def over(self, kernels: NDArray[np.intp]) -> NestedPenalty:
+        """Return the penalty of some kernels alone, the others having no weight."""
+        return replace(
+            self,
+            linear=self.linear[kernels],
+            required=self.required[kernels],
+            excluded=self.excluded[kernels],
+            view=self.view[kernels],
+        )
+
+    def on_support(self, support: NDArray[np.bool_]) -> WeightPenalty:
+        """Return the ridge on one support, shape (q,)."""
+        return WeightPenalty(self.linear, self.lam, 0, support, ~support)
+
+    def is_met(self, support: NDArray[np.bool_]) -> bool:
+        """Whether a support, shape (q,), has few enough views and kernels in each."""
+        counts = self._count(support)
+        return int((counts > 0).sum()) <= self.n_views and int(counts.max()) <= self.capacity
+
+    def largest(self, rank: FloatArray) -> NDArray[np.bool_]:
+        """Return the support of the largest ranks, shape (q,): in each view, then of the views."""
+        kept = np.zeros(rank.size, dtype=bool)
+        for own in self._members(np.ones(rank.size, dtype=bool)):
+            kept[own[np.argsort(-rank[own], kind="stable")[: self.capacity]]] = True
+        scores = self._sum(np.where(kept, rank, 0.0) ** 2)
+        best = np.argsort(-scores, kind="stable")[: self.n_views]
+        kept &= np.isin(self.view, best)
+        return kept
+
+    def shares(self, weights: FloatArray) -> FloatArray:
+        """Return a feasible z, shape (q,), that minimises ``Σβ²/z``; 0 where β is 0.
+
+        Within a view that has w = 1 it is that of the k-support norm, and of the views the squares
+        of these norms are to a g-support norm what ``β²`` is to it: ``Σ s_v/w_v``.
+        """
+        z = np.where(weights > 0.0, 1.0, 0.0)
+        used = self.free & (weights > 0.0)
+        left = self.left
+        squares = np.zeros(left.size)
+        for own in self._members(used):
+            v = self.view[own[0]]
+            z[own] = full_shares(weights[own], int(left[v]))
+            squares[v] = (weights[own] ** 2 / z[own]).sum()
+        moving = np.flatnonzero((squares > 0.0) & ~self.required_views)
+        w = np.ones(left.size)
+        w[moving] = full_shares(np.sqrt(squares[moving]), self.n_views_left)
+        z[used] *= w[self.view[used]]
+        return z
+
+    def best_response(self, c: FloatArray) -> tuple[FloatArray, float]:
+        """Minimise ``penalty(β) − cᵀβ`` over the simplex; return β and a proven lower bound.
+
+        For any τ the minimum is at least ``−τ − Σ(v − τ)₊²/4λ``, ``v = c − a``, over the kernels
+        that make this sum the largest: the k largest v of each view, and the g views with the
+        largest sums. It is concave in τ. β answers the best τ and is sparse, so that it is the
+        minimiser but where views tie.
+
+        `c` of shape (q,): rounded up: the minimum falls as c grows.
+        """
+        v = c - self.linear
+        v = v + 2.0 * _UNIT * (np.abs(c) + np.abs(self.linear))
+        kernels = self._candidates(v)
+        weights = np.zeros_like(c)
+        if self.lam == 0.0:
+            best = kernels[np.argmax(v[kernels])]
+            weights[best] = 1.0
+            return weights, -float(v[best])
+        top = float(v[kernels].max())
+        views = _Views(self, kernels, top - v[kernels])
+        low, high = 0.0, 2.0 * self.lam
+        depth = high
+        for _ in range(_HALVINGS):
+            parts = views.response(depth)
+            used = parts > 0.0
+            left = 2.0 * self.lam - float(parts.sum())
+            if left > 0.0:
+                low = depth
+            else:
+                high = depth
+            # where the same kernels answer, the sum is linear in τ
+            step = depth + left / max(int(used.sum()), 1)
+            depth = step if low < step < high else 0.5 * (low + high)
+            if high - low <= 4.0 * _UNIT * high:
+                break
+        parts = views.response(high)
+        weights[kernels] = parts / parts.sum()
+        tau = top - high
+        over = np.where(parts > 0.0, np.maximum(v[kernels] - tau, 0.0), 0.0)
+        squares = float((over**2).sum()) / (4.0 * self.lam)
+        spread = float((over * (np.abs(v[kernels]) + abs(tau))).sum()) / self.lam
+        margin = 2.0 * _UNIT * ((kernels.size + 16) * squares + 2.0 * spread + abs(tau))
+        return weights, -tau - squares - margin
+
+    def _candidates(self, v: FloatArray) -> NDArray[np.intp]:
+        """Return the kernels that any τ may choose: the required, and the largest of each view."""
+        left = self.left
+        chosen = [np.flatnonzero(self.required)]
+        free = np.flatnonzero(self.free)
+        order = free[np.lexsort((-v[free], self.view[free]))]
+        first = np.searchsorted(self.view[order], self.view[order])
+        chosen.append(order[np.arange(order.size) - first < left[self.view[order]]])
+        return np.concatenate(chosen)
+
+    def _members(self, mask: NDArray[np.bool_]) -> Iterator[NDArray[np.intp]]:
+        """Yield the kernels of each view that has one in a mask."""
+        at = np.flatnonzero(mask)
+        order = at[np.argsort(self.view[at], kind="stable")]
+        ends = np.flatnonzero(np.diff(self.view[order])) + 1
+        return iter(np.split(order, ends) if order.size else [])
+
+    def _count(self, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return self._sum(mask.astype(np.float64)).astype(np.intp)
+
+    def _sum(self, values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(self.view, weights=values, minlength=1), dtype=np.float64)
+
+
+class _Views:
+    """``(v − τ)₊`` of the kernels in the views that are best at one τ, for many τ.
+
+    `kernels`: those that any τ may choose; `below` of the same shape: the largest v less theirs.
+    """
+
+    def __init__(
+        self, penalty: NestedPenalty, kernels: NDArray[np.intp], below: FloatArray
+    ) -> None:
+        self._view = penalty.view[kernels]
+        self._below = below
+        self._required = penalty.required_views
+        self._n = penalty.n_views_left
+
+    def response(self, depth: float) -> FloatArray:
+        """Return them where τ lies ``depth`` below the largest v, 0 in the other views."""
+        parts = np.maximum(depth - self._below, 0.0)
+        scores = np.bincount(self._view, weights=parts * parts, minlength=self._required.size)
+        taken = self._required.copy()
+        others = np.flatnonzero(~taken & (scores > 0.0))
+        if others.size > self._n:
+            others = others[np.argsort(-scores[others], kind="stable")[: self._n]]
+        taken[others] = True
+        kept: FloatArray = np.where(taken[self._view], parts, 0.0)
+        return kept
+
+
+@dataclass(frozen=True)
+class NestedSupport:
+    """λ times the squared norm whose dual picks g views and k₀ kernels of each.
+
+    The tightest convex penalty below ``λ‖β‖²`` restricted to weights in at most ``n_views`` views
+    with at most ``k0`` kernels in each: the g-support norm of the k₀-support norms of the views.
+
+    Parameters
+    ----------
+    lam : float
+    k0 : int
+        Kernels at most of a view.
+    views : tuple
+        The view of each kernel: names or numbers.
+    n_views : int
+        Views at most.
+
+    Examples
+    --------
+    >>> penalty = NestedSupport(lam=1.0, k0=1, views=("a", "a", "b"), n_views=1).on(3)
+    >>> penalty.value(np.array([0.5, 0.5, 0.0])) >= 1.0
+    True
+    """
+
+    lam: float
+    k0: int
+    views: tuple[Hashable, ...]
+    n_views: int
+
+    def on(self, n_kernels: int) -> NestedPenalty:
+        """Return the penalty of q weights."""
+        lam = float(RIDGE.check("lam", self.lam))
+        if len(self.views) != n_kernels:
+            raise ValueError(
+                f"views must name the view of each of {n_kernels} kernels, got {len(self.views)}"
+            )
+        places = {name: place for place, name in enumerate(dict.fromkeys(self.views))}
+        none = np.zeros(n_kernels, dtype=bool)
+        return NestedPenalty(
+            linear=np.zeros(n_kernels),
+            lam=lam,
+            capacity=int(COUNT.check("k0", self.k0)),
+            required=none,
+            excluded=none.copy(),
+            view=np.array([places[name] for name in self.views], dtype=np.intp),
+            n_views=int(COUNT.check("n_views", self.n_views)),
+        )

@@ -1,0 +1,157 @@
+"""Few views and few kernels within each: the penalty, its closed form, and the master problem."""
+
+from itertools import combinations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from kernelweave.qp_smo.saddle import CutPool, KSupport, NestedSupport, solve_cut_master
+
+VIEWS = ("a", "b", "a", "c", "b", "a", "c")
+
+
+def supports(views, k0, n_views):
+    """Yield every support of at most so many views with at most so many kernels of each."""
+    for size in range(1, k0 * n_views + 1):
+        for chosen in combinations(range(len(views)), size):
+            own = [views[j] for j in chosen]
+            if len(set(own)) <= n_views and max(map(own.count, own)) <= k0:
+                yield chosen
+
+
+def hull(views, form):
+    """Return shares z within the hull of the supports of a branch, and what holds them there."""
+    z, w = cp.Variable(len(views), nonneg=True), cp.Variable(len(set(views)), nonneg=True)
+    holds = [w <= 1, cp.sum(w) <= form.n_views]
+    holds += [z[j] <= w[v] for j, v in enumerate(form.view)]
+    for v in range(w.size):
+        holds.append(cp.sum(z[np.flatnonzero(form.view == v)]) <= form.capacity * w[v])
+    holds += [z[j] == 1 for j in np.flatnonzero(form.required)]
+    return z, holds
+
+
+def forms(lam=0.7):
+    """Return penalties of several limits, branches among them."""
+    one = np.eye(len(VIEWS), dtype=bool)
+    for k0, n_views in [(1, 1), (1, 2), (2, 1), (2, 2), (1, 3), (5, 2)]:
+        root = NestedSupport(lam, k0, VIEWS, n_views).on(len(VIEWS))
+        yield root
+        yield root.restricted(one[1], one[0] | one[6])
+    yield root.restricted(one[0] | one[1], one[2])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("form", list(forms()))
+def test_the_value_is_the_least_over_the_hull(form, seed):
+    beta = np.random.default_rng(seed).dirichlet(np.full(len(VIEWS), 0.5))
+    beta[~form.allowed] = 0.0
+    beta /= beta.sum()
+    z, holds = hull(VIEWS, form)
+    cost = sum(b * b * cp.inv_pos(z[j]) for j, b in enumerate(beta) if b > 0)
+    least = cp.Problem(cp.Minimize(cost), holds).solve(solver="CLARABEL")
+    assert form.value(beta) <= form.lam * least * (1 + 1e-7)
+    assert form.value(beta) == pytest.approx(form.lam * least, rel=1e-5)
+
+
+def test_it_is_the_ridge_on_the_supports_and_more_elsewhere():
+    form = NestedSupport(1.0, 2, VIEWS, 2).on(len(VIEWS))
+    for chosen in supports(VIEWS, 2, 2):
+        beta = np.zeros(len(VIEWS))
+        beta[list(chosen)] = 1.0 / len(chosen)
+        assert form.is_met(beta > 0)
+        assert form.value(beta) == pytest.approx(1.0 / len(chosen), rel=1e-12)
+    even = np.full(len(VIEWS), 1.0 / len(VIEWS))
+    assert not form.is_met(even > 0)
+    assert form.value(even) > 1.05 / len(VIEWS)
+
+
+def test_one_view_is_the_k_support_norm_and_so_are_single_kernels():
+    rng = np.random.default_rng(0)
+    for beta in rng.dirichlet(np.full(6, 0.5), size=5):
+        flat = KSupport(0.3, 2).on(6)
+        for same in (
+            NestedSupport(0.3, 2, ("one",) * 6, 1).on(6),
+            NestedSupport(0.3, 1, tuple(range(6)), 2).on(6),
+        ):
+            assert same.value(beta) == pytest.approx(flat.value(beta), rel=1e-12)
+            assert same.n_supports == flat.n_supports == 15
+            low = same.best_response(9.0 * beta)[1]
+            assert low == pytest.approx(flat.best_response(9.0 * beta)[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("form", [*forms(), *forms(1e-4), *forms(0.0)])
+def test_the_closed_form_is_a_bound_and_tight(form):
+    rng = np.random.default_rng(3)
+    for scale in (1.0, 1e6):
+        c = scale * rng.random(len(VIEWS))
+        weights, low = form.best_response(c)
+        assert weights.sum() == pytest.approx(1.0, abs=1e-12)
+        assert not weights[~form.allowed].any()
+        for beta in rng.dirichlet(np.full(len(VIEWS), 0.3), size=100):
+            beta[~form.allowed] = 0.0
+            beta /= beta.sum()
+            assert low <= form.value(beta) - c @ beta
+    beta, t = cp.Variable(len(VIEWS), nonneg=True), cp.Variable(len(VIEWS))
+    z, holds = hull(VIEWS, form)
+    holds += [cp.sum(beta) == 1, beta[np.flatnonzero(~form.allowed)] == 0]
+    holds += [cp.quad_over_lin(beta[j], z[j]) <= t[j] for j in range(len(VIEWS))]
+    c = rng.random(len(VIEWS))
+    least = cp.Problem(cp.Minimize(form.lam * cp.sum(t) - c @ beta), holds)
+    assert form.best_response(c)[1] == pytest.approx(least.solve(solver="CLARABEL"), abs=1e-6)
+
+
+@pytest.mark.parametrize(("k0", "n_views"), [(1, 1), (1, 2), (2, 1), (2, 2), (1, 3), (5, 3)])
+def test_supports_are_counted_and_the_largest_found(k0, n_views):
+    form = NestedSupport(1.0, k0, VIEWS, n_views).on(len(VIEWS))
+    own = {}
+    for chosen in supports(VIEWS, k0, n_views):
+        counts = tuple(sum(VIEWS[j] == v for j in chosen) for v in "abc")
+        own[counts] = own.get(counts, 0) + 1
+    full = [min(k0, VIEWS.count(v)) for v in "abc"]
+    complete = [
+        number
+        for counts, number in own.items()
+        if sum(map(bool, counts)) == n_views
+        and all(n in (0, most) for n, most in zip(counts, full, strict=True))
+    ]
+    assert form.n_supports == sum(complete)
+    rank = np.array([0.1, 0.5, 0.3, 0.0, 0.2, 0.25, 0.9])
+    assert form.is_met(form.largest(rank))
+    assert form.largest(rank)[6]
+
+
+@pytest.mark.parametrize("lam", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_master_closes_its_own_gap_at_the_conic_optimum(lam, seed):
+    rng = np.random.default_rng(seed)
+    pool = CutPool(len(VIEWS))
+    for _ in range(12):
+        pool.add(3.0 * rng.standard_normal(), 10.0 * rng.random(len(VIEWS)), np.zeros((1, 2)))
+    for form in forms(lam):
+        master = solve_cut_master(pool, form)
+        upper = pool.model(master.weights) + form.value(master.weights)
+        assert master.lower_bound <= upper
+        assert upper - master.lower_bound <= 1e-7 * max(abs(upper), 1.0)
+        beta, t = cp.Variable(len(VIEWS), nonneg=True), cp.Variable(len(VIEWS))
+        top = cp.Variable()
+        z, holds = hull(VIEWS, form)
+        holds += [cp.sum(beta) == 1, beta[np.flatnonzero(~form.allowed)] == 0]
+        holds += [cp.quad_over_lin(beta[j], z[j]) <= t[j] for j in range(len(VIEWS))]
+        holds.append(top >= pool.kappa - pool.half_forms @ beta)
+        least = cp.Problem(cp.Minimize(top + lam * cp.sum(t)), holds).solve(solver="CLARABEL")
+        assert upper == pytest.approx(least, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k0": 0}, "k0"),
+        ({"n_views": 0}, "n_views"),
+        ({"lam": -1.0}, "lam"),
+        ({"views": ("a",)}, "views must name the view of each of 7 kernels, got 1"),
+    ],
+)
+def test_wrong_limits_are_refused(change, message):
+    limits = {"lam": 1.0, "k0": 1, "views": VIEWS, "n_views": 1}
+    with pytest.raises(ValueError, match=message):
+        NestedSupport(**limits | change).on(len(VIEWS))
