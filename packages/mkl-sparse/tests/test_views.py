@@ -177,6 +177,16 @@ def test_a_limit_on_views_needs_the_proved_search():
         sparse_mkl_path(grams, 2.0 * y - 1.0, views="ab", n_views=1)
 
 
+def test_kernels_by_name_are_approximated_with_their_width():
+    X, y = table()
+    points = X[["age", "size"]].to_numpy()
+    options = {"k0": 2, "random_state": 0, "scale": True, "tol": 1e-7}
+    exact = SparseMKLClassifier(["rbf", "laplacian"], **options).fit(points, y)
+    options.update(approximation="nystroem", n_components=len(points))
+    factors = SparseMKLClassifier(["rbf", "laplacian"], **options).fit(points, y)
+    np.testing.assert_allclose(factors.weights_, exact.weights_, atol=1e-4)
+
+
 def test_parameters_are_what_the_user_may_set():
     for kind in (SparseMKLClassifier, SparseMKLRegressor):
         assert not [name for name in kind().get_params() if name.startswith("_")]

@@ -218,6 +218,7 @@ class LowRankDictionary:
                 f"normalize={wanted!r} averages over all pairs of samples, which an approximation "
                 "never forms: use 'trace', 'unit-diagonal' or None, or set approximation=None"
             )
+        kernel = kernel._at(X)
         kernel = UnitDiagonal(kernel) if wanted == "unit-diagonal" else kernel
         with np.errstate(over="ignore", invalid="ignore"):
             diagonal = np.asarray(kernel.diag(X), dtype=np.float64)
