@@ -1,4 +1,4 @@
-"""Several classes: logistic regression on the learned kernel, where held-out rows ask for it."""
+"""Classes: least squares and logistic regression on the learned kernel, averaged."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from kernelweave.evidence import EffectDisplay, EvidenceKernelClassifier
+from kernelweave.evidence.calibration import Calibration
+from kernelweave.evidence.classes import class_codes, per_class
+from kernelweave.evidence.last_step import STRENGTHS, ClassPredictor
+from kernelweave.evidence.mixture import mixed_kernel
 from kernelweave.evidence.softmax import fit_softmax
 from kernelweave.kernels_core import RBF
 from kernelweave.kernels_core.clock import time_limit
-from scipy.special import log_softmax
-from sklearn.datasets import load_iris
+from scipy.special import log_softmax, softmax
 from sklearn.metrics import log_loss
 
 QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
@@ -36,7 +39,7 @@ def test_the_mode_is_that_of_cvxpy() -> None:
     state = np.random.RandomState(0)
     X, codes = state.randn(30, 2), state.randint(0, 3, 30)
     mass, gram = state.randint(1, 4, 30).astype(float), RBF(0.5)(X)
-    fits = fit_softmax(gram, codes, 3, mass, [1.0, 5.0])
+    fits = list(fit_softmax(gram, codes, 3, mass, [1.0, 5.0]))
     scaled = 5.0 * (gram / (gram.diagonal().mean() - gram.mean()) + 1e-6 * np.eye(30))
     own, offset, hit = cp.Variable((30, 3)), cp.Variable(3), np.eye(3)[codes]
     logits = np.linalg.cholesky(scaled) @ own + np.ones((30, 1)) @ offset[None]
@@ -51,15 +54,64 @@ def test_the_mode_is_that_of_cvxpy() -> None:
     np.testing.assert_allclose(values, logits.value, atol=0.02)
 
 
-def test_overlapping_neighbours_ask_for_the_likelihood_of_classes(model) -> None:
-    X, y = rings(1000, 1)
-    assert model.last_step_ == "softmax"
+def least_squares(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None):
+    """Return the model without its last step."""
     plain = EvidenceKernelClassifier(**QUICK)
     plain._last_step = lambda predictor: predictor
-    plain.fit(*rings(200, 0))
-    assert plain.last_step_ == "least squares"
+    return plain.fit(X, y, sample_weight=weight)
+
+
+def test_overlapping_neighbours_gain_by_the_likelihood_of_classes(model) -> None:
+    X, y = rings(1000, 1)
+    plain = least_squares(*rings(200, 0))
     assert log_loss(y, model.predict_proba(X)) < 0.95 * log_loss(y, plain.predict_proba(X))
     assert model.score(X, y) >= plain.score(X, y)
+
+
+def squares(part, rows, points):
+    """Return least squares from scratch, a column for each class."""
+    gram = mixed_kernel(part.points, part.points, part.scales, part.views.jump)
+    t = rows.targets.T
+    centred, noise = t - t.mean(axis=0), (part.noise + 1e-6) * np.eye(len(gram))
+    own = part.kernel(points) @ np.linalg.solve(gram + noise, centred) + t.mean(axis=0)
+    return per_class(own)
+
+
+def likeliest(strength: float):
+    """Return what fits the likelihood of classes at one strength."""
+
+    def fit(part, rows, points):
+        gram = mixed_kernel(part.points, part.points, part.scales, part.views.jump)
+        codes, n_classes = class_codes(rows.targets), max(2, len(rows.targets))
+        (own,) = fit_softmax(gram, codes, n_classes, rows.mass, [strength])
+        return own.values(part.kernel(points))
+
+    return fit
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_logits_are_the_average_of_two_calibrated_predictors(n_classes: int) -> None:
+    X, y = rings(120, 0)
+    model = EvidenceKernelClassifier(**QUICK).fit(X, np.minimum(y, n_classes - 1))
+    predictor, new = model._predictor, model._encoded(rings(40, 1)[0])
+    rows, codes = predictor.rows, class_codes(predictor.rows.targets)
+    found = []
+    for member in (squares, *map(likeliest, STRENGTHS)):
+        held_out = np.empty((120, n_classes))
+        for fold in predictor.folds:
+            part, own = fold.mixture(predictor.weights), rows.take(fold.held_out)
+            points = part.views.points(own.numeric, own.codes)
+            held_out[fold.held_out] = member(part, fold.training, points)
+        calibration = Calibration.of(held_out, codes, rows.mass)
+        loss = 120 * log_loss(codes, softmax(calibration.logits(held_out), axis=1))
+        mixture = predictor.mixture
+        values = member(mixture, rows, mixture.views.points(*new))
+        found.append((loss, calibration.logits(values)))
+    both = [found[0], min(found[1:], key=lambda each: each[0])]
+    shares = softmax([-0.3 * loss for loss, _ in both])
+    expected = sum(share * logits for share, (_, logits) in zip(shares, both, strict=True))
+    p = softmax(per_class(predictor.mean(*new)), axis=1)
+    np.testing.assert_allclose(p, softmax(expected, axis=1), atol=5e-3)
 
 
 def test_held_out_figures_are_those_of_the_last_step(model) -> None:
@@ -85,10 +137,28 @@ def test_effects_are_those_of_the_probabilities(model) -> None:
     assert (effect.effect < effect.high).all()
 
 
-def test_two_classes_and_easy_ones_stay_with_least_squares() -> None:
-    X, y = load_iris(return_X_y=True)
-    two = EvidenceKernelClassifier(**QUICK).fit(X[50::2], y[50::2])
-    assert two.last_step_ == "least squares"
+def test_two_classes_have_one_value_and_turn_with_their_names() -> None:
+    X, y = rings(150, 0)
+    y = np.where(y > 2, "b", "a")
+    new = rings(50, 1)[0]
+    model = EvidenceKernelClassifier(**QUICK).fit(X, y)
+    other = EvidenceKernelClassifier(**QUICK).fit(X, np.where(y == "a", "b", "a"))
+    assert model._predictor.mean(*model._encoded(new)).shape == (50, 1)
+    np.testing.assert_allclose(
+        model.predict_proba(new), other.predict_proba(new)[:, ::-1], atol=2e-3
+    )
+
+
+def test_the_kernel_of_classes_keeps_a_share_of_the_plain_gaussian(model) -> None:
+    assert model.path_weights_[-1] >= 0.25
+    assert model.path_weights_.sum() == pytest.approx(1.0)
+
+
+def test_rows_told_apart_make_a_model_as_sure_as_their_number_allows() -> None:
+    codes = np.repeat([0, 1], 20)
+    values = per_class(2.0 * codes[:, None] - 1.0)
+    p = softmax(Calibration.of(values, codes, np.ones(40)).logits(values), axis=1)
+    np.testing.assert_allclose(p[np.arange(40), codes], 41 / 42, rtol=1e-4)
 
 
 def test_a_repeated_row_is_a_weight_of_two() -> None:
@@ -97,7 +167,6 @@ def test_a_repeated_row_is_a_weight_of_two() -> None:
     weight[:30] = 2.0
     once = EvidenceKernelClassifier(**QUICK).fit(X, y, sample_weight=weight)
     twice = EvidenceKernelClassifier(**QUICK).fit(np.vstack([X, X[:30]]), np.append(y, y[:30]))
-    assert once.last_step_ == twice.last_step_
     new = rings(50, 1)[0]
     np.testing.assert_allclose(once.predict_proba(new), twice.predict_proba(new), rtol=1e-6)
 
@@ -107,7 +176,7 @@ def test_no_time_leaves_least_squares() -> None:
         warnings.simplefilter("ignore")
         with time_limit(1e-9):
             model = EvidenceKernelClassifier(**QUICK).fit(*rings(100, 0))
-    assert model.last_step_ == "least squares"
+    assert not isinstance(model._predictor, ClassPredictor)
     assert np.isfinite(model.predict_proba(rings(20, 1)[0])).all()
 
 

@@ -28,25 +28,26 @@ class Calibration:
     def of(cls, values: FloatArray, codes: NDArray[np.intp], weight: FloatArray) -> Calibration:
         """Minimise the log loss of held-out decision values.
 
+        N rows make a label as sure as (N + 1)/(N + 2), after Platt, 1999: where all are told apart,
+        the slope would grow without bounds, and the first row told wrong cost as much.
+
         `values` of shape (n, n_classes); `codes` of shape (n,); `weight` of shape (n,).
         """
         if not len(values):
             # nothing was held out: ±1 become 0.98 and 0.02
             return cls(_PLAIN, np.zeros(values.shape[1]))
         share = weight / weight.sum()
-        rows = np.arange(len(values))
-        n_classes = values.shape[1]
-        hit = np.zeros_like(values)
-        hit[rows, codes] = 1.0
+        n_rows, n_classes = values.shape
+        hit = _sure(codes, weight, n_classes)
 
         def loss(theta: FloatArray) -> tuple[float, FloatArray]:
             slope, offset = np.exp(theta[0]), theta[1:]
             logits = slope * values + offset
             excess = share[:, None] * (softmax(logits, axis=1) - hit)
-            value = -share @ log_softmax(logits, axis=1)[rows, codes]
+            value = -share @ np.sum(hit * log_softmax(logits, axis=1), axis=1)
             # a quadratic prior keeps offsets of rare classes finite
-            value += 0.5 * offset @ offset / len(rows)
-            slopes = np.append(slope * np.sum(excess * values), excess.sum(0) + offset / len(rows))
+            value += 0.5 * offset @ offset / n_rows
+            slopes = np.append(slope * np.sum(excess * values), excess.sum(0) + offset / n_rows)
             return float(value), slopes
 
         box = [tuple(np.log(_SLOPES)), *[(-5.0, 5.0)] * n_classes]
@@ -57,3 +58,11 @@ class Calibration:
     def logits(self, values: FloatArray) -> FloatArray:
         """Return the logits, shape (n, n_classes)."""
         return self.slope * values + self.offset
+
+
+def _sure(codes: NDArray[np.intp], weight: FloatArray, n_classes: int) -> FloatArray:
+    """Return the probabilities that labels stand for, shape (n, n_classes)."""
+    doubt = 1.0 / (weight.sum() + 2.0)
+    out = np.full((len(codes), n_classes), doubt / (n_classes - 1))
+    out[np.arange(len(codes)), codes] = 1.0 - doubt
+    return out

@@ -18,7 +18,7 @@ from kernelweave.kernels_core.parameters import fitted, parameter
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import GroupKFold, KFold
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from .base import EvidenceModel
 from .classes import class_codes, class_folds, judge_classes, per_class
@@ -28,7 +28,7 @@ from .large.batches import Batches
 from .large.by_parts import by_parts
 from .large.dask_parts import is_dask
 from .large.reading import ClassTargets, NumberTargets
-from .last_step import SoftmaxPredictor, choose_last_step
+from .last_step import with_likelihood
 from .probabilities import CalibratedClasses
 from .rows import Rows
 from .scores import r2_with_error, squared_losses
@@ -188,9 +188,8 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
 
     It learns one scale a column and the weights of five kernels by the marginal likelihood of ±1
     targets, along a path of prior strengths λ; held-out rows say how the path is combined, and
-    calibrate the probabilities. Classes share the kernel: one factorisation serves all. From
-    three classes on, the last step is least squares or logistic regression of all classes at once
-    on the same kernel, whichever the held-out rows prefer.
+    calibrate the probabilities. Classes share the kernel. The last step averages least squares and
+    logistic regression of all classes at once on that kernel, both calibrated.
 
     Examples
     --------
@@ -278,13 +277,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         return np.asarray(softmax(logits, axis=1)[:, output])
 
     def _last_step(self, predictor: ExactPredictor) -> ExactPredictor:
-        return choose_last_step(predictor) if len(self.classes_) > 2 else predictor
-
-    @property
-    def last_step_(self) -> str:
-        """``"softmax"`` or ``"least squares"``: what predicts on the learned kernel."""
-        check_is_fitted(self, "kernel_")
-        return "softmax" if isinstance(self._predictor, SoftmaxPredictor) else "least squares"
+        return with_likelihood(predictor)
 
     def _values(self, X: Any) -> FloatArray:
         encoded = self._encoded(X)

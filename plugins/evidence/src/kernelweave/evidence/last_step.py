@@ -1,10 +1,11 @@
-"""The last step for several classes: least squares or the likelihood of classes, by the folds."""
+"""The last step for classes: least squares and the likelihood of classes, averaged."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -13,7 +14,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import log_softmax, softmax
 
 from .calibration import Calibration
-from .classes import class_codes
+from .classes import class_codes, per_class
 from .exact import ExactPredictor
 from .explaining.expansion import Expansion
 from .explaining.importance import Judge
@@ -23,14 +24,19 @@ from .softmax import Softmax, fit_softmax
 from .steps import Stopped
 
 # variances of the functions of the classes
-STRENGTHS = (3.0, 10.0, 30.0, 100.0)
+STRENGTHS = (1.0, 10.0, 100.0, 1e3, 1e4)
+# larger ones are not tried where the log loss has risen by so much
+_RISEN = 1.02
+# what a unit of log loss on the rows held out, summed over them, says of the shares of the two;
+# as much as the likelihood of these rows would be 1
+_SHARPNESS = 0.3
 # a row that is sure of its class still has some curvature
 _FLAT = 1e-6
 
 
 @dataclass(frozen=True)
-class SoftmaxPredictor(ExactPredictor):
-    """Logits of the classes on the learned kernel.
+class ClassPredictor(ExactPredictor):
+    """Logits of the classes on the learned kernel; of two, half their difference.
 
     `all_rows`: from all rows; `by_fold`: from the rows of each fold.
     """
@@ -39,7 +45,7 @@ class SoftmaxPredictor(ExactPredictor):
     by_fold: tuple[Softmax, ...]
 
     def mean(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
-        """Return the logits, shape (n, n_classes)."""
+        """Return the logits, shape (n, n_outputs)."""
         return _logits(self.mixture, self.all_rows, numeric, codes)
 
     def expansion(self) -> Expansion:
@@ -49,20 +55,23 @@ class SoftmaxPredictor(ExactPredictor):
         """
         mixture, fit = self.mixture, self.all_rows
         gram = _gram(mixture)
-        p = softmax(fit.values(gram), axis=1)
-        curvature = np.maximum((p * (1.0 - p)).mean(axis=1), _FLAT) * self.rows.mass
-        gram[np.diag_indices_from(gram)] += 1.0 / (fit.variance * curvature)
+        p = softmax(per_class(fit.values(gram)), axis=1)
+        # half a difference varies half as much and tells twice as much, squared
+        n_outputs, double = len(fit.offset), len(fit.offset) == 1
+        variance = fit.variance * (0.5 if double else 1.0)
+        sharpness = (4.0 if double else 1.0) * np.maximum((p * (1.0 - p)).mean(axis=1), _FLAT)
+        gram[np.diag_indices_from(gram)] += 1.0 / (variance * sharpness * self.rows.mass)
         factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
 
         def explained(functionals: FloatArray) -> FloatArray:
             half = solve_triangular(factor, functionals.T, lower=True, check_finite=False)
             return np.asarray(np.einsum("ij,ij->j", half, half))
 
-        free, ones = np.full(len(fit.offset), np.inf), np.ones(len(fit.offset))
-        logits = Standardised(np.empty((len(ones), 0)), fit.offset, ones, -free, free)
+        free, ones = np.full(n_outputs, np.inf), np.ones(n_outputs)
+        logits = Standardised(np.empty((n_outputs, 0)), fit.offset, ones, -free, free)
         return Expansion(
             mixture.views, mixture.points, mixture.scales, fit.dual, logits, 0.0, explained,
-            fit.variance * ones,
+            variance * ones,
         )  # fmt: skip
 
     def judges(self) -> list[Judge]:
@@ -74,65 +83,122 @@ class SoftmaxPredictor(ExactPredictor):
         ]
 
 
-def choose_last_step(predictor: ExactPredictor) -> ExactPredictor:
-    """Return the predictor, or that by the likelihood of classes where held-out rows ask for it.
+def with_likelihood(predictor: ExactPredictor) -> ExactPredictor:
+    """Return an average of the predictor's logits and those of the likelihood of classes.
 
-    Its calibrated log loss on the rows held out must be lower by more than one standard error of
-    the paired difference.
+    Rows held out calibrate both, choose the variance of the likelihood's functions, and say how
+    much each counts, ∝ exp(−0.3 log loss). The predictor is returned as it is where no row was held
+    out or time is up.
 
-    `predictor`: least squares, one output for each of three classes or more.
+    `predictor`: least squares, one output for each of three classes or more, one of two.
     """
     if np.isnan(predictor.held_out).any() or not predictor.folds:
         return predictor
-    rows = predictor.rows
-    codes, n_classes, mass = class_codes(rows.targets), len(rows.targets), rows.mass
+    folds, rows = _Folds.of(predictor), predictor.rows
+    squares = folds.judge([_least_squares(part) for part in folds.parts])
     try:
-        fits = [_fit_fold(predictor, k, codes, n_classes) for k in range(len(predictor.folds))]
-        tried = np.empty((len(STRENGTHS), *predictor.held_out.shape))
-        for fold, (_, values) in zip(predictor.folds, fits, strict=True):
-            tried[:, fold.held_out] = values
-        losses = [_losses(values, codes, mass) for values in tried]
-        best = int(np.argmin([mass @ each for each in losses]))
-        if not _surely_lower(losses[best], _losses(predictor.held_out, codes, mass), mass):
-            return predictor
-        strengths = STRENGTHS[: best + 1]
-        all_rows = fit_softmax(_gram(predictor.mixture), codes, n_classes, mass, strengths)[-1]
+        strength, likeliest = _likeliest(folds)
+        gram, targets = _gram(predictor.mixture), (folds.codes, folds.n_classes, rows.mass)
+        (last,) = fit_softmax(gram, *targets, [strength])
     except Stopped:
         return predictor
-    by_fold = tuple(each[best] for each, _ in fits)
-    parts = (predictor.mixture, predictor.folds, predictor.weights, rows)
-    return SoftmaxPredictor(*parts, tried[best], all_rows, by_fold)
+    both = (squares, likeliest)
+    by_fold = [_averaged(both, each) for each in zip(squares.fits, likeliest.fits, strict=True)]
+    all_rows = _averaged(both, (_least_squares(predictor.mixture), last))
+    given = (predictor.mixture, predictor.folds, predictor.weights, rows)
+    return ClassPredictor(*given, folds.held_out(by_fold), all_rows, tuple(by_fold))
 
 
-def _fit_fold(
-    predictor: ExactPredictor, k: int, codes: NDArray[np.intp], n_classes: int
-) -> tuple[Sequence[Softmax], FloatArray]:
-    """Return the fits of a fold, one for each strength, and their logits of its held-out rows."""
-    fold = predictor.folds[k]
-    part, own = fold.mixture(predictor.weights), predictor.rows.take(fold.held_out)
-    targets, mass = fold.training.targets, fold.training.mass
-    fits = fit_softmax(_gram(part), class_codes(targets), n_classes, mass, STRENGTHS)
-    points = part.views.points(own.numeric, own.codes)
-    cross = part.kernel(points)
-    return fits, np.array([each.values(cross) for each in fits])
+class _Judged(NamedTuple):
+    """Fits, one a fold, their calibration on the rows held out, and the log loss of these."""
+
+    fits: Sequence[Softmax]
+    calibration: Calibration
+    loss: float
+
+
+@dataclass(frozen=True)
+class _Folds:
+    """The folds of a predictor, with the kernel between rows held out and training rows.
+
+    `codes` of shape (n,): the classes of all rows.
+    """
+
+    predictor: ExactPredictor
+    codes: NDArray[np.intp]
+    n_classes: int
+    parts: list[Mixture]
+    crosses: list[FloatArray]
+
+    @classmethod
+    def of(cls, predictor: ExactPredictor) -> _Folds:
+        rows = predictor.rows
+        parts = [fold.mixture(predictor.weights) for fold in predictor.folds]
+        crosses = []
+        for fold, part in zip(predictor.folds, parts, strict=True):
+            own = rows.take(fold.held_out)
+            crosses.append(part.kernel(part.views.points(own.numeric, own.codes)))
+        codes, n_classes = class_codes(rows.targets), max(2, len(rows.targets))
+        return cls(predictor, codes, n_classes, parts, crosses)
+
+    def held_out(self, fits: Sequence[Softmax]) -> FloatArray:
+        """Return the values of rows by the fit of the fold that held them out."""
+        values = np.empty((len(self.codes), len(fits[0].offset)))
+        for fold, cross, fit in zip(self.predictor.folds, self.crosses, fits, strict=True):
+            values[fold.held_out] = fit.values(cross)
+        return values
+
+    def judge(self, fits: Sequence[Softmax]) -> _Judged:
+        """Calibrate fits of the folds."""
+        values, mass = self.held_out(fits), self.predictor.rows.mass
+        calibration = Calibration.of(values, self.codes, mass)
+        told = log_softmax(calibration.logits(values), axis=1)
+        loss = -float(mass @ told[np.arange(len(values)), self.codes])
+        return _Judged(fits, calibration, loss)
+
+
+def _likeliest(folds: _Folds) -> tuple[float, _Judged]:
+    """Return the strength that has the least log loss on the rows held out, and its fits."""
+    paths = []
+    for fold, part in zip(folds.predictor.folds, folds.parts, strict=True):
+        own = fold.training
+        targets = (class_codes(own.targets), folds.n_classes, own.mass)
+        paths.append(fit_softmax(_gram(part), *targets, STRENGTHS))
+    tried: list[_Judged] = []
+    for fits in zip(*paths, strict=True):
+        tried.append(folds.judge(fits))
+        if tried[-1].loss > _RISEN * min(each.loss for each in tried):
+            break
+    best = int(np.argmin([each.loss for each in tried]))
+    return STRENGTHS[best], tried[best]
+
+
+def _least_squares(mixture: Mixture) -> Softmax:
+    """Return the posterior mean as decision values, a column for each class."""
+    target = mixture.target
+    dual, offset = per_class(mixture.dual * target.spread), per_class(target.centre[None])
+    return Softmax(dual, offset[0], 0.0)
+
+
+def _averaged(judged: Sequence[_Judged], fits: Sequence[Softmax]) -> Softmax:
+    """Return the average of calibrated logits; the spread is that of the last fit.
+
+    Of two classes, half the difference of their logits.
+    """
+    shares = softmax([-_SHARPNESS * each.loss for each in judged])
+    calibrations = [each.calibration for each in judged]
+    dual, offset = np.zeros_like(fits[0].dual), np.zeros_like(fits[0].offset)
+    for share, own, fit in zip(shares, calibrations, fits, strict=True):
+        dual += share * own.slope * fit.dual
+        offset += share * own.logits(fit.offset)
+    if len(offset) == 2:
+        dual, offset = 0.5 * (dual[:, 1:] - dual[:, :1]), 0.5 * (offset[1:] - offset[:1])
+    return Softmax(dual, offset, calibrations[-1].slope ** 2 * fits[-1].variance)
 
 
 def _gram(mixture: Mixture) -> FloatArray:
     points = mixture.points
     return mixed_kernel(points, points, mixture.scales, mixture.views.jump)
-
-
-def _losses(values: FloatArray, codes: NDArray[np.intp], mass: FloatArray) -> FloatArray:
-    """Return the log loss of each row, calibrated."""
-    logits = Calibration.of(values, codes, mass).logits(values)
-    return -np.asarray(log_softmax(logits, axis=1)[np.arange(len(codes)), codes])
-
-
-def _surely_lower(new: FloatArray, old: FloatArray, mass: FloatArray) -> bool:
-    """Whether losses are lower by more than one standard error of the paired difference."""
-    share, gain = mass / mass.sum(), old - new
-    mean = float(share @ gain)
-    return mean > float(np.sqrt(np.sum((share * (gain - mean)) ** 2)))
 
 
 def _logits(

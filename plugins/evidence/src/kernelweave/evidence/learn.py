@@ -18,6 +18,9 @@ from .rows import Rows
 from .steps import Stopped
 from .views import Views
 
+# least share of the plain Gaussian kernel in that of classes: ±1 say little of scales
+_PLAIN = 0.25
+
 
 @dataclass(frozen=True)
 class Learned:
@@ -76,7 +79,8 @@ def learn(
     rows, folds, held_out, errors = choose(
         rows, powers, lambda each, own: fit_folds(each, own, splits, seeds, n_jobs, tell), plan
     )
-    weights = path_weights(errors) if folds else _strongest(len(errors))
+    plain = _PLAIN if plan.classes else 0.0
+    weights = path_weights(errors, plain) if folds else _strongest(len(errors))
     views = rows.views()
     fits, polished = _fit_all(views, rows, plan, folds, seeds[-1])
     weights = weights[: len(fits)] if weights[: len(fits)].any() else _strongest(len(fits))

@@ -18,10 +18,11 @@ _BLOCK_BYTES = 32e6
 _NEGLIGIBLE = 5e-3
 
 
-def path_weights(errors: FloatArray) -> FloatArray:
+def path_weights(errors: FloatArray, last: float = 0.0) -> FloatArray:
     """Return convex weights ∝ exp(−20 (MSE/min MSE − 1)); those below 0.005 are dropped.
 
-    `errors` of shape (n_fits,): held-out mean squared errors.
+    `errors` of shape (n_fits,): held-out mean squared errors; `last`: a share that goes to the last
+    fit beforehand.
 
     Examples
     --------
@@ -34,7 +35,9 @@ def path_weights(errors: FloatArray) -> FloatArray:
     weights = np.exp(-20.0 * (errors / least - 1.0))
     weights /= weights.sum()
     weights[weights < _NEGLIGIBLE] = 0.0
-    return np.asarray(weights / weights.sum())
+    weights *= (1.0 - last) / weights.sum()
+    weights[-1] += last
+    return np.asarray(weights)
 
 
 @dataclass(frozen=True)

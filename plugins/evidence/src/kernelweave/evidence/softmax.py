@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,9 +38,13 @@ class Softmax:
 
 
 def fit_softmax(
-    gram: FloatArray, codes: NDArray[np.intp], n_classes: int, mass: FloatArray, strengths: Any
-) -> list[Softmax]:
-    """Return the posterior mode for functions of several variances, the smallest first.
+    gram: FloatArray,
+    codes: NDArray[np.intp],
+    n_classes: int,
+    mass: FloatArray,
+    strengths: Sequence[float],
+) -> Iterator[Softmax]:
+    """Yield the posterior mode for functions of several variances, the smallest first.
 
     −Σᵢ mᵢ log softmax(fᵢ)[codeᵢ] + ½ Σₖ ‖fₖ‖²/strength + 0.005 ‖offset‖², ‖·‖ the norm of the
     kernel scaled so that its functions vary by 1; convex, by L-BFGS in coordinates where the norm
@@ -66,14 +71,13 @@ def fit_softmax(
     root = cholesky(gram / size + _JITTER * np.eye(n), lower=True, check_finite=False)
     hit = np.zeros((n, n_classes))
     hit[np.arange(n), codes] = 1.0
-    at, fits = np.zeros((n + 1) * n_classes), []
+    at = np.zeros((n + 1) * n_classes)
     for strength in strengths:
         scaled = np.sqrt(strength) * root
         at = _minimise(scaled, hit, mass[:, None], at)
         own, offset = np.split(at.reshape(n + 1, n_classes), [n])
         dual = solve_triangular(scaled, own, lower=True, trans="T", check_finite=False)
-        fits.append(Softmax(dual * (strength / size), offset[0], strength / size))
-    return fits
+        yield Softmax(dual * (strength / size), offset[0], strength / size)
 
 
 def _minimise(root: FloatArray, hit: FloatArray, mass: FloatArray, start: FloatArray) -> FloatArray:

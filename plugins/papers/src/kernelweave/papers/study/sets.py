@@ -26,17 +26,17 @@ class Source(NamedTuple):
     had_a_say: bool
 
 
-def _file(name: str, n_rows: int, n_columns: int, task: str = CLASSES, say: bool = True) -> Source:
-    return Source(f"{name}.csv", task, n_rows, n_columns, 2 if task == CLASSES else 0, say)
+def _file(name: str, n_rows: int, n_columns: int, task: str = CLASSES) -> Source:
+    return Source(f"{name}.csv", task, n_rows, n_columns, 2 if task == CLASSES else 0, True)
 
 
 def _packed(name: str, n_rows: int, n_columns: int, task: str = CLASSES) -> Source:
     return _file(name, n_rows, n_columns, task)._replace(where=f"{name}.csv.gz")
 
 
-def _shipped(name: str, n_rows: int, n_columns: int, n_classes: int, say: bool) -> Source:
+def _shipped(name: str, n_rows: int, n_columns: int, n_classes: int) -> Source:
     task = CLASSES if n_classes else _NUMBERS
-    return Source(f"load_{name}", task, n_rows, n_columns, n_classes, say)
+    return Source(f"load_{name}", task, n_rows, n_columns, n_classes, True)
 
 
 def _formula(name: str, n_columns: int, n_classes: int = 0, say: bool = False) -> Source:
@@ -46,8 +46,8 @@ def _formula(name: str, n_columns: int, n_classes: int = 0, say: bool = False) -
 
 # scikit-learn's breast cancer set is "WDBC"
 SETS: dict[str, Source] = {
-    "iris, one class": _file("iris", 150, 4, say=False),
-    "wine, one class": _file("wine", 178, 13, say=False),
+    "iris, one class": _file("iris", 150, 4),
+    "wine, one class": _file("wine", 178, 13),
     "WDBC": _file("breastcancer_wdbc", 569, 30),
     "ionosphere": _file("ionosphere", 351, 34),
     "spambase": _packed("spambase", 4601, 57),
@@ -77,10 +77,10 @@ SETS: dict[str, Source] = {
     "space": _file("space_ga", 3107, 6, _NUMBERS),
     "Boston housing": _file("boston_housing", 506, 13, _NUMBERS),
     "Grand Canyon": _file("grand_canyon_750", 750, 2, _NUMBERS),
-    "iris": _shipped("iris", 150, 4, 3, say=False),
-    "wine": _shipped("wine", 178, 13, 3, say=False),
-    "digits": _shipped("digits", 1797, 64, 10, say=True),
-    "diabetes": _shipped("diabetes", 442, 10, 0, say=True),
+    "iris": _shipped("iris", 150, 4, 3),
+    "wine": _shipped("wine", 178, 13, 3),
+    "digits": _shipped("digits", 1797, 64, 10),
+    "diabetes": _shipped("diabetes", 442, 10, 0),
     "Friedman 1": _formula("Friedman 1", 10, say=True),
     "Friedman 2": _formula("Friedman 2", 4),
     "Friedman 3": _formula("Friedman 3", 4, say=True),
@@ -91,10 +91,10 @@ SETS: dict[str, Source] = {
     "piston": _formula("piston", 7),
     "wing weight": _formula("wing weight", 10),
     "robot arm": _formula("robot arm", 8, say=True),
-    "twonorm": _formula("twonorm", 20, 2),
-    "threenorm": _formula("threenorm", 20, 2),
+    "twonorm": _formula("twonorm", 20, 2, say=True),
+    "threenorm": _formula("threenorm", 20, 2, say=True),
     "ringnorm": _formula("ringnorm", 20, 2, say=True),
-    "waveform": _formula("waveform", 21, 3),
+    "waveform": _formula("waveform", 21, 3, say=True),
 }
 
 
