@@ -91,10 +91,10 @@ def test_rows_held_out_judge_where_there_are_some() -> None:
     with pytest.warns(UnderfitWarning, match="R² is -.* on rows held out: either the columns say"):
         model = EvidenceKernelRegressor().fit(X, y)
     assert model.held_out_score_ < 0
-    labels = np.random.default_rng(0)
+    labels = np.random.default_rng(12)
     X, y = labels.normal(size=(40, 2)), labels.integers(0, 2, 40)
-    with pytest.warns(UnderfitWarning, match="accuracy is 0.500, less than the 0.525 .* held out"):
-        EvidenceKernelClassifier().fit(X, y)
+    with pytest.warns(UnderfitWarning, match="accuracy is 0.4.*, less than the 0.500 .* held out"):
+        EvidenceKernelClassifier(precisions=(50.0,), max_iter=10).fit(X, y)
 
 
 @pytest.mark.parametrize("form", [coo_array, pd.DataFrame, PrecomputedGrams, list])

@@ -49,7 +49,7 @@ def saved(model: Model, tmp_path: Path) -> Path:
     [
         ("iris", {"tol": 0.05}),
         ("iris", {"tol": 0.05, "kernel": "polynomial", "degree": 2}),
-        ("diabetes", {"tol": 0.2, "C": 0.1, "degree": 0}),
+        ("diabetes", {"tol": 0.2, "C": 1.0, "degree": 0}),
         ("iris", {"tol": 0.05, "algorithm": "template-exponentiated-gradient"}),
     ],
 )

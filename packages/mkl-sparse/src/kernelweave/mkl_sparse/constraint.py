@@ -46,9 +46,8 @@ class SparseSimplex(Value):
     def relaxed(self, n_kernels: int) -> WeightPenalty:
         """Return the tightest convex penalty below ``λ‖β‖²`` on this set.
 
-        Raises ValueError if ``n_views`` is given without the view of each kernel.
+        Raises ValueError if ``n_views`` is given without the view of each kernel. λ = 0 is none.
         """
-        self.validate()
         if self.n_views is None:
             return KSupport(self.lam, self.k0).on(n_kernels)
         if self.views is None:

@@ -147,7 +147,7 @@ class EvidenceMachine(DictionaryMachine):
         self._held_out: FloatArray = np.full(samples.targets.T.shape, np.nan)
         self._n_missing = self.n_folds
         standard = Standard.of(samples.targets, self._mass)
-        problem = weight_problem(stored, np.asarray(scaled.X), standard.values, samples.weight)
+        problem = weight_problem(stored, scaled.X, standard.values, samples.weight)
         learned = self._search(problem, self.verbose)
         self.descent_ = np.array(learned.descent)
         size = float(self._mass.sum()) * len(samples.targets)

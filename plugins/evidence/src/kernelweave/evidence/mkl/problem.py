@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem
-from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
+from kernelweave.kernels_core.arrays import FloatArray, Index, Points, RealArray
 from kernelweave.kernels_core.estimators.dictionary import PrecomputedStack
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.qp_smo import Ridge
@@ -43,14 +43,14 @@ class Standard:
 
 
 def weight_problem(
-    stored: Any, X: FloatArray, targets: FloatArray, weight: FloatArray | None
+    stored: Any, X: Points, targets: FloatArray, weight: FloatArray | None
 ) -> Problem:
     """Return the problem whose weights the evidence chooses.
 
     `X` of shape (n, n_features); `targets` of shape (T, n): standardised; `weight` of shape (n,):
     divides the noise of a row.
     """
-    share = np.ones(X.shape[0]) if weight is None else 1.0 / weight
+    share = np.ones(targets.shape[1]) if weight is None else 1.0 / weight
     ridge = Ridge(C=1.0 / FLOOR)
     return Problem(NoisyFamily(stored, share), ridge, PricedOrthant(), X, targets, weight)
 

@@ -74,7 +74,8 @@ def _with_influence(
     share = weight / weight.sum()
     if task == "classification":
         right = np.asarray(truth == predicted, dtype=np.float64)
-        value = float(share @ right)
+        # of whole weights the last digit too is that of a count
+        value = float(weight @ right / weight.sum())
         return value, right - value
     # squares of small targets would underflow
     size = np.abs(truth).max() or 1.0
