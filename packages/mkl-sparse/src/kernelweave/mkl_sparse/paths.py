@@ -190,7 +190,9 @@ def sparse_mkl_path(
         raise ValueError(f"y must have {stack.n_samples} samples, got shape {np.shape(y)}")
     settings = [(lam, k0) for k0 in sorted(set(k0s)) for lam in sorted(set(lams), reverse=True)]
     for lam, k0 in settings:
-        SparseSimplex(k0, lam, views, n_views).relaxed(len(stack))
+        constraint = SparseSimplex(k0, lam, views, n_views)
+        constraint.validate()
+        constraint.relaxed(len(stack))
     if n_views is not None and algorithm != "smkl-global":
         raise ValueError(f"n_views={n_views} needs algorithm='smkl-global', got {algorithm!r}")
     check_limits(tol, 1, None)
