@@ -91,16 +91,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("fits", nargs="*", default=FITS, choices=FITS, metavar="FIT")
+    parser.add_argument("fits", nargs="*", metavar="FIT", help=f"of {', '.join(FITS)}")
     parser.add_argument("--here", action="store_true", help="measure in this process, once")
     asked = parser.parse_args()
+    if unknown := set(asked.fits).difference(FITS):
+        parser.error(f"no fit is called {min(unknown)}: there are {', '.join(FITS)}")
     if asked.here:
         measure(asked.fits[0])
         return
     with tempfile.TemporaryDirectory() as folder:
         shared = {**os.environ, "PYTHONPYCACHEPREFIX": f"{folder}/modules"}
         shared.pop("PYTHONDONTWRITEBYTECODE", None)
-        for name in ("", *asked.fits):
+        for name in ("", *(asked.fits or FITS)):
             for _ in range(2 if name else 1):
                 subprocess.run(
                     [sys.executable, __file__, "--here", name or "solve_svc"],
