@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT
 from numpy.typing import NDArray
 
-from .penalties import RIDGE, WeightPenalty, full_shares
+from .penalties import RIDGE, WeightPenalty, best_corner, full_shares
 
 _UNIT = 2.0**-53
 # Halvings of the interval of τ, after which it is a few roundings wide.
@@ -148,14 +148,11 @@ class NestedPenalty(WeightPenalty):
 
         `c` of shape (q,): rounded up: the minimum falls as c grows.
         """
-        v = c - self.linear
-        v = v + 2.0 * _UNIT * (np.abs(c) + np.abs(self.linear))
+        v = self._gains(c)
         kernels = self._candidates(v)
-        weights = np.zeros_like(c)
         if self.lam == 0.0:
-            best = kernels[np.argmax(v[kernels])]
-            weights[best] = 1.0
-            return weights, -float(v[best])
+            return best_corner(v, kernels)
+        weights = np.zeros_like(c)
         top = float(v[kernels].max())
         views = _Views(self, kernels, top - v[kernels])
         low, high = 0.0, 2.0 * self.lam

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.checks import COUNT, LARGEST, number
 from numpy.typing import NDArray
 
@@ -115,6 +115,11 @@ class WeightPenalty:
         size = float(np.abs(terms).sum()) + self.lam * quadratic
         return float(terms.sum()) + self.lam * quadratic + margin * size
 
+    def _gains(self, c: FloatArray) -> FloatArray:
+        """Return ``c − a``, rounded up."""
+        v = c - self.linear
+        return np.asarray(v + 2.0 * _UNIT * (np.abs(c) + np.abs(self.linear)))
+
     def best_response(self, c: FloatArray) -> tuple[FloatArray, float]:
         """Minimise ``penalty(β) − cᵀβ`` over the simplex; return β and a proven lower bound.
 
@@ -124,14 +129,11 @@ class WeightPenalty:
 
         `c` of shape (q,): rounded up: the minimum falls as c grows.
         """
-        v = c - self.linear
-        v = v + 2.0 * _UNIT * (np.abs(c) + np.abs(self.linear))
+        v = self._gains(c)
         chosen = self._most_wanted(v)
-        weights = np.zeros_like(c)
         if self.lam == 0.0:
-            best = chosen[np.argmax(v[chosen])]
-            weights[best] = 1.0
-            return weights, -float(v[best])
+            return best_corner(v, chosen)
+        weights = np.zeros_like(c)
         w = np.sort(v[chosen])[::-1]
         excess = np.maximum(w[0] - w, 0.0)
         # Σ (v − τ)₊ = 2λ over the r largest, in shifted terms so that nothing cancels
@@ -239,6 +241,14 @@ class KSupport:
         lam = float(RIDGE.check("lam", self.lam))
         COUNT.check("k0", self.k0)
         return _plain(n_kernels, lam, min(int(self.k0), n_kernels))
+
+
+def best_corner(v: FloatArray, kernels: Index) -> tuple[FloatArray, float]:
+    """Return all weight on the largest ``v`` of some kernels, and its bound: the end at λ = 0."""
+    weights = np.zeros_like(v)
+    best = kernels[np.argmax(v[kernels])]
+    weights[best] = 1.0
+    return weights, -float(v[best])
 
 
 def full_shares(weights: FloatArray, capacity: int) -> FloatArray:
