@@ -28,7 +28,7 @@ from kernelweave.spectahedron import (
     low_rank,
 )
 from kernelweave.spectahedron.coarse import coarse_factor, part_of
-from kernelweave.spectahedron.low_rank import LowRankSearch
+from kernelweave.spectahedron.low_rank import roughly_solved
 
 N = 120
 
@@ -195,7 +195,7 @@ def test_a_start_at_a_part_reaches_the_same_optimum(
 def test_a_factor_of_a_part_is_near_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coarse, "_PART", 100)
     case = problem("numbers", 400)
-    U = coarse_factor(LowRankSearch(), case, LowRank())
+    U = coarse_factor(roughly_solved, case, LowRank())
     best = solve(case, "tkl-low-rank", tol=1e-4)
     n_P = case.family.n_P
     K = case.family.gram(case.X, n_P * (U @ U.T))

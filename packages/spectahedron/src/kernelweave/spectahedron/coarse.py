@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
-from kernelweave.kernels_core import KernelWeaveWarning, Problem, relative_gap
+from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.arrays import Matrix
-from kernelweave.kernels_core.clock import expired
 
 from .settings import LowRank
 from .start import Start, at_new_caps
 
-if TYPE_CHECKING:
-    from .interior.method import InteriorState
-    from .low_rank import LowRankSearch, LowRankState
-
 _PART = 1500
 _SHRINK = 5
 _PATH = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-_STEPS = 8
-_GAP = 0.02
 
 
 def part_of(problem: Problem, size: int) -> Problem:
@@ -45,15 +37,16 @@ def part_of(problem: Problem, size: int) -> Problem:
     )
 
 
-def coarse_factor(method: LowRankSearch, problem: Problem, settings: LowRank) -> Matrix:
+def coarse_factor(
+    solve: Callable[[Problem, LowRank], Start], problem: Problem, settings: LowRank
+) -> Matrix:
     """Return a factor of the P of a part of the samples.
 
     The part is a fifth of the samples, which begins at a part of its own where it is large too.
     The smallest is solved along a path of growing C, since a large C makes a cold start slow and
-    its solution at a tenth of C is near. Each solve takes eight steps at most: what they reach is
-    not certified for the whole problem and need not be.
+    its solution at a tenth of C is near.
 
-    `method`: solves the part; `problem`: of more than 1500 samples; `settings`: of the whole
+    `solve`: of a part, roughly; `problem`: of more than 1500 samples; `settings`: of the whole
     problem: the precision, and the columns of the first factor.
     """
     part = part_of(problem, max(_PART, problem.n_samples // _SHRINK))
@@ -64,22 +57,6 @@ def coarse_factor(method: LowRankSearch, problem: Problem, settings: LowRank) ->
         C = fraction * top
         near = None if start is None else Start(start.P, at_new_caps(start.dual_coef, last, C))
         at = replace(part, learner=replace(part.learner, C=C))
-        start, last = _rough(method, at, replace(settings, rescue=False, start=near)), C
+        start, last = solve(at, replace(settings, rescue=False, start=near)), C
     assert start is not None
     return start.factor(float(problem.constraint.min_eig))
-
-
-def _rough(method: LowRankSearch, problem: Problem, settings: LowRank) -> Start:
-    """Return P and α after a few steps."""
-    with warnings.catch_warnings():
-        # the whole problem has said that its Gram matrices are not stored
-        warnings.simplefilter("ignore", KernelWeaveWarning)
-        method.settings = settings
-        state: LowRankState | InteriorState = method.init(problem, np.random.RandomState(0))
-    for _ in range(_STEPS):
-        if relative_gap(*method.gap(state)) <= _GAP or expired():
-            break
-        if method.outcome(state) is not None:
-            break
-        state = method.step(state)
-    return Start(method.best(state), method.solution(state).dual_coef)

@@ -8,11 +8,13 @@ that jump with U, kinks of OPT_A), an interior point over the whole saddle takes
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
-from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core import KernelWeaveWarning, Problem, Status, relative_gap
 from kernelweave.kernels_core.arrays import Matrix, RealArray
+from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
 
 from .algorithm import SaddleAlgorithm
@@ -38,6 +40,8 @@ _NEAR = 0.1
 _CLOSE = 0.01
 _FINE = 1e-5
 _LARGE = 4000
+_ROUGH_STEPS = 8
+_ROUGH_GAP = 0.02
 
 
 @dataclass
@@ -98,7 +102,7 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         if asked.start is not None:
             return self._continued(asked.start, K)
         if asked.coarse and problem.n_samples >= _LARGE:
-            U = coarse_factor(type(self)(), problem, replace(asked, rank=rank))
+            U = coarse_factor(roughly_solved, problem, replace(asked, rank=rank))
             point = self._evaluate(U, K, None, np.inf, relative=_CLOSE)
             return LowRankState(point, _NEAR, _NEAR, point.direction.lower_bound)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
@@ -258,6 +262,22 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         if isinstance(state, InteriorState):
             return None
         return Status.STALLED if self._exhausted(state) else None
+
+
+def roughly_solved(problem: Problem, settings: LowRank) -> Start:
+    """Return P and α after eight steps at most, uncertified: a start need not be good."""
+    method = LowRankSearch()
+    with warnings.catch_warnings():
+        # the whole problem has said that its Gram matrices are not stored
+        warnings.simplefilter("ignore", KernelWeaveWarning)
+        method.settings = settings
+        state: LowRankState | InteriorState = method.init(problem, np.random.RandomState(0))
+    for _ in range(_ROUGH_STEPS):
+        close = relative_gap(*method.gap(state)) <= _ROUGH_GAP
+        if close or expired() or method.outcome(state) is not None:
+            break
+        state = method.step(state)
+    return Start(method.best(state), method.solution(state).dual_coef)
 
 
 def leading_factor(D: Matrix, rank: int) -> Matrix:

@@ -31,7 +31,7 @@ class Demonstration:
     """Everything the demo shows, computed once.
 
     `name`: a data set by name or a file whose last column is the target. `found`: scores and
-    seconds of each model, and what ours says of itself: what ``--json`` prints; `picture`: a PNG.
+    seconds of each model, and what ours says of itself: what ``--json`` prints.
     """
 
     def __init__(self, name: str) -> None:
@@ -103,13 +103,6 @@ class Demonstration:
             low, high = self.model.predict_interval(self.X_test, CONFIDENCE)
             said["coverage"] = float(np.mean((low <= self.y_test) & (self.y_test <= high)))
         return said
-
-    @property
-    def picture(self) -> bytes:
-        """The PNG: scores, what the strongest columns do, and predictions against the truth."""
-        from .displays import demo_picture
-
-        return demo_picture(self)
 
     def target_sentence(self) -> str:
         """Return what is predicted, for people."""

@@ -7,7 +7,6 @@ from .convergence import ConvergenceDisplay
 from .gram import GramDisplay, cosine_gram
 from .outputs import OutputGraphDisplay
 from .path import PathDisplay
-from .picture import demo_picture, is_demo_picture
 from .spectrum import SpectrumDisplay
 from .surface import SurfaceDisplay
 from .weights import KernelWeightsDisplay, learned_weights
@@ -22,7 +21,5 @@ __all__ = [
     "SpectrumDisplay",
     "SurfaceDisplay",
     "cosine_gram",
-    "demo_picture",
-    "is_demo_picture",
     "learned_weights",
 ]

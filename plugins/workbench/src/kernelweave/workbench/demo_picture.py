@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from .axes import open_frame
-from .colours import FAINT, LOWER, SERIES
+from .demonstration import CONFIDENCE, Demonstration
+from .displays.axes import open_frame
+from .displays.colours import FAINT, LOWER, SERIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ..demonstration import Demonstration
 
 SIGNATURE = "kernelweave demo"
 _STRONGEST = 3
@@ -104,8 +103,6 @@ def _along(demo: Demonstration, name: str, values: Any) -> list[float]:
 
 def _intervals(ax: Axes, demo: Demonstration) -> None:
     """Draw held-out rows against their predictions, with intervals."""
-    from ..demonstration import CONFIDENCE
-
     X, y = demo.X_test[:_MAX_DRAWN], demo.y_test[:_MAX_DRAWN]
     mean = demo.model.predict(X)
     low, high = demo.model.predict_interval(X, CONFIDENCE)
