@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from kernelweave.kernels_core import KernelWeaveWarning
 from scipy import sparse
@@ -98,6 +101,18 @@ def test_weights_are_routed_through_a_pipeline(name: str) -> None:
         chain = make_pipeline(StandardScaler().set_fit_request(sample_weight=True), model)
         found = cross_validate(chain, X, y, cv=2, params={"sample_weight": weight})
     assert found["test_score"].min() > 0.5
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_data_frames_come_through_a_pipeline_and_joblib(name: str, tmp_path: Path) -> None:
+    X, y = rows()
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    chain = make_pipeline(StandardScaler(), make(name)).set_output(transform="pandas")
+    chain.fit(frame, y)
+    assert list(chain[-1].feature_names_in_) == ["a", "b"]
+    joblib.dump(chain, tmp_path / "model")
+    again = joblib.load(tmp_path / "model").predict(frame)
+    np.testing.assert_array_equal(again, chain.predict(frame))
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import io
 import os
 import re
 import runpy
@@ -19,8 +21,12 @@ from workspace import ROOT, members
 
 DOCS = ROOT / "docs"
 FENCE = re.compile(
-    r"^```(?P<language>python|console)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^```(?P<language>python|console)\n(?P<code>.*?)^```$"
+    # what a block prints stands right below it
+    r"(?:\n\n^```text\n(?P<printed>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
 )
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
 GENERATED = {"_build", "api", "auto_examples"}
 PAGES = sorted(
     path for path in DOCS.rglob("*.md") if not GENERATED & set(path.relative_to(DOCS).parts)
@@ -35,11 +41,20 @@ NOT_RUN = re.compile(r"^(python3 -m venv|\.venv/bin/|pip install|nox|kernelweave
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def blocks(text: str, language: str) -> Iterator[tuple[int, str]]:
-    """Yield (line, code) of each fenced block of a language."""
+def blocks(text: str, language: str) -> Iterator[tuple[int, str, str | None]]:
+    """Yield (line, code, output where it is shown) of each fenced block of a language."""
     for match in FENCE.finditer(text):
         if match["language"] == language:
-            yield text.count("\n", 0, match.start()) + 2, match["code"]
+            yield text.count("\n", 0, match.start()) + 2, match["code"], match["printed"]
+
+
+def check_output(shown: str, printed: str) -> None:
+    """Compare what a page shows with what its block prints: another processor rounds otherwise."""
+    assert NUMBER.sub("#", shown).split() == NUMBER.sub("#", printed).split(), printed
+    for one, other in zip(NUMBER.findall(shown), NUMBER.findall(printed), strict=True):
+        digit = 10.0 ** -len(one.partition("e")[0].partition(".")[2])
+        near = pytest.approx(float(one), rel=0.02, abs=2.0 * digit)
+        assert float(other) == near, f"{other} where the page shows {one}: {printed}"
 
 
 def run_python(path: Path) -> int:
@@ -48,7 +63,7 @@ def run_python(path: Path) -> int:
     module = sys.modules["page"] = types.ModuleType("page")
     namespace = vars(module)
     count = 0
-    for line, code in blocks(path.read_text(encoding="utf-8"), "python"):
+    for line, code, shown in blocks(path.read_text(encoding="utf-8"), "python"):
         count += 1
         if code.startswith(">>>"):
             test = doctest.DocTestParser().get_doctest(code, namespace, path.name, str(path), line)
@@ -57,13 +72,17 @@ def run_python(path: Path) -> int:
             assert failed == 0, "".join(said)
         else:
             # empty lines first, so that a traceback shows the line of the page
-            exec(compile("\n" * (line - 1) + code, str(path), "exec"), namespace)
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile("\n" * (line - 1) + code, str(path), "exec"), namespace)
+            if shown is not None:
+                check_output(shown, printed.getvalue())
     return count
 
 
 def commands(text: str) -> Iterator[tuple[dict[str, str], list[str]]]:
     """Yield (environment, arguments) of each ``kernelweave`` command that is to be run."""
-    for _, code in blocks(text, "console"):
+    for _, code, _ in blocks(text, "console"):
         for line in re.findall(r"^\$ (.*)$", code, re.MULTILINE):
             if NOT_RUN.match(line):
                 continue
@@ -155,6 +174,8 @@ def test_the_template_is_included_literally() -> None:
     [
         ("```python\nassert 1 == 2\n```\n", AssertionError),
         ("```python\n>>> 1 + 1\n3\n```\n", AssertionError),
+        ("```python\nprint('R²', 0.81)\n```\n\n```text\nR² 0.84\n```\n", AssertionError),
+        ("```python\nprint('R²', 0.81)\n```\n\n```text\nR 0.81\n```\n", AssertionError),
         ("```python\nx = 1\n```\n\n```python\ny = x + nothing\n```\n", NameError),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
-from kernelweave.evidence.scores import r2_with_error
+from kernelweave.evidence.scores import accuracy_with_error, r2_with_error
 from sklearn.datasets import make_friedman1
 from sklearn.inspection import partial_dependence, permutation_importance
 
@@ -87,3 +87,12 @@ def test_score_and_error_of_a_ratio() -> None:
     assert error == pytest.approx(
         np.sqrt(399 / 400 * np.sum((parts - np.mean(parts)) ** 2)), rel=0.02
     )
+
+
+def test_accuracy_and_its_error_where_all_rows_are_right() -> None:
+    """The rule of three bounds what no row shows: twice the error is 3 / n."""
+    right, weight = np.ones(60, dtype=bool), np.ones(60)
+    assert accuracy_with_error(right, weight) == (1.0, pytest.approx(1.5 / 60))
+    assert accuracy_with_error(~right, weight) == (0.0, pytest.approx(1.5 / 60))
+    right[:15] = False
+    assert accuracy_with_error(right, weight) == pytest.approx((0.75, np.sqrt(0.1875 / 60)))

@@ -26,6 +26,15 @@ def test_help_names_every_command(run: Callable) -> None:
     assert run().out == done.out
 
 
+def test_lines_in_a_file_end_without_blanks(run: Callable) -> None:
+    for tokens in (["list"], ["fit", "--help"], ["plugins"], ["doctor"]):
+        lines = run(*tokens).out.splitlines()
+        assert lines
+        assert max(map(len, lines)) <= 80 or tokens == ["doctor"]
+        if tokens != ["fit", "--help"]:
+            assert [line for line in lines if line.endswith(" ")] == []
+
+
 @pytest.mark.parametrize("name", [spec.name for spec in BUILTIN])
 def test_every_command_explains_itself(run: Callable, name: str) -> None:
     done = run(name, "--help")
@@ -90,9 +99,9 @@ def test_interruption_keeps_the_best_model_so_far(
             raise KeyboardInterrupt
 
     @contextmanager
-    def bar(_: str) -> Iterator[None]:
+    def bar(*_: object) -> Iterator[Callable]:
         with watch(press):
-            yield
+            yield lambda: None
 
     monkeypatch.setattr(kernelweave.workbench.fitting, "fit_bar", bar)
     path = tmp_path / "model"

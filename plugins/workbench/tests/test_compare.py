@@ -25,6 +25,7 @@ from kernelweave.workbench.scoring import (
     verdict,
 )
 from kernelweave.workbench.scoring.limits import ended_after
+from kernelweave.workbench.scoring.rbf import TunedRBF
 from kernelweave.workbench.scoring.trees import with_gaps
 from sklearn.metrics import accuracy_score, r2_score
 
@@ -107,6 +108,36 @@ def test_a_verdict_says_who_is_ahead(value: float, error: float, said: str) -> N
     assert said in verdict("kernel", [other], "R²")
 
 
+def test_a_verdict_names_all_that_cannot_be_told_apart() -> None:
+    rows = [
+        Row("a", "A", Score(0.5, 0.1), Score(0.01, 0.02), 1.0),
+        Row("b", "B", Score(0.4, 0.1), Score(0.03, 0.02), 1.0),
+        Row("c", "C", Score(0.3, 0.1), Score(0.2, 0.02), 1.0),
+    ]
+    assert verdict("kernel", rows, "R²").startswith("The kernel, A and B cannot be told apart")
+    # one that is better for sure is named before a higher score that may be luck
+    surely = Row("d", "D", Score(0.45, 0.1), Score(-0.05, 0.01), 1.0)
+    assert verdict("kernel", [*rows, surely], "R²").startswith("D predicts these rows better")
+
+
+def test_where_all_are_right_the_rule_of_three_gives_the_error() -> None:
+    y, ones = np.repeat(["p", "q"], 75), np.ones(150)
+    for guess in (y, y[::-1]):
+        found = score(y, guess, ones, "classification")
+        assert found.value == float(guess is y)
+        assert 2 * found.error == pytest.approx(3 / 150)
+    level = lead(y, y, y, ones, "classification")
+    assert (level.value, 2 * level.error) == (0.0, pytest.approx(3 / 150))
+    # rows that count twice tell less than twice as many
+    assert score(y, y, ones + np.arange(150) % 2, "classification").error > found.error
+
+
+def test_a_small_error_is_not_written_as_zero() -> None:
+    assert str(Score(0.99991, 0.00004)) == "0.99991 ± 0.00004"
+    assert Score(-0.0, 0.0).told(sign="+") == "+0.0000 ± 0.0000"
+    assert str(Score(0.5, 1e-30)) == "0.50000000 ± 0.00000000"
+
+
 def test_classes_keep_their_shares_and_probabilities_their_order() -> None:
     rng = np.random.default_rng(0)
     y = np.array(["p"] * 30 + ["q"] * 60 + ["r"] * 3)
@@ -178,6 +209,15 @@ def test_a_rival_that_is_not_done_in_time_is_left_out(
     done = run("compare", table, "--target", "y", "--models", "rbf", "dummy", "--max-time", "0.05")
     assert "tuned RBF machine is left out: it was not done after 0.15 s" in done.err
     assert "dummy" in done.out
+
+
+def test_the_rbf_machine_of_many_numbers_is_ridge_regression() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(2300, 2)), columns=["a", "b"])
+    y = 2e5 + 1e4 * (np.sin(2 * X["a"]) * X["b"] + 0.1 * rng.normal(size=2300)).to_numpy()
+    many = TunedRBF("regression", 0).fit(X[:2100], y[:2100])
+    assert "alpha" in many._machine.get_params()
+    assert r2_score(y[2100:], many.predict(X[2100:])) > 0.95
 
 
 def test_ctrl_c_is_not_taken_for_a_limit() -> None:

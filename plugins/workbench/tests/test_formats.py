@@ -99,6 +99,25 @@ def test_what_is_no_number_with_commas_stays_as_it_is(tmp_path: Path, cells: lis
     assert read(tmp_path, text.encode()).frame["a"].tolist() == cells
 
 
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["63.123,45 €", "7,5 €", "-2 €"], [63123.45, 7.5, -2.0]),
+        (["$63,123.45", "$7.50", "-$2"], [63123.45, 7.5, -2.0]),
+        (["12%", "", "3.5 %"], [12.0, np.nan, 3.5]),
+        (["12 %", "3 €"], None),
+        (["12 %", "3"], None),
+        (["a%", "b%"], None),
+    ],
+)
+def test_one_sign_in_every_cell_is_a_unit(
+    tmp_path: Path, cells: list[str], numbers: list[float] | None
+) -> None:
+    text = "a;b\n" + "".join(f"{cell};{i}\n" for i, cell in enumerate(cells))
+    read_as = read(tmp_path, text.encode()).frame["a"].tolist()
+    np.testing.assert_array_equal(read_as, cells if numbers is None else numbers)
+
+
 def test_dates_and_gaps_of_excel(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": [1.0, None, 3.0], "d": pd.date_range("2020", periods=3)})
     frame["t"] = [True, False, True]

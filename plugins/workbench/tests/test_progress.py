@@ -90,6 +90,20 @@ def test_parts_and_evaluations_only_move_forward() -> None:
     assert len(set(seen)) > 100
 
 
+def test_several_fits_and_several_solves_of_one_move_forward() -> None:
+    course, seen = Course(4), []
+    for _ in range(4):
+        for _ in range(3):
+            for i, gap in enumerate((1.0, 0.1, 0.01)):
+                course.see(Progress("any", i, 0.0, 1.0, gap, 0.01, 0.0))
+                seen.append(course.done)
+        course.end_fit()
+        seen.append(course.done)
+    assert seen == sorted(seen)
+    assert seen[1] == pytest.approx(1 / 8)
+    assert seen[-1] == 1.0
+
+
 def test_the_first_fit_says_that_it_compiles(
     screen: Console, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kernelweave.workbench import load_model
+from kernelweave.workbench.report.columns import column_pictures
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 
@@ -26,10 +29,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "t.csv").write_text("<a>,b,y\n" + "\n".join(rows) + "\n")
     more = [f"{a:.3f},{b:.3f},{'<yes>' if a > b else 'no&'}" for a, b in rng.normal(size=(40, 2))]
     (folder / "more.csv").write_text("<a>,b,y\n" + "\n".join(more) + "\n")
-    prices = [f"{a:.3f},{'uv'[i % 2]},{1000 * a + 500 * (i % 2):.1f}" for i, a in
+    prices = [f"{i},{a:.3f},{'uv'[i % 2]},{1000 * a + 500 * (i % 2):.1f}" for i, a in
               enumerate(rng.random(90))]  # fmt: skip
-    (folder / "p.csv").write_text("size,kind,price\n" + "\n".join(prices[:60]) + "\n")
-    (folder / "q.csv").write_text("size,kind,price\n" + "\n".join(prices[60:]) + "\n")
+    (folder / "p.csv").write_text("id,size,kind,price\n" + "\n".join(prices[:60]) + "\n")
+    (folder / "q.csv").write_text("id,size,kind,price\n" + "\n".join(prices[60:]) + "\n")
     tkl = ["--model", "tkl", "--tol", "0.1", "--max-iter", "20", "--no-compare"]
     for name, data, target, options in (
         ("tkl", "t", "y", tkl),
@@ -54,6 +57,9 @@ def test_a_page_needs_nothing_beside_it(run: Callable, models: Path, tmp_path: P
     text = page.read_text()
     assert not re.search(r"(src|href)=\"(?!data:|#)", text)
     assert "<script" not in text
+    # a page that is mailed names the table, and no folder of this machine
+    assert "60 rows of t.csv" in text
+    assert str(models) not in text
     for word in ("How well it predicts", "HistGradientBoosting", "dummy", "Confusion matrix", "ROC",
                  "Precision and recall", "Calibration of probabilities", "The columns",
                  "What the columns are worth", "Along &lt;a&gt;", "that is measured, not proved",
@@ -97,6 +103,13 @@ def test_a_regression_has_residuals_and_intervals(
         assert word in text, word
 
 
+def test_a_column_that_is_left_out_has_no_bar(models: Path) -> None:
+    bars = column_pictures(load_model(models / "p.kw"), "R²")[0]
+    drawn = base64.b64decode(bars["address"].partition(",")[2]).decode()
+    assert "<!-- size -->" in drawn
+    assert "<!-- id -->" not in drawn
+
+
 def test_errors_are_one_sentence_and_nothing_is_overwritten(
     run: Callable, models: Path, tmp_path: Path
 ) -> None:
@@ -108,10 +121,7 @@ def test_errors_are_one_sentence_and_nothing_is_overwritten(
     force = ("--out", page, "--force")
     assert "knows no class 'maybe'" in run("report", models / "t.kw", other, *force).error
     other.write_text("<a>,y\n1,no&\n2,<yes>\n")
-    assert (
-        "columns that the model was fitted on: 'b'"
-        in run("report", models / "t.kw", other, *force).error
-    )
+    assert "columns that the model uses: 'b'" in run("report", models / "t.kw", other, *force).error
     assert page.read_text() == "precious"
 
 

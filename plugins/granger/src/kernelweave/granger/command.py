@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json as json_module
 import math
+import shutil
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any, Literal
 
@@ -203,9 +205,11 @@ def _print_text(model: Any, rows: list[dict[str, Any]], top: int, data: str) -> 
     facts = _facts(model)
     end = f" ({facts['lam_end']})" if facts["lam_end"] else ""
     lines = [
-        f"{data}: {facts['n_nodes']} series, {describe_lags(model.lags_)}, "
-        f"lambda {facts['lam']:.3g}{end}, every fit within {facts['largest_gap']:.1e} of its "
-        "optimum"
+        _wrapped(
+            f"{data}: {facts['n_nodes']} series, {describe_lags(model.lags_)}, "
+            f"lambda {facts['lam']:.3g}{end}, every fit within {facts['largest_gap']:.1e} of its "
+            "optimum"
+        )
     ]
     from_, to = (
         max([len(str(row[end])) for row in rows[:top]], default=1) for end in ("source", "target")
@@ -219,8 +223,14 @@ def _print_text(model: Any, rows: list[dict[str, Any]], top: int, data: str) -> 
         lines.append(f"  {edge}  {row['effect'] or ' '}  {row['weight']:.4f}{p}")
     if len(rows) > top:
         lines.append(f"  {len(rows) - top} lighter edges: --top, --edges or --json show them")
-    lines.append(f"  {_reading(facts, rows)}")
+    lines.append(_wrapped(f"  {_reading(facts, rows)}"))
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _wrapped(sentence: str) -> str:
+    """Return a sentence in lines that the terminal holds."""
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(sentence, width, subsequent_indent="  ", break_long_words=False)
 
 
 def _reading(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:

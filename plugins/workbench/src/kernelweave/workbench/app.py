@@ -20,7 +20,7 @@ from .console import PROGRAM, err, say, warnings_as_lines
 from .errors import CommandError, did_you_mean, one_line
 from .tokens import name_dashes
 
-ABOUT = "Learn the kernel of a support vector machine, with a proof of how good it is."
+ABOUT = "Learn from a table as it is, and know how well new rows are predicted."
 DEBUG_VARIABLE = "KERNELWEAVE_DEBUG"
 _QUIET_ABOUT_PLUGINS = ("plugins", "doctor", "completion")
 _EXPECTED = (

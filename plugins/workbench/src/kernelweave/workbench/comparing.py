@@ -88,7 +88,7 @@ def _maker(name: str, max_time: float | None, weighted: bool) -> Callable[[str, 
     settings = {} if max_time is None else {"max_time": max_time}
 
     def make(task: str, seed: int) -> WeightedModel:
-        return WeightedModel(make_model(name, task, settings, seed=seed), weighted)
+        return WeightedModel(lambda: make_model(name, task, settings, seed=seed), weighted)
 
     return make
 

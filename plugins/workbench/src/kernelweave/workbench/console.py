@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,16 +19,33 @@ PROGRAM = "kernelweave"
 
 def out() -> Console:
     """Return a console on standard output."""
-    from rich.console import Console
-
-    return Console(file=sys.stdout, highlight=False, emoji=False)
+    return _console(sys.stdout)
 
 
 def err() -> Console:
     """Return a console on standard error."""
+    return _console(sys.stderr)
+
+
+def _console(stream: TextIO) -> Console:
     from rich.console import Console
 
-    return Console(file=sys.stderr, highlight=False, emoji=False)
+    # of a table's padding a terminal shows nothing, and a file is spared it
+    file = stream if stream.isatty() else cast("TextIO", _Trimmed(stream))
+    return Console(file=file, highlight=False, emoji=False, markup=False)
+
+
+class _Trimmed:
+    """A stream whose lines end without blanks."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        self._stream.write(re.sub(" +$", "", text, flags=re.MULTILINE))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def print_section(screen: Console, title: str, rows: Iterable[tuple[str, str | Text]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,8 +120,11 @@ def fit_table(
     weight = None if weights is None else read_weights(table, weights)
     name, make = choices.maker(target.task)
     watch = clock.Stopwatch()
-    with table.speaking(), fit_bar(f"learning from {len(X)} rows"):
+    n_folds = choices.folds or _FOLDS
+    fits = 1 if name == "evidence" else 1 + n_folds
+    with table.speaking(), fit_bar(f"learning from {len(X)} rows", fits) as end_fit:
         estimator = fit_model(make(), X, y, weight)
+        end_fit()
         stopped = _was_stopped(estimator)
         scoring = _counted(weight, choices.given.get("class_weight"), y)
         held_out = None
@@ -128,8 +132,9 @@ def fit_table(
             held_out = held_out_by(estimator, y, target.task, scoring)
             fold = kernel_machine(estimator).held_out_fold_
         elif not stopped:
-            fold = folds_of(y, target.task, choices.folds or _FOLDS, choices.seed, weight)
-            held_out, stopped = _crossed(make, X, target, fold, scoring, weight)
+            fold = folds_of(y, target.task, n_folds, choices.seed, weight)
+            each = partial(WeightedModel, make, weight is not None, end_fit)
+            held_out, stopped = _crossed(each, X, target, fold, scoring)
     seconds = watch.seconds
     rows: list[Row] = []
     if comparing and held_out is not None and not stopped:
@@ -162,33 +167,37 @@ def _was_stopped(estimator: BaseEstimator) -> bool:
 
 
 def _crossed(
-    make: Callable[[], Any], X: Any, target: Target, fold: Any, scoring: Any, weight: Any
+    make: Callable[[], Any], X: Any, target: Target, fold: Any, scoring: Any
 ) -> tuple[HeldOut | None, bool]:
     """Return predictions by fits without each fold; nothing where Ctrl-C ends them."""
     try:
         with warnings.catch_warnings():
             # the fit on all rows has said it already
             warnings.simplefilter("ignore")
-            return cross_predict(
-                lambda: WeightedModel(make(), weight is not None), X, target.values, target.task,
-                fold, scoring,
-            ), False  # fmt: skip
+            return cross_predict(make, X, target.values, target.task, fold, scoring), False
     except KeyboardInterrupt:
         return None, True
 
 
 class WeightedModel:
-    """A model of the zoo whose fit takes weights third, or does without them."""
+    """A model of the zoo whose fit takes weights third, or does without them.
 
-    def __init__(self, model: Any, weighted: bool) -> None:
-        self._model = model
+    `make`: returns it, unfitted; `weighted`: whether it takes them; `ended`: called after a fit.
+    """
+
+    def __init__(
+        self, make: Callable[[], Any], weighted: bool, ended: Callable[[], None] = lambda: None
+    ) -> None:
+        self._model = make()
         self._weighted = weighted
+        self._ended = ended
 
     def fit(self, X: Any, y: Any, weight: Any) -> Any:
         """Learn from rows."""
         fitted = fit_model(self._model, X, y, weight if self._weighted else None)
         if _was_stopped(fitted):
             raise KeyboardInterrupt
+        self._ended()
         return fitted
 
 

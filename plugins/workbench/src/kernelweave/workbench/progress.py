@@ -40,7 +40,10 @@ class Course:
     """How much of a fit is done, from what solves say of themselves.
 
     A solve with bounds tells its gap, and gaps shrink by factors. The evidence tells which parts
-    are done; within a part, evaluations are set against those that the parts before it took.
+    are done; within a part, evaluations are set against those that the parts before it took. Of
+    several fits, such as those without each fold, each is an equal share.
+
+    `fits`: how many there are.
 
     Examples
     --------
@@ -52,13 +55,27 @@ class Course:
     (0.5, 'iteration 5, gap 1.0e-01')
     """
 
-    def __init__(self) -> None:
-        self.done = 0.0
+    def __init__(self, fits: int = 1) -> None:
+        self._fits, self._ended = fits, 0
         self.state = "starting"
+        self._begin()
+
+    def _begin(self) -> None:
+        self._own = 0.0
         self._first = math.inf
         self._part = 0.0
         self._seen = 0
         self._expected = _EVALUATIONS
+
+    @property
+    def done(self) -> float:
+        """The share of all the work that is done."""
+        return min(1.0, (self._ended + self._own) / self._fits)
+
+    def end_fit(self) -> None:
+        """Take in that one of the fits has ended."""
+        self._ended += 1
+        self._begin()
 
     def see(self, progress: Progress) -> None:
         """Take in one message."""
@@ -67,30 +84,31 @@ class Course:
         elif math.isfinite(progress.gap):
             if progress.n_iter == 0 or not math.isfinite(self._first):
                 self._first = progress.gap
-            self.done = fraction(self._first, progress.gap, progress.tol)
+            # a fit of several classes solves several problems
+            self._own = max(self._own, fraction(self._first, progress.gap, progress.tol))
             self.state = f"iteration {progress.n_iter}, gap {progress.gap:.1e}"
         else:
             self._seen += 1
             within = 1.0 - math.exp(-self._seen / self._expected)
-            self.done = max(self.done, self._part + within * min(0.25, 1.0 - self._part))
+            self._own = max(self._own, self._part + within * min(0.25, 1.0 - self._part))
             self.state = "choosing the kernel by the evidence"
 
     def _end_part(self, done: float) -> None:
-        self.done, self._part = max(self.done, done), done
+        self._own, self._part = max(self._own, done), done
         if self._seen:
             self._expected, self._seen = max(1.0, self._seen / 2.0), 0
         self.state = f"{done:.0%} of the parts done"
 
 
 @contextmanager
-def fit_bar(title: str) -> Iterator[None]:
+def fit_bar(title: str, fits: int = 1) -> Iterator[Callable[[], None]]:
     """Show a bar with the time left for the fits in the block, on a terminal only.
 
-    `title`: what is going on.
+    `title`: what is going on; `fits`: how many there are. Yields: called when one has ended.
     """
     console = err()
     if not console.is_terminal:
-        yield
+        yield lambda: None
         return
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -104,7 +122,7 @@ def fit_bar(title: str) -> Iterator[None]:
     )
     if not is_compiled():
         say("note", "the first fit compiles for this machine, once: about half a minute")
-    course = Course()
+    course = Course(fits)
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=1.0, state=course.state)
 
@@ -113,7 +131,7 @@ def fit_bar(title: str) -> Iterator[None]:
             bar.update(task, completed=course.done, state=course.state)
 
         with watch(update):
-            yield
+            yield course.end_fit
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from kernelweave.kernels_core.registry import algorithms, components, get_algori
 
 from .machines import chain_of
 from .models import Model
-from .scoring import measure_name
+from .scoring import Score, measure_name
 
 # a relative gap, in per cent, that proves nothing worth saying
 _FAR = 20.0
@@ -188,10 +188,13 @@ def _evidence_sentences(found: Mapping[str, Any]) -> str:
     first = "Nothing is known yet of how well new rows are predicted."
     if scored is not None:
         article = "a" if found["measure"].startswith("class") else "an"
+        value, room = scored["score"], 2 * scored["error"]
+        about = "of about " + Score(value, room).told(3).replace(" ±", ", give or take")
+        if value == 1.0 and found["task"] == "classification":
+            about = f"above {1.0 - room:.3f}, for no row held out was wrong"
         first = (
-            f"On new rows like these, expect {article} {found['measure']} of about "
-            f"{scored['score']:.3f}, "
-            f"give or take {2 * scored['error']:.3f}: that is measured, not proved."
+            f"On new rows like these, expect {article} {found['measure']} {about}: that is "
+            f"measured, not proved."
         )
     return (
         f"{first} For the kernel that was chosen the predictor is the best there is; the choice "

@@ -149,7 +149,7 @@ def _leave_out_identifier(name: str, findings: Findings) -> None:
     findings.leave_out(name, sentence)
     warnings.warn(
         f"column {name!r} is left out: it only tells the rows apart, as an identifier does; if it "
-        "means more, pass it as floating point numbers, or cut its words to what they share",
+        "means more, give its numbers a point, as in 7.0, or cut its words to what they share",
         KernelWeaveWarning,
         stacklevel=2,
     )

@@ -68,16 +68,18 @@ def certify_command(
 
 
 def _show_repeated(found: dict[str, Any], task: str) -> None:
+    from ..scoring import Score
+
     rows = {
-        "held-out score": f"{found['held_out_score']:.4f} ± {found['held_out_error']:.4f}",
-        "fitted again": f"{found['again_score']:.4f} ± {found['again_error']:.4f}",
+        "held-out score": str(Score(found["held_out_score"], found["held_out_error"])),
+        "fitted again": str(Score(found["again_score"], found["again_error"])),
         "gradient": f"at most {found['slope']:.1e} of the log evidence in the scales' logarithms",
     }
     screen = console.out()
     console.print_section(screen, "certificate", rows.items())
     unit = "of the labels" if task == "classification" else "of the target's spread"
     screen.print(
-        f"A second fit, on other folds, predicts the same but for "
+        f"A second fit, on other folds, predicts the rows that both learned from alike but for "
         f"{100 * found['predictions_differ']:.2g} % {unit}. That shows how well the fit can be "
         f"repeated; that no other kernel has more evidence is not proved."
     )

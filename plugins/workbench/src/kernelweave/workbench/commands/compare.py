@@ -77,6 +77,8 @@ def _show(found: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from ..scoring import Score
+
     screen = console.out()
     screen.print(
         Text(f"{found['measure']} on {found['rows']}", style="bold"),
@@ -87,13 +89,13 @@ def _show(found: dict[str, Any]) -> None:
     for name in ("", found["measure"], "behind the best", "seconds", "--models"):
         table.add_column(name, justify="right" if name == "seconds" else "left", no_wrap=True)
     for row in found["models"]:
-        behind = f"{row['behind']:.4f} ± {row['behind_error']:.4f}" if row["behind"] else ""
+        behind = Score(row["behind"], row["behind_error"])
         style = "bold cyan" if row["ours"] else ""
         mark = "*" if row["cut"] else ""
         table.add_row(
             Text(row["title"], style=style),
-            f"{row['score']:.4f} ± {row['error']:.4f}",
-            behind,
+            str(Score(row["score"], row["error"])),
+            str(behind) if row is not found["models"][0] else "",
             f"{row['seconds']:.1f}{mark}",
             row["name"],
         )

@@ -88,6 +88,8 @@ def check_picture(path: Path, *, force: bool, chosen: bool) -> None:
 
 
 def _show(demo: Demonstration, path: Path) -> None:
+    from ..scoring import Score
+
     found: dict[str, Any] = demo.found
     measure = "accuracy" if demo.classes else "R²"
     about = {
@@ -96,7 +98,7 @@ def _show(demo: Demonstration, path: Path) -> None:
         "split": f"{found['n_train']} to learn from, {found['n_test']} held out",
     }
     scores = {
-        label: f"{each['score']:.4f} ± {each['error']:.4f}, in {each['seconds']:.1f} s"
+        label: f"{Score(each['score'], each['error'])}, in {each['seconds']:.1f} s"
         for label, each in found["scores"].items()
     }
     screen = console.out()
@@ -108,10 +110,12 @@ def _show(demo: Demonstration, path: Path) -> None:
 
 def _said(found: dict[str, Any]) -> dict[str, str]:
     """Return the lines on the learned model."""
+    from ..scoring import Score
+
     strongest = list(found["importance"])[:3]
     lines = {
-        "expected": f"{found['held_out_score']:.4f} ± {found['held_out_error']:.4f}, by folds of "
-        "the training rows",
+        "expected": f"{Score(found['held_out_score'], found['held_out_error'])}, by folds of the "
+        "training rows",
         "strongest": ", ".join(strongest),
     }
     if "coverage" in found:

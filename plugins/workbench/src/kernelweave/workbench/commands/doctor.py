@@ -51,6 +51,8 @@ def examine() -> dict[str, object]:
 
 
 def _print(found: dict[str, Any]) -> None:
+    from rich.text import Text
+
     threads, memory, cache = found["threads"], found["memory"], found["compiled code"]
     rows = {
         "cores": f"{threads['cores']}, of which kernels use {threads['used by kernels']}",
@@ -67,6 +69,6 @@ def _print(found: dict[str, Any]) -> None:
     console.print_section(screen, "versions", found["versions"].items())
     console.print_section(screen, "machine", rows.items())
     for problem in found["problems"]:
-        screen.print("[bold red]problem[/]:", problem, soft_wrap=False)
+        screen.print(Text.assemble(("problem", "bold red"), f": {problem}"))
     if not found["problems"]:
         screen.print("Nothing is broken.")

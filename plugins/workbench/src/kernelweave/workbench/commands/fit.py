@@ -267,6 +267,7 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from ..scoring import Score
     from ..zoo import title_of
 
     scored = found["held_out"]
@@ -278,11 +279,11 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
     beside = found["comparison"]["rows"]
     for name in ("", found["measure"], "seconds", *(["difference"] if beside else [])):
         table.add_column(name, justify="right" if name == "seconds" else "left", no_wrap=True)
-    ours = f"{scored['score']:.4f} ± {scored['error']:.4f}"
+    ours = str(Score(scored["score"], scored["error"]))
     table.add_row(Text(title_of(found["model"]), style="bold cyan"), ours, _seconds(found))
     for row in beside:
-        value = f"{row['score']:.4f} ± {row['error']:.4f}"
-        away = f"{-row['behind']:+.4f} ± {row['behind_error']:.4f}"
+        value = str(Score(row["score"], row["error"]))
+        away = Score(-row["behind"], row["behind_error"]).told(sign="+")
         table.add_row(Text(row["title"], style="cyan"), value, _seconds(row), away)
     screen.print(Text(f"{found['measure']} on {scored['rows']}", style="bold"))
     screen.print(table)
@@ -291,7 +292,7 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
     screen.print("")
     if found["test"]:
         tested = found["test"]
-        value = f"{tested['score']:.4f} ± {tested['error']:.4f}"
+        value = str(Score(tested["score"], tested["error"]))
         line = {tested["data"]: f"{value} on {tested['rows']} rows"}
         if "coverage" in tested:
             share = 100 * tested["coverage"][0.9]

@@ -26,6 +26,7 @@ _ENGLISH = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 _CONTINENTAL = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][-+]?\d+)?")
 _PLAIN = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+)")
+_UNITS = "€$£¥%"
 
 
 def decode(content: bytes, source: str) -> str:
@@ -90,34 +91,44 @@ def _evenness(text: str, separator: str) -> float:
     return often / len(widths) if width > 1 else 0.0
 
 
-def read_commas(frame: pd.DataFrame, separator: str) -> pd.DataFrame:
-    """Return a frame with columns of decimal commas, or of commas between thousands, as numbers.
+def read_numbers(frame: pd.DataFrame, separator: str) -> pd.DataFrame:
+    """Return a frame whose columns of written numbers are numbers.
+
+    Those with decimal commas, with commas between thousands, or with one sign of a currency or per
+    cent in every cell; 5 % is 5. Other columns as they are.
 
     `frame`: cells as they are written; `separator`: between the columns: where it is a comma, 1,234
-    has a thousand. Other columns as they are.
+    has a thousand.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> read_commas(pd.DataFrame({"a": ["1.234,5", "2"], "b": ["x,1", "y"]}), ";")["a"].tolist()
+    >>> written = pd.DataFrame({"a": ["1.234,5 €", "2 €"], "b": ["x,1", "y"]})
+    >>> read_numbers(written, ";")["a"].tolist()
     [1234.5, 2.0]
     """
     for name, column in frame.items():
         if pd.api.types.is_numeric_dtype(column):
             continue
-        known = _with_commas([each for each in column.unique() if not is_missing(each)], separator)
+        known = _written([each for each in column.unique() if not is_missing(each)], separator)
         if known:
             numbers = [known.get(cell, float("nan")) for cell in column]
             frame = frame.assign(**{str(name): numbers})
     return frame
 
 
-def _with_commas(cells: list[object], separator: str) -> dict[Any, float]:
-    """Return the number of each cell; nothing unless all are numbers and one has a comma."""
+def _written(cells: list[object], separator: str) -> dict[Any, float]:
+    """Return the number of each cell; nothing unless all are numbers and one is not plain."""
     texts = {cell: cell.strip() for cell in cells if isinstance(cell, str)}
-    if len(texts) < len(cells) or not any("," in text for text in texts.values()):
+    if len(texts) < len(cells):
         return {}
+    unit = next((sign for sign in _UNITS if texts and all(sign in cell for cell in texts)), "")
+    texts = {cell: text.replace(unit, "", 1).strip() for cell, text in texts.items()}
     rest = [text for text in texts.values() if not _PLAIN.fullmatch(text)]
+    if not rest and unit:
+        return {cell: float(text) for cell, text in texts.items()}
+    if not any("," in text for text in rest):
+        return {}
     points = any("." in text for text in texts.values())
     if all(map(_ENGLISH.fullmatch, rest)) and (separator == "," or points):
         return {cell: float(text.replace(",", "")) for cell, text in texts.items()}

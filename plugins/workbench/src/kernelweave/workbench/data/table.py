@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -59,16 +59,18 @@ class Table:
         """
         return f"row {row + 1}" if self.lines is None else f"line {self.lines()[row]}"
 
-    def inputs(self, columns: Sequence[str]) -> pd.DataFrame:
+    def inputs(self, columns: Sequence[str], unused: Container[str] = ()) -> pd.DataFrame:
         """Return columns as an estimator for tables takes them.
 
-        `columns`: which, in this order. Returns shape (n_rows, n_columns): cells as they were read;
-        every way to write that one is missing is ``None``.
+        `columns`: which, in this order; `unused`: those of them that may be absent. Returns shape
+        (n_rows, n_columns): cells as they were read; every way to write that one is missing is
+        ``None``.
         """
-        self.require(columns)
+        self.require([name for name in columns if name not in unused])
+        absent = 0.0 if self.sparse else float("nan")
         return pd.DataFrame(
             {
-                name: _blanked(self.frame[name]) if name in self.frame.columns else 0.0
+                name: _blanked(self.frame[name]) if name in self.frame.columns else absent
                 for name in columns
             },
             index=self.frame.index,
@@ -119,7 +121,7 @@ class Table:
             few = ", ".join(map(repr, absent[:8])) + (", ..." if len(absent) > 8 else "")
             raise CommandError(
                 f"{self.source} lacks {len(absent)} of the {len(columns)} columns that the model "
-                f"was fitted on: {few}"
+                f"uses: {few}"
             )
 
     def numbers(self, column: str) -> npt.NDArray[np.float64]:

@@ -119,7 +119,8 @@ class Model:
         `table`: anything that `read_table` reads, or a table that it returned. Returns shape
         (n_rows, n_columns): the columns that the model was fitted on.
         """
-        return _rows(table).inputs(self.header.columns)
+        left_out = {row["name"] for row in self.header.prepared if row["done"] != "used"}
+        return _rows(table).inputs(self.header.columns, left_out)
 
     def predict(self, table: Any) -> Labels:
         """Return a prediction per row; columns are matched by name and others passed over.

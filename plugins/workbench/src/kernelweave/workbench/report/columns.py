@@ -31,7 +31,8 @@ def column_pictures(model: Model, measure: str) -> list[Picture]:
     list of dict
         Pictures.
     """
-    rows = list(model.header.importance)
+    left_out = {row["name"] for row in model.header.prepared if row["done"] != "used"}
+    rows = [row for row in model.header.importance if row["name"] not in left_out]
     made = [_importance(rows, measure)] if rows else []
     return made + (_effects(model) if model.header.algorithm == "evidence" else [])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,7 @@ def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
     return Evaluation(
         target.values,
         predicted,
-        f"the {len(predicted)} rows of {table.source}",
+        f"the {len(predicted)} rows of {Path(table.source).name}",
         known,
         model.predict_proba(table) if known is not None and has["predict_proba"] else None,
         model.inputs(table),

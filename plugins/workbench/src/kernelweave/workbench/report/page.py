@@ -42,6 +42,7 @@ def report_page(model: Model, found: Evaluation | None, *, path: Path) -> str:
         title=f"{about['target']}, from {about['n_features']} columns",
         version=__version__,
         about=about,
+        source=Path(about["data"]).name,
         facts=_facts(about, found, same),
         models=_models(about),
         verdict=_verdict(about),
@@ -85,12 +86,22 @@ def _models(about: dict[str, Any]) -> list[dict[str, Any]]:
     if about["held_out"] is None:
         return []
     name = about["comparison"].get("ours") or about["estimator"]
-    ours = {**about["held_out"], "title": name, "behind": None, "ours": True}
-    others = [{**row, "ours": False} for row in about["comparison"].get("rows", [])]
+    ours = {**about["held_out"], "title": name, "away": "", "ours": True}
+    others = [
+        {**row, "ours": False, "away": Score(row["behind"], row["behind_error"]).told(3)}
+        for row in about["comparison"].get("rows", [])
+    ]
     rows = sorted([ours, *others], key=lambda row: -row["score"])
     least = min(0.0, rows[-1]["score"])
     span = (rows[0]["score"] - least) or 1.0
-    return [{**row, "share": 100.0 * (row["score"] - least) / span} for row in rows]
+    return [
+        {
+            **row,
+            "told": Score(row["score"], row["error"]).told(3),
+            "share": 100.0 * (row["score"] - least) / span,
+        }
+        for row in rows
+    ]
 
 
 def _verdict(about: dict[str, Any]) -> str:
@@ -108,11 +119,10 @@ def _facts(about: dict[str, Any], found: Evaluation | None, same: bool) -> list[
     """Return what a reader looks for first, as (label, value)."""
     facts = []
     if about["held_out"] is not None:
-        value, error = about["held_out"]["score"], about["held_out"]["error"]
-        facts.append((f"{about['measure']} on rows held out", f"{value:.3f} ± {error:.3f}"))
+        scored = Score(about["held_out"]["score"], about["held_out"]["error"])
+        facts.append((f"{about['measure']} on rows held out", scored.told(3)))
     if found is not None and not same:
-        value, error = found.score
-        facts.append((f"{about['measure']} on {found.rows}", f"{value:.3f} ± {error:.3f}"))
+        facts.append((f"{about['measure']} on {found.rows}", found.score.told(3)))
     left = sum(row["done"] != "used" for row in about["columns"])
     used = about["n_features"] - left
     facts.append(("columns used" if not left else f"columns used, {left} left out", f"{used}"))

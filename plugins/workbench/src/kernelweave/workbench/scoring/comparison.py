@@ -133,14 +133,17 @@ def verdict(ours: str, rows: Sequence[Row], measure: str) -> str:
             f"The {ours} predicts no better than the dummy: these columns may say nothing about "
             f"the target, or the rows may be too few."
         )
-    best = max(rows, key=lambda row: row.score.value)
-    value, error = best.behind
-    if value > 2.0 * error:
-        away = f"{value:.4f} ± {error:.4f} behind"
-        return f"The {ours} is ahead of all of them: next comes {best.title}, {away}."
-    if value < -2.0 * error:
-        return (
-            f"{best.title} predicts these rows better than the {ours}, by {-value:.4f} ± "
-            f"{error:.4f} of {measure}."
-        )
-    return f"The {ours} and {best.title} cannot be told apart on these rows."
+    ranked = sorted(rows, key=lambda row: -row.score.value)
+    for row in ranked:
+        value, error = row.behind
+        if value < -2.0 * error:
+            away = Score(-value, error)
+            return (
+                f"{row.title} predicts these rows better than the {ours}, by {away} of {measure}."
+            )
+    level = [row.title for row in ranked if row.behind.value <= 2.0 * row.behind.error]
+    if level:
+        names = ", ".join([f"The {ours}", *level[:-1]])
+        return f"{names} and {level[-1]} cannot be told apart on these rows."
+    second = ranked[0]
+    return f"The {ours} is ahead of all of them: next comes {second.title}, {second.behind} behind."

@@ -1,4 +1,4 @@
-"""A support vector machine with an RBF kernel, tuned by folds."""
+"""A machine with an RBF kernel, tuned by folds."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import Labels, Rows
-from numpy.typing import ArrayLike
 
 from ..data import TableMatrix
 
 # rows that are tuned on, and learned from, at most: all pairs of more take minutes
 TUNED, MOST = 1000, 8000
+# support vectors of more numbers take minutes where one factorisation takes seconds
+_SUPPORT = 2000
 FOLDS = 3
 # the last, which takes most of the time, is tried where the best of the others is beside it
 _C = np.logspace(-1, 3, 5)
+_ALPHA = np.logspace(-4, 1, 6)
 # in units of one over the number of columns
 _GAMMA = np.logspace(-1.5, 1.0, 6)
 
@@ -25,8 +27,9 @@ _GAMMA = np.logspace(-1.5, 1.0, 6)
 class TunedRBF:
     """A tuned RBF machine: words one-hot, columns scaled, a target in units of its spread.
 
-    C, by tens from 0.1 to 1,000, and six γ are chosen by three folds of at most 1,000 training
-    rows; the machine then learns from at most 8,000.
+    A support vector machine; of numbers in more than 2,000 rows, kernel ridge regression. C, by
+    tens from 0.1 to 1,000, or the ridge, by tens from 1e-4 to 10, and six γ are chosen by three
+    folds of at most 1,000 training rows; the machine then learns from at most 8,000.
 
     `task`: ``"classification"`` or ``"regression"``; `seed`: of the folds and of the draw of rows.
     """
@@ -48,35 +51,40 @@ class TunedRBF:
         target = (y - self._centre) / self._unit if self.task == "regression" else y
         rows = np.random.RandomState(self.seed).permutation(len(y))
         few, many = rows[:TUNED], np.sort(rows[:MOST])
-        C, gamma = self._tuned(Z[few], target[few], weight[few])
-        self._machine = self._kind(C=C, gamma=gamma).fit(Z[many], target[many], weight[many])
+        machine = self._machine_for(len(y))
+        chosen = self._tuned(machine, Z[few], target[few], weight[few])
+        machine.set_params(**chosen)
+        self._machine = machine.fit(Z[many], target[many], weight[many])
         return self
 
-    def _tuned(self, Z: Any, y: ArrayLike, weight: ArrayLike) -> tuple[float, float]:
+    def _machine_for(self, n_rows: int) -> Any:
+        from sklearn.kernel_ridge import KernelRidge
+        from sklearn.svm import SVC, SVR
+
+        if self.task == "classification":
+            return SVC()
+        return SVR(epsilon=0.05) if n_rows <= _SUPPORT else KernelRidge(kernel="rbf")
+
+    def _tuned(self, machine: Any, Z: Any, y: Any, weight: Any) -> dict[str, float]:
+        """Return the settings that folds choose."""
         from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
         kind = StratifiedKFold if self.task == "classification" else KFold
         gamma = _GAMMA / max(1, Z.shape[1])
         folds = kind(FOLDS, shuffle=True, random_state=self.seed)
 
-        def search(C: Any) -> Any:
-            grid = {"C": C, "gamma": gamma}
-            chosen = GridSearchCV(self._kind(), grid, cv=folds, refit=False)
+        def search(**grid: Any) -> Any:
+            chosen = GridSearchCV(machine, grid | {"gamma": gamma}, cv=folds, refit=False)
             return chosen.fit(Z, y, sample_weight=weight)
 
+        if not hasattr(machine, "C"):
+            return dict(search(alpha=_ALPHA).best_params_)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            best = search(_C[:-1])
+            best = search(C=_C[:-1])
             if best.best_params_["C"] == _C[-2]:
-                best = max(best, search(_C[-1:]), key=lambda each: float(each.best_score_))
-        return best.best_params_["C"], best.best_params_["gamma"]
-
-    def _kind(self, **settings: float) -> Any:
-        from sklearn.svm import SVC, SVR
-
-        if self.task == "classification":
-            return SVC(**settings)
-        return SVR(epsilon=0.05, **settings)
+                best = max(best, search(C=_C[-1:]), key=lambda each: float(each.best_score_))
+        return dict(best.best_params_)
 
     def predict(self, X: Rows) -> Labels:
         """Return labels or numbers."""
