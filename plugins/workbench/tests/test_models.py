@@ -21,8 +21,9 @@ from kernelweave.workbench.data import read_target
 from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.fitting import Choices, fit_table
 from kernelweave.workbench.machines import transformed
-from kernelweave.workbench.models import store
+from kernelweave.workbench.models import Header, store
 from kernelweave.workbench.models.trusted import OWN_TYPES, trusted_types
+from kernelweave.workbench.zoo import fit_model, make_model, serving
 from sklearn.linear_model import Ridge
 
 
@@ -67,6 +68,21 @@ def test_a_model_comes_back_bit_for_bit(name: str, choices: dict[str, Any], tmp_
     assert str(after.machine.certificate_) == str(before.machine.certificate_)
     X = transformed(before.estimator, table.inputs(before.header.columns)[:5])
     np.testing.assert_array_equal(after.machine.kernel_(X), before.machine.kernel_(X))
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.KernelWeaveWarning")
+def test_every_model_of_the_command_line_comes_back(task: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
+    y = X["a"].to_numpy() + 0.1 * rng.normal(size=40)
+    y = y > 0 if task == "classification" else y
+    for name in serving(task):
+        estimator = fit_model(make_model(name, task, {}, seed=0), X, y, None)
+        header = Header(("a", "b"), "y", task, "any", "any", "memory", 40)
+        save_model(Model(estimator, header), tmp_path / name)
+        after = load_model(tmp_path / name).estimator
+        np.testing.assert_array_equal(after.predict(X), estimator.predict(X), err_msg=name)
 
 
 def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:

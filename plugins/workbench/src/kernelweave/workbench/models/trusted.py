@@ -25,6 +25,7 @@ _OWN = {
     f"{_CORE}.kernels.fitted": ("Centered", "Clipped"),
     f"{_CORE}.kernels.fitted_dictionary": ("FittedDictionary", "FittedFamily"),
     f"{_CORE}.kernels.dictionary": ("KernelDictionary",),
+    f"{_CORE}.kernels.scaled": ("ScaledFeatures", "Scaling"),
     f"{_CORE}.kernels.by_name": ("ByName",),
     f"{_CORE}.estimators.tables": ("TableReader",),
     f"{_CORE}.formula.problem": ("Problem",),
@@ -37,7 +38,6 @@ _OWN = {
         "TessellatedKernelClassifierCV",
         "TessellatedKernelRegressorCV",
     ),
-    "kernelweave.kernels_core.kernels.scaled": ("ScaledFeatures",),
     "kernelweave.spectahedron.constraint": ("Spectahedron",),
     "kernelweave.spectahedron.settings": (
         "AcceleratedPrimalDual",
