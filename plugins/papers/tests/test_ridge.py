@@ -11,11 +11,14 @@ from kernelweave.papers import Drawing, MissingDataError, Request, Sheet, tables
 from kernelweave.papers.data import drawn, load
 from kernelweave.papers.ridge import protocol
 from kernelweave.papers.ridge.figures import DEGREES
+from kernelweave.papers.ridge.tables import verdict
 from sklearn.kernel_ridge import KernelRidge
 
 NAMES = [f"krr-{n}" for n in range(1, 5)] + [f"krr-figure-{n}" for n in range(1, 13)]
 # what the paper's columns have
-N_CELLS = {"krr-1": 6, "krr-2": 6, "krr-3": 6, "krr-4": 6}
+N_CELLS = {"krr-1": 12, "krr-2": 12, "krr-3": 12, "krr-4": 12}
+# breast cancer is two sets
+N_CELLS |= {"krr-figure-5": 2 * len(DEGREES), "krr-figure-10": 2 * len(DEGREES)}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,12 +46,47 @@ def shortened(cell: Any, most: int = 60) -> Any:
 def test_cells_of_a_table(name: str, shared: Path) -> None:
     plan = tables()[name].plan(Request(quick=True, folder=shared / "data"))
     values = {cell.key: shortened(cell) for cell in plan.cells}
-    (sheet,) = plan.present(values)
+    sheet, claims = plan.present(values)
     assert len(sheet.rows) == 6
     for row in sheet.rows:
         assert len(row) == len(sheet.columns)
         assert 0.2 < row[2] < 2.0
+        assert 0.2 < row[sheet.columns.index("RMSE, γ/m")] < 2.0
         assert isinstance(row[-1], float)
+    # the printed error of BM on sonar is one of another table
+    assert len(claims.rows) == (2 if name == "krr-4" else 3)
+    assert all(len(row) == len(claims.columns) for row in claims.rows)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "low", "middle", "high", "said"),
+    [
+        (0.29, 0.01, 0.02, 0.03, "as printed"),
+        (0.29, -0.03, -0.02, -0.01, "the contrary"),
+        (0.29, -0.01, 0.02, 0.05, "no difference is shown"),
+        (0.29, 1e-6, 2e-6, 3e-6, "no difference is shown"),
+        (0.0, 0.01, 0.02, 0.03, "a difference, none is printed"),
+        (0.29, None, 0.02, None, None),
+    ],
+)
+def test_verdicts(theirs: float, low: Any, middle: Any, high: Any, said: Any) -> None:
+    assert verdict(theirs, low, middle, high) == said
+
+
+def test_a_width_divided_by_the_columns_is_no_identity(shared: Path) -> None:
+    X, y = drawn(*load(shared / "data" / "sonar.csv"), 60)
+    plain, shared_out = (next(protocol.halves(X, y, 1, share)) for share in (False, True))
+    off = [part.grams[-1][~np.eye(30, dtype=bool)].max() for part in (plain, shared_out)]
+    assert off[0] < 1e-6 < 0.1 < off[1]
+
+
+def test_both_sets_called_breast_cancer_are_shown(shared: Path) -> None:
+    shown = tables()["krr-figure-5"].plan(Request(quick=True, folder=shared / "data")).present({})
+    titles = [item.title for item in shown]
+    assert titles[::2] == [
+        "Regression on breast cancer (Wisconsin)",
+        "Regression on breast cancer (Ljubljana)",
+    ]
 
 
 @pytest.mark.parametrize("name", ["krr-figure-7", "krr-figure-12"])

@@ -59,6 +59,24 @@ def spread(numbers: Iterable[float]) -> float | None:
     return float(np.std(found, ddof=1)) if len(found) > 1 else None
 
 
+def interval(numbers: Iterable[float]) -> tuple[float | None, float | None, float | None]:
+    """Return the mean between the ends of its 95 % interval; of fewer than two there are no ends.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in interval([1.0, 2.0, 3.0])]
+    [-0.484, 2.0, 4.484]
+    """
+    from scipy.stats import t
+
+    found = list(numbers)
+    if len(found) < 2:
+        return None, mean(found), None
+    middle = float(np.mean(found))
+    half = float(t.ppf(0.975, len(found) - 1) * np.std(found, ddof=1) / np.sqrt(len(found)))
+    return middle - half, middle, middle + half
+
+
 def exponents(m: Any, n_P: Any, seconds: Any) -> tuple[float, float]:
     """Return a and b of the least-squares fit ``seconds ≈ c·mᵃ·n_Pᵇ`` in logarithms.
 

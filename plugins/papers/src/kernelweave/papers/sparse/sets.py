@@ -51,10 +51,16 @@ class Parts(NamedTuple):
     y_test: FloatArray
 
 
-def read(path: str, columns: list[int] | None, limit: int | None) -> Parts:
-    """Return the parts of a file as the authors split it, ``limit`` training samples at most."""
+def read(path: str, columns: list[int] | None, limit: int | None, seed: int = 0) -> Parts:
+    """Return the parts of a file as the authors split it, ``limit`` training samples at most.
+
+    Another ``seed`` than 0 shuffles the samples once more.
+    """
     X, y = load(path, columns)
     train, test = split_of(len(X))
+    if seed:
+        order = np.random.default_rng(seed).permutation(len(X))
+        train, test = order[train], order[test]
     train = train[:limit]
     mean, spread = X[train].mean(axis=0), X[train].std(axis=0, ddof=1)
     X = (X - mean) / np.where(spread > 0.0, spread, 1e-8)
