@@ -39,4 +39,5 @@ plt.show()
 # Each point has bounds of its own: the objective found, and how far the best choice of three
 # kernels can be below it.
 
-[f"lambda {p.lam:g}: {p.upper_bound:.2f}, gap {p.gap:.1e}" for p in path.points[::2]]
+for p in path.points[::2]:
+    print(f"lambda {p.lam:<9g} {p.upper_bound:8.2f}  gap {p.gap:.1e}")

@@ -57,7 +57,6 @@ plt.show()
 # predict better: the settings decide that, and they are what cross-validation is for.
 
 rows = {"random pair": random, "relaxation": relaxed, "global": best}
-[
-    (name, round(m.result_.value, 3), f"{m.result_.gap:.1e}", round(m.score(X_test, y_test), 3))
-    for name, m in rows.items()
-]
+for name, m in rows.items():
+    right = m.score(X_test, y_test)
+    print(f"{name:<12} {m.result_.value:7.3f}  {m.result_.gap:.1e}  {right:.3f}")

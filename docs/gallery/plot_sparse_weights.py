@@ -35,4 +35,5 @@ plt.show()
 # %%
 # What is proved of the choice of two.
 
-two.certificate_
+print(two.certificate_.lower_proof)
+print(f"relative gap {two.certificate_.gap:.1e}")

@@ -62,7 +62,8 @@ plt.show()
 # %%
 # Accuracy at 300 rows, and how many views each of the two keeps.
 
-[(name, course[rows.index(300)]) for name, course in scores.items()]
+for name, course in scores.items():
+    print(f"{name:<20} {course[rows.index(300)]:.3f}")
 
 # %%
 # The list of SimpleMKL holds the three and many more.
