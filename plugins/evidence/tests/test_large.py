@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from kernelweave.evidence.large.features import Landmarks
-from kernelweave.evidence.large.landmarks import latent_variance
 from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.plan import LargePlan
+from kernelweave.evidence.large.posterior import factor_of, latent_variance, row_pairs
+from kernelweave.evidence.large.row_equations import RowEquations
 from kernelweave.evidence.large.source import BlockSource
 from kernelweave.evidence.large.sums import Normal, block_sums, total_sums
 from kernelweave.evidence.large.survey import survey
@@ -17,6 +19,7 @@ from kernelweave.evidence.mixture import fit_mixture, mixed_kernel
 from kernelweave.evidence.objective import JITTER
 from kernelweave.evidence.path import Plan
 from kernelweave.evidence.rows import Rows, Standardised
+from kernelweave.evidence.steps import Stopped
 from kernelweave.evidence.terms import Scales
 from kernelweave.evidence.views import Views
 from kernelweave.kernels_core import config_context
@@ -81,20 +84,62 @@ def test_with_all_rows_as_landmarks_it_is_the_exact_predictor(weighted: bool) ->
     features = landmarks.features(new.numeric, new.codes)
     points = landmarks.views.points(new.numeric, new.codes)
     np.testing.assert_allclose(features @ solved[0], exact.kernel(points) @ exact.dual, atol=1e-6)
-    latent = latent_variance(landmarks, normal.root, solved[1], exact.noise, new.numeric, new.codes)
+    latent = latent_variance(landmarks, solved[1], new.numeric, new.codes)
     np.testing.assert_allclose(latent, exact.variance(points), atol=1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_equations_of_all_rows_are_their_sums(weighted: bool) -> None:
-    rows = friedman(90, outputs=2)
+def test_equations_of_all_rows_have_the_exact_solution_at_every_ridge(weighted: bool) -> None:
+    rows, new = friedman(90, outputs=2), friedman(130).take(np.arange(90, 130))
     if weighted:
         rows = replace(rows, weight=np.random.RandomState(1).rand(90) + 0.5)
     landmarks, targets = landmarks_of(rows, 90), Standardised.of(rows)
-    sums = Normal.of(landmarks.gram(), block_sums(landmarks, rows, targets), jitter=1e-13)
-    alone = Normal.of_rows(landmarks.gram(), targets.values, rows.weight, jitter=1e-13)
-    np.testing.assert_allclose(np.tril(alone.inner), np.tril(sums.inner), atol=1e-8)
-    np.testing.assert_allclose(alone.right, sums.right, atol=1e-8)
+    equations = RowEquations(landmarks, rows, targets.values)
+    points = landmarks.views.points(new.numeric, new.codes)
+    factors = []
+    for ridge in (0.1, 0.04, 0.01, 1e-5):
+        first, second = landmarks.scales
+        noisy = (replace(first, noise=ridge - JITTER), replace(second, noise=0.0))
+        exact = fit_mixture(landmarks.views, rows, noisy)
+        solved = equations.solve(ridge)
+        assert solved is not None
+        dual, posterior = solved
+        np.testing.assert_allclose(dual, exact.dual, rtol=1e-5, atol=1e-5)
+        left = latent_variance(landmarks, posterior, new.numeric, new.codes)
+        np.testing.assert_allclose(left, exact.variance(points), rtol=1e-3, atol=1e-5)
+        factors.append(posterior.factor.dtype)
+    assert factors == [np.float32, np.float32, np.float32, np.float64]
+
+
+def test_a_factor_of_no_positive_matrix_is_refused() -> None:
+    with pytest.raises(np.linalg.LinAlgError, match="the kernel of 2 rows plus"):
+        factor_of(np.array([[1.0, 2.0], [2.0, 1.0]]), np.full(2, 0.1))
+
+
+def test_conjugate_gradients_end_where_time_does() -> None:
+    rows = friedman(40)
+    equations = RowEquations(landmarks_of(rows, 40), rows, Standardised.of(rows).values)
+    with time_limit(0.0), pytest.raises(Stopped):
+        equations.solve(0.1)
+
+
+def test_pairs_of_rows_are_the_kernel() -> None:
+    rows = friedman(50)
+    landmarks = landmarks_of(rows, 50, np.float32)
+    pairs = row_pairs(landmarks, rows)
+    np.testing.assert_allclose(np.triu(pairs), np.triu(landmarks.gram()), rtol=1e-12, atol=1e-12)
+
+
+def test_a_model_of_all_rows_is_pickled_without_its_factor() -> None:
+    rows, new = friedman(900).take(np.arange(600)), friedman(900).take(np.arange(600, 900))
+    learned = learn_large(rows, replace(PLAN, all_rows=600), np.random.RandomState(0))
+    assert learned.record[-1].n_landmarks == 540
+    file = pickle.dumps(learned.predictor)
+    assert len(file) < 400_000
+    again = pickle.loads(file)
+    asked = (new.numeric, new.codes)
+    np.testing.assert_array_equal(again.mean(*asked), learned.predictor.mean(*asked))
+    np.testing.assert_allclose(again.deviation(*asked), learned.predictor.deviation(*asked))
 
 
 def test_all_rows_are_landmarks_where_each_doubling_gains() -> None:

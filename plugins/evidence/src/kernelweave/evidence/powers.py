@@ -78,17 +78,18 @@ def choose(rows: Rows, powers: bool, fit: Callable[[Rows, Plan], list[Fold]], pl
 
 
 def powers_of_a_part(rows: Rows, plan: Plan, random_state: np.random.RandomState) -> Rows:
-    """Return rows under the powers that held-out rows of a part prefer.
+    """Return rows under the powers that rough fits of two halves of a part prefer, each judged by
+    the other half.
 
-    A second fit of all would cost twice.
+    A second fit of all would cost many times as much.
     """
     if not (_has_long_tails(rows) or _is_bent(rows, plan)):
         return rows
-    part = rows.take(np.sort(random_state.permutation(len(rows))[: 3 * plan.coarse // 2]))
-    index = random_state.permutation(len(part))
-    splits = [(np.setdiff1d(index, held_out), held_out) for held_out in np.array_split(index, 3)]
-    seeds = random_state.randint(2**31 - 1, size=3)
-    rough = replace(plan, tol=_ROUGH)
+    part = rows.take(np.sort(random_state.permutation(len(rows))[: 2 * plan.coarse]))
+    one, other = np.array_split(random_state.permutation(len(part)), 2)
+    splits, seeds = [(one, other), (other, one)], random_state.randint(2**31 - 1, size=2)
+    middle = plan.precisions[(len(plan.precisions) - 1) // 2 : len(plan.precisions) // 2 + 1]
+    rough = replace(plan, tol=_ROUGH, precisions=middle)
     best = choose(part, True, lambda each, own: fit_folds(each, own, splits, seeds, 1, None), rough)
     return replace(rows, warped=best.rows.warped, bent=best.rows.bent)
 

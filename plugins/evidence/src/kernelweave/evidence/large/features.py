@@ -55,9 +55,18 @@ class Landmarks:
         """Return the kernel of the landmarks, in double precision."""
         return mixed_kernel(self.points, self.points, self.scales, self.views.jump)
 
-    def features(self, numeric: FloatArray, codes: NDArray[np.int64]) -> NDArray[Any]:
+    def first(self, size: int, dtype: DTypeLike) -> Landmarks:
+        """Return the first landmarks, their features in some precision."""
+        X, U, H, C = self.points
+        kept = (np.ascontiguousarray(each[:, :size]) for each in (X, U, H))
+        points = Points(*kept, np.ascontiguousarray(C[:, :size]))
+        return Landmarks(self.views, points, self.scales, dtype)
+
+    def features(
+        self, numeric: FloatArray, codes: NDArray[np.int64], out: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
         """Return the kernel between rows and landmarks, shape (n, n_landmarks)."""
-        out = np.empty((len(numeric), len(self)), dtype=self.dtype)
+        out = np.empty((len(numeric), len(self)), dtype=self.dtype) if out is None else out
         for rows, own in self._pieces(numeric, codes):
             out[rows] = own
         return out

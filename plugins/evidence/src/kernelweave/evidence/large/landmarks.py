@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
-from scipy.linalg import blas
 
 from ..explaining.expansion import Expansion
 from ..explaining.importance import Judge
-from ..mixture import blocks
 from ..rows import Rows, Standardised
-from ..terms import Scales, own_kernel
+from ..terms import Scales
 from ..views import Views
 from .features import Landmarks
+from .posterior import Posterior, latent_variance
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,7 @@ class LandmarkPredictor:
 
     - `ridge`: ρ of (KₓₘᵀWKₓₘ + ρKₘₘ)β = KₓₘᵀWY
     - `dual` of shape (n_landmarks, n_outputs): β, for standardised targets
-    - `root`, `factor` of shape (n_landmarks, n_landmarks): lower Cholesky factors of Kₘₘ and of the
-      whitened equations
+    - `posterior`: the variance that the rows leave
     - `targets`: centre, spread and cut of all training targets, and their warp
     - `width`: deviation of a warped target around its prediction; 0 where there is no warp
     - `inflation` of shape (n_outputs,): what the posterior variance is multiplied by, so that
@@ -40,8 +38,7 @@ class LandmarkPredictor:
     landmarks: Landmarks
     ridge: float
     dual: FloatArray
-    root: FloatArray
-    factor: FloatArray
+    posterior: Posterior
     targets: Standardised
     width: float
     inflation: FloatArray
@@ -79,7 +76,7 @@ class LandmarkPredictor:
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""
-        latent = latent_variance(self.landmarks, self.root, self.factor, self.ridge, numeric, codes)
+        latent = latent_variance(self.landmarks, self.posterior, numeric, codes)
         width = np.sqrt(latent + self.ridge)[:, None] * np.sqrt(self.inflation)
         if not self.targets.warps:
             return np.asarray(width * self.targets.spread)
@@ -91,16 +88,9 @@ class LandmarkPredictor:
 
     def expansion(self) -> Expansion:
         """Return the regression function as a sum of kernel values."""
-
-        def explained(functionals: FloatArray) -> FloatArray:
-            z = blas.dtrsm(1.0, self.root, functionals.T, lower=1)
-            half = blas.dtrsm(1.0, self.factor, z, lower=1)
-            seen = np.einsum("ij,ij->j", z, z)
-            return np.asarray(seen - self.ridge * np.einsum("ij,ij->j", half, half))
-
         return Expansion(
             self.views, self.landmarks.points, self.scales, self.dual, self.targets,
-            self.width, explained, self.inflation,
+            self.width, self.posterior.explained, self.inflation,
         )  # fmt: skip
 
     def interval(
@@ -119,28 +109,3 @@ class LandmarkPredictor:
             return np.array([np.full_like(centre, -np.inf), np.full_like(centre, np.inf)])
         reach = np.partition(self.scores, rank - 1, axis=0)[rank - 1] * width
         return np.array([centre - reach, centre + reach])
-
-
-def latent_variance(
-    landmarks: Landmarks,
-    root: FloatArray,
-    factor: FloatArray,
-    ridge: float,
-    numeric: FloatArray,
-    codes: NDArray[np.int64],
-) -> FloatArray:
-    """Return the posterior variance of the function, shape (n,).
-
-    With z = L⁻¹k it is k(x, x) − zᵀz + ρ zᵀ(A + ρI)⁻¹z: what the landmarks cannot tell, and what
-    the rows leave open.
-    """
-    out = np.empty(len(numeric))
-    for rows in blocks(len(numeric), 2 * len(landmarks)):
-        own = landmarks.features(numeric[rows], codes[rows]).astype(np.float64)
-        z = blas.dtrsm(1.0, root, own.T, lower=1)
-        half = blas.dtrsm(1.0, factor, z, lower=1)
-        points = landmarks.views.points(numeric[rows], codes[rows])
-        prior = sum(own_kernel(points, each, landmarks.views.jump) for each in landmarks.scales)
-        missing = np.maximum(prior - np.einsum("ij,ij->j", z, z), 0.0)
-        out[rows] = missing + ridge * np.einsum("ij,ij->j", half, half)
-    return out

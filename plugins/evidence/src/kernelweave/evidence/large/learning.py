@@ -21,10 +21,11 @@ from ..steps import Stopped
 from .features import Landmarks
 from .landmarks import LandmarkPredictor
 from .plan import BLOCK, LargePlan
+from .row_equations import RowEquations
 from .source import BlockSource, Source
 from .sums import Normal, Sums, block_sums
 from .survey import Survey
-from .trial import Trial
+from .trial import Equations, Trial
 
 # what is summed over, rows done, all rows
 Told = Callable[[str, int, int], None]
@@ -261,8 +262,8 @@ class _Work:
         points = self.seen.views.points(rows.numeric, rows.codes)
         landmarks = Landmarks(self.seen.views, points, (fit.scales,), self.plan.dtype)
         values = self.targets.of_rows(rows).values
-        normal = Normal.of_rows(landmarks.gram(), values, rows.weight)
-        trial = self._judged(landmarks, normal, len(rows), (self.best.ridge,))
+        equations = RowEquations(landmarks, rows, values)
+        trial = self._judged(landmarks, equations, len(rows), (self.best.ridge,))
         self._note(trial)
         if trial.gain_over(self.best, self.roles.held_out.mass)[0] > 0.0:
             self.best = trial
@@ -300,10 +301,10 @@ class _Work:
         return self._judged(landmarks, normal, n_rows, ridges)
 
     def _judged(
-        self, landmarks: Landmarks, normal: Normal, n_rows: int, ridges: Sequence[float]
+        self, landmarks: Landmarks, equations: Equations, n_rows: int, ridges: Sequence[float]
     ) -> Trial:
         return Trial.of(
-            landmarks, normal, n_rows, self.roles.held_out, self.targets,
+            landmarks, equations, n_rows, self.roles.held_out, self.targets,
             self.seen.targets.spread, ridges,
         )  # fmt: skip
 

@@ -18,14 +18,13 @@ from scipy.linalg import blas, lapack
 from ..rows import Rows, Standardised
 from ..steps import Stopped
 from .features import Landmarks
+from .posterior import PosteriorOfSums
 
 # rows multiplied at once: a Ctrl-C is heard between two such pieces
 _PIECE = 512
 _HEAR = 0.05
 # of the largest eigenvalue of Kₘₘ: squaring hides in rounding what lies far below it
 _JITTER = 1e-7
-# nothing is squared where the landmarks are the rows
-_JITTER_OF_ROWS = 1e-11
 
 
 @dataclass
@@ -158,34 +157,16 @@ class Normal:
             raise np.linalg.LinAlgError(f"whitening the normal equations failed: info {info}")
         return cls(root, inner, blas.dtrsm(1.0, root, sums.cross, lower=1))
 
-    @classmethod
-    def of_rows(
-        cls,
-        gram: FloatArray,
-        values: FloatArray,
-        weight: FloatArray | None,
-        jitter: float = _JITTER_OF_ROWS,
-    ) -> Normal:
-        """Return the equations where the landmarks are the rows: A = LᵀWL needs no sums.
-
-        `values` of shape (n_outputs, n_rows): standardised targets; the others as in `of`.
-        """
-        root = _root(gram, jitter)
-        if weight is None:
-            inner, _ = lapack.dlauum(root, lower=1)
-            return cls(root, inner, root.T @ values.T)
-        own = root * np.sqrt(weight)[:, None]
-        return cls(root, blas.dsyrk(1.0, own, trans=1, lower=1), root.T @ (values * weight).T)
-
-    def solve(self, ridge: float) -> tuple[FloatArray, FloatArray] | None:
-        """Return β and the lower Cholesky factor of A + ρI; ``None`` where it has none."""
+    def solve(self, ridge: float) -> tuple[FloatArray, PosteriorOfSums] | None:
+        """Return β and the posterior; ``None`` where A + ρI has no Cholesky factor."""
         shifted = self.inner.copy(order="F")
         shifted.reshape(-1, order="F")[:: len(shifted) + 1] += ridge
         factor, info = lapack.dpotrf(shifted, lower=1, clean=1, overwrite_a=1)
         if info:
             return None
         gamma, _ = lapack.dpotrs(factor, self.right, lower=1)
-        return blas.dtrsm(1.0, self.root, gamma, lower=1, trans_a=1), factor
+        dual = blas.dtrsm(1.0, self.root, gamma, lower=1, trans_a=1)
+        return dual, PosteriorOfSums(ridge, self.root, factor)
 
 
 def _root(gram: FloatArray, jitter: float) -> FloatArray:

@@ -11,13 +11,16 @@ from kernelweave.kernels_core.arrays import FloatArray
 
 from ..rows import Rows, Standardised
 from .features import Landmarks
-from .landmarks import LandmarkPredictor, latent_variance
+from .landmarks import LandmarkPredictor
+from .posterior import Posterior, latent_variance
+from .row_equations import RowEquations
 from .sums import Normal
 
 _STEP = float(np.sqrt(10.0))
 # the least noise that the path may find, too: without any, deviations mean nothing
 _LEAST = 1e-5
 _WALK = 12
+Equations = Normal | RowEquations
 
 
 class _Solution(NamedTuple):
@@ -25,22 +28,21 @@ class _Solution(NamedTuple):
     ridge: float
     losses: FloatArray
     dual: FloatArray
-    factor: FloatArray
+    posterior: Posterior | None
 
 
 @dataclass(frozen=True)
 class Trial:
     """Landmarks with the ridge that serves the rows held out.
 
-    `dual`, `factor`: as in `LandmarkPredictor`; `losses` of shape (n_held_out,): squared residuals
-    in units of the targets' variance, averaged over outputs; `n_rows`: rows in the sums.
+    `dual`, `posterior`: as in `LandmarkPredictor`; `losses` of shape (n_held_out,): squared
+    residuals in units of the targets' variance, averaged over outputs; `n_rows`: rows in the sums.
     """
 
     landmarks: Landmarks
-    normal: Normal
     ridge: float
     dual: FloatArray
-    factor: FloatArray
+    posterior: Posterior
     losses: FloatArray
     n_rows: int
 
@@ -48,7 +50,7 @@ class Trial:
     def of(
         cls,
         landmarks: Landmarks,
-        normal: Normal,
+        equations: Equations,
         n_rows: int,
         held_out: Rows,
         targets: Standardised,
@@ -61,14 +63,15 @@ class Trial:
         targets themselves; `ridges`: to begin with. Steps are of √10.
         """
         own = landmarks.features(held_out.numeric, held_out.codes)
-        judge = _Judge(normal, own, held_out, targets, units)
+        judge = _Judge(equations, own, held_out, targets, units)
         tried = [judge.least_that_solves(ridges[0]), *map(judge, ridges[1:])]
         first = min(tried, key=lambda each: each.loss)
         best = judge.walk(first, 1.0 / _STEP)
         if best is first:
             best = judge.walk(first, _STEP)
-        _, ridge, losses, dual, factor = best
-        return cls(landmarks, normal, ridge, dual, factor, losses, n_rows)
+        _, ridge, losses, dual, posterior = best
+        assert posterior is not None
+        return cls(landmarks, ridge, dual, posterior, losses, n_rows)
 
     def gain_over(self, other: Trial, weight: FloatArray) -> tuple[float, float]:
         """Return how much less the held-out loss is than another's, and its standard error."""
@@ -78,23 +81,21 @@ class Trial:
 
     def predictor(self, held_out: Rows, targets: Standardised) -> LandmarkPredictor:
         """Return the predictor, its spread set by the rows held out."""
-        numeric, codes, root = held_out.numeric, held_out.codes, self.normal.root
+        numeric, codes = held_out.numeric, held_out.codes
         own = self.landmarks.features(numeric, codes)
         latent, width = own @ self.dual, _width(own @ self.dual, held_out, targets)
         predicted = targets.moments(latent, width)[0]
         residuals = targets.of_rows(held_out).values.T - targets.standardise(
             targets.restore(latent)
         )
-        variance = self.ridge + latent_variance(
-            self.landmarks, root, self.factor, self.ridge, numeric, codes
-        )
+        variance = self.ridge + latent_variance(self.landmarks, self.posterior, numeric, codes)
         share = held_out.mass / held_out.mass.sum()
         units = residuals**2 / variance[:, None]
         inflation = np.maximum(share @ units, np.finfo(np.float64).tiny)
         deviation = targets.moments(latent, np.sqrt(variance[:, None] * inflation))[1]
         scores = np.abs(held_out.targets.T - predicted) / deviation
         return LandmarkPredictor(
-            self.landmarks, self.ridge, self.dual, root, self.factor, targets, width, inflation,
+            self.landmarks, self.ridge, self.dual, self.posterior, targets, width, inflation,
             scores, held_out, predicted,
         )  # fmt: skip
 
@@ -109,7 +110,7 @@ def _width(latent: FloatArray, held_out: Rows, targets: Standardised) -> float:
 
 @dataclass
 class _Judge:
-    normal: Normal
+    equations: Equations
     features: FloatArray
     held_out: Rows
     targets: Standardised
@@ -138,15 +139,15 @@ class _Judge:
         return best
 
     def __call__(self, ridge: float) -> _Solution:
-        solved = self.normal.solve(ridge)
+        solved = self.equations.solve(ridge)
         if solved is None:
             nothing = np.empty(0)
-            return _Solution(np.inf, ridge, nothing, nothing, nothing)
-        dual, factor = solved
+            return _Solution(np.inf, ridge, nothing, nothing, None)
+        dual, posterior = solved
         latent = self.features @ dual
         width = _width(latent, self.held_out, self.targets)
         predicted = self.targets.moments(latent, width)[0]
         residuals = (self.held_out.targets.T - predicted) / self.units
         losses = np.mean(residuals**2, axis=1)
         share = self.held_out.mass / self.held_out.mass.sum()
-        return _Solution(float(share @ losses), ridge, losses, dual, factor)
+        return _Solution(float(share @ losses), ridge, losses, dual, posterior)

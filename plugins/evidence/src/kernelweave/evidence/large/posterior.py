@@ -1,0 +1,168 @@
+"""What rows tell of a function of landmarks: the variance that they leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
+from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
+
+from ..mixture import blocks
+from ..rows import Rows
+from ..terms import own_kernel
+from .features import Landmarks
+
+# of the mean of the kernel's diagonal: noise that rounding in single precision stays far below
+_SINGLE = 1e-4
+# pieces of a triangle that are worked out as rectangles
+_PIECES = 16
+
+
+class Posterior(Protocol):
+    """The posterior of a function of landmarks."""
+
+    def left(self, own: NDArray[Any], prior: FloatArray) -> FloatArray:
+        """Return the function's variance, shape (n,).
+
+        `own` of shape (n, n_landmarks): features of rows; `prior` of shape (n,): their variances.
+        """
+
+    def explained(self, functionals: FloatArray) -> FloatArray:
+        """Return what the variances of linear functionals lose by the training rows, shape (n,).
+
+        `functionals` of shape (n, n_landmarks): of the landmarks' kernel functions.
+        """
+
+
+@dataclass(frozen=True)
+class PosteriorOfSums:
+    """With z = L⁻¹k it is k(x, x) − zᵀz + ρ zᵀ(A + ρI)⁻¹z.
+
+    That is what the landmarks cannot tell, and what the rows leave open.
+
+    `root`, `factor` of shape (n_landmarks, n_landmarks): lower Cholesky factors of Kₘₘ and of the
+    whitened equations.
+    """
+
+    ridge: float
+    root: FloatArray
+    factor: FloatArray
+
+    def left(self, own: NDArray[Any], prior: FloatArray) -> FloatArray:
+        """Return the function's variance."""
+        seen, open_ = self._parts(own)
+        return np.asarray(np.maximum(prior - seen, 0.0) + open_)
+
+    def explained(self, functionals: FloatArray) -> FloatArray:
+        """Return what the training rows explain."""
+        seen, open_ = self._parts(functionals)
+        return seen - open_
+
+    def _parts(self, own: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+        z = blas.dtrsm(1.0, self.root, own.astype(np.float64).T, lower=1)
+        half = blas.dtrsm(1.0, self.factor, z, lower=1)
+        return _squares(z), self.ridge * _squares(half)
+
+
+class PosteriorOfRows:
+    """The landmarks are the rows: k(x, x) − kᵀ(K + ρW⁻¹)⁻¹k.
+
+    The factor, most of the memory of a model, is worked out when it is asked for, and again after
+    pickling.
+
+    `pairs`: as `row_pairs` returns, and `factor` as `factor_of`, where they are known.
+    """
+
+    def __init__(
+        self,
+        landmarks: Landmarks,
+        rows: Rows,
+        ridge: float,
+        pairs: FloatArray | None = None,
+        factor: NDArray[Any] | None = None,
+    ) -> None:
+        self.landmarks, self.rows, self.ridge = landmarks, rows, ridge
+        self._pairs, self._factor = pairs if factor is None else None, factor
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pairs": None, "_factor": None}
+
+    @property
+    def factor(self) -> NDArray[Any]:
+        """Upper Cholesky factor, shape (n, n)."""
+        if self._factor is None:
+            pairs = row_pairs(self.landmarks, self.rows) if self._pairs is None else self._pairs
+            self._factor = factor_of(pairs, self.ridge / self.rows.mass)
+            self._pairs = None
+        return self._factor
+
+    def left(self, own: NDArray[Any], prior: FloatArray) -> FloatArray:
+        """Return the function's variance."""
+        return np.asarray(np.maximum(prior - self._explained(own), 0.0))
+
+    def explained(self, functionals: FloatArray) -> FloatArray:
+        """Return what the training rows explain."""
+        return self._explained(functionals)
+
+    def _explained(self, own: NDArray[Any]) -> FloatArray:
+        factor = self.factor
+        trsm = blas.strsm if factor.dtype == np.float32 else blas.dtrsm
+        return _squares(trsm(1.0, factor, own.astype(factor.dtype, copy=False).T, trans_a=1))
+
+
+def _squares(columns: NDArray[Any]) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->j", columns, columns, dtype=np.float64))
+
+
+def row_pairs(landmarks: Landmarks, rows: Rows) -> FloatArray:
+    """Return the kernel of the landmarks, made of these rows, as the upper triangle, Fortran order.
+
+    What is below the diagonal means nothing.
+    """
+    n = len(rows)
+    lower = np.zeros((n, n))
+    bounds = np.linspace(0, n, min(n, _PIECES) + 1).astype(int)
+    for first, last in pairwise(bounds):
+        part = landmarks.first(last, np.float64)
+        own = slice(first, last)
+        part.features(rows.numeric[own], rows.codes[own], out=lower[own, :last])
+    return lower.T
+
+
+def factor_of(pairs: FloatArray, noise: FloatArray) -> NDArray[Any]:
+    """Return the upper Cholesky factor of a kernel and noise.
+
+    It is in single precision where rounding stays far below the noise.
+
+    `pairs` of shape (n, n): the upper triangle is read; `noise` of shape (n,).
+
+    Raises LinAlgError where there is no factor.
+    """
+    n = len(pairs)
+    single = noise.min() >= _SINGLE * pairs.diagonal().mean()
+    for dtype, potrf in ((np.float32, lapack.spotrf), (np.float64, lapack.dpotrf)):
+        if dtype is np.float32 and not single:
+            continue
+        shifted: NDArray[Any] = np.array(pairs, dtype=dtype, order="F")
+        shifted.reshape(-1, order="F")[:: n + 1] += noise.astype(dtype)
+        factor, info = potrf(shifted, lower=0, clean=1, overwrite_a=1)
+        if not info:
+            return np.asarray(factor)
+    raise np.linalg.LinAlgError(f"the kernel of {n} rows plus {noise.min():.1e} has no factor")
+
+
+def latent_variance(
+    landmarks: Landmarks, posterior: Posterior, numeric: FloatArray, codes: NDArray[np.int64]
+) -> FloatArray:
+    """Return the posterior variance of the function, shape (n,)."""
+    out = np.empty(len(numeric))
+    for rows in blocks(len(numeric), 2 * len(landmarks)):
+        own = landmarks.features(numeric[rows], codes[rows])
+        points = landmarks.views.points(numeric[rows], codes[rows])
+        prior = sum(own_kernel(points, each, landmarks.views.jump) for each in landmarks.scales)
+        out[rows] = posterior.left(own, np.asarray(prior))
+    return out
