@@ -160,6 +160,23 @@ def test_held_out_rows_see_the_ranks_of_the_training_rows_alone() -> None:
     np.testing.assert_array_equal(first.predictions[:, :10], second.predictions[:, :10])
 
 
+@pytest.mark.parametrize("powers", [False, True])
+def test_parts_are_counted_up_to_all_of_them_whatever_is_tried(powers: bool) -> None:
+    rows = friedman(60)
+    rows = Rows(np.exp(3.0 * rows.numeric), rows.codes, np.exp(rows.targets / 3.0))
+    splits, told = list(KFold(3).split(rows.numeric)), []
+    plan = Plan((5.0,), max_iter=5)
+    learn(
+        rows, splits, plan, np.random.RandomState(0), powers=powers,
+        tell=lambda *parts: told.append(parts),
+    )  # fmt: skip
+    done, totals = map(list, zip(*told, strict=True))
+    assert set(totals) == {13 if powers else 4}
+    assert done == sorted(set(done))
+    assert len(done) > 3 * (1 + 2 * powers)
+    assert done[-1] == totals[-1]
+
+
 def test_weights_fall_with_the_held_out_error() -> None:
     weights = path_weights(np.array([1.0, 1.05, 1.2, 9.0]))
     assert weights.sum() == pytest.approx(1.0)

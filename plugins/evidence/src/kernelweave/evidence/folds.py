@@ -23,6 +23,31 @@ Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 Tell = Callable[[int, int], None]
 
 
+@dataclass
+class Parts:
+    """Counts the parts of a fit, none twice, for whoever watches.
+
+    `tell`: called with the parts done and all parts; `total`: all, of which the last is not a fold.
+    """
+
+    tell: Tell | None
+    total: int
+    done: int = 0
+
+    def fold(self) -> None:
+        """Count a fold."""
+        self._count(min(self.done + 1, self.total - 1))
+
+    def end(self) -> None:
+        """Count the last part, and what turned out not to be needed."""
+        self._count(self.total)
+
+    def _count(self, done: int) -> None:
+        self.done = done
+        if self.tell is not None:
+            self.tell(done, self.total)
+
+
 @dataclass(frozen=True)
 class Fold:
     """A fit of the path on some rows, and its predictions of the others.
@@ -86,12 +111,12 @@ def fit_folds(
     plan: Plan,
     splits: Sequence[Split],
     seeds: NDArray[np.intp],
-    n_jobs: int | None,
-    tell: Tell | None,
+    n_jobs: int | None = None,
+    parts: Parts | None = None,
 ) -> list[Fold]:
     """Return the folds that there is time for; the arguments are those of `learn`.
 
-    `seeds` of shape (n_folds,): of the coarse pass of each.
+    `seeds` of shape (n_folds,): of the coarse pass of each; `parts`: counts them.
     """
     seconds, workers = clock.seconds_left(), effective_n_jobs(n_jobs)
     # the fit of all rows comes last
@@ -101,11 +126,11 @@ def fit_folds(
         for split, seed, left in zip(splits, seeds, rounds, strict=False)
     ]
     folds = []
-    for done, fold in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(jobs)):
+    for fold in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
         if fold is not None:
             folds.append(fold)
-        if tell is not None:
-            tell(done + 1, len(splits) + 1)
+        if parts is not None:
+            parts.fold()
     return folds
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
 from .candidates import Starts, candidate_precisions, coarse_starts, fit_candidates
-from .folds import Fold, Split, Tell, fit_folds
+from .folds import Fold, Parts, Split, Tell, fit_folds
 from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .objective import start
 from .path import Fit, Plan
-from .powers import choose, powers_of_a_part
+from .powers import attempts, choose, powers_of_a_part
 from .rows import Rows
 from .steps import Stopped
 from .views import Views
@@ -76,8 +76,9 @@ def learn(
     if powers and len(rows) > 2 * plan.coarse:
         rows = powers_of_a_part(rows, plan, random_state)
         powers = False
+    parts = Parts(tell, len(splits) * (attempts(rows, plan) if powers else 1) + 1)
     rows, folds, held_out, errors = choose(
-        rows, powers, lambda each, own: fit_folds(each, own, splits, seeds, n_jobs, tell), plan
+        rows, powers, lambda each, own: fit_folds(each, own, splits, seeds, n_jobs, parts), plan
     )
     plain = _PLAIN if plan.classes else 0.0
     weights = path_weights(errors, plain) if folds else _strongest(len(errors))
@@ -86,8 +87,7 @@ def learn(
     weights = weights[: len(fits)] if weights[: len(fits)].any() else _strongest(len(fits))
     weights = weights / weights.sum()
     mixture = fit_mixture(views, rows, weighted([fit.scales for fit in fits], weights))
-    if tell is not None:
-        tell(len(splits) + 1, len(splits) + 1)
+    parts.end()
     missing = _missing(len(splits), folds, polished)
     combined = np.einsum("k,kit->it", _padded(weights, held_out), held_out)
     return Learned(mixture, fits, weights, errors, folds, combined, rows, missing)

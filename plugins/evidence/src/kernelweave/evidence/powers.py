@@ -77,20 +77,27 @@ def choose(rows: Rows, powers: bool, fit: Callable[[Rows, Plan], list[Fold]], pl
     return best
 
 
-def powers_of_a_part(rows: Rows, plan: Plan, random_state: np.random.RandomState) -> Rows:
-    """Return rows under the powers that rough fits of two halves of a part prefer, each judged by
-    the other half.
+def attempts(rows: Rows, plan: Plan) -> int:
+    """Return how often `choose` fits the folds at most."""
+    return 1 + 2 * _has_long_tails(rows) + _is_bent(rows, plan)
 
-    A second fit of all would cost many times as much.
+
+def powers_of_a_part(rows: Rows, plan: Plan, random_state: np.random.RandomState) -> Rows:
+    """Return rows under the powers that rough fits of two halves of a part prefer.
+
+    Each is judged by the other half. A second fit of all would cost many times as much. The random
+    state is left as it is: where no power is taken, the fit is the one that was offered none.
     """
     if not (_has_long_tails(rows) or _is_bent(rows, plan)):
         return rows
-    part = rows.take(np.sort(random_state.permutation(len(rows))[: 2 * plan.coarse]))
-    one, other = np.array_split(random_state.permutation(len(part)), 2)
-    splits, seeds = [(one, other), (other, one)], random_state.randint(2**31 - 1, size=2)
+    twin = np.random.RandomState()
+    twin.set_state(random_state.get_state())
+    part = rows.take(np.sort(twin.permutation(len(rows))[: 2 * plan.coarse]))
+    one, other = np.array_split(twin.permutation(len(part)), 2)
+    splits, seeds = [(one, other), (other, one)], twin.randint(2**31 - 1, size=2)
     middle = plan.precisions[(len(plan.precisions) - 1) // 2 : len(plan.precisions) // 2 + 1]
     rough = replace(plan, tol=_ROUGH, precisions=middle)
-    best = choose(part, True, lambda each, own: fit_folds(each, own, splits, seeds, 1, None), rough)
+    best = choose(part, True, lambda each, own: fit_folds(each, own, splits, seeds), rough)
     return replace(rows, warped=best.rows.warped, bent=best.rows.bent)
 
 
