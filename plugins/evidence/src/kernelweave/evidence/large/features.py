@@ -57,9 +57,8 @@ class Landmarks:
 
     def first(self, size: int, dtype: DTypeLike) -> Landmarks:
         """Return the first landmarks, their features in some precision."""
-        X, U, H, C = self.points
-        kept = (np.ascontiguousarray(each[:, :size]) for each in (X, U, H))
-        points = Points(*kept, np.ascontiguousarray(C[:, :size]))
+        X, U, H = (np.ascontiguousarray(each[:, :size]) for each in self.points[:3])
+        points = Points(X, U, H, np.ascontiguousarray(self.points.C[:, :size]))
         return Landmarks(self.views, points, self.scales, dtype)
 
     def features(
