@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -25,6 +26,26 @@ from kernelweave.spectahedron import TessellatedKernelClassifier
 X = np.random.default_rng(0).random((20, 2))
 y = np.where(X[:, 0] > 0.5, 1, -1)
 print(TessellatedKernelClassifier(tol=0.1).fit(X, y).decision_function(X).tobytes().hex())
+"""
+
+
+EVERY = """
+import json, sys, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+sys.path[:0] = {folders}
+from subjects import estimators
+rng = np.random.default_rng(0)
+X = rng.standard_normal((160, 3))
+value = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * rng.standard_normal(160)
+classes = np.where(value > np.median(value), 1, -1)
+found = {{}}
+for each in estimators():
+    model = each.make({{}}).fit(X, classes if each.task == "classification" else value)
+    judge = getattr(model, "decision_function", None) or getattr(model, "predict", None)
+    judge = judge or model.forecast
+    found[each.name] = np.asarray(judge(X)).tolist()
+print(json.dumps(found))
 """
 
 
@@ -82,6 +103,21 @@ def run(program: str, **settings: str) -> str:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
+
+
+@pytest.mark.slow
+def test_one_thread_of_linear_algebra_and_two_agree() -> None:
+    """For every estimator; `tests/test_same_threads.py` has some at a larger size."""
+    here = Path(__file__).resolve()
+    program = EVERY.format(folders=[str(here.parent), str(here.parents[2] / ".ci")])
+    said = []
+    for threads in ("1", "2"):
+        settings = {f"{library}_NUM_THREADS": threads for library in ("OMP", "OPENBLAS", "MKL")}
+        said.append(json.loads(run(program, **settings).splitlines()[-1]))
+    one, two = said
+    assert one.keys() == {each.name for each in estimators()}
+    for name, values in one.items():
+        np.testing.assert_allclose(two[name], values, atol=1e-3 * np.ptp(values), err_msg=name)
 
 
 @pytest.mark.slow

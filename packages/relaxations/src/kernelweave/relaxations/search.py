@@ -127,12 +127,15 @@ class SupportSearch:
         """Evaluate sparse weights and keep them if they are the best."""
         want = 0.2 * finer * self.tol * abs(self.upper) if np.isfinite(self.upper) else np.inf
         found = self.oracle.evaluate(weights, want)
-        dense = self._root.on_support(weights > 0.0)
-        upper = objective_upper(found, dense)
+        self.record(self._keep(found))
+        return found
+
+    def _keep(self, found: Evaluation) -> float:
+        """Keep sparse weights that were evaluated, if they are the best; return their value."""
+        upper = objective_upper(found, self._root.on_support(found.weights > 0.0))
         if upper < self.upper or self.best is None:
             self.upper, self.best = upper, found
-        self.record(upper)
-        return found
+        return upper
 
     def refine(self) -> None:
         """Evaluate the best weights again, so that their objective is good to more digits."""
@@ -157,17 +160,14 @@ class SupportSearch:
         self._idle = self._idle + 1 if before == (root.lower, root.upper) else 0
         n_rounds = len(root.history)
         is_closed = root.gap <= root.tol or self._idle >= _IDLE
-        if self.best is None or is_closed or n_rounds % _MORE_ROUNDS == 0:
-            self._visit_sparse_part()
+        assert root.best is not None
+        if self._root.is_met(root.best.weights > 0.0):
+            self._keep(root.best)
+        elif self.best is None or is_closed or n_rounds % _MORE_ROUNDS == 0:
+            self.visit(sparse_part(root.best.weights, self._root))
         enough = _ROOT_SHARE * relative_gap(root.lower, self.upper)
         if is_closed or (n_rounds >= _FIRST_ROUNDS and root.gap <= enough):
             self.start()
-
-    def _visit_sparse_part(self) -> None:
-        assert self.relaxation.best is not None
-        weights = sparse_part(self.relaxation.best.weights, self._root)
-        if self.best is None or not np.array_equal(weights, self.best.weights):
-            self.visit(weights)
 
     def start(self) -> None:
         """Open the root, without the kernels that its bound decides."""

@@ -11,7 +11,7 @@ from kernelweave.kernels_core.estimators.classes import DecidingClassifier
 from kernelweave.kernels_core.estimators.labels import encode_classes
 from kernelweave.kernels_core.estimators.parts import Given
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
-from kernelweave.kernels_core.kernels import PrecomputedGrams, as_grams
+from kernelweave.kernels_core.kernels import PrecomputedGrams
 from kernelweave.kernels_core.parameters import fitted, parameter
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import (
@@ -70,7 +70,7 @@ class MatrixValuedKernelClassifier(DecidingClassifier, MatrixValuedKernelMachine
         table = X
         if self._precomputed:
             labels = column_or_1d(y)
-            stack = X if isinstance(X, PrecomputedGrams) else PrecomputedGrams(as_grams(X))
+            stack = PrecomputedGrams.of(X)
             samples: Given = stack
             check_consistent_length(samples, labels)
             self.n_features_in_ = len(labels)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
+from kernelweave.kernels_core.arrays import RealArray, Rows
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, SpreadRegressor
+from kernelweave.kernels_core.kernels import as_grams
+from kernelweave.kernels_core.kernels.precomputed import check_once
+from kernelweave.kernels_core.kernels.psd import refuse_indefinite
 from kernelweave.kernels_core.parameters import parameter_of
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.saddle import GramStack
@@ -37,13 +41,25 @@ class AverageMKLClassifier(LowRankRuleMachine):
     """
 
     _name, _rule = "mkl-average", AverageWeights
-    _definite = "the average"
+    _definite: ClassVar[str] = "the average"
 
-    def _to_prove(self, grams: Any) -> tuple[Any, str]:
-        """Return the average: no other matrix is used, and the proof needs no more."""
-        stack = GramStack(grams, check=False)
-        average = stack.combine(average_weights(len(stack)))
-        return average, "the average of the matrices in X"
+    def _matrices_of(self, X: Rows) -> RealArray:
+        grams = as_grams(X, "X")
+        if grams.shape[1] != grams.shape[2] or grams.shape[1] == 0:
+            return super()._matrices_of(X)
+        check_once(self._definite, self._prove_average, X, grams)
+        return grams
+
+    @staticmethod
+    def _prove_average(grams: RealArray) -> None:
+        """Refuse where the average is unsound: no other matrix is used, the proof needs no more."""
+        average = GramStack(grams, check=False).combine(average_weights(len(grams)))
+        try:
+            as_grams(average[None], square=True)
+        except ValueError:
+            # names the one that is not symmetric; what float32 rounded is forgiven
+            as_grams(grams, "X", square=True)
+        refuse_indefinite(average, "the average of the matrices in X")
 
 
 class EasyMKLClassifier(LowRankRuleMachine):

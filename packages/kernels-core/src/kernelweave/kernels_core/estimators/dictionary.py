@@ -15,7 +15,7 @@ from ..arrays import FloatArray, Labels, Points, RealArray, Rows
 from ..checks import Rule
 from ..formula.learner import Learner
 from ..formula.problem import Named, Problem
-from ..kernels import FittedDictionary, KernelDictionary, as_grams, default_kernels
+from ..kernels import FittedDictionary, KernelDictionary, PrecomputedGrams, default_kernels
 from ..parameters import fitted, parameter
 from ..result import Result
 from .machine import KernelMachine
@@ -43,23 +43,32 @@ class PrecomputedKernel:
     weights: FloatArray
     degree: int = 1
 
-    def __call__(self, X: Rows, columns: npt.NDArray[np.intp] | None = None) -> FloatArray:
-        """Return the combined matrix; only the matrices of nonzero weight are read.
+    def __call__(self, X: Rows) -> FloatArray:
+        """Return the combined matrix, (n_x, n_train); only matrices of nonzero weight are read.
 
-        `X` of shape (q, n_x, n_train): Cross-Gram matrices; `columns` of shape (n_used,): training
-        points to keep; all by default. Returns shape (n_x, n_train) or (n_x, n_used): the Gram
-        matrix. Raises ValueError if X does not hold one matrix per weight.
+        `X`: cross-Gram matrices of shape (q, n_x, n_train), or a `PrecomputedGrams` of them. Raises
+        ValueError if X does not hold one matrix per weight.
         """
-        stack = as_grams(X)
-        if len(stack) != len(self.weights):
+        grams = PrecomputedGrams.of(X)
+        if grams.n_kernels != len(self.weights):
             raise ValueError(
-                f"X must hold {len(self.weights)} Gram matrices, one per kernel, got {len(stack)}"
+                f"X must hold {len(self.weights)} Gram matrices, one per kernel, got "
+                f"{grams.n_kernels}"
             )
-        at = np.arange(stack.shape[2]) if columns is None else columns
-        out = np.zeros((stack.shape[1], len(at)))
+        out = np.zeros(grams.shape)
         for j in np.flatnonzero(self.weights):
-            out += self.weights[j] * (stack[j] if columns is None else stack[j][:, at])
+            out += self.weights[j] * grams.matrix(int(j))
         return out if self.degree == 1 else np.asarray(out**self.degree)
+
+    def times(self, grams: PrecomputedGrams, u: FloatArray) -> FloatArray:
+        """Return the combined matrix times u of shape (n_train, t); a sum of them is not formed."""
+        if self.degree > 1:
+            used = np.flatnonzero(u.any(axis=1))
+            return np.asarray(self(grams[:, used]) @ u[used])
+        out = np.zeros((len(grams), u.shape[1]))
+        for j in np.flatnonzero(self.weights):
+            out += self.weights[j] * (grams.matrix(int(j)) @ u)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +111,9 @@ class PrecomputedStack:
 
     def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> FloatArray:
         """Return Σ βⱼKⱼ of the training points, shape (n, n), for ``weights`` of shape (q,)."""
-        return PrecomputedKernel(np.asarray(weights, dtype=np.float64))(self.grams)
+        return PrecomputedKernel(np.asarray(weights, dtype=np.float64))(
+            PrecomputedGrams.of_checked(self.grams)
+        )
 
     def kernel(self, weights: ArrayLike) -> PrecomputedKernel:
         """Return what combines a stack of cross-Gram matrices with these weights."""
@@ -258,11 +269,13 @@ class DictionaryMachine(KernelMachine):
     def _products(self, X: Rows) -> FloatArray:
         if not self._is_precomputed:
             return super()._products(X)
-        stack = as_grams(X, "X")
-        if stack.shape[0] != len(self.weights_) or stack.shape[2] != self.n_features_in_:
+        grams = PrecomputedGrams.of(X)
+        if (grams.n_kernels, grams.shape[1]) != (len(self.weights_), self.n_features_in_):
             raise ValueError(
                 f"X must have shape ({len(self.weights_)}, n_samples, {self.n_features_in_}), one "
-                f"cross-Gram matrix per kernel, got {stack.shape}"
+                f"cross-Gram matrix per kernel, got {(grams.n_kernels, *grams.shape)}"
             )
-        columns = self._rows[:, 0].astype(np.intp)
-        return np.asarray(self.kernel_(stack, columns) @ self._coef.T)
+        u = np.zeros((self.n_features_in_, len(self._coef)))
+        u[np.asarray(self._rows)[:, 0].astype(np.intp)] = self._coef.T
+        kernel: PrecomputedKernel = self.kernel_
+        return kernel.times(grams, u)

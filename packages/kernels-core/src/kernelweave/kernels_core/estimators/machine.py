@@ -144,24 +144,25 @@ class KernelMachine(Estimator):
                 self, X, y, dtype=np.float64, accept_sparse=sparse, **options
             )
             return points, targets, None
-        grams = as_grams(X, "X", square=True)
-        if self._definite is not None:
-            check_once(self._definite, self._refuse_indefinite, X, grams)
+        grams = self._matrices_of(X)
         places = np.arange(grams.shape[1], dtype=np.float64)[:, None]
         places, targets = validate_data(self, places, y, dtype=np.float64, **options)
         self.n_features_in_ = len(places)
         return places, targets, grams
 
-    def _refuse_indefinite(self, grams: RealArray) -> None:
-        refuse_indefinite(*self._to_prove(grams))
+    def _matrices_of(self, X: Rows) -> RealArray:
+        """Return the Gram matrices of X, each of them square, finite and symmetric."""
+        grams = as_grams(X, "X", square=True)
+        if self._definite is not None:
+            check_once(self._definite, self._refuse_indefinite, X, grams)
+        return grams
 
-    def _to_prove(self, grams: RealArray) -> tuple[RealArray, str]:
-        """Return what must be positive semidefinite, one matrix or a stack, and its name."""
-        return grams, "X"
+    def _refuse_indefinite(self, grams: RealArray) -> None:
+        refuse_indefinite(grams, "X")
 
     def _parts_of(self, grams: RealArray) -> PrecomputedGrams:
         """Return checked matrices as samples whose slices need no check."""
-        X = PrecomputedGrams(grams)
+        X = PrecomputedGrams.of_checked(grams)
         if self._definite is not None:
             X.remember(self._definite)
         return X
@@ -234,7 +235,7 @@ class KernelMachine(Estimator):
         """Return K(X, X_support) · coefficients + intercept, shape (n_samples, n_tasks)."""
         check_is_fitted(self, "kernel_")
         if hasattr(self, "estimators_"):
-            parts = PrecomputedGrams(as_grams(X)) if self._is_precomputed else self._points(X)
+            parts = PrecomputedGrams.of(X) if self._is_precomputed else self._points(X)
             return part_decisions(self, parts)
         intercept = np.atleast_1d(np.asarray(self.intercept_))
         values: FloatArray = self._products(X) + intercept

@@ -24,8 +24,8 @@ class PrecomputedGrams:
     ``GridSearchCV`` and ``cross_val_score`` it looks like one precomputed kernel, which they
     slice on both axes for estimators with the ``pairwise`` tag. Slicing keeps indices only; the
     stack is copied when `grams` (or ``np.asarray``) reads a slice, and never when unsliced. Do not
-    change the matrices afterwards: that they are positive semidefinite is checked once and
-    remembered, with all slices, as every part of such a matrix is one.
+    change the matrices afterwards: that they are finite and positive semidefinite is checked once
+    and remembered, with all slices, as every part of such a matrix is so too.
 
     Parameters
     ----------
@@ -48,7 +48,22 @@ class PrecomputedGrams:
     """
 
     def __init__(self, grams: object) -> None:
-        self._stack: RealArray = as_grams(grams, "grams")
+        self._set(as_grams(grams, "grams"))
+
+    @classmethod
+    def of(cls, grams: object, what: str = "X") -> PrecomputedGrams:
+        """Return samples of them, which are their own; ``what`` names the argument in messages."""
+        return grams if isinstance(grams, cls) else cls.of_checked(as_grams(grams, what))
+
+    @classmethod
+    def of_checked(cls, stack: RealArray) -> PrecomputedGrams:
+        """Return samples of what `as_grams` has returned."""
+        new = object.__new__(cls)
+        new._set(stack)
+        return new
+
+    def _set(self, stack: RealArray) -> None:
+        self._stack = stack
         self._passed: dict[str, list[NDArray[np.intp]]] = {}
         self._rows: NDArray[np.intp] | None = None
         self._columns: NDArray[np.intp] | None = None
@@ -89,10 +104,16 @@ class PrecomputedGrams:
             alternative="use fewer kernels or samples, or float32 Gram matrices",
         )
         out = np.empty(shape, dtype=self.dtype)
-        rows = slice(None) if self._rows is None else self._rows
-        for j, K in enumerate(self._stack):
-            out[j] = K[rows] if self._columns is None else K[rows][:, self._columns]
+        for j in range(len(out)):
+            out[j] = self.matrix(j)
         return out
+
+    def matrix(self, j: int) -> RealArray:
+        """Return the matrix of kernel j, (n, n_train): that of the stack, or a copied slice."""
+        K: RealArray = self._stack[j]
+        if self._columns is None:
+            return K if self._rows is None else K[self._rows]
+        return K[:, self._columns] if self._rows is None else K[np.ix_(self._rows, self._columns)]
 
     def passed(self, check: str) -> bool:
         """Return whether a check has passed on all these samples, with others or without.
@@ -167,7 +188,8 @@ def _positions(key: object, size: int, old: NDArray[np.intp] | None) -> NDArray[
         index = index.reshape(-1)
         if index.size == 0:
             index = index.astype(np.intp)
-    return np.asarray(axis[index], dtype=np.intp)
+    chosen = np.asarray(axis[index], dtype=np.intp)
+    return None if old is None and np.array_equal(chosen, axis) else chosen
 
 
 def as_grams(X: object, what: str = "X", *, square: bool = False, psd: bool = False) -> RealArray:
@@ -211,13 +233,13 @@ def as_grams(X: object, what: str = "X", *, square: bool = False, psd: bool = Fa
     if square and grams.shape[1] == 0:
         raise ValueError(f"{what} has shape {grams.shape}: no samples, at least one is needed")
     for j, K in enumerate(grams):
-        size = largest(K)
+        size = 0.0 if isinstance(X, PrecomputedGrams) or _is_moderate(K) else largest(K)
         if not np.isfinite(size):
             raise ValueError(f"{what}[{j}] contains NaN or infinity")
         if size > LARGEST:
             check_magnitude(f"{what}[{j}]", K)
         difference = _asymmetry(K) if square else 0.0
-        if difference > 100.0 * np.finfo(K.dtype).eps * max(size, np.finfo(K.dtype).tiny):
+        if difference > 0.0 and difference > _slack(K):
             raise ValueError(
                 f"{what}[{j}] is not symmetric (entries differ by up to {difference:.3g}): "
                 "training Gram matrices are, use (K + K.T) / 2"
@@ -240,6 +262,18 @@ def check_once(name: str, check: Callable[[RealArray], None], X: object, grams: 
     elif not X.passed(name):
         check(grams)
         X.remember(name)
+
+
+def _is_moderate(K: RealArray) -> bool:
+    """Whether a sum of squares, which hides no NaN, shows all is well: one read of K."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.vdot(K, K)) < LARGEST**2
+
+
+def _slack(K: RealArray) -> float:
+    """Return the difference between Kᵢⱼ and Kⱼᵢ that is rounding."""
+    type_ = np.finfo(K.dtype)
+    return 100.0 * float(type_.eps) * max(largest(K), float(type_.tiny))
 
 
 def _asymmetry(K: RealArray) -> float:

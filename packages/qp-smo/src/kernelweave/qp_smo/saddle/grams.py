@@ -133,7 +133,19 @@ class GramStack(Stack):
     @property
     def largest(self) -> FloatArray:
         """Return the largest ``|Kᵢₖ|`` of each matrix, shape (q,): n² loads each."""
-        return np.array([max(float(K.max()), -float(K.min())) for K in self.matrices])
+        n, step = self.n_samples, self._block_rows
+        return np.array(
+            [
+                max(max(K[i : i + step].max(), -K[i : i + step].min()) for i in range(0, n, step))
+                for K in self.matrices
+            ],
+            dtype=np.float64,
+        )
+
+    @property
+    def _block_rows(self) -> int:
+        """Return how many rows stay in cache."""
+        return max(1, _BLOCK_BYTES // (8 * self.n_samples))
 
     def combine(self, weights: FloatArray) -> NDArray[np.float64]:
         """Return ``Σ βⱼKⱼ`` in float64, shape (n, n), from the matrices of nonzero weight.
@@ -144,7 +156,7 @@ class GramStack(Stack):
         n = self.n_samples
         out = np.empty((n, n))
         used = np.flatnonzero(weights)
-        step = max(1, _BLOCK_BYTES // (8 * n))
+        step = self._block_rows
 
         def fill(start: int, stop: int) -> None:
             block = out[start:stop]
