@@ -242,3 +242,15 @@ def test_a_time_that_was_not_dropped_is_noticed(table: Path) -> None:
     with pytest.warns(KernelWeaveWarning, match="column time rises in every row.*--drop 'time'"):
         read_series(str(table), "run", [])
     assert read_series(str(table), "run", ["time"]).frame.columns.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("form", "step"),
+    [("%d.%m.%Y", "MS"), ("%d.%m.%Y", "D"), ("%d/%m/%Y", "D"), ("%m/%d/%Y", "D"), ("%Y-%m", "MS")],
+)
+def test_dates_are_read_whichever_part_stands_first(tmp_path: Path, form: str, step: str) -> None:
+    days = pd.date_range("2020-01-01", periods=24, freq=step)
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(24, 2)), columns=["a", "b"])
+    path = tmp_path / "series.csv"
+    frame.assign(day=days.strftime(form)).to_csv(path, index=False)
+    assert read_series(str(path), None, []).frame.index.tolist() == days.tolist()

@@ -130,6 +130,10 @@ BAD = {
     "long row": ("a,b,y\n1,2,0\n3,4,1,5\n", "line 3: 4 cells where the header has 3"),
     "long rows": ("a,b,y\n1,2,0,7\n3,4,1,5\n", "line 2: 4 cells where the header has 3"),
     "one class": ("a,b,y\n1,2,0\n3,4,0\n", "the target 'y' is '0' in every row"),
+    "no targets": (
+        "a,b,y\n1,2,\n3,4,NA\n5,6,1\n7,8,2\n",
+        "the target 'y', line 2: the value is missing, and in 1 other row: fill it in",
+    ),
     "no label": ("a,b,y\n1,2,p\n3,4,\n5,6,q\n", "the target 'y', line 3: the value is missing"),
     "one typing error": ("a,y\n1,1.5\n2,2.5\n3,oops\n4,4.5\n", "column 'y', line 4: 'oops'"),
     "endless target": ("a,y\n1,inf\n2,1\n3,2\n", "column 'y', line 2: the value is inf"),

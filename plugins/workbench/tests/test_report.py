@@ -13,7 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernelweave.workbench import load_model
+from kernelweave.workbench.displays.axes import write_thousands
 from kernelweave.workbench.report.columns import column_pictures
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 
@@ -108,6 +111,17 @@ def test_a_column_that_is_left_out_has_no_bar(models: Path) -> None:
     drawn = base64.b64decode(bars["address"].partition(",")[2]).decode()
     assert "<!-- size -->" in drawn
     assert "<!-- id -->" not in drawn
+
+
+@pytest.mark.parametrize(("end", "label"), [(200000.0, "150,000"), (200.0, "150")])
+def test_amounts_on_axes_are_written_in_full(end: float, label: str) -> None:
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    ax = figure.subplots()
+    ax.set_ylim(-end, end)
+    write_thousands(ax.yaxis)
+    figure.draw_without_rendering()
+    assert label in [each.get_text() for each in ax.get_yticklabels()]
 
 
 def test_errors_are_one_sentence_and_nothing_is_overwritten(

@@ -17,6 +17,7 @@ from kernelweave.kernels_core.exceptions import KernelWeaveWarning
 _SEPARATORS = ",;\t"
 _ENOUGH = 8
 _GAPS = ("", "nan", "na", "null")
+_POINTS = r"\s*\d{1,2}\.\d{1,2}\.\d{2}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +128,13 @@ def _times(cells: pd.DataFrame) -> pd.Series[pd.Timestamp] | None:
         column = cells[name]
         if pd.to_numeric(column.str.replace(",", "."), errors="coerce").notna().any():
             continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of a format that it cannot infer
-            found = pd.to_datetime(column, errors="coerce")
-        if found.notna().all():
-            return found
+        # with points the day stands first; else where no month can
+        for day_first in (True,) if column.str.match(_POINTS).all() else (False, True):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of a format that it cannot infer
+                found = pd.to_datetime(column, errors="coerce", dayfirst=day_first)
+            if found.notna().all():
+                return found
     return None
 
 

@@ -153,9 +153,11 @@ def _check_text(table: Table, column: str, numbers: npt.NDArray[np.float64]) -> 
     bad = np.flatnonzero(np.isnan(numbers))
     missing = [row for row in bad if is_missing(series.iloc[row])]
     if missing and (len(missing) == len(bad) or str(series.iloc[missing[0]]).strip() == ""):
+        rest = len(missing) - 1
+        others = f", and in {rest} other row{'s' if rest > 1 else ''}" if rest else ""
         raise CommandError(
             f"{table.source}: the target {column!r}, {table.where(int(missing[0]))}: the value is "
-            f"missing: {REMEDY}"
+            f"missing{others}: {REMEDY}"
         )
     if 2 * len(bad) < len(series):
         table.numbers(column)

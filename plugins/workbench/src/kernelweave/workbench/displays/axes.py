@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 
 COLUMN = 3.5
@@ -46,3 +47,11 @@ def open_frame(ax: Any, grid: str | None = "both") -> None:
     if grid is not None:
         ax.grid(axis=grid, alpha=0.2)
         ax.set_axisbelow(True)
+
+
+def write_thousands(axis: Axis) -> None:
+    """Write numbers from ten thousand on in full: a power of ten beside an axis is overlooked."""
+    from matplotlib.ticker import StrMethodFormatter
+
+    if 1e4 <= max(map(abs, axis.get_view_interval())) < 1e10:
+        axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

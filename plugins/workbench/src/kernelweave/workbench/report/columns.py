@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..displays.axes import open_frame
+from ..displays.axes import open_frame, write_thousands
 from ..displays.colours import LOWER
 from ..models import Model
 from .picture import Picture, picture
@@ -71,7 +71,9 @@ def _effects(model: Model) -> list[Picture]:
 
     def one(effect: Any) -> Picture:
         def draw(figure: Figure) -> None:
-            EffectDisplay([effect], response=what).plot(ax=[figure.subplots()])
+            ax = figure.subplots()
+            EffectDisplay([effect], response=what).plot(ax=[ax])
+            write_thousands(ax.yaxis)
 
         text = (
             f"By how much the mean {what} changes where every row has this value of "

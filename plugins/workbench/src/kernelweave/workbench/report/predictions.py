@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from ..displays.axes import open_frame
+from ..displays.axes import open_frame, write_thousands
 from ..displays.colours import FAINT, LOWER, SERIES
 from .evaluation import Evaluation
 from .picture import Picture, picture
@@ -68,7 +68,7 @@ def _residuals(found: Evaluation) -> Picture:
 
 def _points_drawn(found: Evaluation, kind: str, ylabel: str) -> Callable[[Figure], None]:
     def draw(figure: Figure) -> None:
-        from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+        from matplotlib.ticker import MaxNLocator
         from sklearn.metrics import PredictionErrorDisplay
 
         ax = figure.subplots()
@@ -82,9 +82,7 @@ def _points_drawn(found: Evaluation, kind: str, ylabel: str) -> Callable[[Figure
         ax.set_aspect("auto")
         for axis, parts in ((ax.xaxis, 5), (ax.yaxis, 6)):
             axis.set_major_locator(MaxNLocator(parts))
-            if 1e4 <= np.abs(found.y).max() < 1e10:
-                # a power of ten beside the axis is overlooked
-                axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            write_thousands(axis)
         open_frame(ax)
 
     return draw
