@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +19,20 @@ sys.path.insert(0, str(ROOT / ".ci"))
 
 import workspace  # noqa: E402
 
+
+def interpreters() -> list[str]:
+    """Return the supported versions that this machine has, beside the one that runs nox."""
+    others = [f"3.{minor}" for minor in range(11, 15) if minor != sys.version_info.minor]
+    names = {version: shutil.which(f"python{version}") for version in others}
+    # a shim may stand for an interpreter that is not there
+    return [
+        version
+        for version, name in names.items()
+        if name and subprocess.run([name, "-c", ""], capture_output=True).returncode == 0
+    ]
+
+
+INTERPRETERS = interpreters()
 MEMBERS = workspace.members()
 ROOT_PROJECT = workspace.load_toml(ROOT / "pyproject.toml")
 # the versions of its time: later ones warn about what 1.6 does
@@ -225,6 +240,16 @@ def oldest(session: nox.Session) -> None:
     session.run("pytest", "-n", "2", "-m", "not slow", "-k", "estimator", *session.posargs)
 
 
+@nox.session(python=INTERPRETERS or None)
+def pythons(session: nox.Session) -> None:
+    """Light tests with every other Python from 3.11 to 3.14 that the machine has."""
+    if not INTERPRETERS:
+        session.skip("there is no other Python from 3.11 to 3.14 here")
+    install_all(session, "test")
+    one_thread_each(session)
+    session.run("pytest", "-n", "2", "-m", "not slow and not faults", *session.posargs)
+
+
 @nox.session
 def build(session: nox.Session) -> None:
     """Build every wheel, then install each alone in an empty environment and import it."""
@@ -321,10 +346,12 @@ def bench_gate(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def full(session: nox.Session) -> None:
-    """Everything: the default checks, each member alone, slow tests, oldest versions, wheels.
+    """Everything: the default checks, each member alone, slow tests, every Python, wheels.
 
     ``coverage`` runs the very tests of ``tests(all)``, which is left out.
     """
-    names = ["lint", "types", "docs", *(f"tests({name})" for name in MEMBERS), "coverage"]
-    for name in [*names, "slow", "oldest", "processors", "build", "bench-smoke", "bench-gate"]:
+    names = ["lint", "types", "docs", *(f"tests({name})" for name in MEMBERS), "coverage", "slow"]
+    session.log(f"other Pythons here: {', '.join(INTERPRETERS) or 'none'}")
+    names += ["oldest", *(f"pythons-{version}" for version in INTERPRETERS), "processors"]
+    for name in [*names, "build", "bench-smoke", "bench-gate"]:
         session.notify(name)
