@@ -461,9 +461,10 @@ def test_outputs_that_go_together_stand_together() -> None:
     assert len(display.pairs) == len(display.ax_.lines) == 6
     assert [line.get_linestyle() for line in display.ax_.lines].count("--") == 1
     assert {text.get_text() for text in display.ax_.texts} == set("abcdef")
-    assert OutputGraphDisplay(np.eye(2)).plot().ax_.get_title() == (
+    assert OutputGraphDisplay([[1.0, 0.1], [0.1, 1.0]]).plot().ax_.get_title() == (
         "no two outputs are alike by 0.3 or more"
     )
+    assert "learn_output=True" in OutputGraphDisplay(np.eye(2)).plot().ax_.get_title()
 
 
 class Coupled(BaseEstimator):  # type: ignore[misc]

@@ -64,7 +64,8 @@ class Bounds:
         """Return a proved lower bound; for joint learning 0, which is cheap: J ≥ 0."""
         if self.learn_input and self.learn_output:
             return 0.0
-        return self._best_multiple(point, lambda s: self._worst(point, s * s))
+        worst = self._worst(point)
+        return self._best_multiple(point, lambda s: worst(s * s))
 
     def _best_multiple(self, point: Evaluation, worst: Callable[[float], float]) -> float:
         """Return the largest λ(2sa − s²b − worst(s)) found over multiples sC, s near 1.
@@ -113,19 +114,18 @@ class Bounds:
             lower = self.relaxation(point) if settled else 0.0
         return in_problem_units(lower, self.upper(point), self.objective.lam)
 
-    def _worst(self, point: Evaluation, factor: float) -> float:
+    def _worst(self, point: Evaluation) -> Callable[[float], float]:
         """Return a proved bound on factor · ⟨C, K_η C L⟩ − ω(η) over what is learned."""
         sizes = point.sizes
         if self.learn_input:
             w = np.maximum(point.w + sizes.weight_error * self.objective.grams.norms, 0.0)
-            return self.penalty.conjugate(factor * w) * (1.0 + 1e-12)
+            return lambda factor: self.penalty.conjugate(factor * w) * (1.0 + 1e-12)
         if self.learn_output:
-            ritz = float(np.linalg.eigvalsh(point.B)[-1])
-            top = largest_eigenvalue_bound(point.B, sizes.gram_error, ritz)
-            return factor * self.tau * max(0.0, top)
+            top = largest_eigenvalue_bound(point.B, sizes.gram_error, point.top)
+            return lambda factor: factor * self.tau * max(0.0, top)
         fit = float(np.vdot(point.C, point.A @ point.L))
         error = sizes.C * (sizes.fit_error + sizes.dot_error * sizes.K * sizes.C * sizes.L)
-        return factor * (fit + error)
+        return lambda factor: factor * (fit + error)
 
     def stationarity(self, point: Evaluation) -> float:
         """Return by how much a linearisation of J could fall, relative to the value.
@@ -140,8 +140,7 @@ class Bounds:
             inner = float(point.weights @ point.w)
             total += self.omega(point) + lam * (self.penalty.conjugate(point.w) - inner)
         if self.learn_output:
-            top = max(0.0, float(np.linalg.eigvalsh(point.B)[-1]))
-            total += lam * (self.tau * top - float(np.vdot(point.B, point.L)))
+            total += lam * (self.tau * max(0.0, point.top) - float(np.vdot(point.B, point.L)))
         value = self.value(point)
         if value == 0.0:
             return 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,8 +11,8 @@ import numpy.typing as npt
 from kernelweave.kernels_core import RBF, memory
 from kernelweave.kernels_core.arrays import Matrix, Vector
 from kernelweave.kernels_core.checks import COUNT, POSITIVE
-from kernelweave.kernels_core.config import effective_threads
 from kernelweave.kernels_core.kernels import Combination
+from kernelweave.kernels_core.threads import row_bounds, run_blocks
 from numpy.typing import DTypeLike
 
 _ROWS = 128
@@ -149,8 +148,10 @@ class GaussianGrams:
 
         table = np.ascontiguousarray(weights, dtype=np.float64).reshape(self.shape)
         K = np.empty((len(self.X), len(self.X)))
-        _in_threads(
-            lambda a, b: combine_rows(self.X, self.gamma, table, a, b, K), _strips(len(self.X))
+        run_blocks(
+            lambda a, b: combine_rows(self.X, self.gamma, table, a, b, K),
+            row_bounds(len(K), lower=True),
+            self._steps,
         )
         for start in range(0, len(K), _ROWS):
             rows = slice(start, start + _ROWS)
@@ -169,24 +170,17 @@ class GaussianGrams:
 
         scaled = C if self.root_weight is None else C * self.root_weight[:, None]
         M = (scaled @ L) @ scaled.T
-        parts = [np.zeros(self.shape) for _ in _strips(len(self.X))]
-        where = {strip[0]: part for strip, part in zip(_strips(len(M)), parts, strict=True)}
-        _in_threads(lambda a, b: inner_rows(self.X, self.gamma, M, a, b, where[a]), _strips(len(M)))
+
+        def part(start: int, stop: int) -> Matrix:
+            found = np.zeros(self.shape)
+            inner_rows(self.X, self.gamma, M, start, stop, found)
+            return found
+
+        parts = run_blocks(part, row_bounds(len(M), lower=True), self._steps)
         total: Vector = np.sum(parts, axis=0).reshape(-1)
         return total
 
-
-def _strips(n_rows: int) -> list[tuple[int, int]]:
-    return [(a, min(a + _ROWS, n_rows)) for a in range(0, n_rows, _ROWS)]
-
-
-def _in_threads(work: Any, strips: list[tuple[int, int]]) -> None:
-    """Run ``work(start, stop)`` on every strip, the longest rows first."""
-    n_threads = min(effective_threads(), len(strips))
-    if n_threads <= 1 or len(strips) < 4:
-        for strip in strips:
-            work(*strip)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        for _ in pool.map(lambda strip: work(*strip), strips[::-1]):
-            pass
+    @property
+    def _steps(self) -> float:
+        """Exponentials and products of one pass."""
+        return 0.5 * len(self.X) ** 2 * self.n_kernels

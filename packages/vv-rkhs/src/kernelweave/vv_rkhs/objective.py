@@ -11,6 +11,7 @@ and gaps, enter as `cells` says.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +61,11 @@ class Evaluation:
     upper: float
     residual: float
     sizes: Sizes
+
+    @functools.cached_property
+    def top(self) -> float:
+        """The largest eigenvalue of B, as computed."""
+        return float(np.linalg.eigvalsh(self.B)[-1])
 
     @property
     def kernel(self) -> SeparableKernel:

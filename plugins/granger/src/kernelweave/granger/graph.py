@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import config_context
-from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.vv_rkhs.penalties.choose import as_penalty
 from sklearn.utils import check_random_state
@@ -22,6 +24,7 @@ from .graph_use import GraphUse
 from .roles import Roles, make_roles
 from .selection import choose, held_out_errors, make_folds
 from .series import LaggedSamples, lag_list, lagged_samples, replicate_codes
+from .shared_grams import SharedGrams
 from .significance import (
     adjusted_p_values,
     incoming,
@@ -31,7 +34,8 @@ from .significance import (
     stability_p_values,
     warn_if_short,
 )
-from .target import TargetFit, Task, fit_target, warn_of_rest
+from .target import TargetFit, Task, fit_target, of_kernels, warn_of_rest
+from .together import fit_together, goes_together
 
 
 class GrangerGraph(GraphUse, GraphParameters):
@@ -152,12 +156,31 @@ class GrangerGraph(GraphUse, GraphParameters):
         penalty = as_penalty(self.penalty, p=self.p, mu=self.mu)
         return Task(penalty, self.learn_output, self.tol, self.max_iter)
 
-    def _over_targets(self, function: Any, *columns: object) -> list[Any]:
-        """Return ``function(*row)`` for each target, several at a time."""
+    def _in_parallel(self, function: Any, work: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Return ``function(*row)`` for each row of work, several at a time."""
         from joblib import Parallel, delayed
 
-        work = (delayed(function)(*row) for row in zip(*columns, strict=True))
-        return list(Parallel(n_jobs=self.n_jobs)(work))
+        return list(Parallel(n_jobs=self.n_jobs)(delayed(function)(*row) for row in work))
+
+    def _over_targets(self, function: Any, *columns: object) -> list[Any]:
+        """Return ``function(*row)`` for each target, several at a time."""
+        return self._in_parallel(function, zip(*columns, strict=True))
+
+    def _models_alike(self) -> list[tuple[Index, Index, bool]]:
+        """Return columns, kernels that are seen, and whether each column is a target of its own.
+
+        Targets of one node that see the same kernels are fitted together.
+        """
+        alike: dict[Any, list[tuple[Index, Index]]] = {}
+        for i, columns in zip(self._roles.driven, self._columns, strict=True):
+            seen = self._roles.seen(i, self.owner_)
+            apart = goes_together(self._task().penalty, len(columns))
+            key = seen.tobytes() if apart else int(i)
+            alike.setdefault(key, []).append((columns, seen))
+        return [
+            (np.concatenate([columns for columns, _ in each]), each[0][1], not isinstance(key, int))
+            for key, each in alike.items()
+        ]
 
     def _data_of(self, samples: LaggedSamples) -> tuple[list[Matrix], list[Any]]:
         """Return values to predict and kernels that are seen, for each target."""
@@ -176,14 +199,18 @@ class GrangerGraph(GraphUse, GraphParameters):
         self.lam_ = np.full(n_targets, lams[0])
         if self.cv is None:
             return
-        folds = make_folds(self.cv, samples.replicate)
-        shared = ([each] * n_targets for each in (folds, lams, self._task()))
-        found = self._over_targets(
-            held_out_errors, [grams] * n_targets, *self._data_of(samples), *shared
-        )
+        folds, models = make_folds(self.cv, samples.replicate), self._models_alike()
+        work = [
+            (grams, samples.targets[:, columns], seen, apart, fold, lams, self._task())
+            for columns, seen, apart in models
+            for fold in folds
+        ]
+        found = self._in_parallel(held_out_errors, work)
         errors = np.full((len(lams), samples.targets.shape[1]), np.nan)
-        for nodes, each in zip(self._columns, found, strict=True):
-            errors[:, nodes] = each
+        n_held_out = sum(len(test) for _, test in folds)
+        for k, (columns, _, _) in enumerate(models):
+            each = found[k * len(folds) : (k + 1) * len(folds)]
+            errors[:, columns] = np.sum(each, axis=0) / n_held_out
         self.selection_ = choose(errors, lams, self._columns, self.shared_lam)
         self.lam_ = lams[self.selection_.chosen]
         self.rmse_ = np.sqrt(self.selection_.error(self._columns)) * self._scale
@@ -192,9 +219,11 @@ class GrangerGraph(GraphUse, GraphParameters):
         """Set what the fits on all samples give."""
         n, n_targets = len(self._roles.nodes), len(self._columns)
         values, seen = self._data_of(samples)
+        starts = self._find_together(grams, samples)
         fits: list[TargetFit] = self._over_targets(
-            fit_target,
+            partial(fit_target, exact=True),
             *([grams] * n_targets, values, self.lam_.tolist(), [self._task()] * n_targets, seen),
+            starts,
         )
         driven = self._roles.driven.tolist()
         self._models = dict(zip(driven, zip(self._columns, fits, strict=True), strict=True))
@@ -208,6 +237,24 @@ class GrangerGraph(GraphUse, GraphParameters):
         self.graph_ = self._by_lag.sum(axis=2)
         self.lag_graph_ = self._by_lag if self.per_lag else None
         warn_of_rest(dict(zip(self.targets_, self.results_, strict=True)), self.tol)
+
+    def _find_together(self, grams: RealArray, samples: LaggedSamples) -> list[Any]:
+        """Return the weights of targets that are fitted together, ``None`` for the others."""
+        starts: dict[int, Vector] = {}
+        for columns, seen, apart in self._models_alike():
+            if not apart:
+                continue
+            which = [k for k, each in enumerate(self._columns) if each[0] in columns]
+            Y = samples.targets[:, columns]
+            found = fit_together(
+                SharedGrams(np.ascontiguousarray(of_kernels(grams, seen))),
+                np.ascontiguousarray((Y - Y.mean(axis=0)).T),
+                *(self.lam_[which], self._task().penalty, None),
+                tol=0.5 * self.tol,
+                max_iter=self.max_iter,
+            )
+            starts.update(zip(which, found.weights, strict=True))
+        return [starts.get(k) for k in range(len(self._columns))]
 
     def _find_p_values(self, grams: RealArray, samples: LaggedSamples) -> None:
         """Set what is known of p-values."""

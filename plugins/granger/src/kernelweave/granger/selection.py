@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.checks import integer
 from kernelweave.vv_rkhs import PrecomputedFamily
 
-from .target import Task, fit_target, of_kernels
+from .shared_grams import SharedGrams
+from .target import Task, fit_target
+from .together import fit_together, precision
 
 Fold = tuple[Index, Index]
 
@@ -77,34 +80,78 @@ def held_out_errors(
     grams: RealArray,
     Y: Matrix,
     seen: Index,
-    folds: list[Fold],
+    apart: bool,
+    fold: Fold,
     lams: npt.NDArray[np.float64],
     task: Task,
 ) -> Matrix:
-    """Return mean squared errors of one target group, shape (n_lams, n_outputs).
+    """Return sums of squared errors at the held-out samples of a fold, shape (n_lams, n_outputs).
 
     - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
-    - `Y` of shape (n_samples, n_outputs): targets
+    - `Y` of shape (n_samples, n_outputs): values to predict
     - `seen`: kernels of the model
-    - `folds`: training and test samples
+    - `apart`: whether every column is a target of its own, not a node of one group
+    - `fold`: training and test samples
     - `lams` of shape (n_lams,): candidates; each fit starts at the weights of the one before
     - `task`: the problem
-
-    Returns shape (n_lams, n_outputs): over all held-out samples.
     """
-    grams = of_kernels(grams, seen)
-    total = np.zeros((len(lams), Y.shape[1]))
-    count = 0
-    for train, test in folds:
-        inner = np.ascontiguousarray(grams[:, train[:, None], train])
-        cross = grams[:, test[:, None], train]
-        family, start = PrecomputedFamily(inner, check=False), None
-        for i, lam in enumerate(lams):
-            fit = fit_target(family, Y[train], float(lam), task, start=start)
-            total[i] += ((fit.predict(cross) - Y[test]) ** 2).sum(axis=0)
-            start = fit.weights
-        count += len(test)
-    return total / count
+    train, test = fold
+    dtype = precision(lams, task) if apart else grams.dtype
+    wanted = len(seen) * (len(train) + len(test)) * len(train) * dtype.itemsize
+    memory.require(
+        wanted,
+        f"Gram matrices of {len(seen)} kernels for the {len(train)} samples of a fold",
+        alternative="give fewer kernels or lags, or raise memory_limit",
+    )
+    inner = np.stack([grams[j][np.ix_(train, train)].astype(dtype) for j in seen])
+    cross = np.stack([grams[j][np.ix_(test, train)].astype(dtype) for j in seen])
+    errors = _errors_apart if apart else _errors_of_group
+    return errors(inner, cross, Y[train], Y[test], lams, task)
+
+
+def _errors_apart(
+    inner: RealArray,
+    cross: RealArray,
+    known: Matrix,
+    wanted: Matrix,
+    lams: npt.NDArray[np.float64],
+    task: Task,
+) -> Matrix:
+    """Return the sums for columns that are targets each."""
+    grams, mean = SharedGrams(inner), known.mean(axis=0)
+    Y = np.ascontiguousarray((known - mean).T)
+    weights: Matrix | None = None
+    flat = cross.reshape(len(cross), -1)
+    total = np.zeros((len(lams), len(Y)))
+    for i, lam in enumerate(lams):
+        found = fit_together(
+            *(grams, Y, np.full(len(Y), lam), task.penalty, weights),
+            tol=task.tol,
+            max_iter=task.max_iter,
+        )
+        weights = found.weights
+        K = (weights.astype(cross.dtype) @ flat).reshape(len(Y), *cross.shape[1:])
+        values = np.matmul(K, found.coef.astype(cross.dtype)[:, :, None])[:, :, 0].T
+        total[i] = ((values + mean - wanted) ** 2).sum(axis=0)
+    return total
+
+
+def _errors_of_group(
+    inner: RealArray,
+    cross: RealArray,
+    known: Matrix,
+    wanted: Matrix,
+    lams: npt.NDArray[np.float64],
+    task: Task,
+) -> Matrix:
+    """Return the sums for the nodes of one group."""
+    family, start = PrecomputedFamily(inner, check=False), None
+    total = np.zeros((len(lams), known.shape[1]))
+    for i, lam in enumerate(lams):
+        fit = fit_target(family, known, float(lam), task, start=start)
+        total[i] = ((fit.predict(cross) - wanted) ** 2).sum(axis=0)
+        start = fit.weights
+    return total
 
 
 def choose(

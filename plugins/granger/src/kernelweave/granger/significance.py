@@ -12,11 +12,14 @@ from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.vv_rkhs import PrecomputedFamily
 
+from .shared_grams import MovedGrams
 from .target import Task, fit_target, of_kernels
+from .together import fit_together, goes_together, precision
 
 SIGNIFICANCE = one_of("permutation", "stability")
 ADJUST = one_of("bh", "max-t")
 _SELECTED = 1e-3
+_AT_ONCE = 32  # draws: the next ones start at what they found in the mean
 _EXCHANGED = 5  # replicates: they have 120 orders
 _SHORT = 25  # samples of a replicate: with fewer the seam of the circle counted in simulations
 
@@ -132,6 +135,46 @@ def null_weights(
     grams, unit, stays = of_kernels(grams, seen), unit[seen], stays[seen]
     out = np.full((len(seeds), n_units), np.nan)
     still, tested = np.flatnonzero(stays), np.unique(unit[~stays])
+    moved = _moved_together if goes_together(task.penalty, Y.shape[1]) else _moved_one_by_one
+    weights = moved(grams, Y, still, lam, task, list(moved_orders(replicate, seeds)))
+    out[:, tested] = np.array([incoming(w, unit, n_units) for w in weights])[:, tested]
+    return out
+
+
+def _moved_together(
+    grams: RealArray, Y: Matrix, still: Index, lam: float, task: Task, orders: list[Index]
+) -> Matrix:
+    """Return the weights of the fits in these orders, shape (n_draws, n_kernels)."""
+    dtype = precision(np.array([lam]), task)
+    memory.require(
+        grams.size * dtype.itemsize,
+        f"a copy of {len(grams)} Gram matrices of {len(Y)} samples",
+        alternative="give fewer kernels or lags, or raise memory_limit",
+    )
+    back = np.argsort(orders, axis=1)
+    single = np.ascontiguousarray(grams, dtype=dtype)
+    moved, start = (Y - Y.mean(axis=0))[back, 0], None
+    weights = np.zeros((len(orders), len(grams)))
+    for first in range(0, len(orders), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        each = moved[some]
+        found = fit_together(
+            *(MovedGrams(single, still, back[some]), each, np.full(len(each), lam)),
+            *(task.penalty, start if start is None else start[: len(each)]),
+            tol=task.tol,
+            max_iter=task.max_iter,
+        )
+        weights[some] = found.weights
+        # by chance most weights are small, the same ones large
+        usual = weights[: first + len(each)].mean(axis=0)
+        start = np.tile(usual, (_AT_ONCE, 1))
+    return weights
+
+
+def _moved_one_by_one(
+    grams: RealArray, Y: Matrix, still: Index, lam: float, task: Task, orders: list[Index]
+) -> Matrix:
+    """Return the same for the nodes of a group."""
     memory.require(
         grams.nbytes,
         f"a copy of {len(grams)} Gram matrices of {len(Y)} samples, whose histories move",
@@ -139,13 +182,13 @@ def null_weights(
     )
     moved, start = np.array(grams), None
     family = PrecomputedFamily(moved, check=False)  # other orders have the same norms
-    for draw, order in enumerate(moved_orders(replicate, seeds)):
+    weights = np.zeros((len(orders), len(grams)))
+    for draw, order in enumerate(orders):
         back = np.argsort(order)
         moved[still] = grams[still][:, back[:, None], back]
         found = fit_target(family, np.ascontiguousarray(Y[back]), lam, task, start=start)
-        start = found.weights
-        out[draw, tested] = incoming(found.weights, unit, n_units)[tested]
-    return out
+        weights[draw] = start = found.weights
+    return weights
 
 
 def pooled_p_values(observed: Matrix, null: npt.NDArray[np.float64]) -> Matrix:

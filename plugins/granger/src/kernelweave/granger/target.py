@@ -13,7 +13,8 @@ from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeastSquares
 
-_SHARE = 0.02  # of its usual start, that a kernel has at least
+# of its usual start, that a kernel has at least: after a fit like this one, and after this one
+_SHARE, _LEAST = 0.02, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +68,11 @@ class _Near:
 
     penalty: Any
     weights: Vector
+    share: float
 
     def start(self, n_kernels: int) -> Vector:
         """Return the weights to start at, shape (n_kernels,)."""
-        near: Vector = np.maximum(self.weights, _SHARE * self.penalty.start(n_kernels))
+        near: Vector = np.maximum(self.weights, self.share * self.penalty.start(n_kernels))
         return near
 
     def __getattr__(self, name: str) -> Any:
@@ -86,6 +88,8 @@ def fit_target(
     task: Task,
     seen: Index | None = None,
     start: Vector | None = None,
+    *,
+    exact: bool = False,
 ) -> TargetFit:
     """Fit x_t = f(histories) for the nodes of one group.
 
@@ -99,6 +103,7 @@ def fit_target(
     - `task`: the rest
     - `seen`: the kernels that the model has, all by default; the others get weight 0
     - `start` of shape (n_kernels,): weights of a fit like this one, which the search starts near
+    - `exact`: whether they are those of this very fit, which is left to be proved
 
     Returns: weights, output kernel and coefficients.
     """
@@ -112,7 +117,9 @@ def fit_target(
         family,
         VectorLeastSquares(lam),
         SeparableKernels(
-            task.penalty if start is None else _Near(task.penalty, start),
+            task.penalty
+            if start is None
+            else _Near(task.penalty, start, _LEAST if exact else _SHARE),
             learn_output=task.learn_output,
         ),
         np.arange(float(len(Y)))[:, None],

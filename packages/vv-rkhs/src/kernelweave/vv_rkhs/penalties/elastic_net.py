@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from kernelweave.kernels_core.arrays import Vector
+from kernelweave.kernels_core.arrays import RealArray, Vector
 from kernelweave.kernels_core.checks import number
 
 from .base import smooth
 
 _NEWTON_STEPS = 100
+_ROUNDING = 1e-15  # relative: Newton steps that are no longer steps
 _MU = number(above=0.0, most=1.0)
 
 
@@ -51,12 +52,18 @@ class ElasticNet:
 
     def value(self, weights: Vector) -> float:
         """Return ω(η), infinite where a weight is negative or reaches 1/μ."""
+        return float(self.values(weights))
+
+    def values(self, weights: RealArray) -> Vector:
+        """Return ω of each row of a matrix of weights."""
         room = 1.0 - self.mu * weights
+        inside = (weights >= 0).all(axis=-1)
         if self.mu == 1.0:
-            return 0.0 if (weights >= 0).all() and (room >= -1e-12).all() else math.inf
-        if (weights < 0).any() or (room <= 0).any():
-            return math.inf
-        return 0.25 * (1.0 - self.mu) ** 2 * float((weights / room).sum())
+            inside &= (room >= -1e-12).all(axis=-1)
+            return np.where(inside, 0.0, math.inf)
+        inside &= (room > 0).all(axis=-1)
+        shares = weights / np.where(room > 0, room, 1.0)
+        return np.where(inside, 0.25 * (1.0 - self.mu) ** 2 * shares.sum(axis=-1), math.inf)
 
     def update(self, alpha: Vector) -> Vector:
         """Return 2αⱼ/(1 − μ + 2μαⱼ), with α smoothed."""
@@ -68,30 +75,37 @@ class ElasticNet:
 
     def conjugate(self, w: Vector) -> float:
         """Return Σ max(0, √wⱼ − (1 − μ)/2)²/μ."""
-        roots = np.sqrt(np.maximum(w, 0.0))
-        return float((np.maximum(roots - 0.5 * (1.0 - self.mu), 0.0) ** 2).sum()) / self.mu
+        return float(self.conjugates(w))
 
-    def prox(self, weights: Vector, step: float) -> Vector:
+    def conjugates(self, w: RealArray) -> Vector:
+        """Return ω* of each row of a matrix."""
+        roots = np.sqrt(np.maximum(w, 0.0))
+        excess = np.maximum(roots - 0.5 * (1.0 - self.mu), 0.0)
+        conjugate: Vector = (excess**2).sum(axis=-1) / self.mu
+        return conjugate
+
+    def prox(self, weights: RealArray, step: float | RealArray) -> RealArray:
         """Return the minimiser of ½‖η − v‖² + step · ω(η), a root of a cubic per kernel.
 
         Newton from the right of the convex increasing η − v + t/(1 − μη)², t = step(1 − μ)²/4.
+        Any shape; a step for all entries, or one each.
         """
         v, mu = weights, self.mu
-        t = 0.25 * step * (1.0 - mu) ** 2
-        if t == 0.0:
-            return np.clip(v, 0.0, 1.0 / mu)
-        result = np.zeros_like(v)
-        inside = v > t
+        if mu == 1.0:
+            return np.clip(v, 0.0, 1.0)
+        t = np.broadcast_to(0.25 * (1.0 - mu) ** 2 * np.asarray(step), v.shape)
+        result = np.clip(v, 0.0, np.where(t > 0.0, 0.0, 1.0 / mu))
+        inside = (v > t) & (t > 0.0)
         if not inside.any():
             return result
-        v = v[inside]
+        v, t = v[inside], t[inside]
         right = (1.0 - np.sqrt(t / v)) / mu
         x = np.where(v < right, v, right)
         for _ in range(_NEWTON_STEPS):
             room = 1.0 - mu * x
             move = (x - v + t / room**2) / (1.0 + 2.0 * mu * t / room**3)
             x = x - np.maximum(move, 0.0)
-            if not (move > 1e-16 * np.abs(x)).any():
+            if not (move > _ROUNDING * np.abs(x)).any():
                 break
         result[inside] = np.maximum(x, 0.0)
         return result

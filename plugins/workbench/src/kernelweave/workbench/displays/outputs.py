@@ -27,6 +27,9 @@ class OutputGraphDisplay:
     dashed where one falls as the other rises. A large dot is an output with much of the trace of L,
     which is where the model spends its freedom.
 
+    By default `MatrixValuedKernelRegressor` learns no output kernel: L is a multiple of the
+    identity, nothing is joined, and the picture says so. ``learn_output=True`` learns it.
+
     Parameters
     ----------
     L : array-like of shape (n_outputs, n_outputs)
@@ -158,6 +161,8 @@ class OutputGraphDisplay:
         return self
 
     def _title(self) -> str:
+        if not (self.similarity - np.diag(np.diagonal(self.similarity))).any():
+            return "L is diagonal: outputs are not coupled\n(learn_output=True learns how they are)"
         if not self._joined:
             return f"no two outputs are alike by {self.least:g} or more"
         full = len(self._joined) == _LINES * len(self.names)
