@@ -71,7 +71,8 @@ def test_weights_by_chance_are_those_of_histories_moved_away() -> None:
     seeds = np.array([3, 8])
     every = np.arange(len(owner))
     replicate = samples.replicate
-    found = null_weights(grams, Y, every, owner == 1, owner, 3, 0.1, task, replicate, seeds)
+    share = np.eye(3)[owner]
+    found = null_weights(grams, Y, every, owner == 1, share, 0.1, task, replicate, seeds)
     for draw, order in zip(found, moved_orders(replicate, seeds), strict=True):
         moved = grams.copy()
         for s in np.flatnonzero(owner != 1):
@@ -80,7 +81,7 @@ def test_weights_by_chance_are_those_of_histories_moved_away() -> None:
         expected = [weights[owner == j].sum() for j in range(3)]
         np.testing.assert_allclose(draw[[0, 2]], np.array(expected)[[0, 2]], atol=1e-5)
     assert np.isnan(found[:, 1]).all()
-    less = null_weights(grams, Y, seen, owner == 1, owner, 3, 0.1, task, replicate, seeds)
+    less = null_weights(grams, Y, seen, owner == 1, share, 0.1, task, replicate, seeds)
     assert np.isnan(less[:, 1:]).all()
     assert (less[:, 0] >= 0.0).all()
 

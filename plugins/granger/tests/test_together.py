@@ -70,13 +70,15 @@ def test_moved_samples_are_those_of_a_copy(
     l, rng = grams.shape[1], np.random.default_rng(0)
     back = np.array([np.roll(np.arange(l), s) if circle else rng.permutation(l) for s in (3, 11)])
     still = np.array([1, 4])
-    moved = MovedGrams(grams, still, back)
+    mixed, features = np.array([2]), [[rng.standard_normal((l, 3))] for _ in back]
+    moved = MovedGrams(grams, still, back, mixed, features)
     weights, C = rng.random((2, len(grams))), rng.standard_normal((2, l))
     problems = np.array([1, 0])
     K, V = moved.combine(weights, problems), moved.images(C, problems)
     for k, problem in enumerate(problems):
         copy = grams.copy()
         copy[still] = grams[still][:, back[problem][:, None], back[problem]]
+        copy[2] = features[problem][0] @ features[problem][0].T
         np.testing.assert_allclose(K[k], np.tensordot(weights[k], copy, 1), atol=1e-10)
         np.testing.assert_allclose(V[k], copy @ C[k], atol=1e-10)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ def history_dictionary(
     kernels: Any,
     *,
     per_lag: bool = False,
+    pairs: Sequence[tuple[int, int]] = (),
 ) -> tuple[FittedDictionary, npt.NDArray[np.intp]]:
     """Return the kernels on every group's history, centred and scaled to trace n.
 
@@ -42,14 +44,21 @@ def history_dictionary(
     - `n_lags`: lags of a history
     - `kernels`: used on every group's history; ``None`` takes `default_kernels`
     - `per_lag`: whether every lag has kernels of its own
+    - `pairs`: of groups, each with the product of the linear kernels on both histories
 
     Returns `dictionary`: Gram matrices and what new histories need; `unit` of shape (n_kernels,):
-    the group that each kernel sees; with ``per_lag`` group times ``n_lags`` plus place of the lag.
+    the group that each kernel sees; with ``per_lag`` group times ``n_lags`` plus place of the lag;
+    pairs are counted after these.
     """
     views = groups.columns(n_lags)
     if per_lag:
         views = [view[k::n_lags] for view in views for k in range(n_lags)]
     nested = [default_kernels(len(view)) if kernels is None else list(kernels) for view in views]
+    for a, b in pairs:
+        both, first = views[a] + views[b], len(views[a])
+        apart = np.arange(first).tolist(), np.arange(first, len(both)).tolist()
+        views.append(both)
+        nested.append([Linear().on(apart[0]) * Linear().on(apart[1])])
     dictionary = KernelDictionary(nested, columns=views, normalize="center-trace")
     unit = np.repeat(np.arange(len(views)), [len(each) for each in nested])
     return dictionary.fit_grams(history), unit

@@ -20,8 +20,9 @@ _ONE_WAY = 0.5  # correlation of a curve with its argument from which it has a s
 class Effects:
     """How the prediction of each target moves with each lag of each source, all else at its mean.
 
-    A model is a sum over sources, so that a curve holds wherever the other sources are; other lags
-    of the same source stay at their means. The nodes of a source group move together.
+    But for pairs, a model is a sum over sources, so that a curve holds wherever the other sources
+    are; what pairs add is left out. Other lags of the same source stay at their means. The nodes of
+    a source group move together.
 
     Attributes
     ----------

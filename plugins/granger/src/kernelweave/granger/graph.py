@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.kernels import FittedDictionary
+from kernelweave.vv_rkhs import VectorLeastSquares
 from kernelweave.vv_rkhs.penalties.choose import as_penalty
 from sklearn.utils import check_random_state
 
@@ -21,13 +22,14 @@ from .forecasting import left_out_errors
 from .frames import stack_replicates, warn_of_times
 from .graph_parameters import LAMS, LENGTHS, GraphParameters
 from .graph_use import GraphUse
+from .pairs import Pair, choose_pairs, shares, takes_all
 from .roles import Roles, make_roles
 from .selection import choose, held_out_errors, make_folds
 from .series import LaggedSamples, lag_list, lagged_samples, replicate_codes
 from .shared_grams import SharedGrams
 from .significance import (
+    Mixed,
     adjusted_p_values,
-    incoming,
     null_weights,
     pooled_p_values,
     selection_frequencies,
@@ -105,6 +107,8 @@ class GrangerGraph(GraphUse, GraphParameters):
             raise ValueError("lags='cv' needs cv, got None: give a number of folds or lags")
         if self.per_lag and self.significance == "stability":
             raise ValueError("per_lag=True needs significance='permutation' or None")
+        if self.per_lag and self.pairs:
+            raise ValueError("pairs=True needs per_lag=False: a pair has no lag of its own")
         if self.lams is not None and np.size(self.lams) == 0:
             raise ValueError("lams must hold at least one candidate, got none")
 
@@ -141,16 +145,37 @@ class GrangerGraph(GraphUse, GraphParameters):
     def _describe(self, samples: LaggedSamples, roles: Roles) -> FittedDictionary:
         """Set the kernels and whom they belong to."""
         n_lags = len(self.lags_)
+        self._pairs: list[Pair] = []
+        if self._sees_pairs(roles):
+            driven = samples.targets[:, roles.driven_columns]
+            self._pairs = choose_pairs(samples.history, driven, roles.nodes, n_lags)
         dictionary, unit = history_dictionary(
-            samples.history, roles.sources, n_lags, self.kernels, per_lag=self.per_lag
+            *(samples.history, roles.sources, n_lags, self.kernels),
+            per_lag=self.per_lag,
+            pairs=self._pairs,
         )
         self._slots = n_lags if self.per_lag else 1
-        self._roles, self._dictionary, self._unit = roles, dictionary, unit
+        self._roles, self._dictionary = roles, dictionary
+        self._share = shares(unit, len(roles.sources) * self._slots, self._pairs)
         self.owner_ = unit // self._slots
+        self.pairs_ = [(roles.nodes.names[a], roles.nodes.names[b]) for a, b in self._pairs]
         self._columns = [roles.nodes.members[i] for i in roles.driven]
         self.group_names_, self.kernel_names_ = roles.nodes.names, dictionary.names
         self.targets_ = [roles.nodes.names[i] for i in roles.driven]
         return dictionary
+
+    def _sees_pairs(self, roles: Roles) -> bool:
+        """Tell whether products of two histories have kernels."""
+        chosen = self.significance is not None and not takes_all(len(roles.nodes))
+        if self.pairs is None:
+            return self.kernels is None and not self.per_lag and not chosen
+        if self.pairs and chosen:
+            raise ValueError(
+                f"pairs=True needs significance=None for {len(roles.nodes)} groups: of more than "
+                "14 the most promising pairs are chosen by the same series, and p-values would "
+                "come out too small; pairs=False gives them"
+            )
+        return bool(self.pairs)
 
     def _task(self) -> Task:
         penalty = as_penalty(self.penalty, p=self.p, mu=self.mu)
@@ -173,7 +198,7 @@ class GrangerGraph(GraphUse, GraphParameters):
         """
         alike: dict[Any, list[tuple[Index, Index]]] = {}
         for i, columns in zip(self._roles.driven, self._columns, strict=True):
-            seen = self._roles.seen(i, self.owner_)
+            seen = self._roles.seen(i, self.owner_, self._pairs)
             apart = goes_together(self._task().penalty, len(columns))
             key = seen.tobytes() if apart else int(i)
             alike.setdefault(key, []).append((columns, seen))
@@ -185,7 +210,7 @@ class GrangerGraph(GraphUse, GraphParameters):
     def _data_of(self, samples: LaggedSamples) -> tuple[list[Matrix], list[Any]]:
         """Return values to predict and kernels that are seen, for each target."""
         values = [np.ascontiguousarray(samples.targets[:, nodes]) for nodes in self._columns]
-        return values, [self._roles.seen(i, self.owner_) for i in self._roles.driven]
+        return values, [self._roles.seen(i, self.owner_, self._pairs) for i in self._roles.driven]
 
     def _select(self, grams: RealArray, samples: LaggedSamples) -> None:
         """Set ``selection_``, ``lam_`` and ``rmse_``."""
@@ -196,6 +221,8 @@ class GrangerGraph(GraphUse, GraphParameters):
             lams = np.sort(np.asarray(LAMS if self.lams is None else self.lams, float))[::-1]
         else:
             lams = np.array([float(self.lam)])
+        for lam in lams.tolist():
+            VectorLeastSquares(lam).validate()
         self.lam_ = np.full(n_targets, lams[0])
         if self.cv is None:
             return
@@ -231,8 +258,7 @@ class GrangerGraph(GraphUse, GraphParameters):
         self.weights_[driven] = [each.weights for each in fits]
         self.output_kernels_ = [each.output_kernel for each in fits]
         self.results_ = [each.result for each in fits]
-        n_units = len(self._roles.sources) * self._slots
-        by_unit = np.array([incoming(w, self._unit, n_units) for w in self.weights_])
+        by_unit = self.weights_ @ self._share
         self._by_lag = by_unit[:, : n * self._slots].reshape(n, n, self._slots)
         self.graph_ = self._by_lag.sum(axis=2)
         self.lag_graph_ = self._by_lag if self.per_lag else None
@@ -270,18 +296,31 @@ class GrangerGraph(GraphUse, GraphParameters):
         rest = (self.lam_.tolist(), [self._task()] * n_targets)
         self.n_draws_ = int(self.n_draws)
         if self.significance == "stability":
-            owners = ([self.owner_] * n_targets, [len(self._roles.sources)] * n_targets)
-            found = self._over_targets(selection_frequencies, *work, *owners, *rest, seeds)
+            whose = [self._share] * n_targets
+            found = self._over_targets(selection_frequencies, *work, whose, *rest, seeds)
             self._use_frequencies(np.stack(found, axis=1)[:, :, :n])
             return
         stays = [self._roles.stays(i, self.owner_) for i in self._roles.driven]
-        n_units = len(self._roles.sources) * self._slots
-        units = (stays, [self._unit] * n_targets, [n_units] * n_targets)
-        replicate = [samples.replicate] * n_targets
-        found = self._over_targets(null_weights, *work, *units, *rest, replicate, seeds)
+        whose, replicate = [self._share] * n_targets, [samples.replicate] * n_targets
+        mixed = [self._mixed(i, samples) for i in self._roles.driven]
+        found = self._over_targets(
+            null_weights, *work, stays, whose, *rest, replicate, seeds, mixed
+        )
         null = np.full((n, self.n_draws_, n * self._slots), np.nan)
         null[self._roles.driven] = np.array(found)[:, :, : n * self._slots]
         self._use_null(null)
+
+    def _mixed(self, target: int, samples: LaggedSamples) -> Mixed:
+        """Return the pairs of a target's own history with others, by their kernel."""
+        views = self._roles.nodes.columns(len(self.lags_))
+        first = len(self._roles.sources)
+        found: Mixed = {}
+        for k, (a, b) in enumerate(self._pairs):
+            if target in (a, b):
+                other = b if target == a else a
+                kernel = int(np.flatnonzero(self.owner_ == first + k)[0])
+                found[kernel] = samples.history[:, views[target]], samples.history[:, views[other]]
+        return found
 
     def _use_frequencies(self, chosen: Matrix) -> None:
         """Turn selection by halves into bounds on error rates."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Index
 
+from .pairs import Pair
 from .series import Groups, make_groups
 
 
@@ -42,14 +43,18 @@ class Roles:
         columns: Index = np.concatenate([self.nodes.members[i] for i in self.driven])
         return columns
 
-    def seen(self, target: int, owner: Index) -> Index:
+    def seen(self, target: int, owner: Index, pairs: list[Pair]) -> Index:
         """Return the kernels that the model of a target sees, by the source of each kernel."""
-        may = np.append(self.allowed[target], np.ones(len(self.exogenous), dtype=bool))
+        allowed = self.allowed[target]
+        both = [allowed[a] and allowed[b] for a, b in pairs]
+        may = np.concatenate([allowed, np.ones(len(self.exogenous)), both]).astype(bool)
         return np.flatnonzero(may[owner])
 
     def stays(self, target: int, owner: Index) -> npt.NDArray[np.bool_]:
         """Return the kernels that no draw moves: the target's own and exogenous ones."""
-        still: npt.NDArray[np.bool_] = (owner == target) | (owner >= len(self.nodes))
+        n = len(self.nodes)
+        exogenous = (owner >= n) & (owner < n + len(self.exogenous))
+        still: npt.NDArray[np.bool_] = (owner == target) | exogenous
         return still
 
     def tested(self) -> npt.NDArray[np.bool_]:

@@ -53,19 +53,29 @@ class MovedGrams(SharedGrams):
 
     - `still`: kernels whose samples move
     - `back` of shape (n_problems, n_samples): sample of the matrices at each place
+    - `mixed`: kernels that change otherwise, their matrices here being unused
+    - `features`: for each problem and each of them Z, K = Z Zᵀ
     """
 
     still: Index
     back: Index
+    mixed: Index
+    features: list[list[RealArray]]
 
     def combine(self, weights: Matrix, problems: Index) -> RealArray:
         """Return Σ ηⱼ Kⱼ for the weights of each problem, shape (n_problems, l, l)."""
         rest = weights.copy()
         rest[:, self.still] = 0.0
+        rest[:, self.mixed] = 0.0
         whole = _combined(self.grams, rest)
         moved = _combined(self.grams[self.still], weights[:, self.still])
         for K, own, order in zip(whole, moved, self.back[problems], strict=True):
             _add_moved(K, own, order)
+        for K, w, problem in zip(whole, weights[:, self.mixed], problems, strict=True):
+            used = [np.sqrt(v) * Z for v, Z in zip(w, self.features[problem], strict=True) if v > 0]
+            if used:
+                Z = np.hstack(used).astype(K.dtype, copy=False)
+                K += Z @ Z.T
         return whole
 
     def images(self, C: RealArray, problems: Index) -> RealArray:
@@ -76,6 +86,9 @@ class MovedGrams(SharedGrams):
         np.put_along_axis(placed, back, C, axis=1)
         moved = _images(self.grams[self.still], placed)
         found[:, self.still] = np.take_along_axis(moved, back[:, None, :], axis=2)
+        for rows, c, problem in zip(found, C, problems, strict=True):
+            for j, Z in zip(self.mixed, self.features[problem], strict=True):
+                rows[j] = Z @ (Z.T @ c)
         return found
 
 

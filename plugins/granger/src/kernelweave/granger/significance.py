@@ -8,26 +8,23 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning, memory
-from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.vv_rkhs import PrecomputedFamily
 
+from .pairs import pair_features
 from .shared_grams import MovedGrams
 from .target import Task, fit_target, of_kernels
 from .together import fit_together, goes_together, precision
 
+# kernels by place, with the two histories that they multiply
+Mixed = dict[int, tuple[Matrix, Matrix]]
 SIGNIFICANCE = one_of("permutation", "stability")
 ADJUST = one_of("bh", "max-t")
 _SELECTED = 1e-3
 _AT_ONCE = 32  # draws: the next ones start at what they found in the mean
 _EXCHANGED = 5  # replicates: they have 120 orders
 _SHORT = 25  # samples of a replicate: with fewer the seam of the circle counted in simulations
-
-
-def incoming(weights: Vector, owner: Index, n_groups: int) -> Vector:
-    """Return Σ_s η_{j,s}: the weight of each group's history, shape (n_groups,)."""
-    total: Vector = np.bincount(owner, weights=weights, minlength=n_groups).astype(np.float64)
-    return total
 
 
 def change_places(replicate: Index) -> bool:
@@ -104,12 +101,12 @@ def null_weights(
     Y: Matrix,
     seen: Index,
     stays: npt.NDArray[np.bool_],
-    unit: Index,
-    n_units: int,
+    share: Matrix,
     lam: float,
     task: Task,
     replicate: Index,
     seeds: npt.NDArray[np.integer],
+    mixed: Mixed | None = None,
 ) -> Matrix:
     """Return the weights that histories of other groups get by chance, from refits.
 
@@ -123,26 +120,36 @@ def null_weights(
     - `Y` of shape (n_samples, n_outputs): targets
     - `seen`: kernels of the model
     - `stays` of shape (n_kernels,): which kernels see the target's own history or an exogenous one
-    - `unit` of shape (n_kernels,): what is tested with each kernel: a group, or one of its lags
-    - `n_units`: how many there are
+    - `share` of shape (n_kernels, n_units): whose each kernel is: a group's, or of one of its lags
     - `lam`: λ
     - `task`: the problem
     - `replicate` of shape (n_samples,): replicate of each sample
     - `seeds` of shape (n_draws,): one per draw
+    - `mixed`: pairs of the target's own history with one that moves
 
     Returns shape (n_draws, n_units): NaN for units that the model does not see or that stay.
     """
-    grams, unit, stays = of_kernels(grams, seen), unit[seen], stays[seen]
-    out = np.full((len(seeds), n_units), np.nan)
-    still, tested = np.flatnonzero(stays), np.unique(unit[~stays])
+    mixed = {} if mixed is None else mixed
+    places = {int(j): place for place, j in enumerate(seen)}
+    mixed = {places[j]: both for j, both in mixed.items() if j in places}
+    grams, share, stays = of_kernels(grams, seen), share[seen], stays[seen]
+    out = np.full((len(seeds), share.shape[1]), np.nan)
+    still, tested = np.flatnonzero(stays), (share[~stays] == 1.0).any(axis=0)
     moved = _moved_together if goes_together(task.penalty, Y.shape[1]) else _moved_one_by_one
-    weights = moved(grams, Y, still, lam, task, list(moved_orders(replicate, seeds)))
-    out[:, tested] = np.array([incoming(w, unit, n_units) for w in weights])[:, tested]
+    orders = list(moved_orders(replicate, seeds))
+    weights = moved(grams, Y, still, mixed, lam, task, orders)
+    out[:, tested] = (weights @ share)[:, tested]
     return out
 
 
 def _moved_together(
-    grams: RealArray, Y: Matrix, still: Index, lam: float, task: Task, orders: list[Index]
+    grams: RealArray,
+    Y: Matrix,
+    still: Index,
+    mixed: Mixed,
+    lam: float,
+    task: Task,
+    orders: list[Index],
 ) -> Matrix:
     """Return the weights of the fits in these orders, shape (n_draws, n_kernels)."""
     dtype = precision(np.array([lam]), task)
@@ -158,8 +165,14 @@ def _moved_together(
     for first in range(0, len(orders), _AT_ONCE):
         some = slice(first, first + _AT_ONCE)
         each = moved[some]
+        features = [
+            [pair_features(own[order], other).astype(dtype) for own, other in mixed.values()]
+            for order in back[some]
+        ]
+        places = np.array(list(mixed), dtype=np.intp)
         found = fit_together(
-            *(MovedGrams(single, still, back[some]), each, np.full(len(each), lam)),
+            MovedGrams(single, still, back[some], places, features),
+            *(each, np.full(len(each), lam)),
             *(task.penalty, start if start is None else start[: len(each)]),
             tol=task.tol,
             max_iter=task.max_iter,
@@ -172,7 +185,13 @@ def _moved_together(
 
 
 def _moved_one_by_one(
-    grams: RealArray, Y: Matrix, still: Index, lam: float, task: Task, orders: list[Index]
+    grams: RealArray,
+    Y: Matrix,
+    still: Index,
+    mixed: Mixed,
+    lam: float,
+    task: Task,
+    orders: list[Index],
 ) -> Matrix:
     """Return the same for the nodes of a group."""
     memory.require(
@@ -186,6 +205,9 @@ def _moved_one_by_one(
     for draw, order in enumerate(orders):
         back = np.argsort(order)
         moved[still] = grams[still][:, back[:, None], back]
+        for j, (own, other) in mixed.items():
+            Z = pair_features(own[back], other)
+            moved[j] = Z @ Z.T
         found = fit_target(family, np.ascontiguousarray(Y[back]), lam, task, start=start)
         weights[draw] = start = found.weights
     return weights
@@ -264,8 +286,7 @@ def selection_frequencies(
     grams: RealArray,
     Y: Matrix,
     seen: Index,
-    owner: Index,
-    n_groups: int,
+    share: Matrix,
     lam: float,
     task: Task,
     seeds: npt.NDArray[np.integer],
@@ -275,21 +296,20 @@ def selection_frequencies(
     - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
     - `Y` of shape (n_samples, n_outputs): targets
     - `seen`: kernels of the model
-    - `owner` of shape (n_kernels,): group of each kernel
-    - `n_groups`: number of groups
+    - `share` of shape (n_kernels, n_groups): whose each kernel is
     - `lam`: λ
     - `task`: the problem
     - `seeds` of shape (n_draws,): one per half
 
     Returns shape (n_draws, n_groups): 1 where a history has more than a thousandth of all weight.
     """
-    grams, owner = of_kernels(grams, seen), owner[seen]
-    chosen = np.zeros((len(seeds), n_groups))
+    grams, share = of_kernels(grams, seen), share[seen]
+    chosen = np.zeros((len(seeds), share.shape[1]))
     for draw, seed in enumerate(seeds):
         rng = np.random.default_rng(int(seed))
         half = np.sort(rng.choice(len(Y), len(Y) // 2, replace=False))
         inner = np.ascontiguousarray(grams[:, half[:, None], half])
-        found = incoming(fit_target(inner, Y[half], lam, task).weights, owner, n_groups)
+        found = fit_target(inner, Y[half], lam, task).weights @ share
         chosen[draw] = found > _SELECTED * max(found.sum(), np.finfo(float).tiny)
     return chosen
 

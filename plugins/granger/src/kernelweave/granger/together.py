@@ -31,7 +31,7 @@ _SHORTEST = 1e-6
 _INNER_STEPS, _MOST_INNER_STEPS = 25, 1000
 _INNER_TOL = 1e-3
 # single precision leaves a value five digits and more there
-_LEAST_SINGLE, _FINEST_SINGLE = 1e-3, 1e-4
+_LEAST_SINGLE, _MOST_SINGLE, _FINEST_SINGLE = 1e-3, 1e6, 1e-4
 # of work matrices: what a cache holds, if that is enough problems for a product
 _BYTES, _FEWEST = 1 << 23, 16
 
@@ -62,7 +62,8 @@ def precision(lams: Vector, task: Task) -> np.dtype[Any]:
 
     Kernels of trace n have condition numbers of about 1/λ.
     """
-    single = float(lams.min()) >= _LEAST_SINGLE and task.tol >= _FINEST_SINGLE
+    fits = float(lams.min()) >= _LEAST_SINGLE and float(lams.max()) <= _MOST_SINGLE
+    single = fits and task.tol >= _FINEST_SINGLE
     return np.dtype(np.float32 if single else np.float64)
 
 
@@ -214,18 +215,18 @@ class _Search:
         for k, (place, factor) in enumerate(zip(places, factors, strict=True)):
             half, _ = self.lapack[2](factor, V[k, place].T, lower=1)
             n = len(place)
-            H[k, :n, :n] = 2.0 * lam[k] * (half.T @ half)
+            H[k, :n, :n] = 2.0 * (half.T @ half)
             kept[k, :n], there[k, :n] = place, True
         x0 = np.where(there, np.take_along_axis(x, kept, axis=1), 0.0)
-        g = np.where(there, -lam[:, None] * np.take_along_axis(w, kept, axis=1), 0.0)
-        found = _minimise_model(H, g, x0, lam, self.penalty, self.n_rounds)
+        g = np.where(there, -np.take_along_axis(w, kept, axis=1), 0.0)
+        found = _minimise_model(H, g, x0, self.penalty, self.n_rounds)
         found = np.where(there, found, 0.0)
         direction = np.zeros_like(x)
         rows = np.nonzero(there)[0]
         direction[rows, kept[there]] = (found - x0)[there]
         self.direction[who], self.X[who], self.step[who] = direction, x + direction, 1.0
         shift = self.penalty.values(x + direction) - self.penalty.values(x)
-        self.slope[who] = (g * (found - x0)).sum(axis=1) + lam * shift
+        self.slope[who] = lam * ((g * (found - x0)).sum(axis=1) + shift)
 
     def _candidates(self, x: Matrix, w: Matrix) -> list[Index]:
         """Return kernels that may get or have weight at a step; the others stay at 0."""
@@ -235,9 +236,9 @@ class _Search:
 
 
 def _minimise_model(
-    H: RealArray, g: Matrix, x0: Matrix, lam: Vector, penalty: ElasticNet, n_rounds: int
+    H: RealArray, g: Matrix, x0: Matrix, penalty: ElasticNet, n_rounds: int
 ) -> RealArray:
-    """Return about the minimum of gᵀd + ½dᵀHd + λω(x₀ + d), by accelerated proximal gradients.
+    """Return about the minimum of gᵀd + ½dᵀHd + ω(x₀ + d), by accelerated proximal gradients.
 
     `n_rounds`: how often a model was made, this one included. Returns x₀ + d.
     """
@@ -248,7 +249,7 @@ def _minimise_model(
     tol = max(_INNER_TOL * 0.5 ** (n_rounds - 1), 1e-12)
     for _ in range(min(_INNER_STEPS * n_rounds, _MOST_INNER_STEPS)):
         slope = g + np.matmul(H, (ahead - x0)[:, :, None])[:, :, 0]
-        new = penalty.prox(ahead - length * slope, length * lam[:, None])
+        new = penalty.prox(ahead - length * slope, length)
         turns = ((ahead - new) * (new - x)).sum(axis=1, keepdims=True) > 0.0
         t = np.where(turns, 1.0, t)
         after = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))

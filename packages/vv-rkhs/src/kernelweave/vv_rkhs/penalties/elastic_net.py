@@ -84,17 +84,17 @@ class ElasticNet:
         conjugate: Vector = (excess**2).sum(axis=-1) / self.mu
         return conjugate
 
-    def prox(self, weights: RealArray, step: float | RealArray) -> RealArray:
+    def prox(self, weights: RealArray, step: float | RealArray) -> Vector:
         """Return the minimiser of ½‖η − v‖² + step · ω(η), a root of a cubic per kernel.
 
         Newton from the right of the convex increasing η − v + t/(1 − μη)², t = step(1 − μ)²/4.
         Any shape; a step for all entries, or one each.
         """
-        v, mu = weights, self.mu
+        v, mu = np.asarray(weights, dtype=np.float64), self.mu
         if mu == 1.0:
             return np.clip(v, 0.0, 1.0)
         t = np.broadcast_to(0.25 * (1.0 - mu) ** 2 * np.asarray(step), v.shape)
-        result = np.clip(v, 0.0, np.where(t > 0.0, 0.0, 1.0 / mu))
+        result: Vector = np.clip(v, 0.0, np.where(t > 0.0, 0.0, 1.0 / mu))
         inside = (v > t) & (t > 0.0)
         if not inside.any():
             return result
