@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 from kernelweave.kernels_core import (
     CallableFamily,
+    IntegralFamily,
     PolynomialFamily,
     Problem,
     Status,
@@ -212,6 +213,23 @@ def test_where_rounding_forbids_a_step_the_method_says_so() -> None:
         found = solve(problem, "tkl-low-rank", tol=0.0, max_iter=200, rescue=False)
     assert found.status is Status.STALLED
     assert found.gap <= 1e-9
+
+
+def jump(Z: np.ndarray, x: np.ndarray) -> np.ndarray:
+    above = np.all(x <= Z, axis=1).astype(float)
+    return np.stack([above, 1.0 - above], axis=1)
+
+
+@pytest.mark.parametrize("bound", [None, 0.01])
+def test_a_gap_that_the_quadrature_holds_open_says_so(bound: float | None) -> None:
+    X, y = make_classification(30)
+    family = IntegralFamily(jump, 2, [-0.1] * 2, [1.1] * 2, n_nodes=8, integral_error=bound)
+    problem = Problem(family, SVC(C=1.0), Spectahedron(), X, y)
+    remedy = "n_nodes, which is 8" if bound is None else "integral_error, got 0.01"
+    with pytest.warns(convergence_warning(), match=remedy):
+        found = solve(problem, "tkl-low-rank", tol=1e-6, max_iter=60)
+    assert found.status is Status.STALLED
+    assert "precision" not in found.message
 
 
 def test_a_basis_of_few_directions_still_certifies(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,7 @@ class _Run:
     parameters: Any = None
     solution: Any = None
     history: History = field(default_factory=History)
+    remark: str = ""
 
     def observe(self, state: Any) -> None:
         """Take in the bounds of a state; keep its parameters if it is the best so far."""
@@ -104,7 +105,10 @@ class _Run:
         if scale is not None and self.upper - self.lower <= 1e-3 * self.tol * scale(state):
             return Status.NEGLIGIBLE
         own = getattr(self.algorithm, "outcome", None)
-        return None if own is None else own(state)
+        status: Status | None = None if own is None else own(state)
+        if status is Status.STALLED and hasattr(self.algorithm, "remark"):
+            self.remark = self.algorithm.remark(state)
+        return status
 
     def progress(self) -> Progress:
         gap = relative_gap(self.lower, self.upper)
@@ -125,6 +129,7 @@ class _Run:
             solution=self.solution,
             algorithm=self.name,
             seconds=self.watch.seconds,
+            remark=self.remark,
         )
 
 

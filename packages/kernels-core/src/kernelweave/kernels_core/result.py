@@ -203,6 +203,8 @@ class Result:
         Name of the algorithm that ran.
     seconds : float
         Wall-clock time of the solve.
+    remark : str
+        Why it came to a stop, where the algorithm knows better than ``status``.
     """
 
     value: float
@@ -216,6 +218,7 @@ class Result:
     solution: Any = None
     algorithm: str = ""
     seconds: float = 0.0
+    remark: str = ""
 
     @property
     def dual_gap(self) -> float:
@@ -236,7 +239,8 @@ class Result:
     @property
     def message(self) -> str:
         """One sentence: how it ended and what to try."""
-        return f"{self.algorithm or 'solve'}: {self.status.value} (relative gap {self.gap:.2e})"
+        said = self.remark or self.status.value
+        return f"{self.algorithm or 'solve'}: {said} (relative gap {self.gap:.2e})"
 
 
 class SolveInterrupted(KeyboardInterrupt):

@@ -69,6 +69,11 @@ class SaddleAlgorithm(ABC, Generic[State]):
         """Return what the best constant prediction costs."""
         return self.oracle.constant_cost
 
+    def remark(self, state: State) -> str:
+        """Return why the search came to a stop, where that is not the precision of numbers."""
+        inner = state.solution
+        return "" if inner is None else self.oracle.remark(inner, state.upper - state.lower)
+
     def outcome(self, state: State) -> Status | None:
         """Never stop by itself."""
         return None

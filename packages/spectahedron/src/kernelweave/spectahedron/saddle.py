@@ -383,6 +383,19 @@ class SaddleOracle:
         lower = best_multiple(float(solution.kappa), cost)
         return Direction(D, vector, ritz, lower / self.scale)
 
+    def remark(self, solution: Solution, gap: float) -> str:
+        """Return what holds the ``gap``, public units, open where that is a quadrature, else ""."""
+        error = getattr(self.prepared, "integral_error", None)
+        if error is None:
+            return ""
+        W = np.asarray(solution.dual_coef) / np.sqrt(self.scale)
+        if 0.5 * self.n_P * error(W) / self.scale < 0.5 * gap:
+            return ""
+        return (
+            "the error of the integrals by quadrature holds the gap open, and no step lowers it: "
+            f"the bounds hold; {self.prepared.integral_remedy}, or raise tol"
+        )
+
     def sample_products(self, u: RealArray, U: RealArray, rows: Index) -> FloatArray:
         """Return the derivative of the scaled (K(UUᵀ) u)ₖ in U, k in ``rows``: (s, n_P, r)."""
         products: FloatArray = self.prepared.sample_products(u, U, rows)

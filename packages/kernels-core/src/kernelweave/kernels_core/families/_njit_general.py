@@ -83,6 +83,21 @@ def gram_rows(X, YT, b, recursion, C, moment, power, FT, out, start, stop, lower
                 target[l] += total[l]
 
 
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def pair_moments(X, YT, b, recursion, weights, c, width, high, means, T):
+    """Write ``weights[k, c + l]·T_g(max(xₖ, y_{c + l}), b)`` to T[k, g, l] for l < width ≤ 64.
+
+    X (rows, n), YT (n, m_y), weights (rows, m_y), T (rows, n_g, 64); work arrays high and means as
+    in `gram_rows`. Cost: n_g flops a pair.
+    """
+    for k in range(X.shape[0]):
+        first = T[k, 0]
+        for l in range(width):
+            first[l] = weights[k, c + l]
+        _fill_volume(X[k], YT, b, c, width, high, first)
+        _fill_moments(b, high, width, recursion, means, T[k])
+
+
 @njit(cache=True, nogil=True)
 def mirror(out):
     """Copy the lower triangle of a square matrix onto the upper one, in tiles."""

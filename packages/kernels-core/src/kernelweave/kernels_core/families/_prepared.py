@@ -50,7 +50,7 @@ class PreparedTessellated(BoundSamples):
         out = self._output(out)
         wide = self._wide(out)
         if _general.is_quadratic(self._box.tables):
-            _general.gram_quadratic(self._box, self._X, None, v, wide)
+            _general.gram_quadratic(self._box, self._X, None, v[None, :], wide)
         else:
             _general.gram_general(self._box, self._X, None, np.outer(v, v), wide)
         return self._narrow(wide, out)
@@ -74,9 +74,7 @@ class PreparedTessellated(BoundSamples):
 
     def _add_factors(self, factors: Float, out: RealArray) -> None:
         wide = self._wide(out)
-        wide[:] = 0.0
-        for v in factors:
-            _general.gram_quadratic(self._box, self._X, None, v, wide, add=True)
+        _general.gram_quadratic(self._box, self._X, None, factors, wide)
         self._narrow(wide, out)
 
     @staticmethod

@@ -51,18 +51,28 @@ def _sums(box: Box, X: Float, w: Float, n_rows: int) -> _Sums:
 
 
 def _contract(box: Box, F: Float, sums: _Sums, rows: slice, U: Float) -> Float:
-    """Return ``(Φₖ + Φₖᵀ) U`` of a run of rows, shape (rows, 2q, r)."""
-    tables, q = box.tables, box.tables.q
-    i, g, term = tables.x_index, tables.entry_moment, tables.gram_terms.term
+    """Return ``(Φₖ + Φₖᵀ) U`` of a run of rows, shape (rows, 2q, r).
+
+    The sums of entry (i, j) depend on i by its power γᵢ of z alone, so they are taken once for
+    each of the n_z powers, at the monomials of z alone.
+    """
+    tables, q, r = box.tables, box.tables.q, U.shape[1]
+    i, z = tables.x_index, tables.z_index
+    bare = np.flatnonzero(i == 0)
+    bare = bare[np.argsort(z[bare])]
+    g, term = tables.entry_moment[bare], tables.gram_terms.term[bare]
+    own = F[:, i][:, :, None]
+    by_power = np.zeros((F.shape[1], len(bare), 2 * r))
     rho, psi = U[:q] - U[q:], U[q:]
-    own = F[:, i]
+    by_power[i, z] = np.hstack([rho, psi])
+    mixed = (F @ by_power.reshape(len(by_power), -1)).reshape(len(F), len(bare), 2 * r)
+    own_rho, own_psi = mixed[:, :, :r], mixed[:, :, r:]
+
     inner = sums.inner[rows][:, term]
     above = sums.above[:, rows].T[:, g] * sums.mass[i]
-    ends = sums.ends[i[None, :], g]
-    whole = box.whole()[g] * sums.mass[i]
-    first = own[:, :, None] * (inner @ rho + above @ psi)
-    second = own[:, :, None] * (ends @ rho + whole @ psi)
-    own_rho, own_psi = own[:, :, None] * rho, own[:, :, None] * psi
+    ends, whole = sums.ends[i, g], box.whole()[g] * sums.mass[i]
+    first = own * (inner @ rho + above @ psi)[:, z]
+    second = own * (ends @ rho + whole @ psi)[z]
     first += inner.transpose(0, 2, 1) @ own_rho + ends.T @ own_psi
     second += above.transpose(0, 2, 1) @ own_rho + whole.T @ own_psi
     return np.concatenate([first, second - first], axis=1)
@@ -73,8 +83,8 @@ def sample_products(
 ) -> NDArray[np.float64]:
     """Return ``(Φₖ + Φₖᵀ) U`` for the samples k in ``rows``, shape (len(rows), n_P, r).
 
-    Cost: about 3n² flops a pair of a row and
-    a weighted sample at degree 1, and 4q²r a row.
+    Cost: about 3n² flops a pair of a row and a weighted sample at degree 1, and 8q n_z r a row for
+    n_z powers of z.
     """
     rest = np.setdiff1d(np.flatnonzero(w), rows)
     order = np.concatenate([rows, rest])
@@ -82,7 +92,7 @@ def sample_products(
     sums = _sums(box, X, w, len(rows))
     F = power_products(X[: len(rows)], box.tables.x_powers)
     out = np.empty((len(rows), 2 * box.tables.q, U.shape[1]))
-    step = max(1, _ENTRIES // box.tables.q**2)
+    step = max(1, _ENTRIES // (box.tables.q * len(box.tables.z_powers)))
     for start in range(0, len(rows), step):
         run = slice(start, start + step)
         out[run] = _contract(box, F[run], sums, run, U)

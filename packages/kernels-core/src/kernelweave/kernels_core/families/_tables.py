@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cached_property, lru_cache
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from math import comb
 from typing import NamedTuple
 
@@ -69,6 +69,17 @@ class Terms(NamedTuple):
     row_power: IntArray
     term: IntArray
 
+    @property
+    def groups(self) -> list[tuple[int, slice]]:
+        """How many moments, from the first on, a run of powers δ' meets, and that run.
+
+        Terms with a power of degree k have all moments up to a degree, and powers are sorted by
+        degree.
+        """
+        counts = np.bincount(self.power)
+        edges = [0, *(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
+        return [(int(counts[a]), slice(a, b)) for a, b in pairwise(edges)]
+
 
 class TessellatedTables:
     """Index tables of the monomials ``Zᵢ(z, x) = x^{δᵢ} z^{γᵢ}`` in n features.
@@ -132,12 +143,6 @@ class TessellatedTables:
             variable[i], exponent[i] = j, self.moments[i, j]
             parents[i, j] = 0
         return self._find(self.moments, parents), variable, exponent
-
-    @cached_property
-    def levels(self) -> tuple[IntArray, ...]:
-        """The g of one variable, of two, and so on: the parents of each lie before it."""
-        depth = np.count_nonzero(self.moments, axis=1)
-        return tuple(np.flatnonzero(depth == k) for k in range(1, int(depth.max()) + 1))
 
     def _terms(self, row: IntArray, column: IntArray) -> Terms:
         n_g = len(self.moments)

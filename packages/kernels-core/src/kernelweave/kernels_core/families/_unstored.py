@@ -35,7 +35,7 @@ def factors_are_cheaper(box: Box, rank: int) -> bool:
         return True
     n = box.tables.n_features
     general = len(box.tables.moments) + 2 * len(box.tables.gram_terms.moment)
-    return _general.is_quadratic(box.tables) and rank * (4 * n * n + 20 * n) <= general
+    return _general.is_quadratic(box.tables) and rank * (2 * n * n + 14 * n) <= general
 
 
 def fill_rectangle(
@@ -46,9 +46,7 @@ def fill_rectangle(
     if factors is not None and few and _affine.is_affine(box.tables):
         _affine_sum.gram_rectangular(box, X, Y, factors, out)
     elif factors is not None and few and _general.is_quadratic(box.tables):
-        out[:] = 0.0
-        for v in factors:
-            _general.gram_quadratic(box, X, Y, v, out, add=True)
+        _general.gram_quadratic(box, X, Y, factors, out)
     else:
         whole = factors.T @ factors if P is None and factors is not None else P
         assert whole is not None

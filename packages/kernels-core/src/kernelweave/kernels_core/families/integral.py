@@ -225,16 +225,27 @@ class PreparedIntegral:
         change from half as many nodes.
         """
         array = rows(W, self.n_samples)
-        D = _moment(self._F, array)
-        if self._coarse is None:
-            integral = float(self._family.integral_error or 0.0) * float(np.linalg.norm(D))
-        else:
-            integral = float(np.linalg.norm(D - _moment(self._coarse, array)))
+        integral = self.integral_error(array)
         relative = gamma(self.n_samples + 2) + 2.0 * _VALUE_ERROR
         s = np.linalg.norm(_sums(self._F, array))
         e = relative * np.linalg.norm(_sums(np.abs(self._F), np.abs(array)))
         last = gamma(len(array) * self._F.shape[1] + 2)
         return float(integral + 2.0 * s * e + e * e + last * s * s) * (1.0 + 1e-6)
+
+    def integral_error(self, W: ArrayLike) -> float:
+        """Return the part of `moment_error` that is the quadrature's and not rounding."""
+        array = rows(W, self.n_samples)
+        D = _moment(self._F, array)
+        if self._coarse is None:
+            return float(self._family.integral_error or 0.0) * float(np.linalg.norm(D))
+        return float(np.linalg.norm(D - _moment(self._coarse, array)))
+
+    @property
+    def integral_remedy(self) -> str:
+        """What makes `integral_error` smaller, for a message."""
+        if self._coarse is None:
+            return f"state a smaller integral_error, got {self._family.integral_error:g}"
+        return f"raise n_nodes, which is {self._family.n_nodes}"
 
     def sample_products(self, w: ArrayLike, U: ArrayLike, samples: ArrayLike) -> Float:
         """Return the derivative of ``(K(UUᵀ) w)ₖ`` in U, ``Σₗ wₗ (G(xₖ, xₗ) + G(xₗ, xₖ)) U``.
