@@ -54,6 +54,20 @@ def test_conformance() -> None:
     check_algorithm("tkl-interior-point", tol=1e-5)
 
 
+@pytest.mark.parametrize(("C", "tol"), [(1.0, 1e-6), (100.0, 1e-6), (1e4, 1e-4)])
+def test_a_rank_deficient_gram_and_a_large_penalty_of_numbers(C: float, tol: float) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 3, size=(120, 2)) / 2.0  # nine points
+    y = np.sin(3.0 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=120)
+    problem = Problem(box(2), SVR(C=C, epsilon=0.01), Spectahedron(), X, y)
+    found = solve(problem, "tkl-interior-point", tol=tol)
+    other = solve(problem, "tkl-low-rank", tol=tol)
+    assert max(found.gap, other.gap) <= tol
+    assert found.n_iter <= 20
+    assert found.lower_bound <= other.upper_bound
+    assert other.lower_bound <= found.upper_bound
+
+
 def test_packed_coordinates_keep_inner_products() -> None:
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal((2, 4, 4))

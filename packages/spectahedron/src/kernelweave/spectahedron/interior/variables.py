@@ -126,14 +126,19 @@ class Variables:
 
 
 def start(parts: Parts, K: RealArray, half_moment: Any, order: int) -> Variables:
-    """Return the first point: S = I/p, small v, and equal products v z = t w.
+    """Return the first point: S = I/p and equal products v z = t w.
+
+    For classes v is small, so that K u is. For numbers v is the middle of its interval, where u
+    vanishes whatever C is: from a small v the steps to a large C stay short, and where K is rank
+    deficient the path is never found.
 
     `K` of shape (n_samples, n_samples): scaled Gram matrix of S = I/p; `half_moment`: u ↦ ½ c D(u),
     of order p; `order`: p.
     """
     reach = max(1.0, float(np.abs(parts.gain).max()))
     diagonal = max(float(np.diagonal(K).mean()), _TINY)
-    v = np.minimum(0.5 * parts.cap, reach / diagonal)
+    middle = 0.5 * parts.cap
+    v = middle if len(parts.cap) == 2 else np.minimum(middle, reach / diagonal)
     M = half_moment(parts.signed(v))
     z = np.full_like(v, reach)
     t = parts.cap - v
