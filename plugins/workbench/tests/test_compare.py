@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.evidence import ColumnEncoder, EvidenceKernelRegressor
+from kernelweave.workbench import console
+from kernelweave.workbench.commands import compare, fit
 from kernelweave.workbench.scoring import (
     Row,
     Score,
@@ -136,6 +138,31 @@ def test_a_small_error_is_not_written_as_zero() -> None:
     assert str(Score(0.99991, 0.00004)) == "0.99991 ± 0.00004"
     assert Score(-0.0, 0.0).told(sign="+") == "+0.0000 ± 0.0000"
     assert str(Score(0.5, 1e-30)) == "0.50000000 ± 0.00000000"
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_narrow_screen_cuts_no_score(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    row = {
+        "name": "boosting", "title": "HistGradientBoosting", "score": -0.7933, "error": 0.0331,
+        "behind": -0.0333, "behind_error": 0.0123, "seconds": 1234.5, "cut": False, "ours": False,
+    }  # fmt: skip
+    found = {
+        "measure": "accuracy", "rows": "150 rows in 2 folds", "verdict": "", "model": "evidence",
+        "task": "classification", "target": "y", "data": "t.csv", "models": [row, dict(row)],
+        "held_out": {"score": 0.9, "error": 0.02, "rows": "150 rows"}, "seconds": 1234.5,
+        "comparison": {"rows": [row]}, "test": None,
+    }  # fmt: skip
+    compare._show(found)
+    fit._show_scores(console.out(), found)
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= width
+    assert "…" not in said
+    assert said.count("-0.7933 ± 0.0331") == 3
+    assert "-0.0333 ± 0.0123" in said
+    assert "+0.0333 ± 0.0123" in said
 
 
 def test_classes_keep_their_shares_and_probabilities_their_order() -> None:

@@ -87,7 +87,13 @@ def _show(found: dict[str, Any]) -> None:
     )
     table = Table(box=None, padding=(0, 1), header_style="dim")
     for name in ("", found["measure"], "behind the best", "seconds", "--models"):
-        table.add_column(name, justify="right" if name == "seconds" else "left", no_wrap=True)
+        # on a narrow screen names take two lines, and no score is cut
+        table.add_column(
+            name,
+            justify="right" if name == "seconds" else "left",
+            no_wrap=name != "",
+            overflow="fold",
+        )
     for row in found["models"]:
         behind = Score(row["behind"], row["behind_error"])
         style = "bold cyan" if row["ours"] else ""

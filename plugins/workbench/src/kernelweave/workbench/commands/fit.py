@@ -278,7 +278,13 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
     table = Table(box=None, padding=(0, 1), header_style="dim")
     beside = found["comparison"]["rows"]
     for name in ("", found["measure"], "seconds", *(["difference"] if beside else [])):
-        table.add_column(name, justify="right" if name == "seconds" else "left", no_wrap=True)
+        # on a narrow screen names take two lines, and no score is cut
+        table.add_column(
+            name,
+            justify="right" if name == "seconds" else "left",
+            no_wrap=name != "",
+            overflow="fold",
+        )
     ours = str(Score(scored["score"], scored["error"]))
     table.add_row(Text(title_of(found["model"]), style="bold cyan"), ours, _seconds(found))
     for row in beside:
