@@ -147,6 +147,21 @@ def test_random_labels_have_no_held_out_score() -> None:
     assert abs(model.held_out_score_ - 0.5) < 3.5 * model.held_out_error_
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
+@pytest.mark.parametrize("classes", [False, True])
+def test_the_choice_by_rows_held_out_does_not_flatter_their_score(classes: bool) -> None:
+    scores = []
+    for seed in range(24):
+        state = np.random.RandomState(seed)
+        X, noise = state.randn(60, 20), state.randn(60)
+        y = noise > np.median(noise) if classes else noise
+        model = EvidenceKernelClassifier if classes else EvidenceKernelRegressor
+        scores.append(model(**QUICK).fit(X, y).held_out_score_)
+    error = np.std(scores) / np.sqrt(len(scores))
+    assert np.mean(scores) < (0.5 if classes else 0.0) + 2.5 * error
+
+
 def test_balanced_classes_count_alike() -> None:
     state = np.random.RandomState(0)
     X = state.randn(160, 2)
