@@ -44,6 +44,7 @@ UNINSTALLED = {
     "catboost": "catboost",
     "interpret": "interpret-core",
     "xrfm": "xrfm",
+    "skglm": "skglm",
 }
 
 

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 from kernelweave.kernels_core import RBF, KernelDictionary, Laplacian, Linear
 from kernelweave.mkl_sparse import (
+    PathScores,
     SparseMKLClassifier,
     SparseMKLRegressor,
+    SparseSimplex,
     cross_validate_path,
     sparse_mkl_path,
 )
@@ -165,6 +167,45 @@ def test_folds_choose_the_kernels_of_a_view():
     approximate.set_params(kernels=numbers).fit(X[["age", "size"]].to_numpy(), y)
     low, high = approximate.exact_certificate_.lower_bound, approximate.certificate_.upper_bound
     assert low <= high
+
+
+def test_folds_choose_the_number_of_views():
+    pytest.importorskip("kernelweave.relaxations")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = (X[:, 0] ** 2 + X[:, 2] ** 2 > 1.3).astype(int)
+    views = {"a": [0], "b": [1], "c": [2]}
+    kernels = KernelDictionary([RBF(0.5), RBF(5.0)], columns=views)
+    settings = {"k0": 1, "C": 10.0, "cv": 2, "tol": 1e-2}
+    model = SparseMKLClassifier(kernels, n_views="cv", **settings).fit(X, y)
+    scores = model.path_scores_
+    assert [setting["n_views"] for setting in scores.params] == [1, 2, 3]
+    assert scores.gaps.max() <= 1e-2
+    for setting, supports in zip(scores.params, scores.supports, strict=True):
+        assert all(len({j // 2 for j in each}) <= setting["n_views"] for each in supports)
+    assert model.n_views_ == scores.choose()["n_views"] == 2
+    assert {name for name, weight in model.view_weights_.items() if weight} == {"a", "c"}
+    with pytest.raises(ValueError, match=r"n_views must be None or an integer >= 1, .*got 0"):
+        clone(model).set_params(n_views=0).fit(X, y)
+
+
+def test_fewest_views_count_before_fewest_kernels():
+    params = [{"C": 1.0, "lam": 1.0, "k0": k0, "n_views": v} for v in (1, 2) for k0 in (1, 2)]
+    scores = np.array([[0.1, 0.1], [0.8, 0.9], [0.8, 0.9], [0.9, 0.9]])
+    found = PathScores(params, scores, np.zeros((4, 2)), [], 0)
+    assert found.choose() == params[3]
+    wide = PathScores(params, scores - [[0.0, 0.2]], np.zeros((4, 2)), [], 0)
+    assert wide.choose() == params[1]
+    assert found.best_by("n_views") == {1: 1, 2: 3}
+
+
+def test_a_relaxed_set_of_no_kernels_is_refused():
+    for wrong in (0, -1, 2.5, "x"):
+        with pytest.raises(ValueError, match="n_kernels must be an integer >= 1, got"):
+            SparseSimplex(k0=2, lam=1.0).relaxed(wrong)
+    with pytest.raises(ValueError, match="k0 must be an integer >= 1"):
+        SparseSimplex(k0=0, lam=1.0).relaxed(3)
+    assert SparseSimplex(k0=2, lam=0.0).relaxed(3).lam == 0.0
 
 
 def test_a_limit_on_views_needs_the_proved_search():

@@ -43,6 +43,16 @@ def test_certify_refuses_other_models():
         certify(KernelLearningClassifier("tkl-low-rank", C=0.01, tol=0.1).fit(X, y))
 
 
+def test_certify_sends_ridge_models_to_their_own_proof():
+    ridge = pytest.importorskip("kernelweave.ridge_mkl")
+    X, y = data()
+    for model, targets in ((ridge.RidgeMKLRegressor(), X[:, 0]), (ridge.RidgeMKLClassifier(), y)):
+        with pytest.raises(TypeError, match="fit one first"):
+            certify(model)
+        with pytest.raises(TypeError, match="its own certificate_ says how good it is"):
+            certify(model.fit(X, targets))
+
+
 def test_certify_takes_one_problem():
     X, _ = data()
     model = SparseMKLClassifier(k0=1, multiclass="ovr").fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))

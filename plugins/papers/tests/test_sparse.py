@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from kernelweave.papers import MissingDataError, Request, tables
-from kernelweave.papers.sparse import sets
+from kernelweave.papers.engine.sections import grid
+from kernelweave.papers.sparse import optima, sets
 from kernelweave.papers.sparse.fifty import measure as measure_fifty
 from kernelweave.papers.sparse.question import BASELINES
 from kernelweave.papers.sparse.sets import SETS, cell, theirs
@@ -161,6 +162,23 @@ def test_the_first_row_of_optima_holds_no_loading(monkeypatch, shared):
     plan.cells[0].compute(**plan.cells[0].arguments)
     assert sizes[0] == ("solve_global", 4)
     assert {size for _, size in sizes[1:]} == {120}
+
+
+def test_the_page_of_optima_fits_into_1400_pixels(shared):
+    plan = tables()["smkl-optima"].plan(Request(folder=shared / "data"))
+    numbers = dict.fromkeys([*optima._COLUMNS, *optima._SECONDS], 0.0012345)
+    numbers |= {"relaxation": 1092.0234, "kernels at the optimum": "Linear()"}
+    for sheet in plan.present({f"{name}/optima": numbers for name in SETS}):
+        made = grid(sheet)
+        pixels = 0.0
+        for i, head in enumerate(made.heads):
+            # heads break between words, numbers do not
+            values = [row[i].text for row in made.rows if row[i].is_number or i == 0]
+            longest = max(len(word) for word in [*head.text.split(), *values])
+            # of the page's style: .92 of 16 pixels, characters .56 of that, a gap of .8
+            pixels += 0.92 * 16 * 0.56 * longest + 0.8 * 16
+        # a last column of text has 12rem at least, and the page 3rem on both sides
+        assert pixels + 12 * 16 <= min(1400, 84 * 16) - 2 * 3 * 16
 
 
 def test_the_ten_tasks_are_the_paper_s(shared):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
+from kernelweave.papers.sparse import views
+from kernelweave.papers.sparse.group_lasso import NEEDS
 from kernelweave.papers.sparse.views import METHODS, digits, made, measure
 
 
@@ -27,10 +30,14 @@ def test_the_views_of_digits_cover_the_columns() -> None:
     assert np.isfinite(data.X).all()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", METHODS)
 def test_a_cell_of_every_method(name: str) -> None:
+    if name.startswith("group lasso"):
+        pytest.importorskip(NEEDS)
     found = json.loads(json.dumps(measure(name, 150, 6, 0)))
-    assert found["accuracy"] > 50.0
+    # columns alone say nothing of a class that depends on their squares
+    assert found["accuracy"] > (40.0 if name == "group lasso" else 50.0)
     if name.endswith("proved"):
         assert found["kept"] == found["true"]
     (sheet,) = tables()["smkl-views"].plan(Request()).present({f"{name}/0": found})
@@ -39,9 +46,19 @@ def test_a_cell_of_every_method(name: str) -> None:
     assert row[3] is not None
 
 
+def test_a_rival_that_is_not_installed_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "find_spec", lambda name: None)
+    plan = tables()["smkl-views"].plan(Request())
+    assert len(plan.cells) == 10 * (len(METHODS) - 2)
+    (sheet,) = plan.present({})
+    assert all(len(row) == len(sheet.columns) for row in sheet.rows)
+    assert sheet.rows[-1][:2] == ["group lasso told the squares", "skglm is not installed"]
+
+
 def test_plans_and_pictures() -> None:
-    assert len(tables()["smkl-views"].plan(Request()).cells) == 10 * len(METHODS)
-    assert len(tables()["smkl-views-digits"].plan(Request(quick=True)).cells) == len(METHODS) - 1
+    n_methods = len(METHODS) - (0 if find_spec(NEEDS) else 2)
+    assert len(tables()["smkl-views"].plan(Request()).cells) == 10 * n_methods
+    assert len(tables()["smkl-views-digits"].plan(Request(quick=True)).cells) == len(METHODS) - 3
     plan = tables()["smkl-views-phase"].plan(Request(quick=True))
     cell = plan.cells[-1]
     drawing, sheet = plan.present({cell.key: cell.compute(**cell.arguments)})

@@ -63,6 +63,23 @@ def test_weights_by_a_rule_are_not_called_the_best(run: Callable, algorithm: str
     assert "No kernel of this family" not in said
 
 
+def test_the_page_does_not_call_a_rule_the_best(run: Callable, tmp_path: Path) -> None:
+    model, page = tmp_path / "rule.kw", tmp_path / "rule.html"
+    run("fit", "wine", "--algorithm", "mkl-average", "--no-compare", "--out", model)
+    assert run("report", model, "--out", page).status == 0
+    text = " ".join(page.read_text().split())
+    assert "The weights follow a rule, and no better ones were looked for" in text
+    assert "No kernel of this family" not in text
+
+
+def test_least_squares_learns_classes_under_the_name_of_its_algorithm(run: Callable) -> None:
+    tokens = ("fit", "iris", "--algorithm", "krr-pgd2", "--degree", "2", "--no-compare", "--json")
+    found = json.loads(run(*tokens).out)
+    assert (found["model"], found["algorithm"]) == ("ridge", "krr-pgd2")
+    assert found["gap"] <= 1e-3
+    assert "learns products" in run("fit", "iris", "--algorithm", "krr-pgd2").said
+
+
 def test_other_data_are_refused(run: Callable, model: Path, tmp_path: Path) -> None:
     from sklearn.datasets import load_wine
 

@@ -46,8 +46,10 @@ class SparseSimplex(Value):
     def relaxed(self, n_kernels: int) -> WeightPenalty:
         """Return the tightest convex penalty below ``λ‖β‖²`` on this set.
 
-        Raises ValueError if ``n_views`` is given without the view of each kernel. λ = 0 is none.
+        Raises ValueError if ``n_views`` is given without the view of each kernel, or if there is
+        no kernel. λ = 0 is none.
         """
+        COUNT.check("n_kernels", n_kernels)
         if self.n_views is None:
             return KSupport(self.lam, self.k0).on(n_kernels)
         if self.views is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class PathScores:
     Attributes
     ----------
     params : list of dict
-        ``C``, ``lam`` and ``k0`` of each setting.
+        ``C``, ``lam`` and ``k0`` of each setting, and ``n_views`` where views are limited.
     scores : ndarray of shape (n_settings, n_folds)
         Accuracy or R² on the fold that was left out.
     gaps : ndarray of shape (n_settings, n_folds)
@@ -74,18 +75,20 @@ class PathScores:
         return self.params[int(np.argmax(self.mean))]
 
     def best_by(self, name: str) -> dict[Any, int]:
-        """Return the place of the best setting for each value of one of ``C``, ``lam``, ``k0``.
+        """Return the place of the best setting for each value of one of its names.
 
         Parameters
         ----------
-        name : {"C", "lam", "k0"}
+        name : {"C", "lam", "k0", "n_views"}
             What the settings are grouped by.
         """
+        return self._best_of([setting[name] for setting in self.params])
+
+    def _best_of(self, groups: list[Any]) -> dict[Any, int]:
         places: dict[Any, int] = {}
-        for i, setting in enumerate(self.params):
-            value = setting[name]
-            if value not in places or self.mean[i] > self.mean[places[value]]:
-                places[value] = i
+        for i, group in enumerate(groups):
+            if group not in places or self.mean[i] > self.mean[places[group]]:
+                places[group] = i
         return dict(sorted(places.items()))
 
     def choose(self, choice: str = "one-standard-error") -> dict[str, Any]:
@@ -94,15 +97,16 @@ class PathScores:
         Parameters
         ----------
         choice : {"one-standard-error", "best"}
-            The fewest kernels whose best setting is within one standard error of the best of all,
-            or the best of all.
+            The fewest views, and then kernels, whose best setting is within one standard error of
+            the best of all, or the best of all.
         """
         one_of(*CHOICES).check("choice", choice)
         best = int(np.argmax(self.mean))
         if choice == "best":
             return self.params[best]
         least = self.mean[best] - self.standard_error[best]
-        return next(self.params[i] for i in self.best_by("k0").values() if self.mean[i] >= least)
+        sizes = [(setting.get("n_views", 0), setting["k0"]) for setting in self.params]
+        return next(self.params[i] for i in self._best_of(sizes).values() if self.mean[i] >= least)
 
 
 def cross_validate_path(
@@ -113,10 +117,11 @@ def cross_validate_path(
     Cs: Iterable[float] = (1.0,),
     lams: Iterable[float] = (1.0,),
     k0s: Iterable[int] = (3,),
+    n_views: Iterable[int] | None = None,
     cv: Any = 5,
     sample_weight: ArrayLike | None = None,
 ) -> PathScores:
-    """Score every C, λ and k₀ of a grid by cross-validation.
+    """Score every C, λ, k₀ and limit of views of a grid by cross-validation.
 
     Parameters
     ----------
@@ -128,6 +133,8 @@ def cross_validate_path(
     y : array-like of shape (n_samples,)
     Cs, lams : iterable of float
     k0s : iterable of int
+    n_views : iterable of int, optional
+        Views at most; without them the estimator's own limit, which may be None.
     cv : int or splitter
         As in scikit-learn: folds are stratified for classes.
     sample_weight : array-like of shape (n_samples,), optional
@@ -166,13 +173,14 @@ def cross_validate_path(
     weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
     task = _Task(estimator, labels, weight, is_classifier(estimator))
     splits = check_cv(cv, labels, classifier=task.is_classifier).split(labels, labels)
-    grid = {"Cs": list(Cs), "lams": list(lams), "k0s": list(k0s)}
-    folds = [task.fold(known, train, test, grid) for train, test in splits]
+    grid: dict[str, Any] = {"Cs": list(Cs), "lams": list(lams), "k0s": list(k0s)}
+    limits = [estimator.n_views] if n_views is None else list(n_views)
+    folds = [task.fold(known, train, test, grid, limits) for train, test in splits]
     # where max_time ended the work, the settings that every fold has reached
     reached = min(len(scores) for _, scores in folds)
     points = [points[:reached] for points, _ in folds]
     return PathScores(
-        params=[{"C": p.C, "lam": p.lam, "k0": p.k0} for p in points[0]],
+        params=_settings(points[0], grid, limits),
         scores=np.stack([scores[:reached] for _, scores in folds], axis=1),
         gaps=np.array([[p.gap for p in column] for column in points]).T,
         supports=[list(row) for row in zip(*[[p.support for p in c] for c in points], strict=True)],
@@ -180,12 +188,25 @@ def cross_validate_path(
     )
 
 
+def _settings(
+    points: Sequence[PathPoint], grid: dict[str, Any], limits: list[int | None]
+) -> list[dict[str, Any]]:
+    """Return what each point is the best of; the points of a limit of views follow each other."""
+    n_points = math.prod(map(len, grid.values()))
+    settings: list[dict[str, Any]] = []
+    for i, point in enumerate(points):
+        limit = limits[i // n_points]
+        own = {} if limit is None else {"n_views": limit}
+        settings.append({"C": point.C, "lam": point.lam, "k0": point.k0} | own)
+    return settings
+
+
 @dataclass(frozen=True)
 class _Matrices:
-    """The Gram matrices of all samples, shape (q, n, n), and what is asked of their views."""
+    """The Gram matrices of all samples, shape (q, n, n), and the view of each."""
 
     grams: RealArray
-    views: dict[str, Any] = field(default_factory=dict)
+    views: tuple[str, ...] = ()
     tol: float = _TOL
 
     def stack(self, rows: NDArray[np.intp]) -> GramStack:
@@ -205,7 +226,7 @@ class _Factors:
     """Low-rank factors of the Gram matrices of all samples."""
 
     fitted: FittedFactors
-    views: dict[str, Any] = field(default_factory=dict)
+    views: tuple[str, ...] = ()
     tol: float = _TOL_OF_FACTORS
 
     def stack(self, rows: NDArray[np.intp]) -> LowRankStack:
@@ -239,19 +260,17 @@ def _of_all(
         features = Scaling(*mean_and_spread(features, weight))(features)
     if not reader._is_approximate(len(labels)):
         exact = reader._dictionary().fit_grams(features)
-        return _Matrices(exact.grams, _asked_views(reader, exact.kept))
+        return _Matrices(exact.grams, _views_of(reader, exact.kept))
     seed = check_random_state(reader.random_state).randint(2**31 - 1)
     family = LowRankDictionary(reader._dictionary(), reader.n_components, seed)
     factors = family.fit_factors(features)
-    return _Factors(factors, _asked_views(reader, factors.kept))
+    return _Factors(factors, _views_of(reader, factors.kept))
 
 
-def _asked_views(estimator: Any, kept: NDArray[np.intp]) -> dict[str, Any]:
-    """Return what limits the views of the kernels that were kept, nothing if nothing does."""
-    if estimator.n_views is None:
-        return {}
+def _views_of(estimator: Any, kept: NDArray[np.intp]) -> tuple[str, ...]:
+    """Return the views of the kernels that were kept, nothing where there are none."""
     names = estimator._views
-    return {"views": [names[j] for j in kept], "n_views": estimator.n_views}
+    return tuple(names[j] for j in kept) if names else ()
 
 
 def _in_units(estimator: Any, y: Labels, weight: FloatArray) -> FloatArray:
@@ -285,22 +304,30 @@ class _Task:
         known: _Matrices | _Factors,
         train: NDArray[np.intp],
         test: NDArray[np.intp],
-        grid: Any,
-    ) -> tuple[tuple[PathPoint, ...], FloatArray]:
-        """Return the path on one fold's training part, and the scores on the rest."""
+        grid: dict[str, Any],
+        limits: list[int | None],
+    ) -> tuple[list[PathPoint], FloatArray]:
+        """Return the paths on one fold's training part, and the scores on the rest."""
         train = train[self.weight[train] > 0.0]
-        path = sparse_mkl_path(
-            known.stack(train),
-            self._targets(train),
-            **grid,
-            **known.views,
-            learner=self.estimator._learner(),
-            algorithm=name_of(self.estimator._method),
-            sample_weight=self._weights(train),
-            tol=known.tol if self.estimator.tol is None else self.estimator.tol,
-        )
-        scores = [self._score(p, known, train, test) for p in path.points]
-        return path.points, np.array(scores)
+        stack = known.stack(train)
+        points: list[PathPoint] = []
+        for limit in limits:
+            path = sparse_mkl_path(
+                stack,
+                self._targets(train),
+                **grid,
+                views=None if limit is None else known.views,
+                n_views=limit,
+                learner=self.estimator._learner(),
+                algorithm=name_of(self.estimator._method),
+                sample_weight=self._weights(train),
+                tol=known.tol if self.estimator.tol is None else self.estimator.tol,
+            )
+            points += path.points
+            if len(path.points) < math.prod(map(len, grid.values())):
+                break  # max_time ended it
+        scores = [self._score(p, known, train, test) for p in points]
+        return points, np.array(scores)
 
     def _targets(self, train: NDArray[np.intp]) -> FloatArray:
         if self.is_classifier:

@@ -52,6 +52,7 @@ _GRIDS: dict[str, tuple[Any, ...]] = {
     "C": (1.0, 10.0, 100.0),
     "lam": (0.01, 0.1, 1.0, 10.0),
     "k0": (1, 2, 3, 4, 5),
+    "n_views": (1, 2, 3, 4, 5),
 }
 _ABSENT = "(kernelweave-relaxations, which is not installed, finds and proves the optimum)"
 _NO_PROOF = "none: an indefinite kernel is among the candidates (psd='keep')"
@@ -88,11 +89,12 @@ class SparseMachine(NystroemMachine):
         default=3,
         rule=one_or_several(COUNT),
     )
-    n_views: int | None = parameter(
+    n_views: Any = parameter(
         "Views at most, those of a `KernelDictionary` with ``columns``; None limits kernels alone. "
-        "Needs kernelweave-relaxations.",
+        f"Needs kernelweave-relaxations. {_SEVERAL}",
+        kind='int, list of int, "cv" or None',
         default=None,
-        rule=COUNT,
+        rule=one_or_several(COUNT),
     )
     cv: Any = parameter(
         "The folds that choose, as in scikit-learn; read where there is something to choose.",
@@ -100,8 +102,9 @@ class SparseMachine(NystroemMachine):
         default=5,
     )
     choice: str = parameter(
-        "Which setting of the folds wins: the best on average, or the fewest kernels whose best "
-        "setting is within one standard error of it, which names fewer kernels by chance.",
+        "Which setting of the folds wins: the best on average, or the fewest views, and then "
+        "kernels, whose best setting is within one standard error of it, which names fewer by "
+        "chance.",
         default="one-standard-error",
         rule=one_of(*CHOICES),
     )
@@ -144,6 +147,7 @@ class SparseMachine(NystroemMachine):
     C_: float = fitted("float", "The C of the fit: the one given, or the chosen one.")
     lam_: float = fitted("float", "The λ of the fit.")
     k0_: int = fitted("int", "The k₀ of the fit.")
+    n_views_: int | None = fitted("int or None", "The limit of views of the fit.")
     path_scores_: PathScores | None = fitted(
         "PathScores or None", "Scores and proven gaps of every setting, where folds chose."
     )
@@ -215,7 +219,7 @@ class SparseMachine(NystroemMachine):
         views = None
         if self.n_views is not None:
             views = tuple(self._views[j] for j in self._places[1])
-        return SparseSimplex(self._value("k0"), self._value("lam"), views, self.n_views)
+        return SparseSimplex(self._value("k0"), self._value("lam"), views, self._value("n_views"))
 
     def _value(self, name: str) -> Any:
         """Return a setting: as given, or as chosen, before that the first of several."""
@@ -228,8 +232,11 @@ class SparseMachine(NystroemMachine):
             super()._run(X, targets, weight, grams)
 
     def _choose(self, X: Points, targets: Any, weight: Any, grams: Any) -> None:
-        """Set C, λ and k₀ of this fit, by folds where several are given."""
+        """Set C, λ, k₀ and the views of this fit, by folds where several are given."""
         grid = {name: candidates(getattr(self, name), _GRIDS[name]) for name in _GRIDS}
+        if self.n_views == "cv":
+            most = len(set(self._views))
+            grid["n_views"] = [limit for limit in grid["n_views"] if limit <= most]
         chosen = {name: values[0] for name, values in grid.items()}
         self.path_scores_ = None
         if any(len(values) > 1 for values in grid.values()):
@@ -251,12 +258,14 @@ class SparseMachine(NystroemMachine):
                 reader,
                 points,
                 y[kept],
-                **{f"{name}s": values for name, values in grid.items()},
+                **{f"{name}s": grid[name] for name in ("C", "lam", "k0")},
+                n_views=None if self.n_views is None else grid["n_views"],
                 cv=self.cv,
                 sample_weight=weight[kept],
             )
-            chosen = self.path_scores_.choose(self.choice)
-        self.C_, self.lam_, self.k0_ = chosen["C"], chosen["lam"], chosen["k0"]
+            chosen |= self.path_scores_.choose(self.choice)
+        for name, value in chosen.items():
+            setattr(self, f"{name}_", value)
 
     def _charge(self, problem: Problem) -> Any:
         return _Charge(problem.constraint.relaxed(len(problem.family)))

@@ -87,13 +87,16 @@ def model_of(algorithm: str | None, task: str) -> str:
     """Return the model that an algorithm belongs to, the evidence kernel without one.
 
     `algorithm`: a registered algorithm; `task`: ``"classification"`` or ``"regression"``. ``"tkl"``
-    for algorithms over positive matrices, else ``"generic"``. Raises UnknownNameError if it is not
+    for algorithms over positive matrices, ``"ridge"`` for those of least squares where there are
+    classes, which it learns as ±1, else ``"generic"``. Raises UnknownNameError if it is not
     registered; CommandError if it does not serve the task.
     """
     if algorithm is None:
         return "evidence"
     spec = get_algorithm(algorithm)
     if task not in spec.tasks:
+        if task == "classification" and "ridge" in spec.prefers:
+            return "ridge"
         raise CommandError(
             f"--algorithm {spec.name} serves {' and '.join(spec.tasks)}, and this is {task}"
         )

@@ -50,7 +50,7 @@ def fit_command(
     degree: Annotated[int | None, _OTHERS] = None,
     delta: Annotated[float | None, _OTHERS] = None,
     k0: Annotated[int | Literal["cv"] | None, _OTHERS] = None,
-    n_views: Annotated[int | None, _OTHERS] = None,
+    n_views: Annotated[int | Literal["cv"] | None, _OTHERS] = None,
     lam: Annotated[float | Literal["cv"] | None, _OTHERS] = None,
     views: Annotated[Path | None, _OTHERS] = None,
     probability: Annotated[bool, _OTHERS, _Flag] = False,
@@ -122,7 +122,7 @@ def fit_command(
     k0 : int
         sparse: kernels at most, with --n-views of each view; cv lets folds choose. Default: 3.
     n_views : int
-        sparse: views at most, of those that --views names.
+        sparse: views at most, of those that --views names; cv lets folds choose.
     lam : float
         sparse, ridge, easy: the penalty of the weights. sparse: cv lets folds choose.
     views : Path

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_SYMBOLS = {"lam": "λ", "k0": "kernels at most, $k_0$", "gamma": "γ", "delta": "δ"}
+_SYMBOLS = {"lam": "λ", "k0": "kernels at most, $k_0$", "n_views": "views at most"}
+_SYMBOLS |= {"gamma": "γ", "delta": "δ"}
 _POINT = ("C", "lam", "k0")
 
 
