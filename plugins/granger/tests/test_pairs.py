@@ -100,7 +100,7 @@ def test_of_many_pairs_the_promising_ones_are_taken() -> None:
     chosen = choose_pairs(samples.history, samples.targets, groups, 1)
     assert len(chosen) == 100
     assert (0, 1) in chosen
-    assert GrangerGraph(lam=1.0, cv=None, significance="stability", n_draws=2).fit(X).pairs_ == []
+    assert len(GrangerGraph(lam=1.0, cv=None).fit(X).pairs_) == 100
     with pytest.raises(ValueError, match="pairs=True needs significance=None for 16 groups"):
         GrangerGraph(lam=1.0, cv=None, significance="permutation", pairs=True).fit(X)
 
@@ -113,8 +113,11 @@ def test_products_that_do_not_vary_have_no_kernel() -> None:
     assert model.pairs_ == [("0", "2"), ("1", "2")]
 
 
-def test_lags_with_weights_of_their_own_have_no_pairs() -> None:
+def test_lags_with_weights_of_their_own_and_tests_have_no_pairs() -> None:
     X = product_driven(3, 60)
+    tested = GrangerGraph(lam=1.0, cv=None, significance="stability", n_draws=2)
+    assert tested.fit(X).pairs_ == []
+    assert len(tested.set_params(pairs=True).fit(X).pairs_) == 3
     assert GrangerGraph(lam=1.0, cv=None, lags=2, per_lag=True).fit(X).pairs_ == []
     with pytest.raises(ValueError, match="pairs=True needs per_lag=False"):
         GrangerGraph(lam=1.0, cv=None, lags=2, per_lag=True, pairs=True).fit(X)

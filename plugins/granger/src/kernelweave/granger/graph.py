@@ -166,10 +166,9 @@ class GrangerGraph(GraphUse, GraphParameters):
 
     def _sees_pairs(self, roles: Roles) -> bool:
         """Tell whether products of two histories have kernels."""
-        chosen = self.significance is not None and not takes_all(len(roles.nodes))
         if self.pairs is None:
-            return self.kernels is None and not self.per_lag and not chosen
-        if self.pairs and chosen:
+            return self.kernels is None and not self.per_lag and self.significance is None
+        if self.pairs and self.significance is not None and not takes_all(len(roles.nodes)):
             raise ValueError(
                 f"pairs=True needs significance=None for {len(roles.nodes)} groups: of more than "
                 "14 the most promising pairs are chosen by the same series, and p-values would "

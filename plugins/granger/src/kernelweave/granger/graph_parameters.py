@@ -89,8 +89,8 @@ class GraphParameters(Estimator):
         "Whether models see products of two histories too, which drive what neither drives alone: "
         "of all pairs of up to 14 groups, else of the hundred whose products go most with what a "
         "linear model misses. Each of the two has half of a pair's weight. By default with the "
-        "default kernels, where lags have no weights of their own and no p-values are asked for "
-        "of more than 14 groups: pairs that the same series chose would make them too small.",
+        "default kernels, where lags have no weights of their own and no p-values are asked for: "
+        "pairs rank edges better, and fewer of them pass a test.",
         default=None,
         rule=_PAIRS,
     )
