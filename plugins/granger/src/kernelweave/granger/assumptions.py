@@ -58,8 +58,8 @@ def warn_of_draws(n_draws: int, p_smallest: float, n_edges: int, level: float, a
     if least > level:
         needed = int(np.ceil(n_draws * least / level))
         warnings.warn(
-            f"n_draws={n_draws} draws cannot bring a single edge of {n_edges} to an adjusted "
-            f"p-value below {least:.3g}, and level={level:g} was asked: give n_draws={needed}",
+            f"{n_draws} draws per series cannot bring a single edge of {n_edges} to an adjusted "
+            f"p-value below {least:.3g}, and a level of {level:g} was asked: {needed} draws can",
             KernelWeaveWarning,
             stacklevel=4,
         )
