@@ -24,6 +24,7 @@ from kernelweave.workbench.scoring import (
     lead,
     rivals,
     score,
+    tried,
     verdict,
 )
 from kernelweave.workbench.scoring.limits import ended_after
@@ -245,6 +246,22 @@ def test_the_rbf_machine_of_many_numbers_is_ridge_regression() -> None:
     many = TunedRBF("regression", 0).fit(X[:2100], y[:2100])
     assert "alpha" in many._machine.get_params()
     assert r2_score(y[2100:], many.predict(X[2100:])) > 0.95
+
+
+def test_a_tuned_rbf_machine_is_called_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernelweave.workbench.scoring.rbf._SUPPORT", 50)
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(90, 2)), columns=["a", "b"])
+    y = np.sin(2 * X["a"]).to_numpy()
+    for rows, title in ((90, "tuned RBF kernel ridge"), (75, "tuned RBF machine")):
+        done = list(
+            tried(
+                [each for each in rivals() if each.name == "rbf"], X[:rows], y[:rows],
+                "regression", weight=np.ones(rows), fold=np.arange(rows) % 3, seed=0,
+                failed=lambda *_: None,
+            )
+        )  # fmt: skip
+        assert [each.rival.title for each in done] == [title]
 
 
 def test_ctrl_c_is_not_taken_for_a_limit() -> None:

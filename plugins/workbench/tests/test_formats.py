@@ -105,6 +105,16 @@ def test_what_is_no_number_with_commas_stays_as_it_is(tmp_path: Path, cells: lis
         (["63.123,45 €", "7,5 €", "-2 €"], [63123.45, 7.5, -2.0]),
         (["$63,123.45", "$7.50", "-$2"], [63123.45, 7.5, -2.0]),
         (["12%", "", "3.5 %"], [12.0, np.nan, 3.5]),
+        (["-€5", "€ -3", "- €2"], [-5.0, -3.0, -2.0]),
+        (["1.234 €", "980 €"], [1234.0, 980.0]),
+        (["1.234.567 €", "980.000 €"], [1234567.0, 980000.0]),
+        (["0.459 €", "1.399 €"], [0.459, 1.399]),
+        (["1.234 €", "2.5 €"], [1.234, 2.5]),
+        (["1.234 %", "2.345 %"], [1.234, 2.345]),
+        (["$1,234", "$980"], [1234.0, 980.0]),
+        (["$1.234", "$980"], [1234.0, 980.0]),
+        (["$1,50", "$2"], [1.5, 2.0]),
+        (["1€50", "2€30"], None),
         (["12 %", "3 €"], None),
         (["12 %", "3"], None),
         (["a%", "b%"], None),
@@ -116,6 +126,20 @@ def test_one_sign_in_every_cell_is_a_unit(
     text = "a;b\n" + "".join(f"{cell};{i}\n" for i, cell in enumerate(cells))
     read_as = read(tmp_path, text.encode()).frame["a"].tolist()
     np.testing.assert_array_equal(read_as, cells if numbers is None else numbers)
+
+
+def test_a_point_that_may_be_decimal_is_told(tmp_path: Path) -> None:
+    with pytest.warns(
+        KernelWeaveWarning, match=r"column 'a': '1\.459 €' is read as 1459, its point"
+    ):
+        frame = read(tmp_path, "a,b\n1.459 €,1\n1.399 €,2\n".encode()).frame
+    assert frame["a"].tolist() == [1459.0, 1399.0]
+    assert read(tmp_path, b"a,b\n$1.459,1\n$1.399,2\n").frame["a"].tolist() == [1.459, 1.399]
+
+
+def test_a_thousand_begins_with_no_zero(tmp_path: Path) -> None:
+    frame = read(tmp_path, b'a,b\n"0,125",1\n"1,250",2\n').frame
+    assert frame["a"].tolist() == [0.125, 1.25]
 
 
 def test_dates_and_gaps_of_excel(tmp_path: Path) -> None:

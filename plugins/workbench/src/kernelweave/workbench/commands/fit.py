@@ -264,6 +264,7 @@ def _views(views: list[dict[str, Any]], most: int = 8) -> str:
 
 
 def _show_scores(screen: Any, found: dict[str, Any]) -> None:
+    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
@@ -294,7 +295,7 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
     screen.print(Text(f"{found['measure']} on {scored['rows']}", style="bold"))
     screen.print(table)
     if found["verdict"]:
-        screen.print(f"  {found['verdict']}")
+        screen.print(Padding(Text(found["verdict"]), (0, 2)))
     screen.print("")
     if found["test"]:
         tested = found["test"]

@@ -22,10 +22,11 @@ _SEPARATORS = "\t;|,"
 _LOOKED_AT = 50
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # 1,234,567.5 with at least one comma, and 1.234.567,5
-_ENGLISH = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+_ENGLISH = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 _CONTINENTAL = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][-+]?\d+)?")
 _PLAIN = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+)")
+_THOUSANDS = re.compile(r"[-+]?([1-9]\d{0,2}(\.\d{3})+|\d+)")
 _UNITS = "€$£¥%"
 
 
@@ -95,10 +96,11 @@ def read_numbers(frame: pd.DataFrame, separator: str) -> pd.DataFrame:
     """Return a frame whose columns of written numbers are numbers.
 
     Those with decimal commas, with commas between thousands, or with one sign of a currency or per
-    cent in every cell; 5 % is 5. Other columns as they are.
+    cent before or behind every number; 5 % is 5. Other columns as they are.
 
     `frame`: cells as they are written; `separator`: between the columns: where it is a comma, 1,234
-    has a thousand.
+    has a thousand. So have $1,234 anywhere, 1.234 € anywhere, and $1.234 between semicolons, unless
+    other cells of the column show that these are decimals.
 
     Examples
     --------
@@ -110,30 +112,60 @@ def read_numbers(frame: pd.DataFrame, separator: str) -> pd.DataFrame:
     for name, column in frame.items():
         if pd.api.types.is_numeric_dtype(column):
             continue
-        known = _written([each for each in column.unique() if not is_missing(each)], separator)
+        cells = [each for each in column.unique() if not is_missing(each)]
+        known = _written(str(name), cells, separator)
         if known:
             numbers = [known.get(cell, float("nan")) for cell in column]
             frame = frame.assign(**{str(name): numbers})
     return frame
 
 
-def _written(cells: list[object], separator: str) -> dict[Any, float]:
+def _written(name: str, cells: list[object], separator: str) -> dict[Any, float]:
     """Return the number of each cell; nothing unless all are numbers and one is not plain."""
     texts = {cell: cell.strip() for cell in cells if isinstance(cell, str)}
     if len(texts) < len(cells):
         return {}
     unit = next((sign for sign in _UNITS if texts and all(sign in cell for cell in texts)), "")
-    texts = {cell: text.replace(unit, "", 1).strip() for cell, text in texts.items()}
+    if unit:
+        texts = {cell: _bare(text, unit) for cell, text in texts.items()}
+    if unit == "€" or (unit not in ("", "%") and separator == ";"):
+        whole = _thousands(name, texts)
+        if whole:
+            return whole
     rest = [text for text in texts.values() if not _PLAIN.fullmatch(text)]
     if not rest and unit:
         return {cell: float(text) for cell, text in texts.items()}
     if not any("," in text for text in rest):
         return {}
-    points = any("." in text for text in texts.values())
-    if all(map(_ENGLISH.fullmatch, rest)) and (separator == "," or points):
+    english = separator == "," or unit in ("$", "£", "¥")
+    if all(map(_ENGLISH.fullmatch, rest)) and (english or any("." in t for t in texts.values())):
         return {cell: float(text.replace(",", "")) for cell, text in texts.items()}
     if all(_CONTINENTAL.fullmatch(text) or _WHOLE.fullmatch(text) for text in texts.values()):
         return {
             cell: float(text.replace(".", "").replace(",", ".")) for cell, text in texts.items()
         }
     return {}
+
+
+def _bare(text: str, unit: str) -> str:
+    """Return a cell without the unit before or behind its number."""
+    if text.endswith(unit):
+        return text[:-1].rstrip()
+    return re.sub(rf"^([-+]?)\s*{re.escape(unit)}\s*", r"\1", text)
+
+
+def _thousands(name: str, texts: dict[str, str]) -> dict[Any, float]:
+    """Return whole amounts, if all are and some have points between thousands."""
+    points = [text.count(".") for text in texts.values()]
+    if not any(points) or not all(map(_THOUSANDS.fullmatch, texts.values())):
+        return {}
+    found = {cell: float(text.replace(".", "")) for cell, text in texts.items()}
+    if set(points) == {1}:
+        cell = next(iter(found))
+        warnings.warn(
+            f"column {name!r}: {cell!r} is read as {found[cell]:.0f}, its point as one between "
+            "thousands; if it is a decimal point, remove the sign of the currency",
+            KernelWeaveWarning,
+            stacklevel=3,
+        )
+    return found

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -15,6 +16,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from ..progress import count_bar
 from .held_out import HeldOut, cross_predict
 from .limits import ended_after
+from .rbf import rbf_title
 from .rivals import Rival
 from .scores import Score, lead
 
@@ -98,8 +100,9 @@ def tried(
 
     Yields: as each is done.
     """
+    learned_from = int(np.count_nonzero((fold != 0) & (weight > 0)))
     with count_bar("models compared", len(models)) as done:
-        for each in models:
+        for each in [_titled(model, task, learned_from) for model in models]:
             watch = clock.Stopwatch()
             try:
                 with warnings.catch_warnings(record=True) as said, ended_after(each.seconds):
@@ -111,6 +114,11 @@ def tried(
             else:
                 yield Tried(each, found, watch.seconds, any(map(_is_cut, said)))
             done(each.title)
+
+
+def _titled(model: Rival, task: str, n_rows: int) -> Rival:
+    """Return a model with the title of what it is for so many rows."""
+    return replace(model, title=rbf_title(task, n_rows)) if model.name == "rbf" else model
 
 
 def _is_cut(said: warnings.WarningMessage) -> bool:

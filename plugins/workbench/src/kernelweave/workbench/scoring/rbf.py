@@ -24,6 +24,18 @@ _ALPHA = np.logspace(-4, 1, 6)
 _GAMMA = np.logspace(-1.5, 1.0, 6)
 
 
+def rbf_title(task: str, n_rows: int) -> str:
+    """Return what a tuned RBF machine is called.
+
+    `task`: ``"classification"`` or ``"regression"``; `n_rows`: that it learns from.
+    """
+    return "tuned RBF kernel ridge" if _is_ridge(task, n_rows) else "tuned RBF machine"
+
+
+def _is_ridge(task: str, n_rows: int) -> bool:
+    return task == "regression" and n_rows > _SUPPORT
+
+
 class TunedRBF:
     """A tuned RBF machine: words one-hot, columns scaled, a target in units of its spread.
 
@@ -61,9 +73,9 @@ class TunedRBF:
         from sklearn.kernel_ridge import KernelRidge
         from sklearn.svm import SVC, SVR
 
-        if self.task == "classification":
-            return SVC()
-        return SVR(epsilon=0.05) if n_rows <= _SUPPORT else KernelRidge(kernel="rbf")
+        if _is_ridge(self.task, n_rows):
+            return KernelRidge(kernel="rbf")
+        return SVC() if self.task == "classification" else SVR(epsilon=0.05)
 
     def _tuned(self, machine: Any, Z: Any, y: Any, weight: Any) -> dict[str, float]:
         """Return the settings that folds choose."""
