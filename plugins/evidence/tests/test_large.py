@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -109,6 +110,47 @@ def test_equations_of_all_rows_have_the_exact_solution_at_every_ridge(weighted: 
         np.testing.assert_allclose(left, exact.variance(points), rtol=1e-3, atol=1e-5)
         factors.append(posterior.factor.dtype)
     assert factors == [np.float32, np.float32, np.float32, np.float64]
+
+
+def test_rows_of_hardly_any_weight_are_fitted() -> None:
+    rows = friedman(300)
+    light = replace(rows, weight=np.where(np.arange(300) < 150, 1.0, 1e-60))
+    half = rows.take(np.arange(150))
+    views, targets = Views.of(rows.numeric, rows.codes), Standardised.of(half)
+    found = []
+    for each in (light, half):
+        points = views.points(each.numeric, each.codes)
+        landmarks = Landmarks(views, points, (scales(views.n_dimensions),), np.float64)
+        equations = RowEquations(landmarks, each, targets.of_rows(each).values)
+        solved = equations.solve(0.1)
+        assert solved is not None
+        found.append(solved[0][:150])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+
+
+def test_factors_of_two_ridges_are_not_held_at_a_time() -> None:
+    rows = friedman(500)
+    equations = RowEquations(landmarks_of(rows, 500), rows, Standardised.of(rows).values)
+    tracemalloc.start()
+    for ridge in (1e-5, 1e-6, 1e-5):
+        assert equations.solve(ridge) is not None
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.5 * 8 * 500**2
+
+
+def test_a_model_of_all_rows_stays_within_the_memory_it_asks_for() -> None:
+    rows, plan = friedman(1000), replace(PLAN, metric_rows=40, all_rows=1000)
+    asked = 8 * (3.5 * 1000**2 + 6 * 40**2) + 4 * 1000 * 1000
+    with config_context(memory_limit=int(0.99 * asked)), pytest.raises(MemoryBudgetError):
+        learn_large(rows, plan, np.random.RandomState(0))
+    tracemalloc.start()
+    with config_context(memory_limit=int(1.01 * asked)):
+        learned = learn_large(rows, plan, np.random.RandomState(0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert learned.record[-1].n_landmarks == 900
+    assert peak < asked
 
 
 def test_a_factor_of_no_positive_matrix_is_refused() -> None:

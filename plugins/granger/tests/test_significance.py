@@ -18,7 +18,7 @@ from kernelweave.granger.significance import (
     pooled_p_values,
 )
 from kernelweave.granger.target import Task, fit_target
-from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core import KernelWeaveWarning, MemoryBudgetError, config_context
 from kernelweave.vv_rkhs.penalties import ElasticNet
 
 
@@ -198,3 +198,27 @@ def test_random_networks_follow_their_equation() -> None:
 def test_bad_networks_are_named(change: dict[str, float], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         random_network(**change)
+
+
+def test_an_edge_without_weight_is_as_likely_as_any_by_chance() -> None:
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    model = GrangerGraph(lam=2.0, cv=None, significance="permutation", n_draws=60).fit(X)
+    assert model.graph_.max() < 1e-4
+    between = ~np.eye(3, dtype=bool)
+    np.testing.assert_array_equal(model.p_values_[between], 1.0)
+    np.testing.assert_array_equal(model.adjusted_p_values_[between], 1.0)
+
+
+def test_features_of_pairs_of_all_draws_count_in_the_memory() -> None:
+    rng = np.random.default_rng(0)
+    Y, grams = rng.standard_normal((40, 1)), np.stack([np.eye(40)] * 3)
+    wide = rng.standard_normal((2, 40, 30))
+    task = Task(ElasticNet(), learn_output=False, tol=1e-3, max_iter=10)
+    with (
+        config_context(memory_limit=2**20),
+        pytest.raises(MemoryBudgetError, match="pairs of 32 draws"),
+    ):
+        null_weights(
+            *(grams, Y, np.arange(3), np.array([True, False, False]), np.eye(3), 0.1, task),
+            *(np.zeros(40, dtype=int), np.arange(40), {2: (wide[0], wide[1])}),
+        )

@@ -257,11 +257,30 @@ class GrangerGraph(GraphUse, GraphParameters):
         self.weights_[driven] = [each.weights for each in fits]
         self.output_kernels_ = [each.output_kernel for each in fits]
         self.results_ = [each.result for each in fits]
-        by_unit = self.weights_ @ self._share
-        self._by_lag = by_unit[:, : n * self._slots].reshape(n, n, self._slots)
+        self._by_lag = self._of_lags(self.weights_)
+        self._as_drawn = self._of_lags(self._drawn_weights(starts, seen))
         self.graph_ = self._by_lag.sum(axis=2)
         self.lag_graph_ = self._by_lag if self.per_lag else None
         warn_of_rest(dict(zip(self.targets_, self.results_, strict=True)), self.tol)
+
+    def _of_lags(self, weights: Matrix) -> Matrix:
+        """Return weights of kernels as those of sources and lags, (n_nodes, n_nodes, n_lags)."""
+        n, n_slots = len(self._roles.nodes), self._slots
+        by_unit: Matrix = weights @ self._share
+        return by_unit[:, : n * n_slots].reshape(n, n, n_slots)
+
+    def _drawn_weights(self, starts: list[Any], seen: list[Index]) -> Matrix:
+        """Return the weights as draws find theirs, to be compared with them.
+
+        A proof leaves a little weight where a search leaves none, and draws without any weight
+        would be below it.
+        """
+        weights = self.weights_.copy()
+        for i, start, kernels in zip(self._roles.driven, starts, seen, strict=True):
+            if start is not None:
+                weights[i] = 0.0
+                weights[i, kernels] = start
+        return weights
 
     def _find_together(self, grams: RealArray, samples: LaggedSamples) -> list[Any]:
         """Return the weights of targets that are fitted together, ``None`` for the others."""
@@ -333,9 +352,9 @@ class GrangerGraph(GraphUse, GraphParameters):
         """Turn weights by chance into p-values, of nodes and of their lags."""
         n, n_slots = len(self._roles.nodes), self._slots
         whole = null.reshape(*null.shape[:2], n, n_slots).sum(axis=3)
-        self.p_values_ = pooled_p_values(self.graph_, whole)
-        self.adjusted_p_values_ = adjusted_p_values(self.p_values_, self.graph_, whole, self.adjust)
-        flat = self._by_lag.reshape(n, -1)
+        edges, flat = self._as_drawn.sum(axis=2), self._as_drawn.reshape(n, -1)
+        self.p_values_ = pooled_p_values(edges, whole)
+        self.adjusted_p_values_ = adjusted_p_values(self.p_values_, edges, whole, self.adjust)
         p = pooled_p_values(flat, null)
         adjusted = adjusted_p_values(p, flat, null, self.adjust)
         self._row_p_values = (p.reshape(n, n, n_slots), adjusted.reshape(n, n, n_slots))

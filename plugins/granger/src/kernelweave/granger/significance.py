@@ -153,9 +153,11 @@ def _moved_together(
 ) -> Matrix:
     """Return the weights of the fits in these orders, shape (n_draws, n_kernels)."""
     dtype = precision(np.array([lam]), task)
+    widths = sum(own.shape[1] * other.shape[1] for own, other in mixed.values())
+    features_at_once = min(_AT_ONCE, len(orders)) * len(Y) * widths
     memory.require(
-        grams.size * dtype.itemsize,
-        f"a copy of {len(grams)} Gram matrices of {len(Y)} samples",
+        (grams.size + features_at_once) * dtype.itemsize,
+        f"a copy of {len(grams)} Gram matrices of {len(Y)} samples, and pairs of {_AT_ONCE} draws",
         alternative="give fewer kernels or lags, or raise memory_limit",
     )
     back = np.argsort(orders, axis=1)

@@ -100,7 +100,7 @@ def learn_large(
     roles = _Roles.of(seen, plan, stratify)
     sizes = plan.sizes(seen.n_rows, len(roles.landmarks))
     whole_sample = len(seen.sample) == seen.n_rows <= plan.all_rows
-    _refuse(seen.n_rows if whole_sample else sizes[-1], seen, plan)
+    _refuse(None if whole_sample else sizes[-1], seen, plan)
     targets = seen.targets
     if powers:
         metric = powers_of_a_part(roles.metric, plan.path, random_state)
@@ -175,13 +175,18 @@ def _stratified(targets: FloatArray, size: int) -> Index:
     return np.sort(np.concatenate(chosen))
 
 
-def _refuse(n_landmarks: int, seen: Survey, plan: LargePlan) -> None:
-    """Raise where the largest model would not fit the memory limit."""
+def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:
+    """Raise where the largest model would not fit the memory limit.
+
+    `most`: landmarks, ``None`` for all rows. Of all rows it is their kernel, the factors of the
+    first ridge and of one more, and the two of half as many landmarks.
+    """
+    n_landmarks, matrices = (seen.n_rows, 3.5) if most is None else (most, 6.0)
     n_held = min(plan.held_out, seen.n_rows)
     width = np.dtype(plan.dtype).itemsize
-    numbers = 8 * (6 * n_landmarks**2 + 6 * plan.metric_rows**2) + width * n_landmarks * n_held
+    numbers = matrices * n_landmarks**2 + 6 * plan.metric_rows**2
     require(
-        int(numbers),
+        int(8 * numbers) + width * n_landmarks * n_held,
         f"{n_landmarks} landmarks of {seen.n_rows} rows",
         alternative="raise memory_limit or allow fewer landmarks",
     )

@@ -18,6 +18,8 @@ from .features import Landmarks
 
 # of the mean of the kernel's diagonal: noise that rounding in single precision stays far below
 _SINGLE = 1e-4
+# noise of rows of hardly any weight: beyond it single precision has no numbers
+_LARGEST_SINGLE = 1e30
 # pieces of a triangle that are worked out as rectangles
 _PIECES = 16
 
@@ -143,7 +145,7 @@ def factor_of(pairs: FloatArray, noise: FloatArray) -> NDArray[Any]:
     Raises LinAlgError where there is no factor.
     """
     n = len(pairs)
-    single = noise.min() >= _SINGLE * pairs.diagonal().mean()
+    single = noise.min() >= _SINGLE * pairs.diagonal().mean() and noise.max() <= _LARGEST_SINGLE
     for dtype, potrf in ((np.float32, lapack.spotrf), (np.float64, lapack.dpotrf)):
         if dtype is np.float32 and not single:
             continue

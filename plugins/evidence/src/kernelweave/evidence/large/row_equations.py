@@ -48,16 +48,18 @@ class RowEquations:
 
         Raises Stopped where time is up.
         """
-        known = self._factored
-        if known is None or not 1.0 / _NEAR < ridge / known[0] < _NEAR:
+        if self._factored is None or not 1.0 / _NEAR < ridge / self._factored[0] < _NEAR:
+            # the memory of the one before is free for the next
+            self._factored = None
             try:
-                known = self._factored = (ridge, factor_of(self.pairs, ridge * self._share))
+                self._factored = ridge, factor_of(self.pairs, ridge * self._share)
             except np.linalg.LinAlgError:
                 return None
-        dual = self._refined(ridge, known[1])
+        factored_at, factor = self._factored
+        dual = self._refined(ridge, factor)
         if dual is None:
             return None
-        own = known[1] if known[0] == ridge else None
+        own = factor if factored_at == ridge else None
         return dual, PosteriorOfRows(self.landmarks, self.rows, ridge, self.pairs, own)
 
     def _times(self, columns: FloatArray) -> FloatArray:
