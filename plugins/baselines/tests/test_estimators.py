@@ -187,6 +187,17 @@ def test_refusals(model: Any, said: str) -> None:
         model.fit(X, y)
 
 
+def test_an_average_is_judged_in_the_precision_of_its_matrices() -> None:
+    Z = np.random.default_rng(0).standard_normal((60, 3))
+    grams, y = np.stack([Z @ Z.T] * 2), np.sign(Z[:, 0])
+    exact = AverageMKLClassifier(kernels="precomputed").fit(grams, y)
+    single = AverageMKLClassifier(kernels="precomputed").fit(grams.astype(np.float32), y)
+    values = [model.decision_function(grams) for model in (exact, single)]
+    np.testing.assert_allclose(*values, atol=1e-2)
+    with pytest.raises(NotPSDError, match="the average of the matrices in X is not positive"):
+        AverageMKLClassifier(kernels="precomputed").fit(-grams.astype(np.float32), y)
+
+
 def test_an_average_needs_no_more_than_its_sum_to_be_definite() -> None:
     X, y = make_classification(40)
     grams = KernelDictionary(KERNELS).fit_grams(X).grams.copy()

@@ -54,6 +54,8 @@ class AverageMKLClassifier(LowRankRuleMachine):
     def _prove_average(grams: RealArray) -> None:
         """Refuse where the average is unsound: no other matrix is used, the proof needs no more."""
         average = GramStack(grams, check=False).combine(average_weights(len(grams)))
+        # as precise as what it is the average of
+        average = average.astype(grams.dtype, copy=False)
         try:
             as_grams(average[None], square=True)
         except ValueError:
