@@ -18,6 +18,7 @@ from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from scipy.linalg import eigvalsh
 
 _TINY = 1e-290
+_FARTHEST = 1e12
 
 
 @dataclass(frozen=True)
@@ -130,15 +131,15 @@ def start(parts: Parts, K: RealArray, half_moment: Any, order: int) -> Variables
 
     For classes v is small, so that K u is. For numbers v is the middle of its interval, where u
     vanishes whatever C is: from a small v the steps to a large C stay short, and where K is rank
-    deficient the path is never found.
+    deficient the path is never found. Far beyond what u can use the middle is not followed.
 
     `K` of shape (n_samples, n_samples): scaled Gram matrix of S = I/p; `half_moment`: u ↦ ½ c D(u),
     of order p; `order`: p.
     """
     reach = max(1.0, float(np.abs(parts.gain).max()))
     diagonal = max(float(np.diagonal(K).mean()), _TINY)
-    middle = 0.5 * parts.cap
-    v = middle if len(parts.cap) == 2 else np.minimum(middle, reach / diagonal)
+    most = reach / diagonal if len(parts.cap) == 1 else _FARTHEST * reach / diagonal
+    v = np.minimum(0.5 * parts.cap, most)
     M = half_moment(parts.signed(v))
     z = np.full_like(v, reach)
     t = parts.cap - v

@@ -97,6 +97,7 @@ _OWN = {
     f"{_EVIDENCE}.kernel": ("EvidenceKernel",),
     f"{_EVIDENCE}.large.features": ("Landmarks", "_Side"),
     f"{_EVIDENCE}.large.landmarks": ("LandmarkPredictor",),
+    f"{_EVIDENCE}.large.posterior": ("PosteriorOfRows", "PosteriorOfSums"),
     f"{_EVIDENCE}.last_step": ("ClassPredictor",),
     f"{_EVIDENCE}.mixture": ("Mixture",),
     f"{_EVIDENCE}.mkl.estimators": ("EvidenceMKLClassifier", "EvidenceMKLRegressor"),
