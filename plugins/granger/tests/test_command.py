@@ -254,3 +254,11 @@ def test_dates_are_read_whichever_part_stands_first(tmp_path: Path, form: str, s
     path = tmp_path / "series.csv"
     frame.assign(day=days.strftime(form)).to_csv(path, index=False)
     assert read_series(str(path), None, []).frame.index.tolist() == days.tolist()
+
+
+def test_a_month_that_may_be_a_day_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "series.csv"
+    path.write_text("day,a,b\n01/01/2020,1,4\n01/02/2020,2,6\n01/03/2020,3,5\n")
+    with pytest.warns(KernelWeaveWarning, match="such as 01/02/2020 are read with the month first"):
+        table = read_series(str(path), None, [])
+    assert table.frame.index[1] == pd.Timestamp("2020-01-02")

@@ -18,6 +18,7 @@ _SEPARATORS = ",;\t"
 _ENOUGH = 8
 _GAPS = ("", "nan", "na", "null")
 _POINTS = r"\s*\d{1,2}\.\d{1,2}\.\d{2}"
+_YEAR = r"\s*\d{4}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,14 +129,45 @@ def _times(cells: pd.DataFrame) -> pd.Series[pd.Timestamp] | None:
         column = cells[name]
         if pd.to_numeric(column.str.replace(",", "."), errors="coerce").notna().any():
             continue
-        # with points the day stands first; else where no month can
-        for day_first in (True,) if column.str.match(_POINTS).all() else (False, True):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # of a format that it cannot infer
-                found = pd.to_datetime(column, errors="coerce", dayfirst=day_first)
-            if found.notna().all():
-                return found
+        found = _dates(column)
+        if found is not None:
+            return found
     return None
+
+
+def _dates(column: pd.Series[str]) -> pd.Series[pd.Timestamp] | None:
+    """Return a column as dates, unless a cell is none.
+
+    With points the day stands first; else where no month can.
+    """
+    by_day = _parsed(column, day_first=True)
+    if column.str.match(_POINTS).all():
+        return by_day
+    by_month = _parsed(column, day_first=False)
+    if by_month is None:
+        return by_day
+    if by_day is not None and not column.str.match(_YEAR).any():
+        _warn_of_months(column, (by_month != by_day).to_numpy())
+    return by_month
+
+
+def _parsed(column: pd.Series[str], *, day_first: bool) -> pd.Series[pd.Timestamp] | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a format that it cannot infer
+        found = pd.to_datetime(column, errors="coerce", dayfirst=day_first)
+    return found if found.notna().all() else None
+
+
+def _warn_of_months(column: pd.Series[str], differ: npt.NDArray[np.bool_]) -> None:
+    """Say if the day of some dates might as well be the month."""
+    if differ.any():
+        cell = column[int(np.argmax(differ))]
+        warnings.warn(
+            f"column {column.name}: dates such as {cell} are read with the month first, and might "
+            "be meant with the day first: write them as year-month-day",
+            KernelWeaveWarning,
+            stacklevel=5,
+        )
 
 
 def _numbers(path: str, column: pd.Series[str], comma: str, *, gaps: bool) -> pd.Series[float]:

@@ -106,6 +106,8 @@ def _minutes(seconds: float) -> str:
 
 
 def _print_estimate(work: Run, jobs: int, *, as_json: bool) -> None:
+    from .plan import HOW_TO_SET
+
     rows, lines = [], []
     for each in work.chosen:
         name, cells, kept = each.spec.name, each.plan.cells, work.outcomes_of(each)
@@ -114,11 +116,14 @@ def _print_estimate(work: Run, jobs: int, *, as_json: bool) -> None:
         missing = {"missing": each.missing or None}
         rows.append({"name": name, "summary": each.spec.summary, **counts, **missing})
         about = f"{len(cells)} cells, {len(kept)} kept, about {_minutes(seconds)}"
-        lines.append((name, f"{each.spec.summary}\n{each.missing or about}"))
+        missing_file = each.missing.removesuffix(f" and no data folder is set: {HOW_TO_SET}")
+        lines.append((name, f"{each.spec.summary}\n{missing_file or about}"))
     if as_json:
         console.emit_json(rows)
     else:
         console.print_section(console.out(), "tables", lines)
+        if any(each.missing.endswith(HOW_TO_SET) for each in work.chosen):
+            console.say("note", f"no data folder is set: {HOW_TO_SET}")
 
 
 def _compute(work: Run, jobs: int, max_time: float | None) -> None:

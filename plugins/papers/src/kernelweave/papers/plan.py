@@ -21,6 +21,7 @@ Value = str | float | int | bool | None
 # what the cells of a plan gave, by key; JSON can hold it
 Results: TypeAlias = "Mapping[str, Any]"
 PAPER = "(paper)"
+HOW_TO_SET = "set KERNELWEAVE_DATA to the folder that holds the papers' data sets, or pass --data"
 
 
 class MissingDataError(FileNotFoundError):
@@ -72,10 +73,7 @@ class Request:
             Naming the file, the folder and how to set it.
         """
         if self.folder is None:
-            raise MissingDataError(
-                f"{name} is needed and no data folder is set: set KERNELWEAVE_DATA to the folder "
-                "that holds the papers' data sets, or pass --data"
-            )
+            raise MissingDataError(f"{name} is needed and no data folder is set: {HOW_TO_SET}")
         path = self.folder / name
         if not path.is_file():
             raise MissingDataError(f"{name} is not in the data folder {self.folder}")
