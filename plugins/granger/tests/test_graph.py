@@ -140,7 +140,7 @@ def test_permutations_find_the_edge_and_spare_the_others(driven: np.ndarray) -> 
     assert best["effect"] == "±", "a cosine neither rises nor falls"
 
 
-@pytest.mark.filterwarnings("ignore:n_draws=2")
+@pytest.mark.filterwarnings("ignore:2 draws")
 def test_replicates_too_short_for_a_circle_are_named(driven: np.ndarray) -> None:
     model = GrangerGraph(lam=0.1, cv=None, significance="permutation", n_draws=2)
     with pytest.warns(KernelWeaveWarning, match="a replicate has 19 samples"):
@@ -218,7 +218,7 @@ def test_stability_counts_edges_between_groups_only() -> None:
     np.testing.assert_array_equal(alone, [[np.nan]])
 
 
-@pytest.mark.filterwarnings("ignore:n_draws=4")
+@pytest.mark.filterwarnings("ignore:4 draws")
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_any_joblib_backend_gives_the_same_graph(driven: np.ndarray, backend: str) -> None:
     model = GrangerGraph(
