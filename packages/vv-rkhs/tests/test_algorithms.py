@@ -35,6 +35,7 @@ def test_conformance(name: str) -> None:
 
 @pytest.mark.slow  # scikit-learn's checks again, which test_sklearn.py runs one by one
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
 @pytest.mark.parametrize(
     "estimator", [MatrixValuedKernelRegressor(), MatrixValuedKernelClassifier()], ids=repr
 )
