@@ -37,8 +37,9 @@ def relaxed_weights(oracle: SaddleOracle, name: str, lam: float, k0: int) -> Flo
 
     `name` in {"sdp-3x3", "soc-random"}: of kernelweave-relaxations.
     """
+    matrices = oracle.grams.matrices
     bound = relaxations(f"init={name!r}").lower_bound(
-        oracle.grams.matrices,
+        matrices,
         oracle.targets,
         learner=oracle.learner,
         lam=lam,
