@@ -163,5 +163,7 @@ def _matrix_valued() -> Iterator[Table]:
 def _study() -> Iterator[Table]:
     summary = "is a kernel chosen by the evidence better than what you would pick today?"
     yield _table("study", "study.comparison:study", _OWN, summary)
+    summary = "does a learned P of a tessellated kernel beat P = I?"
+    yield _table("study-p", "study.learned_matrix:study", _OWN, summary)
     summary = "evidence kernels from thousands of rows to a million: scores and CPU seconds"
     yield _table("large", "study.large:large", _OWN, summary)
