@@ -57,6 +57,7 @@ def test_a_sentence_claims_no_more_than_the_bounds(lower: float, upper: float, s
 
 @pytest.mark.parametrize("algorithm", ["mkl-average", "mkl-easy", "mkl-cka", "mkl-pwmk"])
 def test_weights_by_a_rule_are_not_called_the_best(run: Callable, algorithm: str) -> None:
+    pytest.importorskip("kernelweave.baselines")
     done = run("fit", "wine", "--algorithm", algorithm, "--no-compare")
     said = " ".join(done.out.split())
     assert "The weights follow a rule, and no better ones were looked for" in said
@@ -64,6 +65,7 @@ def test_weights_by_a_rule_are_not_called_the_best(run: Callable, algorithm: str
 
 
 def test_the_page_does_not_call_a_rule_the_best(run: Callable, tmp_path: Path) -> None:
+    pytest.importorskip("kernelweave.baselines")
     model, page = tmp_path / "rule.kw", tmp_path / "rule.html"
     run("fit", "wine", "--algorithm", "mkl-average", "--no-compare", "--out", model)
     assert run("report", model, "--out", page).status == 0
@@ -73,6 +75,7 @@ def test_the_page_does_not_call_a_rule_the_best(run: Callable, tmp_path: Path) -
 
 
 def test_least_squares_learns_classes_under_the_name_of_its_algorithm(run: Callable) -> None:
+    pytest.importorskip("kernelweave.ridge_mkl")
     tokens = ("fit", "iris", "--algorithm", "krr-pgd2", "--degree", "2", "--no-compare", "--json")
     found = json.loads(run(*tokens).out)
     assert (found["model"], found["algorithm"]) == ("ridge", "krr-pgd2")

@@ -47,6 +47,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_best_stands_first(run: Callable, table: Path) -> None:
+    pytest.importorskip("kernelweave.ridge_mkl")
     options = ["--target", "y", "--models", "dummy", "evidence", "boosting", "ridge"]
     found = json.loads(run("compare", table, *options, "--json").out)
     rows = found["models"]

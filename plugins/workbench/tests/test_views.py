@@ -76,6 +76,7 @@ def test_every_number_of_a_table_has_the_name_of_its_column(table: Path) -> None
 def test_views_are_learned_saved_shown_and_reported(
     run: Callable, table: Path, tmp_path: Path
 ) -> None:
+    pytest.importorskip("kernelweave.mkl_sparse")
     views, model, page = tmp_path / "v.toml", tmp_path / "m.kw", tmp_path / "m.html"
     views.write_text('place = ["town"]\nmain = ["a"]\nrest = ["sensor_*"]\n')
     options = ["--target", "y", "--model", "sparse", "--views", views, "--k0", "cv", "--folds", "2"]
@@ -99,6 +100,7 @@ def test_views_are_learned_saved_shown_and_reported(
 def test_a_model_without_a_list_of_kernels_refuses_views(
     run: Callable, table: Path, tmp_path: Path
 ) -> None:
+    pytest.importorskip("kernelweave.mkl_sparse")
     views = tmp_path / "v.toml"
     views.write_text('place = ["town"]\n')
     said = run("fit", table, "--target", "y", "--views", views).error

@@ -182,7 +182,11 @@ def _strange(name: str, task: str, setting: str, parameter: str | None = None) -
     if name == GENERIC:
         return f"the estimator for --algorithm has no {option}: leave it out, or choose a --model"
     having = [each for each in serving(task) if (parameter or setting) in _parameters(each, task)]
-    fitting = f"that belongs to --model {' or '.join(having)}" if having else "no model has it"
+    fitting = (
+        f"that belongs to --model {' or '.join(having)}"
+        if having
+        else "no model that is installed here has it"
+    )
     return f"--model {name} has no {option}: {fitting}"
 
 
