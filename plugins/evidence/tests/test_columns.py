@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from kernelweave.evidence import ColumnEncoder
+from kernelweave.evidence import ColumnEncoder, ColumnWarning
 from kernelweave.kernels_core import KernelWeaveWarning
 from sklearn.base import BaseEstimator
 
@@ -149,7 +149,7 @@ class TestLeftOut:
     )
     def test_identifiers_are_warned_of(self, name: str, values: object) -> None:
         X = pd.DataFrame({name: values, "a": np.random.default_rng(1).normal(size=30)})
-        with pytest.warns(KernelWeaveWarning, match=f"column '{name}' is left out"):
+        with pytest.warns(ColumnWarning, match=f"column '{name}' is left out"):
             encoder = ColumnEncoder().fit(X)
         assert names(encoder) == ["a"]
         assert "identifier" in said(encoder)[name]

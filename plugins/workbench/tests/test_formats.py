@@ -187,3 +187,7 @@ def test_nested_json_is_refused_by_column_and_row(tmp_path: Path) -> None:
     rows = [{"a": 1, "y": 1.5}, {"a": {"b": 2}, "y": 2.5}]
     table = read(tmp_path, "\n".join(map(json.dumps, rows)).encode())
     assert isinstance(table.frame["a"][1], dict)
+    with pytest.raises(
+        CommandError, match=r"column 'a', line 2: .*'b': 2.* is more than one value"
+    ):
+        table.inputs(["a"])

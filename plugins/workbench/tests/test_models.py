@@ -134,6 +134,8 @@ def test_the_header_can_be_read_without_the_model(saved: Path) -> None:
     assert header["certificate"]["gap"] <= 0.05
     assert header["certificate"]["status"] == Status.CONVERGED.label
     assert header["versions"]["kernelweave-workbench"] == "0.1.0"
+    # the package of the estimator too
+    assert header["versions"]["kernelweave-spectahedron"] == "0.1.0"
 
 
 def test_a_loaded_model_can_be_saved_again(model: Model, saved: Path, tmp_path: Path) -> None:

@@ -105,16 +105,17 @@ def test_nothing_new_is_refused_at_prediction(
     assert "column 'size', line 3: the value is infinite" in run("predict", out, new).error
 
 
-def test_identifiers_and_typing_errors_are_warned_of(run: Callable, tmp_path: Path) -> None:
+def test_identifiers_and_typing_errors_are_said(run: Callable, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     rng = np.random.default_rng(1)
     rows = [f"{i},n{i},{rng.random():.3f},{i % 2}" for i in range(60)]
     path.write_text("\n".join(["id,name,a,y", *rows, "60,n60,6o,1"]))
     done = run("fit", path, *QUICK)
     assert done.status == 0
-    assert "column 'id' is left out" in done.err
-    assert "column 'name' is left out" in done.err
-    assert "column 'a' holds numbers, but 1 of 61 rows hold words, such as '6o'" in done.err
+    said = " ".join(done.out.split())
+    assert "id numbers: It only tells the rows apart" in said
+    assert "name words: It has words of its own in almost every row" in said
+    assert "It holds numbers, but 1 of 61 rows hold words, such as '6o'" in said
 
 
 def test_a_matrix_has_an_indicator_a_level() -> None:

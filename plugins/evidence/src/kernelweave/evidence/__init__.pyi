@@ -1,4 +1,4 @@
-from .columns import CellError, ColumnEncoder, ColumnReport, Dimension, Encoded
+from .columns import CellError, ColumnEncoder, ColumnReport, ColumnWarning, Dimension, Encoded
 from .estimators import EvidenceKernelClassifier, EvidenceKernelRegressor
 from .explaining.anova import AnovaShares
 from .explaining.display import EffectDisplay
@@ -18,6 +18,7 @@ __all__ = [
     "ColumnEncoder",
     "ColumnImportance",
     "ColumnReport",
+    "ColumnWarning",
     "Dimension",
     "EffectDisplay",
     "Encoded",

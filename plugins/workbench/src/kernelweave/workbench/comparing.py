@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from .data import Table, Target
+from .doubts import doubts
 from .errors import CommandError, did_you_mean, one_line
 from .fitting import WeightedModel, feature_columns, read_weights
-from .scoring import Rival, Row, Tried, folds_of, measure_name, rivals, tried, verdict
+from .scoring import Rival, Row, Tried, folds_of, measure_name, ranking_of, rivals, tried, verdict
 from .zoo import make_model, serving, title_of
 
 
@@ -24,7 +25,7 @@ def compare_table(
     weights: str | None,
     max_time: float | None,
     seed: int,
-    failed: Callable[[str], None],
+    told: Callable[[str], None],
 ) -> dict[str, object]:
     """Score models on rows held out, each by fits without each fold.
 
@@ -37,7 +38,7 @@ def compare_table(
     - `max_time`: seconds that a fit may take; who of the others takes longer over all folds is left
       out
     - `seed`: of the folds and of everything random
-    - `failed`: called with a sentence for each model that cannot be fitted
+    - `told`: called with each sentence on the table, and on each model that cannot be fitted
 
     Returns: ``models``, the best first, each with its score, its error, how far it is behind the
     best on the same rows, and its seconds; and the verdict on the evidence kernel. Raises
@@ -47,14 +48,17 @@ def compare_table(
         raise CommandError(f"--folds must be at least 2, got {n_folds}")
     models = _chosen(names, target.task, max_time, n_folds, weights is not None)
     aside = [weights] if weights is not None else []
-    X, y = table.inputs(feature_columns(table, target.column, [*drop, *aside])), target.values
+    columns = feature_columns(table, target.column, [*drop, *aside])
+    X, y = table.inputs(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
     counts = np.ones(len(y)) if weight is None else weight
+    for sentence in doubts(table, columns, target):
+        told(sentence)
     fold = folds_of(y, target.task, n_folds, seed, weight)
     done = list(
         tried(
             models, X, y, target.task, weight=counts, fold=fold, seed=seed,
-            failed=lambda each, error: failed(f"{each.title} is left out: {one_line(error)}"),
+            failed=lambda each, error: told(f"{each.title} is left out: {one_line(error)}"),
         )
     )  # fmt: skip
     if not done:
@@ -106,4 +110,4 @@ def _verdict(done: Sequence[Tried], task: str) -> str:
     if mine is None:
         return ""
     others = [Row.of(each, mine.held_out) for each in done if each not in own]
-    return verdict(mine.rival.title, others, measure_name(task))
+    return verdict(mine.rival.title, others, measure_name(task), ranking_of(mine.held_out))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from kernelweave.kernels_core import Status, clock
+from kernelweave.kernels_core import Status, UnderfitWarning, clock
 
 from .data import Table, Target
+from .doubts import doubts
 from .errors import CommandError, did_you_mean, one_line
 from .machines import kernel_machine
 from .models import Model
@@ -95,7 +97,7 @@ def fit_table(
     drop: Sequence[str] = (),
     weights: str | None = None,
     comparing: bool = False,
-    failed: Callable[[str], None] = lambda _: None,
+    told: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
     """Learn a model from a table as it is, and score it on rows that it did not see.
 
@@ -105,7 +107,7 @@ def fit_table(
     - `drop`: columns to leave out
     - `weights`: the column with what each row counts
     - `comparing`: whether other models are set beside it, on the same rows
-    - `failed`: called with a sentence for each other model that cannot be fitted
+    - `told`: called with each sentence on the table, and on each other model that cannot be fitted
 
     Returns: the best model so far where Ctrl-C ended the fit. Raises CommandError if no feature is
     left, or a cell cannot be used.
@@ -119,10 +121,14 @@ def fit_table(
     X, y = table.inputs(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
     name, make = choices.maker(target.task)
+    notes = doubts(table, columns, target)
+    for sentence in notes:
+        told(sentence)
     watch = clock.Stopwatch()
     n_folds = choices.folds or _FOLDS
     fits = 1 if name == "evidence" else 1 + n_folds
-    with table.speaking(), fit_bar(f"learning from {len(X)} rows", fits) as end_fit:
+    bar = fit_bar(f"learning from {len(X)} rows", fits)
+    with table.speaking(), _leaving_to_summary(name), bar as end_fit:
         estimator = fit_model(make(), X, y, weight)
         end_fit()
         stopped = _was_stopped(estimator)
@@ -138,15 +144,28 @@ def fit_table(
     seconds = watch.seconds
     rows: list[Row] = []
     if comparing and held_out is not None and not stopped:
-        rows, stopped = _compared(held_out, X, y, fold, scoring, choices, failed)
+        rows, stopped = _compared(held_out, X, y, fold, scoring, choices, told)
     comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
     with table.speaking(), fit_bar(f"shuffling {len(columns)} columns"):
         importance = _importance(estimator)
     model = Model.of(
         estimator, columns=columns, target=target, table=table, name=name,
         held_out=held_out, comparison=comparison, importance=importance,
+        notes=notes,
     )  # fmt: skip
     return Outcome(model, rows, seconds, stopped)
+
+
+@contextmanager
+def _leaving_to_summary(name: str) -> Iterator[None]:
+    """Silence warnings of what the summary says too: of columns, and of scores held out."""
+    from kernelweave.evidence import ColumnWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ColumnWarning)
+        if name == "evidence":
+            warnings.simplefilter("ignore", UnderfitWarning)
+        yield
 
 
 def _importance(estimator: Any) -> list[dict[str, Any]]:
@@ -202,7 +221,7 @@ class WeightedModel:
 
 
 def _compared(
-    held_out: HeldOut, X: Any, y: Any, fold: Any, scoring: Any, choices: Choices, failed: Any
+    held_out: HeldOut, X: Any, y: Any, fold: Any, scoring: Any, choices: Choices, told: Any
 ) -> tuple[list[Row], bool]:
     """Return the other models that were done when Ctrl-C came, if it came."""
     rows: list[Row] = []
@@ -210,7 +229,7 @@ def _compared(
         for each in tried(
             rivals(seconds=choices.given.get("max_time")), X, y, held_out.task,
             weight=scoring, fold=fold, seed=choices.seed,
-            failed=lambda each, error: failed(f"no {each.title} here: {one_line(error)}"),
+            failed=lambda each, error: told(f"no {each.title} here: {one_line(error)}"),
         ):  # fmt: skip
             rows.append(Row.of(each, held_out))
     except KeyboardInterrupt:

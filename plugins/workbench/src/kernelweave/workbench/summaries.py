@@ -9,7 +9,7 @@ from kernelweave.kernels_core.registry import algorithms, components, get_algori
 
 from .machines import chain_of
 from .models import Model
-from .scoring import Score, measure_name
+from .scoring import Ranking, Score, measure_name, ranking_of
 
 # a relative gap, in per cent, that proves nothing worth saying
 _FAR = 20.0
@@ -53,19 +53,23 @@ def summary(model: Model) -> dict[str, Any]:
         "message": result.status.value,
         "n_iter": result.n_iter,
     }
+    ranking = None if held_out is None else ranking_of(held_out)
     if held_out is not None:
         value, error = held_out.score
         found["held_out"] = {"score": value, "error": error, "rows": str(held_out)}
         found["held_out"]["dummy"] = held_out.dummy
-    return found | {"certificate": _no_better(found) + certificate_sentence(found)}
+        found["held_out"]["ranking"] = None if ranking is None else ranking.as_json()
+    return found | {"certificate": _no_better(found, ranking) + certificate_sentence(found)}
 
 
-def _no_better(found: Mapping[str, Any]) -> str:
+def _no_better(found: Mapping[str, Any], ranking: Ranking | None) -> str:
     """Return a warning where held-out rows are predicted no better than by one answer for all."""
     scored = found["held_out"]
     # beside other models the verdict says it
     if scored is None or found["comparison"].get("rows"):
         return ""
+    if ranking is not None and ranking.is_rare and ranking.informs:
+        return f"{ranking} "
     if scored["score"] - scored["dummy"] > 2.0 * scored["error"]:
         return ""
     answer = "the mean" if found["task"] == "regression" else "the most frequent class"
@@ -170,7 +174,8 @@ def certificate_sentence(found: Mapping[str, Any]) -> str:
             f"The weights follow a rule, and no better ones were looked for: the objective at them "
             f"lies between {lower} and {upper}."
         )
-    percent = 100.0 * max(found["gap"], 0.0)
+    # beyond that, digits say nothing to anybody
+    percent = 100.0 * max(found["gap"], 1e-5)
     if percent > _FAR:
         return (
             f"The optimum lies between {lower} and {upper}: too far apart to say how good the "

@@ -7,10 +7,10 @@ import warnings
 from typing import NoReturn
 
 import numpy as np
-from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray
 
 from .dates import DateParts, read_dates
+from .errors import ColumnWarning
 from .raw import Dates, Numbers, Raw, Words, label
 
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
@@ -128,7 +128,7 @@ def _warn_of_words(name: str, words: Words, first: int = 0) -> str:
         f"{len(rows)} of {len(words)} rows hold words, such as {shown!r} in row {first + rows[0]}, "
         "which count as gaps"
     )
-    warnings.warn(f"column {name!r} holds numbers, but {said}", KernelWeaveWarning, stacklevel=3)
+    warnings.warn(f"column {name!r} holds numbers, but {said}", ColumnWarning, stacklevel=3)
     return said
 
 

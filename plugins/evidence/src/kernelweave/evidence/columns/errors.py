@@ -1,6 +1,8 @@
-"""What is wrong with one cell of a table."""
+"""What is wrong with a cell or a column of a table."""
 
 from __future__ import annotations
+
+from kernelweave.kernels_core import KernelWeaveWarning
 
 
 class CellError(ValueError):
@@ -28,3 +30,17 @@ class CellError(ValueError):
 
     def __str__(self) -> str:
         return f"column {self.column!r}, row {self.row}: {self.what}"
+
+
+class ColumnWarning(KernelWeaveWarning):
+    """What training did with a column that its owner may want otherwise.
+
+    ``report_`` of `ColumnEncoder` says it too: ignore this category where you show the report.
+
+    Examples
+    --------
+    >>> from kernelweave.evidence import ColumnWarning
+    >>> from kernelweave.kernels_core import KernelWeaveWarning
+    >>> issubclass(ColumnWarning, KernelWeaveWarning)
+    True
+    """

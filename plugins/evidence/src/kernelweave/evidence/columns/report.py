@@ -43,10 +43,10 @@ class Findings:
         """Add a sentence on a column."""
         self._said.setdefault(column, []).append(sentence)
 
-    def leave_out(self, column: str, sentence: str) -> None:
-        """Say that a column is not used, and why."""
+    def leave_out(self, column: str, sentence: str, advice: str = "") -> None:
+        """Say that a column is not used, why, and what to do if it should be."""
         self._left_out.add(column)
-        self.say(column, f"{sentence} Left out.")
+        self.say(column, f"{sentence} Left out{f'; {advice}' if advice else ''}.")
 
     def rows(self, seen: dict[str, str]) -> list[ColumnReport]:
         """Return a row for each column, given what was seen in it."""

@@ -6,16 +6,25 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray
 
 from .choices import is_identifier, settle
 from .dates import DateParts
 from .encoded import Dimension
+from .errors import ColumnWarning
 from .levels import RARE, Levels, partition
 from .numbers import NumberBlock, repeated
 from .raw import Dates, Numbers, Table, Words
 from .report import Findings
+
+_IDENTIFIER = (
+    "only tells the rows apart, as an identifier does",
+    "if its size means something, give its numbers a point, as in 7.0",
+)
+_WORDS = (
+    "has words of its own in almost every row, as an identifier or free text has",
+    "if rows have something in common there, such as an area or a keyword, make it a column",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +75,7 @@ class Sorting:
             settled, parts, sentence = settle(name, raw)
             self.seen[name] = "dates" if parts is not None else settled.seen
             if table.named and is_identifier(name, settled):
-                _leave_out_identifier(name, findings)
+                _leave_out(name, _IDENTIFIER, findings)
                 continue
             if sentence:
                 findings.say(name, sentence)
@@ -130,7 +139,7 @@ def fit_levels(
             column, max_levels=max_levels, min_frequency=min_frequency, weight=weight
         )
         if levels.labels == (RARE,):
-            _leave_out_identifier(name, findings)
+            _leave_out(name, _WORDS, findings)
             continue
         if len(levels.labels) == 1:
             findings.leave_out(name, f"It is {levels.labels[0]!r} in every row.")
@@ -144,21 +153,17 @@ def fit_levels(
     return kept
 
 
-def _leave_out_identifier(name: str, findings: Findings) -> None:
-    sentence = "It only tells the rows apart, as an identifier does."
-    findings.leave_out(name, sentence)
-    warnings.warn(
-        f"column {name!r} is left out: it only tells the rows apart, as an identifier does; if it "
-        "means more, give its numbers a point, as in 7.0, or cut its words to what they share",
-        KernelWeaveWarning,
-        stacklevel=2,
-    )
+def _leave_out(name: str, told: tuple[str, str], findings: Findings) -> None:
+    """Leave out a column, and warn: its owner may have meant more by it."""
+    why, advice = told
+    findings.leave_out(name, f"It {why}.", advice)
+    warnings.warn(f"column {name!r} is left out: it {why}; {advice}", ColumnWarning, stacklevel=3)
 
 
 def _told_parts(column: NumberColumn, parts: DateParts, used: list[str]) -> str:
     read_as = f" by the format {parts.format}" if parts.format else ""
     names = ", ".join(name[len(column.name) + 1 :] for name in used)
-    return f"Read as dates{read_as}; used: {names or 'none'}."
+    return f"Read{read_as} as {names}." if names else f"Read{read_as}."
 
 
 def _told_gaps(values: FloatArray, column: NumberColumn, median: float, own: bool) -> str:

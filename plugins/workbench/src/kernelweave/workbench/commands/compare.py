@@ -68,7 +68,7 @@ def compare_command(
         console.say("note", known.hint)
     found = compare_table(
         table, known, names=models, n_folds=folds, drop=drop or [], weights=weights,
-        max_time=max_time, seed=seed, failed=lambda sentence: console.say("note", sentence),
+        max_time=max_time, seed=seed, told=lambda sentence: console.say("note", sentence),
     )  # fmt: skip
     emit_json(found) if json else _show(found)
 

@@ -183,7 +183,7 @@ def _fit(
         console.say("note", target.hint)
     outcome = fit_table(
         table, target, choices, drop=drop, weights=weights, comparing=comparing,
-        failed=lambda sentence: console.say("note", sentence),
+        told=lambda sentence: console.say("note", sentence),
     )  # fmt: skip
     if path is not None:
         save_model(outcome.model, path, force=force)
@@ -194,6 +194,7 @@ def _fit(
     return {
         **found,
         "task_reason": target.reason,
+        "notes": [*filter(None, [target.hint]), *outcome.model.header.notes],
         "test": None if other is None else _tested(outcome.model, other),
         "verdict": _verdict(outcome, found["measure"]),
         "seconds": outcome.seconds,
@@ -203,10 +204,12 @@ def _fit(
 
 
 def _verdict(outcome: Any, measure: str) -> str:
-    from ..scoring import verdict
+    from ..scoring import ranking_of, verdict
     from ..zoo import title_of
 
-    return verdict(title_of(outcome.model.header.model), outcome.rows, measure)
+    held_out = outcome.model.held_out
+    ranking = None if held_out is None else ranking_of(held_out)
+    return verdict(title_of(outcome.model.header.model), outcome.rows, measure, ranking)
 
 
 def _tested(model: BaseEstimator, table: Any) -> dict[str, Any]:
@@ -241,7 +244,7 @@ def _show(found: dict[str, Any]) -> None:
         rows["by folds"] = ", ".join(f"{name} {value:g}" for name, value in chosen)
     if found["views"]:
         rows["views"] = _views(found["views"])
-    strong = [row for row in found["importance"] if row["value"] > row["error"]]
+    strong = [row for row in found["importance"] if row["value"] > 2.0 * row["error"]]
     if strong:
         names = ", ".join(f"{row['name']} ({row['value']:.3f})" for row in strong[:5])
         rows["strongest"] = f"{names}: {found['measure']} lost when a column is shuffled"

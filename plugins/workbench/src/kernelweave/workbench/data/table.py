@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -69,12 +69,22 @@ class Table:
         self.require([name for name in columns if name not in unused])
         absent = 0.0 if self.sparse else float("nan")
         return pd.DataFrame(
-            {
-                name: _blanked(self.frame[name]) if name in self.frame.columns else absent
-                for name in columns
-            },
+            {name: self._cells(name) if name in self.frame.columns else absent for name in columns},
             index=self.frame.index,
         )
+
+    def _cells(self, name: str) -> pd.Series:
+        """Return a column without the words that say that a cell is missing."""
+        series = self.frame[name]
+        try:
+            return _blanked(series)
+        except TypeError as error:
+            row = next(i for i, cell in enumerate(series) if not isinstance(cell, Hashable))
+            raise CommandError(
+                f"{self.source}: column {name!r}, {self.where(row)}: {str(series.iloc[row])!r:.40} "
+                f"is more than one value: leave the column out with --drop {name!r}, or make one "
+                f"of each"
+            ) from error
 
     @contextmanager
     def speaking(self) -> Iterator[None]:
@@ -95,7 +105,7 @@ class Table:
         """
         if column not in self.frame.columns:
             return {"range": "0", "gaps": 0}
-        cells = _blanked(self.frame[column])
+        cells = self._cells(column)
         rest = cells.dropna()
         numbers = as_numbers(rest)
         if len(rest) and np.isfinite(numbers).all():

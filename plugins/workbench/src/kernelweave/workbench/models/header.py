@@ -17,10 +17,11 @@ _PACKAGES = (
 )
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of what a model depends on."""
+def versions(module: str = "") -> dict[str, str]:
+    """Return the versions of what a model depends on, the package of its module among them."""
+    own = ["-".join(module.split(".")[:2]).replace("_", "-")] if module else []
     found = {}
-    for name in _PACKAGES:
+    for name in dict.fromkeys([*own, *_PACKAGES]):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -63,6 +64,8 @@ class Header:
         ``ours``, the model's title, and ``rows`` of other models on the same rows.
     importance : tuple of dict
         What each column is worth: ``name``, ``value`` and ``error``, the strongest first.
+    notes : tuple of str
+        What a person would ask about the table, a sentence each.
     versions : dict of str to str
         Packages that wrote the file.
     """
@@ -81,6 +84,7 @@ class Header:
     held_out: dict[str, Any] | None = None
     comparison: dict[str, Any] = field(default_factory=dict)
     importance: tuple[dict[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=versions)
 
     def to_json(self) -> str:
@@ -126,4 +130,5 @@ class Header:
             raise ValueError(f"the header has columns that are not described by {COLUMN}")
         values["prepared"] = rows
         values["importance"] = tuple(values.get("importance", ()))
+        values["notes"] = tuple(map(str, values.get("notes", ())))
         return cls(**values)

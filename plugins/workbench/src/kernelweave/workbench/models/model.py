@@ -15,7 +15,7 @@ from ..data import Table, Target, read_table
 from ..errors import CommandError
 from ..machines import encoder_of, kernel_machine
 from ..scoring.held_out import HeldOut
-from .header import Header
+from .header import Header, versions
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -48,6 +48,7 @@ class Model:
         held_out: HeldOut | None = None,
         comparison: dict[str, Any] | None = None,
         importance: Sequence[dict[str, Any]] = (),
+        notes: Sequence[str] = (),
     ) -> Model:
         """Return a model with the header that belongs to a fitted estimator.
 
@@ -69,6 +70,8 @@ class Model:
             Other models on the same rows.
         importance : sequence of dict
             What columns are worth.
+        notes : sequence of str
+            What a person would ask about the table.
 
         Returns
         -------
@@ -99,6 +102,8 @@ class Model:
             held_out=None if held_out is None else held_out.as_json(),
             comparison=comparison or {},
             importance=tuple(importance),
+            notes=tuple(notes),
+            versions=versions(type(machine).__module__),
         )
         return cls(estimator, header)
 

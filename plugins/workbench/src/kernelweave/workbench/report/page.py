@@ -9,7 +9,7 @@ from typing import Any
 from .. import __version__
 from ..models import Model
 from ..pages import render
-from ..scoring import Row, Score, verdict
+from ..scoring import Ranking, Row, Score, ranking_of, verdict
 from ..summaries import bounds_rows, summary
 from .columns import column_pictures
 from .evaluation import Evaluation, learned_from, of_held_out
@@ -45,7 +45,8 @@ def report_page(model: Model, found: Evaluation | None, *, path: Path) -> str:
         source=Path(about["data"]).name,
         facts=_facts(about, found, same),
         models=_models(about),
-        verdict=_verdict(about),
+        verdict=_verdict(about, None if model.held_out is None else ranking_of(model.held_out)),
+        notes=header.notes,
         chapters=_chapters(model, found, same),
         column_pictures=column_pictures(model, about["measure"]),
         weight_pictures=weight_pictures(model, about["kernels"]),
@@ -104,7 +105,7 @@ def _models(about: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _verdict(about: dict[str, Any]) -> str:
+def _verdict(about: dict[str, Any], ranking: Ranking | None) -> str:
     rows = [
         Row(
             row["name"], row["title"], Score(row["score"], row["error"]),
@@ -112,7 +113,7 @@ def _verdict(about: dict[str, Any]) -> str:
         )
         for row in about["comparison"].get("rows", [])
     ]  # fmt: skip
-    return verdict(about["comparison"].get("ours", ""), rows, about["measure"])
+    return verdict(about["comparison"].get("ours", ""), rows, about["measure"], ranking)
 
 
 def _facts(about: dict[str, Any], found: Evaluation | None, same: bool) -> list[tuple[str, str]]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from .comparison import Row, Tried, tried, verdict
 from .held_out import HeldOut, cross_predict, folds_of, held_out_by
+from .ranking import Ranking, ranking_of, roc_area
 from .rivals import Rival, rivals
 from .scores import Score, lead, measure_name, score
 
 __all__ = [
     "HeldOut",
+    "Ranking",
     "Rival",
     "Row",
     "Score",
@@ -18,7 +20,9 @@ __all__ = [
     "held_out_by",
     "lead",
     "measure_name",
+    "ranking_of",
     "rivals",
+    "roc_area",
     "score",
     "tried",
     "verdict",

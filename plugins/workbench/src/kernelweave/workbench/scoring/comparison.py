@@ -16,6 +16,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from ..progress import count_bar
 from .held_out import HeldOut, cross_predict
 from .limits import ended_after
+from .ranking import Ranking
 from .rbf import rbf_title
 from .rivals import Rival
 from .scores import Score, lead
@@ -127,16 +128,31 @@ def _is_cut(said: warnings.WarningMessage) -> bool:
     return issubclass(said.category, ConvergenceWarning)
 
 
-def verdict(ours: str, rows: Sequence[Row], measure: str) -> str:
+def verdict(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | None = None) -> str:
     """Return who predicts best, in one sentence.
 
-    `ours`: the title of our model; `rows`: others set beside it; `measure`: what the scores are. A
-    lead within two standard errors is called none; one of others is said plainly.
+    - `ours`: the title of our model
+    - `rows`: others set beside it
+    - `measure`: what the scores are
+    - `ranking`: how our model tells a rare class, where there are two classes
+
+    A lead within two standard errors is called none; one of others is said plainly.
     """
     if not rows:
         return ""
+    if ranking is not None and ranking.is_rare and ranking.informs:
+        return f"{_who_leads(ours, rows, measure, informs=True)} {ranking}"
+    return _who_leads(ours, rows, measure)
+
+
+def _who_leads(ours: str, rows: Sequence[Row], measure: str, *, informs: bool = False) -> str:
     dummy = next((row for row in rows if row.name == "dummy"), None)
     if dummy is not None and not dummy.behind.value > 2.0 * dummy.behind.error:
+        if informs:
+            return (
+                f"The {ours} is no more accurate than the dummy, which answers the frequent class "
+                "always: look at what it says of the rare one."
+            )
         return (
             f"The {ours} predicts no better than the dummy: these columns may say nothing about "
             f"the target, or the rows may be too few."

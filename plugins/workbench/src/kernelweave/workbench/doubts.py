@@ -1,0 +1,151 @@
+"""What may be wrong with a table without being an error, said before anybody trusts a score."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from kernelweave.kernels_core.arrays import FloatArray, Labels
+
+from .data import Table, Target
+from .data.table import as_numbers
+
+_NINES = re.compile(r"99+")
+_FEWEST_ROWS = 10
+_LOOKED_AT = 1000
+_REPEATED = 0.05
+
+
+def doubts(table: Table, columns: Sequence[str], target: Target) -> list[str]:
+    """Return what a person would ask about a table, a sentence each.
+
+    - `table`: the data
+    - `columns`: the features
+    - `target`: what is to be predicted
+
+    Codes such as -999 that may stand for gaps, columns that give the target away, rows that occur
+    more than once, rows in the order of time, and a target that hangs on a few rows.
+    """
+    X, y = table.inputs(columns), target.values
+    if len(X) < _FEWEST_ROWS:
+        return []
+    found = [*_codes_of_gaps(X), *_copies(X, y, target.task), *_repeated(X, y), *_ordered(X)]
+    return [*found, *(_few_rows(y) if target.task == "regression" else ())]
+
+
+def _codes_of_gaps(X: pd.DataFrame) -> Iterator[str]:
+    for name, column in X.items():
+        if not pd.api.types.is_numeric_dtype(column):
+            continue
+        values = as_numbers(column.dropna())
+        for code in (values.min(initial=0.0), values.max(initial=0.0)):
+            rest = values[values != code]
+            count = len(values) - len(rest)
+            if count < 2 or not len(rest) or not _NINES.fullmatch(f"{abs(code):g}"):
+                continue
+            low, high = rest.min(), rest.max()
+            if min(abs(code - low), abs(code - high)) > high - low > 0.0:
+                yield (
+                    f"column {str(name)!r}: {count} rows hold {code:g}, far from all others "
+                    f"({low:g} to {high:g}): if it stands for a gap, leave those cells empty"
+                )
+
+
+def _copies(X: pd.DataFrame, y: Labels, task: str) -> Iterator[str]:
+    """Yield a sentence for each column that gives the target away."""
+    gives_away = _is_multiple if task == "regression" else _is_renamed
+    for name, column in X.items():
+        if gives_away(column, y):
+            yield (
+                f"column {str(name)!r} gives the target away in every row: if you do not know it "
+                f"when you predict, leave it out with --drop {str(name)!r}"
+            )
+
+
+def _is_multiple(column: pd.Series, y: Labels) -> bool:
+    """Whether a column is the target, but for its unit and its zero."""
+    x = as_numbers(column)
+    known = np.isfinite(x)
+    if 2 * known.sum() < len(x):
+        return False
+    x, y = _standard(x[known]), _standard(y[known].astype(np.float64))
+    return bool(abs(x @ y) > 1.0 - 1e-12)
+
+
+def _standard(values: FloatArray) -> FloatArray:
+    """Return values of mean 0 and length 1, zeros where they are all the same."""
+    # squares of large ones would overflow
+    values = values / (np.abs(values).max() or 1.0)
+    values = values - values.mean()
+    return values / (np.linalg.norm(values) or 1.0)
+
+
+def _is_renamed(column: pd.Series, y: Labels) -> bool:
+    """Whether a column has one word for each class."""
+    words, _ = pd.factorize(column, use_na_sentinel=False)
+    classes, _ = pd.factorize(y, use_na_sentinel=False)
+    return np.array_equal(words, classes)
+
+
+def _repeated(X: pd.DataFrame, y: Labels) -> Iterator[str]:
+    rows = X.assign(**{"\0target": y})
+    n_repeated = int(rows.duplicated().sum())
+    if n_repeated < _REPEATED * len(rows):
+        return
+    # rows of a few levels meet by chance
+    possible = sum(math.log(max(rows[name].nunique(), 1)) for name in rows)
+    if possible > 2.0 * math.log(len(rows)):
+        yield (
+            f"{n_repeated} of {len(rows)} rows repeat an earlier one, target included: a row is no "
+            "test where its copy was learned from, and the scores flatter; if they are copies, "
+            "keep one of each"
+        )
+
+
+def _ordered(X: pd.DataFrame) -> Iterator[str]:
+    step = -(-len(X) // _LOOKED_AT)
+    for name, column in X.iloc[::step].items():
+        if _in_order(column):
+            yield (
+                f"the rows are in the order of {str(name)!r}, and those held out are drawn at "
+                "random: the score is for moments between others that are known; to see how well "
+                "later ones are predicted, fit without the last rows and pass them as --test"
+            )
+
+
+def _few_rows(y: FloatArray) -> Iterator[str]:
+    """Yield a sentence where one row in a hundred makes most of the target's variance."""
+    squares = np.sort(_standard(y) ** 2)[::-1]
+    n_rows = -(-len(y) // 100)
+    share = float(squares[:n_rows].sum())
+    if share > 0.5:
+        rows = f"{n_rows} of {len(y)} rows make" if n_rows > 1 else f"1 of {len(y)} rows makes"
+        yield f"{rows} {100 * share:.0f} % of the target's variance: R² and its error hang on them"
+
+
+def _in_order(column: pd.Series) -> bool:
+    """Whether a column holds dates that only rise, or only fall."""
+    from kernelweave.evidence import ColumnEncoder
+
+    if pd.api.types.is_numeric_dtype(column):
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            encoder = ColumnEncoder().fit(column.to_frame())
+            rows = encoder.transform(column.to_frame()).numeric
+    except (TypeError, ValueError):
+        # the fit refuses it, with its place
+        return False
+    parts = [each for each in encoder.dimensions_ if each.kind != "level"]
+    days = [j for j, each in enumerate(parts) if each.name.endswith("days since 1970")]
+    if not days:
+        return False
+    steps = np.diff(rows[column.notna().to_numpy(), days[0]])
+    return int(np.count_nonzero(steps)) >= _FEWEST_ROWS and bool(
+        (steps >= 0.0).all() or (steps <= 0.0).all()
+    )

@@ -1,0 +1,107 @@
+"""Two classes, one of them rare: what accuracy does not show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
+from numpy.typing import NDArray
+
+from .held_out import HeldOut
+from .scores import Score
+
+_RARE = 0.1
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How a model tells the rarer of two classes from the other.
+
+    - `label`: of the rarer class
+    - `n_rows`, `n_found`, `n_wrong`: its rows, how many of them are predicted so, and how many
+      others are
+    - `share`: of the rarer class among all rows
+    - `area`: under the ROC curve of its probabilities, with its standard error
+    """
+
+    label: str
+    n_rows: int
+    n_found: int
+    n_wrong: int
+    share: float
+    area: Score
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether accuracy is mostly that of the other class."""
+        return self.share < _RARE
+
+    @property
+    def informs(self) -> bool:
+        """Whether the probabilities rank rows better than chance."""
+        return self.area.value - 0.5 > 2.0 * self.area.error
+
+    def as_json(self) -> dict[str, object]:
+        """Return plain values by name."""
+        return {**vars(self), "area": self.area.value, "area_error": self.area.error}
+
+    def __str__(self) -> str:
+        rows = f"Of {self.n_rows} rows of {self.label!r}, {self.n_found} are found"
+        return (
+            f"{rows}, and {self.n_wrong} others are taken for it. The area under the ROC curve of "
+            f"its probabilities is {self.area.told(3)}; chance has 0.5."
+        )
+
+
+def ranking_of(held_out: HeldOut) -> Ranking | None:
+    """Return how the rarer of two classes is told from the other.
+
+    `held_out`: predictions. ``None`` for other tasks, and where there are no probabilities.
+    """
+    labels, codes = np.unique(held_out.truth, return_inverse=True)
+    if held_out.proba is None or len(labels) != 2 or held_out.proba.shape[1] != 2:
+        return None
+    shares = np.bincount(codes, weights=held_out.weight) / held_out.weight.sum()
+    rare = int(shares.argmin())
+    is_it = codes == rare
+    taken = held_out.predicted == labels[rare]
+    return Ranking(
+        label=str(labels[rare]),
+        n_rows=int(is_it.sum()),
+        n_found=int((is_it & taken).sum()),
+        n_wrong=int((~is_it & taken).sum()),
+        share=float(shares[rare]),
+        area=roc_area(is_it, held_out.proba[:, rare], held_out.weight),
+    )
+
+
+def roc_area(is_it: NDArray[np.bool_], scores: FloatArray, weight: FloatArray) -> Score:
+    """Return the area under the ROC curve with its standard error (DeLong et al. 1988).
+
+    `is_it` of shape (n,): rows of the class; `scores` of shape (n,): large for it; `weight` of
+    shape (n,): of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> roc_area(np.array([True, True, False]), np.array([0.9, 0.4, 0.5]), np.ones(3)).value
+    0.5
+    """
+    own, other = scores[is_it], scores[~is_it]
+    w, v = (part / part.sum() for part in (weight[is_it], weight[~is_it]))
+    above = _mass_below(own, other, v)
+    below = 1.0 - _mass_below(other, own, w)
+    area = float(w @ above)
+    spread = np.sum((w * (above - area)) ** 2) + np.sum((v * (below - area)) ** 2)
+    return Score(area, float(np.sqrt(spread)))
+
+
+def _mass_below(at: FloatArray, scores: FloatArray, mass: FloatArray) -> FloatArray:
+    """Return the mass of the scores below each of ``at``; of equal ones, half."""
+    order = np.argsort(scores, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(mass[order])])
+    below = sums[np.searchsorted(scores[order], at, side="left")]
+    up_to = sums[np.searchsorted(scores[order], at, side="right")]
+    found: FloatArray = 0.5 * (below + up_to)
+    return found

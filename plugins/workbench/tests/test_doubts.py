@@ -1,0 +1,101 @@
+"""What a person would ask about a table is said, and nothing of tables that are in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.workbench import read_table
+from kernelweave.workbench.data import read_target
+from kernelweave.workbench.doubts import doubts
+
+QUICK = ("--target", "y", "--model", "ridge", "--no-compare")
+
+
+def asked(frame: pd.DataFrame) -> list[str]:
+    table = read_table(frame)
+    return doubts(table, [each for each in table.columns if each != "y"], read_target(table, "y"))
+
+
+@pytest.fixture
+def sound() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 60))
+    return pd.DataFrame({"a": a, "b": b, "word": rng.choice(["u", "v"], 60), "y": a - b**2})
+
+
+def test_of_a_table_in_order_nothing_is_said(sound: pd.DataFrame) -> None:
+    assert asked(sound) == []
+    # three columns of few levels meet by chance
+    few = pd.DataFrame(np.random.default_rng(1).integers(0, 3, (90, 3)), columns=["a", "b", "y"])
+    assert few.duplicated().any()
+    assert asked(few) == []
+
+
+@pytest.mark.parametrize("code", [-999.0, 99.0, -9999.0])
+def test_a_code_far_from_all_numbers_may_be_a_gap(sound: pd.DataFrame, code: float) -> None:
+    sound.loc[[3, 8], "a"] = code
+    (said,) = asked(sound)
+    assert f"column 'a': 2 rows hold {code:g}, far from all others" in said
+
+
+def test_numbers_that_reach_far_are_none(sound: pd.DataFrame) -> None:
+    sound["a"] = np.linspace(900.0, 999.0, 60)
+    sound.loc[[3, 8], "b"] = 7.0
+    assert asked(sound) == []
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_a_column_that_gives_the_target_away(sound: pd.DataFrame, classes: bool) -> None:
+    sound["copy"] = 1e200 * (sound.y - 3.0)
+    if classes:
+        sound["y"] = np.where(sound.y > 0.0, "yes", "no")
+        sound["copy"] = np.where(sound.y == "yes", 7, 3)
+    (said,) = asked(sound)
+    assert "column 'copy' gives the target away" in said
+    assert "--drop 'copy'" in said
+
+
+def test_rows_that_repeat_others(sound: pd.DataFrame) -> None:
+    (said,) = asked(pd.concat([sound, sound.iloc[:6]], ignore_index=True))
+    assert said.startswith("6 of 66 rows repeat an earlier one, target included")
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_rows_in_the_order_of_time(sound: pd.DataFrame, step: int) -> None:
+    days = pd.date_range("2024-01-30", periods=60).strftime("%d.%m.%Y")
+    sound["day"] = days[::step]
+    (said,) = asked(sound)
+    assert "in the order of 'day'" in said
+    assert asked(sound.sample(frac=1.0, random_state=0)) == []
+
+
+def test_a_target_that_hangs_on_a_row(sound: pd.DataFrame) -> None:
+    sound.loc[4, "y"] = 1e4
+    (said,) = asked(sound)
+    assert said == (
+        "1 of 60 rows makes 98 % of the target's variance: R² and its error hang on them"
+    )
+
+
+def test_fit_says_each_thing_once(run: Callable, tmp_path: Path, sound: pd.DataFrame) -> None:
+    sound["id"] = np.arange(60)
+    sound["a"] = [*map(str, sound.a[:59]), "oh"]
+    sound["copy"] = sound.y
+    sound.to_csv(tmp_path / "t.csv", index=False)
+    done = run("fit", tmp_path / "t.csv", *QUICK, "--out", tmp_path / "m.kw")
+    assert done.status == 0
+    said = " ".join((done.out + done.err).split())
+    assert said.count("tells the rows apart") == 1
+    assert said.count("which count as gaps") == 1
+    assert said.count("gives the target away") == 1
+    # and the page has it too
+    run("report", tmp_path / "m.kw")
+    page = (tmp_path / "m.html").read_text()
+    assert page.count("gives the target away") == 1
+    found = json.loads(run("fit", tmp_path / "t.csv", *QUICK, "--json").out)
+    assert ["gives the target away" in each for each in found["notes"]] == [True]

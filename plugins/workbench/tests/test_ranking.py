@@ -1,0 +1,64 @@
+"""A rare class: what is said of it where accuracy is that of the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernelweave.workbench.scoring import HeldOut, Row, Score, ranking_of, roc_area, verdict
+from sklearn.metrics import roc_auc_score
+
+
+def held_out(informed: bool) -> HeldOut:
+    """Predict 8 rare rows of 200, two of which are found."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat(["0", "1"], [192, 8])
+    score = rng.uniform(0.0, 0.4, 200) + (0.3 * (truth == "1") if informed else 0.0)
+    if informed:
+        score[-2:] = 0.9
+    return HeldOut(
+        np.arange(200), np.arange(200) % 3, truth, np.where(score > 0.75, "1", "0"),
+        np.ones(200), "classification", np.column_stack([1.0 - score, score]),
+    )  # fmt: skip
+
+
+def test_the_area_is_that_of_scikit_learn() -> None:
+    rng = np.random.default_rng(1)
+    truth, weight = rng.random(120) < 0.2, rng.uniform(0.1, 2.0, 120)
+    scores = np.round(rng.normal(size=120) + truth, 1)
+    assert roc_area(truth, scores, weight).value == pytest.approx(
+        roc_auc_score(truth, scores, sample_weight=weight), abs=1e-12
+    )
+
+
+def test_the_error_of_the_area_is_its_spread_over_samples() -> None:
+    rng = np.random.default_rng(2)
+    found = []
+    for _ in range(600):
+        truth = np.arange(80) < 20
+        found.append(roc_area(truth, rng.normal(size=80) + truth, np.ones(80)))
+    values, errors = np.array(found).T
+    assert np.mean(errors) == pytest.approx(values.std(), rel=0.1)
+
+
+def test_a_rare_class_that_is_told_apart_is_not_nothing() -> None:
+    dummy = Row("dummy", "dummy", Score(0.96, 0.01), Score(0.01, 0.01), 0.0)
+    ranking = ranking_of(held_out(informed=True))
+    assert ranking is not None
+    said = verdict("kernel", [dummy], "accuracy", ranking)
+    assert said.startswith("The kernel is no more accurate than the dummy, which")
+    assert "Of 8 rows of '1', 2 are found, and 0 others are taken for it" in said
+    nothing = verdict("kernel", [dummy], "accuracy", ranking_of(held_out(informed=False)))
+    assert nothing.startswith("The kernel predicts no better than the dummy")
+
+
+def test_frequent_classes_are_left_to_accuracy() -> None:
+    rows = held_out(informed=True)
+    half = HeldOut(
+        rows.rows[90:], rows.fold[90:], np.repeat(["0", "1"], 55), rows.predicted[90:],
+        rows.weight[90:], rows.task, rows.proba[90:],
+    )  # fmt: skip
+    ranking = ranking_of(half)
+    assert ranking is not None
+    assert not ranking.is_rare
+    first = Row("trees", "trees", Score(0.7, 0.01), Score(0.2, 0.01), 0.0)
+    assert "Of 55 rows" not in verdict("kernel", [first], "accuracy", ranking)
