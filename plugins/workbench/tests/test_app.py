@@ -190,6 +190,15 @@ def test_a_broken_plugin_harms_no_command(plant: Callable, tmp_path: Path) -> No
     assert "Traceback" not in done.stderr
 
 
+def test_a_command_of_another_distribution_is_named(
+    run: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {spec.name: spec for spec in BUILTIN}
+    monkeypatch.setattr("kernelweave.workbench.app.command_specs", lambda tokens: own)
+    assert run("tables").error == "tables needs kernelweave-papers: pip install kernelweave-papers"
+    assert "no command 'tabels'" in run("tabels").error
+
+
 def test_a_broken_command_harms_no_other(shell: Callable, plant: Callable) -> None:
     path = plant("greeter", COMMAND.replace("{target}", "greeter:missing"))
     assert shell("--help", PYTHONPATH=path).status == 0

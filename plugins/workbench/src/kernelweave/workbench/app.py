@@ -34,6 +34,10 @@ _EXPECTED = (
 )
 
 
+# commands that the pages name and other distributions bring
+_ELSEWHERE = {"granger": "kernelweave-granger", "tables": "kernelweave-papers"}
+
+
 def run(tokens: Sequence[str]) -> int:
     """Run one command and return the exit status.
 
@@ -64,6 +68,9 @@ def run(tokens: Sequence[str]) -> int:
 def _dispatch(tokens: list[str]) -> None:
     specs = command_specs(tokens)
     name = next((token for token in tokens if not token.startswith("-")), None)
+    if name in _ELSEWHERE and name not in specs:
+        distribution = _ELSEWHERE[name]
+        raise CommandError(f"{name} needs {distribution}: pip install {distribution}")
     if name is not None and name not in specs:
         raise CommandError(f"no command {name!r}; {did_you_mean(name, specs, what='commands')}")
     app = build_app(specs, *filter(None, [name]))
