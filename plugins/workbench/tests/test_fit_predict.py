@@ -86,10 +86,13 @@ def test_intervals_and_probabilities(run: Callable, csv: Path, tmp_path: Path) -
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     X.assign(y=y).iloc[:100].to_csv(prices, index=False)
     run("fit", prices, "--target", "y", *QUICK, "--no-compare", "--out", model, "--force")
-    frame = pd.read_csv(io.StringIO(run("predict", model, prices, "--interval", "0.8").out))
+    assert "confidence must be" in run("predict", model, prices, "--interval", "90").error
+    X.assign(y=y, bmi=["much", *X.bmi[1:]]).iloc[:100].to_csv(prices, index=False)
+    done = run("predict", model, prices, "--interval", "0.8")
+    assert done.err.count("1 of 100 rows hold words, such as 'much'") == 1
+    frame = pd.read_csv(io.StringIO(done.out))
     assert list(frame.columns) == ["prediction", "low", "high"]
     assert np.mean((frame["low"] <= y[:100]) & (y[:100] <= frame["high"])) > 0.7
-    assert "confidence must be" in run("predict", model, prices, "--interval", "90").error
 
 
 @pytest.mark.parametrize(("task", "answer"), [("classification", "class"), ("regression", "mean")])

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from kernelweave.workbench import load_model
 from kernelweave.workbench.displays.axes import write_thousands
@@ -111,6 +112,22 @@ def test_a_column_that_is_left_out_has_no_bar(models: Path) -> None:
     drawn = base64.b64decode(bars["address"].partition(",")[2]).decode()
     assert "<!-- size -->" in drawn
     assert "<!-- id -->" not in drawn
+
+
+def test_columns_of_a_wide_table_are_folded(run: Callable, tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(40, 30))
+    frame = pd.DataFrame(X, columns=[f"gene{j}" for j in range(30)]).assign(
+        y=X[:, :2].sum(axis=1), town="x"
+    )
+    frame.loc[3, "gene7"] = np.nan
+    frame.to_csv(tmp_path / "w.csv", index=False)
+    run("fit", tmp_path / "w.csv", "--target", "y", "--model", "ridge", "--out", tmp_path / "w.kw")
+    run("report", tmp_path / "w.kw")
+    page = (tmp_path / "w.html").read_text()
+    assert "29 more columns are used as they are." in page
+    above, _, folded = page.partition("<summary>Which</summary>")
+    for name, place in (("gene7", above), ("town", above), ("gene9", folded)):
+        assert f'<th scope="row">{name}</th>' in place
 
 
 @pytest.mark.parametrize(("end", "label"), [(200000.0, "150,000"), (200.0, "150")])

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 def r2_with_error(y: FloatArray, predicted: FloatArray, weight: FloatArray) -> tuple[float, float]:
     """Return R², averaged over outputs, and its standard error.
 
-    The error is that of a ratio of two means: of squared residuals and of squared deviations.
+    The error is that of a ratio of two means: of squared residuals and of squared deviations, over
+    draws of the rows. That fits without other rows would differ is not in it, and no jackknife over
+    the rows shows it (Bengio and Grandvalet 2004).
 
     `y`, `predicted` of shape (n, n_outputs); `weight` of shape (n,).
     """

@@ -77,10 +77,13 @@ def say(kind: str, message: str) -> None:
 
 
 def warnings_as_lines() -> None:
-    """Show every warning as one line, and none that speaks to programmers only."""
+    """Show every warning as one line, once, and none that speaks to programmers only."""
+    said: set[str] = set()
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        say("warning", str(message))
+        if str(message) not in said:
+            said.add(str(message))
+            say("warning", str(message))
 
     warnings.showwarning = show
     warnings.resetwarnings()
