@@ -112,6 +112,8 @@ def chosen() -> list[Any]:
 
 def end(path: Path, content: bytes) -> Any:
     """Return the model of a file, or that it was refused in one sentence."""
+    # a file that is cut and written again may be flushed to the disk
+    path.unlink(missing_ok=True)
     path.write_bytes(content)
     try:
         return load_model(path)
