@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import networkx as nx
@@ -208,6 +211,17 @@ def test_files_of_other_programs_are_read(
     table = read_series(str(path), None, [])
     assert list(table.frame) == header.split(separator)
     np.testing.assert_array_equal(table.frame, [[1.0, 2.0], [3.0, 5.0]])
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_standard_input_is_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pack: Callable
+) -> None:
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    text = "a;b\n" + "\n".join(";".join(f"{cell:.3f}" for cell in row) for row in rows)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(pack(text.encode()))))
+    granger_command("stdin:", lam=0.1)
+    assert capsys.readouterr().out.startswith("standard input: 2 series, lag 1")
 
 
 def test_what_is_no_text_or_no_file_is_named(tmp_path: Path) -> None:

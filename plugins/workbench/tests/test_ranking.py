@@ -62,3 +62,8 @@ def test_frequent_classes_are_left_to_accuracy() -> None:
     assert not ranking.is_rare
     first = Row("trees", "trees", Score(0.7, 0.01), Score(0.2, 0.01), 0.0)
     assert "Of 55 rows" not in verdict("kernel", [first], "accuracy", ranking)
+
+
+def test_without_probabilities_a_rare_class_is_left_open() -> None:
+    dummy = Row("dummy", "dummy", Score(0.96, 0.01), Score(0.0, 0.01), 0.0)
+    assert "ask for probabilities" in verdict("kernel", [dummy], "accuracy")

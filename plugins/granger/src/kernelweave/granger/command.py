@@ -10,6 +10,9 @@ import textwrap
 from pathlib import Path
 from typing import Any, Literal
 
+# as the program spells a dash
+_STDIN = ("-", "stdin:")
+
 
 def granger_command(
     data: str,
@@ -44,7 +47,8 @@ def granger_command(
     ----------
     data : str
         A CSV file with a header, a column per series and a row per point in time; commas,
-        semicolons or tabs between cells, decimal points or commas. A column of dates is the time.
+        semicolons or tabs between cells, decimal points or commas; or - for standard input. A
+        column of dates is the time.
     lags : int
         How many past values may drive the next one; or those that may, such as 1,2,12; or cv for
         the length of least held-out error.
@@ -102,7 +106,9 @@ def granger_command(
     from .page import graph_page
     from .series import lag_list
 
-    table = read_series(data, replicate, list(drop or []), gaps=gaps == "skip")
+    content = sys.stdin.buffer.read() if data in _STDIN else None
+    data = data if content is None else "standard input"
+    table = read_series(data, replicate, list(drop or []), gaps=gaps == "skip", content=content)
     needed = (1 if asked == "cv" else max(lag_list(asked))) + (2 if lam is not None else 5)
     if len(table.frame) < needed:
         raise ValueError(

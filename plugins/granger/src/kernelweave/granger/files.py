@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import warnings
 import zlib
 from collections import Counter
@@ -34,19 +35,26 @@ class SeriesTable:
 
 
 def read_series(
-    path: str, replicate: str | None, drop: list[str], *, gaps: bool = False
+    path: str,
+    replicate: str | None,
+    drop: list[str],
+    *,
+    gaps: bool = False,
+    content: bytes | None = None,
 ) -> SeriesTable:
     """Read a CSV file, gzipped or not, with a header and one row per point in time.
 
     `path`: the file; commas, semicolons or tabs separate its cells, and beside the latter two a
     comma may be the decimal sign; `replicate`: the column that names each row's replicate; `drop`:
-    columns that are no nodes; `gaps`: whether cells that are empty or NaN are gaps, and no error.
+    columns that are no nodes; `gaps`: whether cells that are empty or NaN are gaps, and no error;
+    `content`: what to read in place of the file, then called by its path in messages.
+
     The first column of dates is the time, by which rows are sorted, with a warning, where they are
     not. Raises ValueError if there is no such file or it is not UTF-8 text, if the names of its
     columns are missing or occur twice, if a column asked for is missing, or, naming it, for the
     first cell that is not a finite number and the first column that is constant.
     """
-    separator, cells = _cells(path)
+    separator, cells = _cells(path, content)
     wanted = [*drop, *([] if replicate is None else [replicate])]
     _check_names(path, [str(name) for name in cells], wanted)
     labels = None if replicate is None else cells[replicate]
@@ -70,11 +78,14 @@ def read_series(
     return SeriesTable(frame, None if labels is None else labels.tolist())
 
 
-def _cells(path: str) -> tuple[str, pd.DataFrame]:
+def _cells(path: str, content: bytes | None) -> tuple[str, pd.DataFrame]:
     """Return what separates cells, and the cells as they are, under the names of the columns."""
     try:
-        separator = max(_SEPARATORS, key=lambda each: _read(path, each, n_rows=1).shape[1])
-        rows = _read(path, separator)
+        if content is not None and content.startswith(b"\x1f\x8b"):
+            content = gzip.decompress(content)
+        widths = {each: _read(path, content, each, n_rows=1).shape[1] for each in _SEPARATORS}
+        separator = max(_SEPARATORS, key=widths.__getitem__)
+        rows = _read(path, content, separator)
     except FileNotFoundError as error:
         raise ValueError(f"there is no file {path!r}") from error
     except UnicodeDecodeError as error:
@@ -91,9 +102,11 @@ def _cells(path: str) -> tuple[str, pd.DataFrame]:
     return separator, rows[1:].set_axis(header, axis=1).reset_index(drop=True)
 
 
-def _read(path: str, separator: str, *, n_rows: int | None = None) -> pd.DataFrame:
+def _read(
+    path: str, content: bytes | None, separator: str, *, n_rows: int | None = None
+) -> pd.DataFrame:
     return pd.read_csv(
-        Path(path).expanduser(),
+        Path(path).expanduser() if content is None else io.BytesIO(content),
         sep=separator,
         header=None,
         dtype=str,

@@ -10,6 +10,7 @@ from .. import console
 from ..console import emit_json
 
 _Flag = Parameter(negative=())
+_WIDE = 76
 
 
 def compare_command(
@@ -85,9 +86,11 @@ def _show(found: dict[str, Any]) -> None:
         Text(f"{found['task']} of {found['target']} in {found['data']}"),
         sep="\n",
     )
+    # on a narrow screen the short names do, and no score is cut
+    wide = screen.width >= _WIDE
     table = Table(box=None, padding=(0, 1), header_style="dim")
-    for name in ("", found["measure"], "behind the best", "seconds", "--models"):
-        # on a narrow screen names take two lines, and no score is cut
+    names = ("", found["measure"], "behind the best", "seconds", *(["--models"] if wide else []))
+    for name in names:
         table.add_column(
             name,
             justify="right" if name == "seconds" else "left",
@@ -99,11 +102,11 @@ def _show(found: dict[str, Any]) -> None:
         style = "bold cyan" if row["ours"] else ""
         mark = "*" if row["cut"] else ""
         table.add_row(
-            Text(row["title"], style=style),
+            Text(row["title"] if wide else row["name"], style=style),
             str(Score(row["score"], row["error"])),
             str(behind) if row is not found["models"][0] else "",
             f"{row['seconds']:.1f}{mark}",
-            row["name"],
+            *([row["name"]] if wide else []),
         )
     screen.print(table)
     if any(row["cut"] for row in found["models"]):

@@ -140,18 +140,24 @@ def verdict(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | Non
     """
     if not rows:
         return ""
-    if ranking is not None and ranking.is_rare and ranking.informs:
-        return f"{_who_leads(ours, rows, measure, informs=True)} {ranking}"
-    return _who_leads(ours, rows, measure)
+    told = ranking is not None and ranking.is_rare and ranking.informs
+    leads = _who_leads(ours, rows, measure, ranking)
+    return f"{leads} {ranking}" if told else leads
 
 
-def _who_leads(ours: str, rows: Sequence[Row], measure: str, *, informs: bool = False) -> str:
+def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | None) -> str:
     dummy = next((row for row in rows if row.name == "dummy"), None)
     if dummy is not None and not dummy.behind.value > 2.0 * dummy.behind.error:
-        if informs:
+        if ranking is not None and ranking.is_rare and ranking.informs:
             return (
                 f"The {ours} is no more accurate than the dummy, which answers the frequent class "
                 "always: look at what it says of the rare one."
+            )
+        if ranking is None and dummy.score.value > 0.9:
+            return (
+                f"The {ours} is no more accurate than the dummy, which answers the frequent class "
+                "always: where the others are so rare, ask for probabilities (the evidence kernel "
+                "has them)."
             )
         return (
             f"The {ours} predicts no better than the dummy: these columns may say nothing about "
