@@ -12,6 +12,7 @@ from kernelweave.kernels_core import KernelLearningClassifier, KernelLearningReg
 from kernelweave.kernels_core.testing import check_algorithm, check_estimator
 from kernelweave.kernels_core.testing.problems import make_regression
 from kernelweave.vv_rkhs import (
+    ElasticNet,
     FrobeniusOutputKernels,
     MatrixValuedKernelClassifier,
     MatrixValuedKernelRegressor,
@@ -185,14 +186,42 @@ def test_penalty_without_prox_is_refused_by_name(make_problem: Any) -> None:
     assert solve(problem, "vv-block-descent", tol=1e-4).gap <= 1e-4
 
 
-@pytest.mark.parametrize("start", [np.zeros(8), np.ones(3), np.full(8, np.nan)])
-def test_a_penalty_with_a_bad_start_is_named(make_problem: Any, start: np.ndarray) -> None:
+@pytest.mark.parametrize(
+    ("start", "algorithm", "wanted"),
+    [
+        (np.zeros(8), "vv-block-descent", "positive numbers"),
+        (np.full(8, -1.0), "vv-spg", "numbers >= 0"),
+        (np.ones(3), "vv-spg", "numbers >= 0"),
+        (np.full(8, np.nan), "vv-spg", "numbers >= 0"),
+    ],
+)
+def test_a_penalty_with_a_bad_start_is_named(
+    make_problem: Any, start: np.ndarray, algorithm: str, wanted: str
+) -> None:
     class Elsewhere(SquaredLpNorm):
         def start(self, n_kernels: int) -> np.ndarray:
             return start
 
-    with pytest.raises(ValueError, match=r"start of .*Elsewhere.* must be 8 positive numbers"):
-        solve(make_problem(constraint=SeparableKernels(Elsewhere())), "vv-spg")
+    with pytest.raises(ValueError, match=f"start of .*Elsewhere.* must be 8 {wanted}"):
+        solve(make_problem(constraint=SeparableKernels(Elsewhere())), algorithm)
+
+
+@pytest.mark.parametrize("penalty", [ElasticNet, SquaredLpNorm])
+@pytest.mark.parametrize("n_zeros", [3, 8])
+def test_gradients_leave_zeros_where_the_optimum_does(
+    make_problem: Any, penalty: Any, n_zeros: int
+) -> None:
+    class Some(penalty):  # type: ignore[misc]
+        def start(self, n_kernels: int) -> np.ndarray:
+            return np.where(np.arange(n_kernels) < n_zeros, 0.0, 0.1)
+
+    constraint = SeparableKernels(penalty(), learn_output=False)
+    usual = solve(make_problem(constraint=constraint), "vv-spg", tol=1e-7)
+    some = SeparableKernels(Some(), learn_output=False)
+    found = solve(make_problem(constraint=some), "vv-spg", tol=1e-7)
+    assert found.gap <= 1e-7
+    assert found.value == pytest.approx(usual.value, rel=2e-7)
+    assert found.parameters.weights[:n_zeros].any()
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,25 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.granger import GrangerGraph, lagged_samples, lorenz96, score_graph
+from kernelweave.granger import (
+    GrangerGraph,
+    lagged_samples,
+    lorenz96,
+    random_network,
+    score_graph,
+)
 from kernelweave.granger.dictionary import WIDTHS, history_dictionary
 from kernelweave.granger.selection import choose
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import rearranged, stability_p_values
-from kernelweave.kernels_core import RBF, KernelWeaveWarning, Linear
+from kernelweave.granger.target import of_kernels
+from kernelweave.kernels_core import (
+    RBF,
+    KernelWeaveWarning,
+    Linear,
+    MemoryBudgetError,
+    config_context,
+)
 from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -284,6 +297,27 @@ def test_constant_node_is_named(driven: np.ndarray) -> None:
     frame = pd.DataFrame({"a": driven[:, 0], "b": 1.0})
     with pytest.raises(ValueError, match="node b is constant"):
         GrangerGraph().fit(frame)
+
+
+@pytest.mark.parametrize("lam", [0.3, 3.0])
+def test_edges_are_those_that_a_proved_optimum_has(lam: float) -> None:
+    X, _ = random_network(5, 100, degree=0.0, memory=0.0, random_state=2)
+    model = GrangerGraph(lam=lam, cv=None).fit(X)
+    assert max(result.gap for result in model.results_) <= model.tol
+    assert (model.weights_ == 0.0).mean() > 0.5
+    assert model.weights_[model.weights_ > 0.0].min(initial=1.0) > 1e-3
+    assert len(model.edges_) == (0 if lam == 3.0 else (model.graph_ > 0.0).sum() - 5)
+
+
+def test_a_copy_of_kernels_counts_beside_all_of_them() -> None:
+    grams = np.ones((4, 10, 10))
+    seen = np.array([0, 2, 3])
+    with config_context(memory_limit=7 * 800):
+        assert of_kernels(grams, seen).shape == (3, 10, 10)
+    with config_context(memory_limit=7 * 800 - 1):
+        assert of_kernels(grams, None) is grams
+        with pytest.raises(MemoryBudgetError, match="4 Gram matrices of 10 samples and a copy"):
+            of_kernels(grams, seen)
 
 
 def test_memory_limit_refuses_before_the_work(driven: np.ndarray) -> None:

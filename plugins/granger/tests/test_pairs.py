@@ -10,6 +10,7 @@ from kernelweave.granger.pairs import choose_pairs, pair_features, shares
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import moved_orders, null_weights
 from kernelweave.granger.target import Task, fit_target
+from kernelweave.kernels_core import MemoryBudgetError, config_context
 from kernelweave.vv_rkhs.penalties import ElasticNet, SquaredLpNorm
 
 
@@ -126,3 +127,14 @@ def test_lags_with_weights_of_their_own_and_tests_have_no_pairs() -> None:
 def test_a_forbidden_source_is_in_no_pair_that_is_seen() -> None:
     model = GrangerGraph(lam=0.1, cv=None, forbidden=[("0", "3")]).fit(product_driven(4))
     assert model.graph_[3, 0] == 0.0
+
+
+def test_products_of_wide_groups_are_refused_before_they_are_formed() -> None:
+    samples = lagged_samples(np.random.default_rng(0).standard_normal((101, 60)), 5)
+    groups = make_groups([0] * 30 + [1] * 20 + [2] * 10, [str(i) for i in range(60)])
+    # the widest two: 150 by 100 columns, three times 8 bytes, for 100 samples
+    with (
+        config_context(memory_limit=3 * 8 * 150 * 100 * len(samples.history) - 1),
+        pytest.raises(MemoryBudgetError, match="products of 100 and 150 columns"),
+    ):
+        choose_pairs(samples.history, samples.targets, groups, 5)

@@ -54,6 +54,8 @@ OURS = {
     "study-p",
     "tkl-exponents",
     "tkl-gas-turbine",
+    "vv-graph-decisions",
+    "vv-graph-rivals",
     "vv-known-graphs",
 }
 ITEMS = [(paper, item) for paper, items in PAPERS.items() for item in items]

@@ -65,20 +65,25 @@ def objective_of(
     )
 
 
-def _start(regulariser: Penalty, n_kernels: int) -> Vector:
+def _start(regulariser: Penalty, n_kernels: int, leaves_zero: bool) -> Vector:
     """Return the weights that a regulariser starts at.
 
-    Raises ValueError if they are not as many positive numbers as there are kernels.
+    Raises ValueError if they are not as many positive numbers as there are kernels; numbers of at
+    least 0 for a method that leaves zeros where it must.
     """
     weights = np.asarray(regulariser.start(n_kernels), dtype=np.float64)
-    if weights.shape != (n_kernels,) or not (np.isfinite(weights) & (weights > 0)).all():
+    fits = weights >= 0 if leaves_zero else weights > 0
+    if weights.shape != (n_kernels,) or not (np.isfinite(weights) & fits).all():
+        kind = "numbers >= 0" if leaves_zero else "positive numbers"
         raise ValueError(
-            f"the start of {regulariser!r} must be {n_kernels} positive numbers, got {weights!r}"
+            f"the start of {regulariser!r} must be {n_kernels} {kind}, got {weights!r}"
         )
     return weights
 
 
-def setting_of(problem: Problem, *, dtype: str = "float64", method: str = "auto") -> Setting:
+def setting_of(
+    problem: Problem, *, dtype: str = "float64", method: str = "auto", leaves_zero: bool = False
+) -> Setting:
     """Return objective, bounds and start of a problem over `SeparableKernels`.
 
     With one output L is a number and L = τ is optimal, J being decreasing in it: it is fixed
@@ -86,7 +91,8 @@ def setting_of(problem: Problem, *, dtype: str = "float64", method: str = "auto"
 
     `problem`: with a dictionary, vector-valued least squares and `SeparableKernels`; `dtype` in
     {"float64", "float32"}: precision of the stack of Gram matrices; `method`: C solver, see
-    `solve_sylvester`. What the algorithms work on.
+    `solve_sylvester`; `leaves_zero`: whether the method moves weights away from 0. What the
+    algorithms work on.
     """
     constraint = problem.constraint
     constraint.validate()
@@ -96,7 +102,9 @@ def setting_of(problem: Problem, *, dtype: str = "float64", method: str = "auto"
     tau = constraint.trace_bound(n)
     learn_output = constraint.learn_output and n > 1
     weights = (
-        _start(constraint.regulariser, m) if learn_input else given_weights(constraint.weights, m)
+        _start(constraint.regulariser, m, leaves_zero)
+        if learn_input
+        else given_weights(constraint.weights, m)
     )
     fixed = None if constraint.learn_output else constraint.output_kernel
     bounds = Bounds(objective, constraint.regulariser, tau, learn_input, learn_output)

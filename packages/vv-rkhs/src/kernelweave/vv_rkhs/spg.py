@@ -77,7 +77,7 @@ class SpectralGradientSearch:
         asked = self.settings
         self.inner_tol = asked.inner_tol
         self.stationarity_tol = 1e-6 if asked.stationarity_tol is None else asked.stationarity_tol
-        self.setting = setting_of(problem, dtype=asked.dtype, method=asked.method)
+        self.setting = setting_of(problem, dtype=asked.dtype, method=asked.method, leaves_zero=True)
         if self.setting.bounds.learn_input and not hasattr(self.setting.bounds.penalty, "prox"):
             raise ValueError(
                 f"vv-spg needs a penalty with prox, {self.setting.bounds.penalty!r} has none: "
@@ -91,11 +91,13 @@ class SpectralGradientSearch:
         return SPGState(point, R, self._usual, recent, tol=tol)
 
     def _first_lengths(self, point: Evaluation, R: Matrix) -> tuple[float, float]:
-        """Lengths at which a gradient step is as long as the iterate."""
-        lam = self.setting.objective.lam
+        """Lengths at which a gradient step is as long as the iterate, or as even weights for 0."""
+        lam, weights = self.setting.objective.lam, point.weights
+        if not weights.any():
+            weights = np.full(len(weights), 1.0 / len(weights))
         top_w, top_R = np.linalg.norm(point.w), 2.0 * np.linalg.norm(point.B @ R)
         return (
-            float(np.linalg.norm(point.weights) / (lam * top_w)) if top_w > 0 else 1.0,
+            float(np.linalg.norm(weights) / (lam * top_w)) if top_w > 0 else 1.0,
             float(np.linalg.norm(R) / (lam * top_R)) if top_R > 0 else 1.0,
         )
 

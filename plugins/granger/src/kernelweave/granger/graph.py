@@ -272,8 +272,7 @@ class GrangerGraph(GraphUse, GraphParameters):
     def _drawn_weights(self, starts: list[Any], seen: list[Index]) -> Matrix:
         """Return the weights as draws find theirs, to be compared with them.
 
-        A proof leaves a little weight where a search leaves none, and draws without any weight
-        would be below it.
+        Draws are searches without a proof, which may take steps of its own.
         """
         weights = self.weights_.copy()
         for i, start, kernels in zip(self._roles.driven, starts, seen, strict=True):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 
 from .series import Groups
 
 Pair = tuple[int, int]
 _MOST = 100  # pairs: all of 14 groups
+_COPIES = 3  # of products: as formed, centred, scaled
 _CONSTANT = 1e-9  # deviation of a product beside its size
 
 
@@ -29,8 +31,18 @@ def choose_pairs(history: Matrix, targets: Matrix, nodes: Groups, n_lags: int) -
     - `targets` of shape (n_samples, n_targets): next values
     - `nodes`: groups of columns
     - `n_lags`: lags of a history
+
+    Raises MemoryBudgetError if the products of one pair are more than the limit.
     """
+    if len(nodes) < 2:
+        return []
     views = nodes.columns(n_lags)
+    widest = sorted(len(view) for view in views)[-2:]
+    memory.require(
+        _COPIES * history.itemsize * len(history) * widest[0] * widest[1],
+        f"products of {widest[0]} and {widest[1]} columns of histories of {len(history)} samples",
+        alternative="give smaller groups, fewer lags or pairs=False, or raise memory_limit",
+    )
     pairs = [
         (a, b)
         for a, b in combinations(range(len(nodes)), 2)

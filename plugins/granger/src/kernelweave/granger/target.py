@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core import Problem, Result, Status, solve
+from kernelweave.kernels_core import Problem, Result, Status, memory, solve
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeastSquares
 
-# of its usual start, that a kernel has at least: after a fit like this one, and after this one
-_SHARE, _LEAST = 0.02, 1e-4
+_SHARE = 0.02  # of its usual start, that a kernel has at least after a fit like this one
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +60,7 @@ class TargetFit:
 
 @dataclass(frozen=True, eq=False)
 class _Near:
-    """A penalty that has the search start near given weights.
-
-    None at 0: a kernel there has no first step.
-    """
+    """A penalty that has the search start at given weights, or at a share of its own start."""
 
     penalty: Any
     weights: Vector
@@ -103,7 +99,8 @@ def fit_target(
     - `task`: the rest
     - `seen`: the kernels that the model has, all by default; the others get weight 0
     - `start` of shape (n_kernels,): weights of a fit like this one, which the search starts near
-    - `exact`: whether they are those of this very fit, which is left to be proved
+    - `exact`: whether they are those of this very fit, which is left to be proved: what is 0 there
+      stays 0 unless the proof needs more
 
     Returns: weights, output kernel and coefficients.
     """
@@ -117,9 +114,7 @@ def fit_target(
         family,
         VectorLeastSquares(lam),
         SeparableKernels(
-            task.penalty
-            if start is None
-            else _Near(task.penalty, start, _LEAST if exact else _SHARE),
+            task.penalty if start is None else _Near(task.penalty, start, 0.0 if exact else _SHARE),
             learn_output=task.learn_output,
         ),
         np.arange(float(len(Y)))[:, None],
@@ -140,8 +135,18 @@ def fit_target(
 
 
 def of_kernels(grams: RealArray, seen: Index | None) -> RealArray:
-    """Return the Gram matrices of some kernels; a copy only where some are left out."""
-    return grams if seen is None or len(seen) == len(grams) else grams[seen]
+    """Return the Gram matrices of some kernels; a copy only where some are left out.
+
+    Raises MemoryBudgetError if all of them and the copy are more than the limit.
+    """
+    if seen is None or len(seen) == len(grams):
+        return grams
+    memory.require(
+        grams.nbytes + len(seen) * grams[0].nbytes,
+        f"{len(grams)} Gram matrices of {grams.shape[1]} samples and a copy of {len(seen)} of them",
+        alternative="forbid no links, give fewer kernels or lags, or raise memory_limit",
+    )
+    return grams[seen]
 
 
 def warn_of_rest(results: dict[str, Result], tol: float) -> None:

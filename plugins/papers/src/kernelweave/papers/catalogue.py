@@ -158,6 +158,10 @@ def _matrix_valued() -> Iterator[Table]:
         yield _table(name, f"{home}:figure", paper, summary, number=number)
     summary = "DREAM3 and Lorenz-96 against the lasso"
     yield _table("vv-known-graphs", "granger.known_graphs:table", _GRAPHS, summary)
+    summary = "Lorenz-96 by GrangerGraph, PCMCI, F tests, a forest and the lasso"
+    yield _table("vv-graph-rivals", "granger.rivals:table", _OWN, summary)
+    summary = "which edges of 200 random systems pass a test, and how many of them are false"
+    yield _table("vv-graph-decisions", "granger.decisions:table", _OWN, summary)
 
 
 def _study() -> Iterator[Table]:
