@@ -57,6 +57,7 @@ OURS = {
     "vv-graph-decisions",
     "vv-graph-rivals",
     "vv-known-graphs",
+    "vv-several-outputs",
 }
 ITEMS = [(paper, item) for paper, items in PAPERS.items() for item in items]
 

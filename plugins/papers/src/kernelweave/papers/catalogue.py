@@ -156,6 +156,8 @@ def _matrix_valued() -> Iterator[Table]:
     for number, (home, summary) in _MATRIX_FIGURES.items():
         name, paper = f"vv-figure-{number}", f"{_MATRIX}, Figure {number}"
         yield _table(name, f"{home}:figure", paper, summary, number=number)
+    summary = "several outputs by MatrixValuedKernelRegressor, himalaya, kernel ridge and trees"
+    yield _table("vv-several-outputs", "matrix_valued.rivals:table", _OWN, summary)
     summary = "DREAM3 and Lorenz-96 against the lasso"
     yield _table("vv-known-graphs", "granger.known_graphs:table", _GRAPHS, summary)
     summary = "Lorenz-96 by GrangerGraph, PCMCI, F tests, a forest and the lasso"
