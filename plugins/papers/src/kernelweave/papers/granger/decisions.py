@@ -50,12 +50,15 @@ def measure(
     )
     _, seconds = timed(lambda: model.fit(X), time.process_time)
     pairs = ~np.eye(n_nodes, dtype=bool)
-    edges, passed = truth[pairs], model.adjusted_p_values_[pairs] <= _LEVEL
+    p, adjusted = model.p_values_, model.adjusted_p_values_
+    assert p is not None
+    assert adjusted is not None
+    edges, passed = truth[pairs], adjusted[pairs] <= _LEVEL
     return {
         "edges": int(edges.sum()),
         "found": int((edges & passed).sum()),
         "false": int((~edges & passed).sum()),
-        "null": int((model.p_values_[pairs][~edges] <= _NULL_LEVEL).sum()),
+        "null": int((p[pairs][~edges] <= _NULL_LEVEL).sum()),
         "without": int((~edges).sum()),
         "seconds": seconds,
     }
