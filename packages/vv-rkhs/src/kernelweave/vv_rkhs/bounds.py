@@ -123,7 +123,7 @@ class Bounds:
         if self.learn_output:
             top = largest_eigenvalue_bound(point.B, sizes.gram_error, point.top)
             return lambda factor: factor * self.tau * max(0.0, top)
-        fit = float(np.vdot(point.C, point.A @ point.L))
+        fit = point.dot
         error = sizes.C * (sizes.fit_error + sizes.dot_error * sizes.K * sizes.C * sizes.L)
         return lambda factor: factor * (fit + error)
 

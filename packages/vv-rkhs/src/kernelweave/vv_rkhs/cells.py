@@ -96,10 +96,13 @@ def solve_cells(
         C, n_iter = _iterate(K, L, Y, ridge, root, C0, tol)
         n_columns = n_iter * Y.shape[1]
     product = K @ C
-    left = root * (Y - product @ L) - ridge * divided(C, root)
+    fit = product @ L
+    left = root * (Y - fit) - ridge * divided(C, root)
     norm = float(np.linalg.norm(left))
     reached = norm <= 1.01 * tol * float(np.linalg.norm(root * Y))
-    return SylvesterSolution(C, norm, reached, n_iter, n_columns + Y.shape[1], "cells", product)
+    return SylvesterSolution(
+        C, norm, reached, n_iter, n_columns + Y.shape[1], "cells", product, fit
+    )
 
 
 def divided(C: Matrix, root: Matrix) -> Matrix:

@@ -47,6 +47,7 @@ class Evaluation:
     - `w` of shape (m,): ⟨Kⱼ, C L Cᵀ⟩; zeros where the weights never change, as nothing needs it
     - `value`: primal value (1/l)‖A L − Y‖² + λ⟨C, A L⟩ ≥ J, without ω
     - `upper`: the same with its rounding error added: a proved bound
+    - `dot`: ⟨C, A L⟩, as computed
     - `residual`: ‖Y − A L − λ l C‖: the primal value is at most its square over l above J
     - `sizes`: norms, for error bounds
     """
@@ -59,6 +60,7 @@ class Evaluation:
     w: Vector
     value: float
     upper: float
+    dot: float
     residual: float
     sizes: Sizes
 
@@ -77,12 +79,12 @@ def work_bytes(n_samples: int, n_outputs: int, n_columns: int | None = None) -> 
     """Return the bytes that evaluations and steps hold at most, whichever the C solver.
 
     `n_samples`, `n_outputs`: l and n; `n_columns`: columns of all factors together, where the Gram
-    matrices are never formed. 8 (5 l² + 10 ln + 14 n²); for d columns 3 ld + 4 min(l, d)² in the
+    matrices are never formed. 8 (5 l² + 11 ln + 14 n²); for d columns 3 ld + 4 min(l, d)² in the
     place of 5 l².
     """
     l, n, d = n_samples, n_outputs, n_columns
     samples = 5 * l * l if d is None else 3 * l * d + 4 * min(l, d) ** 2
-    return 8 * (samples + 10 * l * n + 14 * n * n)
+    return 8 * (samples + 11 * l * n + 14 * n * n)
 
 
 class Objective:
@@ -114,6 +116,7 @@ class Objective:
         self._K: Any = None
         self._spectrum: Spectrum | None = None
         self._sketch: NystromFactors | None = None
+        self._turned: Matrix | None = None
         l = float(Y.shape[0]) if root_weight is None else float((root_weight**2).sum())
         if cell_root is not None:
             l = float((cell_root**2).sum()) / Y.shape[1]
@@ -186,9 +189,9 @@ class Objective:
             L=float(np.linalg.norm(L)),
             Y=self.Y_norm,
         )
-        value, upper = self._primal(A @ L, C, sizes)
+        value, upper, dot = self._primal(solved.fit, C, sizes)
         w = np.zeros(len(weights)) if self.fixed_input else self.grams.inner(C, L)
-        return Evaluation(weights, L, C, A, B, w, value, upper, solved.residual_norm, sizes)
+        return Evaluation(weights, L, C, A, B, w, value, upper, dot, solved.residual_norm, sizes)
 
     def _gram(self, weights: Vector) -> Any:
         if not self.fixed_input:
@@ -204,8 +207,12 @@ class Objective:
         elif self._decomposes(K, L, tol):
             if self.factors is None:
                 self.factors = EigenFactors.of(K, L)
-            known = self.factors.with_output(L)
-            solved = solve_sylvester_eigen(K, L, self.Y, self.ridge, factors=known, check=False)
+            if self._turned is None:
+                self._turned = self.factors.T.T @ self.Y
+            known, turned = self.factors.with_output(L), self._turned
+            solved = solve_sylvester_eigen(
+                K, L, self.Y, self.ridge, factors=known, turned=turned, check=False
+            )
         else:
             solved = solve_sylvester(
                 K,
@@ -251,8 +258,8 @@ class Objective:
         spent = column_work(K.shape[0]) * self._counts["n_columns"]
         return spent > direct or min(cost.values()) > 2.0 * direct
 
-    def _primal(self, fit: Matrix, C: Matrix, sizes: Sizes) -> tuple[float, float]:
-        """Return (1/l)‖fit − Y‖² + λ⟨C, fit⟩ and a proved bound on it."""
+    def _primal(self, fit: Matrix, C: Matrix, sizes: Sizes) -> tuple[float, float, float]:
+        """Return (1/l)‖fit − Y‖² + λ⟨C, fit⟩, a proved bound on it, and ⟨C, fit⟩."""
         missed, largest = fit - self.Y, 1.0
         if self.cell_root is not None:
             missed, largest = missed * self.cell_root, float(self.cell_root.max())
@@ -263,7 +270,7 @@ class Objective:
         slack = largest * (sizes.fit_error + sizes.dot_error * (fit_norm + sizes.Y))
         dot_slack = sizes.C * (sizes.fit_error + sizes.dot_error * fit_norm)
         upper = (error + slack) ** 2 / self.total_weight + self.lam * (dot + dot_slack)
-        return value, upper * (1.0 + 1e-14)
+        return value, upper * (1.0 + 1e-14), dot
 
     def dual_parts(self, point: Evaluation) -> tuple[float, float]:
         """Return a ≤ ⟨C, Y⟩ and b ≥ λl‖C‖², proved.
@@ -280,7 +287,7 @@ class Objective:
     def solution(self, point: Evaluation) -> VectorSolution:
         """Return the function at a point, in the units of the data as given."""
         C = point.C if self.root_weight is None else point.C * self.root_weight[:, None]
-        fit = self.lam * float(np.vdot(point.C, point.A @ point.L))
+        fit = self.lam * point.dot
         slack = self.lam * point.sizes.C * point.sizes.fit_error
         a, b = self.dual_parts(point)
         lower = self.lam * (2.0 * a - b) - fit * (1.0 + 2.0 * point.sizes.dot_error) - slack

@@ -57,9 +57,12 @@ class EigenFactors:
         sums: Matrix = np.maximum(self.sigma[:, None] * rho + ridge, self.noise * rho)
         return sums
 
-    def solve(self, Y: Matrix, ridge: float) -> Matrix:
-        """Return T X̃ Sᵀ, X̃ᵢⱼ = (Tᵀ Y S)ᵢⱼ / (σᵢ ρⱼ + r) (4 l²n + 4 ln² flops)."""
-        X = self.T.T @ Y @ self.S
+    def solve(self, Y: Matrix, ridge: float, turned: Matrix | None = None) -> Matrix:
+        """Return T X̃ Sᵀ, X̃ᵢⱼ = (Tᵀ Y S)ᵢⱼ / (σᵢ ρⱼ + r) (4 l²n + 4 ln² flops).
+
+        `turned`: Tᵀ Y, where it is known.
+        """
+        X = (self.T.T @ Y if turned is None else turned) @ self.S
         X /= self._sums(self.rho, ridge)
         C: Matrix = self.T @ X @ self.S.T
         return C
@@ -77,6 +80,7 @@ def solve_sylvester_eigen(
     ridge: float,
     *,
     factors: EigenFactors | None = None,
+    turned: Matrix | None = None,
     check: bool = True,
 ) -> SylvesterSolution:
     """Solve K C L + r C = Y by eigendecomposition.
@@ -84,11 +88,11 @@ def solve_sylvester_eigen(
     C = T X̃ Sᵀ with X̃ᵢⱼ = (Tᵀ Y S)ᵢⱼ / (σᵢ ρⱼ + r), r = λl: V prints S for Sᵀ and λ for λl. One
     step of refinement follows where rounding left a residual.
 
-    `factors` are of this K and this L, where they are known.
+    `factors` are of this K and this L, where they are known, `turned` is Tᵀ Y of the same.
     """
     L, Y = check_system(K, L, Y, ridge, check=check)
     known = EigenFactors.of(np.asarray(K, dtype=np.float64), L) if factors is None else factors
-    C = known.solve(Y, ridge)
+    C = known.solve(Y, ridge, turned)
     target = 1e-10 * float(np.linalg.norm(Y))
     solution = finish(K, L, Y, ridge, C, target=target, method="eigen", factors=known)
     if solution.converged:

@@ -37,6 +37,8 @@ class SylvesterSolution:
         Which solver made it.
     product : ndarray of shape (n_samples, n_outputs)
         K C.
+    fit : ndarray of shape (n_samples, n_outputs)
+        K C L.
     factors : object or None
         The `EigenFactors`, where the method made them: a preconditioner for later solves.
     sketch : object or None
@@ -50,6 +52,7 @@ class SylvesterSolution:
     n_columns: int
     method: str
     product: Matrix
+    fit: Matrix
     factors: Any = None
     sketch: Any = None
 
@@ -107,7 +110,8 @@ def finish(
 ) -> SylvesterSolution:
     """Return the solution with its residual computed from C itself (2l²n + 2ln² flops)."""
     product = K @ C
-    residual = Y - product @ L - ridge * C
+    fit = product @ L
+    residual = Y - fit - ridge * C
     norm = float(np.linalg.norm(residual))
     spent = n_columns + Y.shape[1]
-    return SylvesterSolution(C, norm, norm <= target, n_iter, spent, method, product, factors)
+    return SylvesterSolution(C, norm, norm <= target, n_iter, spent, method, product, fit, factors)
