@@ -44,6 +44,9 @@ UNINSTALLED = {
     "catboost": "catboost",
     "interpret": "interpret-core",
     "xrfm": "xrfm",
+    "himalaya": "himalaya",
+    "statsmodels": "statsmodels",
+    "tigramite": "tigramite",
     "skglm": "skglm",
 }
 
