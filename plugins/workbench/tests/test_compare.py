@@ -119,6 +119,10 @@ def test_a_verdict_names_all_that_cannot_be_told_apart() -> None:
         Row("c", "C", Score(0.3, 0.1), Score(0.2, 0.02), 1.0),
     ]
     assert verdict("kernel", rows, "R²").startswith("The kernel, A and B cannot be told apart")
+    named = Row("rbf", "tuned RBF machine", Score(0.9, 0.01), Score(-0.3, 0.01), 0.0)
+    assert verdict("SimpleMKL", [named], "R²").startswith(
+        "The tuned RBF machine predicts these rows"
+    )
     # one that is better for sure is named before a higher score that may be luck
     surely = Row("d", "D", Score(0.45, 0.1), Score(-0.05, 0.01), 1.0)
     assert verdict("kernel", [*rows, surely], "R²").startswith("D predicts these rows better")

@@ -46,7 +46,7 @@ def test_a_rare_class_that_is_told_apart_is_not_nothing() -> None:
     assert ranking is not None
     said = verdict("kernel", [dummy], "accuracy", ranking)
     assert said.startswith("The kernel is no more accurate than the dummy, which")
-    assert "Of 8 rows of '1', 2 are found, and 0 others are taken for it" in said
+    assert "The model finds 2 of the 8 rows of '1', and takes 0 of the others for it" in said
     nothing = verdict("kernel", [dummy], "accuracy", ranking_of(held_out(informed=False)))
     assert nothing.startswith("The kernel predicts no better than the dummy")
 
@@ -61,7 +61,7 @@ def test_frequent_classes_are_left_to_accuracy() -> None:
     assert ranking is not None
     assert not ranking.is_rare
     first = Row("trees", "trees", Score(0.7, 0.01), Score(0.2, 0.01), 0.0)
-    assert "Of 55 rows" not in verdict("kernel", [first], "accuracy", ranking)
+    assert "The model finds" not in verdict("kernel", [first], "accuracy", ranking)
 
 
 def test_without_probabilities_a_rare_class_is_left_open() -> None:

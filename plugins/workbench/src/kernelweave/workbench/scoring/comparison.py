@@ -146,21 +146,23 @@ def verdict(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | Non
 
 
 def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | None) -> str:
+    ours = _named(ours)
+    first = _capital(ours)
     dummy = next((row for row in rows if row.name == "dummy"), None)
     if dummy is not None and not dummy.behind.value > 2.0 * dummy.behind.error:
         if ranking is not None and ranking.is_rare and ranking.informs:
             return (
-                f"The {ours} is no more accurate than the dummy, which answers the frequent class "
+                f"{first} is no more accurate than the dummy, which answers the frequent class "
                 "always: look at what it says of the rare one."
             )
         if ranking is None and dummy.score.value > 0.9:
             return (
-                f"The {ours} is no more accurate than the dummy, which answers the frequent class "
+                f"{first} is no more accurate than the dummy, which answers the frequent class "
                 "always: where the others are so rare, ask for probabilities (the evidence kernel "
                 "has them)."
             )
         return (
-            f"The {ours} predicts no better than the dummy: these columns may say nothing about "
+            f"{first} predicts no better than the dummy: these columns may say nothing about "
             f"the target, or the rows may be too few."
         )
     ranked = sorted(rows, key=lambda row: -row.score.value)
@@ -168,12 +170,20 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
         value, error = row.behind
         if value < -2.0 * error:
             away = Score(-value, error)
-            return (
-                f"{row.title} predicts these rows better than the {ours}, by {away} of {measure}."
-            )
-    level = [row.title for row in ranked if row.behind.value <= 2.0 * row.behind.error]
+            better = _capital(_named(row.title))
+            return f"{better} predicts these rows better than {ours}, by {away} of {measure}."
+    level = [_named(row.title) for row in ranked if row.behind.value <= 2.0 * row.behind.error]
     if level:
-        names = ", ".join([f"The {ours}", *level[:-1]])
+        names = ", ".join([first, *level[:-1]])
         return f"{names} and {level[-1]} cannot be told apart on these rows."
-    second = ranked[0]
-    return f"The {ours} is ahead of all of them: next comes {second.title}, {second.behind} behind."
+    second = f"{_named(ranked[0].title)}, {ranked[0].behind} behind"
+    return f"{first} is ahead of all of them: next comes {second}."
+
+
+def _named(title: str) -> str:
+    """Return a title with an article, unless it is a name."""
+    return f"the {title}" if title[:1].islower() else title
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]

@@ -47,10 +47,10 @@ class Ranking:
         return {**vars(self), "area": self.area.value, "area_error": self.area.error}
 
     def __str__(self) -> str:
-        rows = f"Of {self.n_rows} rows of {self.label!r}, {self.n_found} are found"
+        found = f"finds {self.n_found} of the {self.n_rows} rows of {self.label!r}"
         return (
-            f"{rows}, and {self.n_wrong} others are taken for it. The area under the ROC curve of "
-            f"its probabilities is {self.area.told(3)}; chance has 0.5."
+            f"The model {found}, and takes {self.n_wrong} of the others for it. The area under the "
+            f"ROC curve of its probabilities is {self.area.told(3)}; chance has 0.5."
         )
 
 
