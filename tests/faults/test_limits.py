@@ -179,7 +179,10 @@ def test_ctrl_c_amid_a_long_solve(subject: Subject) -> None:
             assert np.isfinite(model.result_.upper_bound)
             assert len(model.predict(X[:3])) == 3
         except KeyboardInterrupt:
-            assert not hasattr(model, "result_")
+            # before the first iterate, or after the solve: then the model is whole
+            if hasattr(model, "result_"):
+                assert model.result_.status.name != "INTERRUPTED"
+                assert len(model.predict(X[:3])) == 3
         else:
             # solved before the signal
             with pytest.raises(KeyboardInterrupt):
