@@ -273,8 +273,50 @@ def test_the_task_can_be_asked_for(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="'p' is not a number"):
         read_target(text, "y", "regression")
     many = "a,y\n" + "".join(f"{i},name{i}\n" for i in range(30))
-    with pytest.raises(CommandError, match="too many for classes"):
+    with pytest.raises(CommandError, match="such as 'name0': too many for classes"):
         read_target(read_table(write(tmp_path / "v.csv", many)), "y")
+    mostly = "a,y\n" + "".join(f"{i},{i}.5\n" for i in range(9))
+    with pytest.raises(CommandError, match="line 11: '-' is not a number, as most cells are"):
+        read_target(read_table(write(tmp_path / "w.csv", mostly + "9,-\n")), "y")
+
+
+def test_a_class_that_means_nothing_is_asked_about(tmp_path: Path) -> None:
+    text = "a,y\n1,yes\n2,no\n3,NA\n4,NA\n"
+    hint = read_target(read_table(write(tmp_path / "t.csv", text)), "y").hint
+    assert "'NA' is a class of its own in the target 'y'" in hint
+    assert hint.endswith("remove its 2 rows")
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["71.8 kg", "5 kg", "?"], [71.8, 5.0, np.nan]),
+        (["12m²", "-3.5m²"], [12.0, -3.5]),
+        (["41 680", "1\u202f234 567.5", "7"], [41680.0, 1234567.5, 7.0]),
+        (["27'415", "900"], [27415.0, 900.0]),
+        (["(78)", "1200", "($3)"], None),
+        (["(78)", "1200"], [-78.0, 1200.0]),
+        (["($78.50)", "$3"], [-78.5, 3.0]),
+        (["7:30", "23:59:30"], [7.5, 24.0 - 1.0 / 120.0]),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(
+    tmp_path: Path, cells: list[str], numbers: list[float] | None
+) -> None:
+    table = read_table(write(tmp_path / "t.csv", "a;b\n" + "".join(f"{c};x\n" for c in cells)))
+    if numbers is None:
+        assert list(table.frame["a"]) == cells
+    else:
+        np.testing.assert_allclose(table.frame["a"], numbers)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["5 kg", "6 lb"], ["1st", "2nd"], ["030 123", "040 567"], ["24:30", "7:00"], ["3-5", "6"]],
+)
+def test_what_only_looks_like_numbers_stays_words(tmp_path: Path, cells: list[str]) -> None:
+    table = read_table(write(tmp_path / "t.csv", "a;b\n" + "".join(f"{c};x\n" for c in cells)))
+    assert list(table.frame["a"]) == cells
 
 
 def test_a_file_of_the_data_folder_goes_by_its_name(

@@ -49,6 +49,14 @@ def test_numbers_that_reach_far_are_none(sound: pd.DataFrame) -> None:
     assert asked(sound) == []
 
 
+def test_days_that_are_written_as_numbers(sound: pd.DataFrame) -> None:
+    sound["day"] = pd.date_range("2024-01-30", periods=60).strftime("%Y%m%d").astype(int)
+    shuffled = sound.assign(day=sound["day"].to_numpy()[np.random.default_rng(3).permutation(60)])
+    (said,) = asked(shuffled)
+    assert said.startswith("column 'day' holds days such as 20240130 and is learned as a number")
+    assert asked(sound.assign(day=sound["day"] + 31)) == []
+
+
 @pytest.mark.parametrize("classes", [True, False])
 def test_a_column_that_gives_the_target_away(sound: pd.DataFrame, classes: bool) -> None:
     sound["copy"] = 1e200 * (sound.y - 3.0)

@@ -27,13 +27,15 @@ def doubts(table: Table, columns: Sequence[str], target: Target) -> list[str]:
     - `columns`: the features
     - `target`: what is to be predicted
 
-    Codes such as -999 that may stand for gaps, columns that give the target away, rows that occur
-    more than once, rows in the order of time, and a target that hangs on a few rows.
+    Codes such as -999 that may stand for gaps, days written as numbers, columns that give the
+    target away, rows that occur more than once, rows in the order of time, and a target that hangs
+    on a few rows.
     """
     X, y = table.inputs(columns), target.values
     if len(X) < _FEWEST_ROWS:
         return []
-    found = [*_codes_of_gaps(X), *_copies(X, y, target.task), *_repeated(X, y), *_ordered(X)]
+    found = [*_codes_of_gaps(X), *_days_as_numbers(X), *_copies(X, y, target.task)]
+    found += [*_repeated(X, y), *_ordered(X)]
     return [*found, *(_few_rows(y) if target.task == "regression" else ())]
 
 
@@ -53,6 +55,23 @@ def _codes_of_gaps(X: pd.DataFrame) -> Iterator[str]:
                     f"column {str(name)!r}: {count} rows hold {code:g}, far from all others "
                     f"({low:g} to {high:g}): if it stands for a gap, leave those cells empty"
                 )
+
+
+def _days_as_numbers(X: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence for each column of whole numbers that read as 20240131."""
+    for name, column in X.items():
+        if not pd.api.types.is_numeric_dtype(column):
+            continue
+        values = np.unique(as_numbers(column.dropna()))
+        if len(values) < _FEWEST_ROWS or values[0] < 19000101 or values[-1] > 21001231:
+            continue
+        days, months = values % 100, values // 100 % 100
+        if ((days >= 1) & (days <= 31) & (months >= 1) & (months <= 12) & (values % 1 == 0)).all():
+            shown = f"{values[0]:.0f}"
+            yield (
+                f"column {str(name)!r} holds days such as {shown} and is learned as a number: "
+                f"write {shown[:4]}-{shown[4:6]}-{shown[6:]}, and its month and weekday are seen"
+            )
 
 
 def _copies(X: pd.DataFrame, y: Labels, task: str) -> Iterator[str]:

@@ -27,7 +27,13 @@ _CONTINENTAL = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][-+]?\d+)?")
 _PLAIN = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+)")
 _THOUSANDS = re.compile(r"[-+]?([1-9]\d{0,2}(\.\d{3})+|\d+)")
-_UNITS = "€$£¥%"
+_SIGNS = "€$£¥%"
+# 71.8 kg; 41 680 and 27'415; (78) for -78; 12:26 or 12:26:30
+_UNIT = re.compile(r"(.*\d)\s*([^\d\s.,:;()+-][^\d\s]*)")
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}([ \u00a0\u202f'’]\d{3})+([.,]\d+)?")
+_BETWEEN = re.compile(r"[ \u00a0\u202f'’]")
+_BRACKETS = re.compile(r"\(\s*([^-+()\s][^()]*)\)")
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
 
 
 def decode(content: bytes, source: str) -> str:
@@ -95,8 +101,9 @@ def _evenness(text: str, separator: str) -> float:
 def read_numbers(frame: pd.DataFrame, separator: str) -> pd.DataFrame:
     """Return a frame whose columns of written numbers are numbers.
 
-    Those with decimal commas, with commas between thousands, or with one sign of a currency or per
-    cent before or behind every number; 5 % is 5. Other columns as they are.
+    Those with decimal commas, with commas, blanks or apostrophes between thousands, with losses in
+    brackets, with one sign of a currency or per cent before or behind every number, or with one
+    unit behind every number; 5 % is 5. Times of day are hours. Other columns as they are.
 
     `frame`: cells as they are written; `separator`: between the columns: where it is a comma, 1,234
     has a thousand. So have $1,234 anywhere, 1.234 € anywhere, and $1.234 between semicolons, unless
@@ -125,15 +132,17 @@ def _written(name: str, cells: list[object], separator: str) -> dict[Any, float]
     texts = {cell: cell.strip() for cell in cells if isinstance(cell, str)}
     if len(texts) < len(cells):
         return {}
-    unit = next((sign for sign in _UNITS if texts and all(sign in cell for cell in texts)), "")
-    if unit:
-        texts = {cell: _bare(text, unit) for cell, text in texts.items()}
-    if unit == "€" or (unit not in ("", "%") and separator == ";"):
+    times = {cell: _CLOCK.fullmatch(text) for cell, text in texts.items()}
+    if times and all(times.values()):
+        return {cell: _hours(found) for cell, found in times.items() if found}
+    before = texts
+    texts, unit = _bared(texts)
+    if unit == "€" or (unit in ("$", "£", "¥") and separator == ";"):
         whole = _thousands(name, texts)
         if whole:
             return whole
     rest = [text for text in texts.values() if not _PLAIN.fullmatch(text)]
-    if not rest and unit:
+    if not rest and texts != before:
         return {cell: float(text) for cell, text in texts.items()}
     if not any("," in text for text in rest):
         return {}
@@ -145,6 +154,33 @@ def _written(name: str, cells: list[object], separator: str) -> dict[Any, float]
             cell: float(text.replace(".", "").replace(",", ".")) for cell, text in texts.items()
         }
     return {}
+
+
+def _hours(found: re.Match[str]) -> float:
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return hours + minutes / 60.0 + seconds / 3600.0
+
+
+def _bared(texts: dict[Any, str]) -> tuple[dict[Any, str], str]:
+    """Return cells without brackets, marks between thousands and a unit, and what the unit is."""
+    texts = {cell: _BRACKETS.sub(r"-\1", text) for cell, text in texts.items()}
+    texts, unit = _without_unit(texts)
+    return {
+        cell: _BETWEEN.sub("", text) if _GROUPED.fullmatch(text) else text
+        for cell, text in texts.items()
+    }, unit
+
+
+def _without_unit(texts: dict[Any, str]) -> tuple[dict[Any, str], str]:
+    """Return cells without the sign or the unit that all of them share, and what it is."""
+    for sign in _SIGNS if texts else "":
+        if all(sign in text for text in texts.values()):
+            return {cell: _bare(text, sign) for cell, text in texts.items()}, sign
+    parts = {cell: _UNIT.fullmatch(text) for cell, text in texts.items()}
+    units = {"" if part is None else part[2] for part in parts.values()}
+    if len(units) != 1 or "" in units:
+        return texts, ""
+    return {cell: part[1] for cell, part in parts.items() if part is not None}, units.pop()
 
 
 def _bare(text: str, unit: str) -> str:

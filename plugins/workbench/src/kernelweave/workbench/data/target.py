@@ -96,12 +96,18 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
         hint = _hint(column, distinct) if few and _whole(values) else ""
         return Target(column, values, task, reason, hint)
     if task == "classification" and distinct > max(20, len(series) // 2):
+        what = f"{table.source}: the target {column!r} has {distinct} distinct"
+        if text:
+            raise CommandError(
+                f"{what} words in {len(series)} rows, such as {str(series.iloc[0])!r}: too many "
+                f"for classes; choose another column, or write its cells as numbers"
+            )
         raise CommandError(
-            f"{table.source}: the target {column!r} has {distinct} distinct values in "
-            f"{len(series)} rows, too many for classes: choose another column or --task regression"
+            f"{what} values in {len(series)} rows, too many for classes: choose another column or "
+            f"--task regression"
         )
     counted = asked == "auto" and table.task is None and not text and distinct > 2
-    hint = _other_hint(column) if counted else ""
+    hint = _other_hint(column) if counted else _gap_hint(column, series) if text else ""
     labels = series.astype(str).to_numpy(dtype=str) if text else _plain_labels(numbers)
     return Target(column, labels, task, reason, hint)
 
@@ -133,6 +139,17 @@ def _counted(values: npt.NDArray[np.float64], distinct: int) -> bool:
     return _whole(values) and low in (0, 1) and high - low == distinct - 1
 
 
+def _gap_hint(column: str, series: Any) -> str:
+    gaps = [cell for cell in series.unique() if is_missing(cell)]
+    if not gaps:
+        return ""
+    n_rows = int((series == gaps[0]).sum())
+    return (
+        f"{str(gaps[0])!r} is a class of its own in the target {column!r}: if it means that "
+        f"nothing is known, remove its {n_rows} row{'s' if n_rows > 1 else ''}"
+    )
+
+
 def _other_hint(column: str) -> str:
     return (
         f"the target {column!r} is taken for classes: if it is a quantity, such as a count or a "
@@ -160,7 +177,12 @@ def _check_text(table: Table, column: str, numbers: npt.NDArray[np.float64]) -> 
             f"missing{others}: {REMEDY}"
         )
     if 2 * len(bad) < len(series):
-        table.numbers(column)
+        row = int(bad[0])
+        raise CommandError(
+            f"{table.source}: column {column!r}, {table.where(row)}: "
+            f"{str(series.iloc[row])!r} is not a number, as most cells are: correct it or remove "
+            f"the row"
+        )
 
 
 def _plain_labels(numbers: npt.NDArray[np.float64]) -> Labels:
