@@ -45,7 +45,7 @@ class SPGState:
     """An iterate.
 
     - `point`: J, C and the gradients at the iterate
-    - `R` of shape (n, n): L = R Rᵀ
+    - `R`, `BR` of shape (n, n): L = R Rᵀ, and B R, half the gradient in R over −λ
     - `lengths`: step lengths of weights and R
     - `recent`: last values, for the non-monotone line search
     - `n_iter`: steps made
@@ -55,6 +55,7 @@ class SPGState:
 
     point: Evaluation
     R: Matrix
+    BR: Matrix
     lengths: tuple[float, float]
     recent: deque[float]
     n_iter: int = 0
@@ -87,15 +88,16 @@ class SpectralGradientSearch:
         point = self.setting.start(tol)
         R = square_root(point.L)
         recent = deque([self.setting.bounds.value(point)], maxlen=asked.memory)
-        self._usual = self._first_lengths(point, R)
-        return SPGState(point, R, self._usual, recent, tol=tol)
+        BR = point.B @ R
+        self._usual = self._first_lengths(point, R, BR)
+        return SPGState(point, R, BR, self._usual, recent, tol=tol)
 
-    def _first_lengths(self, point: Evaluation, R: Matrix) -> tuple[float, float]:
+    def _first_lengths(self, point: Evaluation, R: Matrix, BR: Matrix) -> tuple[float, float]:
         """Lengths at which a gradient step is as long as the iterate, or as even weights for 0."""
         lam, weights = self.setting.objective.lam, point.weights
         if not weights.any():
             weights = np.full(len(weights), 1.0 / len(weights))
-        top_w, top_R = np.linalg.norm(point.w), 2.0 * np.linalg.norm(point.B @ R)
+        top_w, top_R = np.linalg.norm(point.w), 2.0 * np.linalg.norm(BR)
         return (
             float(np.linalg.norm(weights) / (lam * top_w)) if top_w > 0 else 1.0,
             float(np.linalg.norm(R) / (lam * top_R)) if top_R > 0 else 1.0,
@@ -106,7 +108,7 @@ class SpectralGradientSearch:
         bounds, lam = self.setting.bounds, self.setting.objective.lam
         point, R = state.point, state.R
         d_eta, d_R = self._direction(state)
-        slope = -lam * float(d_eta @ point.w + 2.0 * np.vdot(d_R, point.B @ R))
+        slope = -lam * float(d_eta @ point.w + 2.0 * np.vdot(d_R, state.BR))
         if bounds.learn_input:
             shift = bounds.penalty.value(np.maximum(point.weights + d_eta, 0.0))
             slope += lam * (shift - bounds.penalty.value(point.weights))
@@ -119,10 +121,11 @@ class SpectralGradientSearch:
             return self._escape(state)
         new, step = found
         R_new = R + step * d_R
+        BR_new = new.B @ R_new
         state.recent.append(bounds.value(new))
-        lengths = self._lengths(state, new, R_new)
+        lengths = self._lengths(state, new, R_new, BR_new)
         tol = self._next_tol(state.tol, new, step)
-        return SPGState(new, R_new, lengths, state.recent, state.n_iter + 1, tol=tol)
+        return SPGState(new, R_new, BR_new, lengths, state.recent, state.n_iter + 1, tol=tol)
 
     def _output(self, point: Evaluation, R: Matrix) -> Matrix:
         return R @ R.T if self.setting.bounds.learn_output else point.L
@@ -173,8 +176,9 @@ class SpectralGradientSearch:
         if new is point and self.inner_tol is None and point.residual > exact:
             tol, failed = max(_TIGHTEST, 0.01 * tol), state.failures
             new = self.setting.objective.evaluate(point.weights, point.L, start=point, tol=tol)
-        lengths = self._first_lengths(new, R)
-        return SPGState(new, R, lengths, state.recent, state.n_iter + 1, failed, tol)
+        BR = new.B @ R
+        lengths = self._first_lengths(new, R, BR)
+        return SPGState(new, R, BR, lengths, state.recent, state.n_iter + 1, failed, tol)
 
     def _direction(self, state: SPGState) -> tuple[Vector, Matrix]:
         bounds, lam = self.setting.bounds, self.setting.objective.lam
@@ -190,17 +194,19 @@ class SpectralGradientSearch:
                 moved = first_output_root(point.B) @ R
                 moved *= root_tau / np.linalg.norm(moved)
             else:
-                moved = R + (2.0 * state.lengths[1] * lam) * (point.B @ R)
+                moved = R + (2.0 * state.lengths[1] * lam) * state.BR
                 moved *= min(1.0, root_tau / np.linalg.norm(moved))
             d_R = moved - R
         return d_eta, d_R
 
-    def _lengths(self, state: SPGState, new: Evaluation, R: Matrix) -> tuple[float, float]:
+    def _lengths(
+        self, state: SPGState, new: Evaluation, R: Matrix, BR: Matrix
+    ) -> tuple[float, float]:
         """Barzilai–Borwein lengths of both blocks, long and short in turn."""
         lam, old = self.setting.objective.lam, state.point
         moves = (
             (new.weights - old.weights, -lam * (new.w - old.w)),
-            (R - state.R, -2.0 * lam * (new.B @ R - old.B @ state.R)),
+            (R - state.R, -2.0 * lam * (BR - state.BR)),
         )
         first, second = (
             _spectral(s, y, length, usual, long=state.n_iter % 2 == 0)
