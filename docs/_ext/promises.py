@@ -28,6 +28,7 @@ TITLES = {
     "prediction": "Points to predict",
     "grams": "Gram matrices",
     "targets": "Targets",
+    "hard problems": "Hard problems: what is said of them names only what can be given",
 }
 
 

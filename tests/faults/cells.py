@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,12 +13,16 @@ from expectations import SCIKIT_LEARN_SAYS, WARNINGS, Case, Expectation, Fault
 
 
 def judge(
-    fault: Fault, case: Case, run: Callable[[Case], Any], sound: Callable[[], Any]
+    fault: Fault,
+    case: Case,
+    run: Callable[[Case], Any],
+    sound: Callable[[], Any],
+    misnamed: Callable[[str], list[str]] = lambda message: [],
 ) -> str | None:
     """Return what is wrong with a cell, or None.
 
     Only the named warnings may be given, also beside an error: a message of the numerical library
-    about an overflow says nothing to a user.
+    about an overflow says nothing to a user. ``misnamed`` returns what a message names in vain.
     """
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
@@ -36,9 +41,20 @@ def judge(
     ]
     if stray:
         return f"warned: {stray[0].category.__name__}: {stray[0].message}"
+    for message in (*(str(w.message) for w in given), *_ours(raised)):
+        if names := misnamed(message):
+            return f"names {', '.join(names)}, which is no parameter here: {message}"
     if raised is not None:
         return _judge_error(fault.expected, raised)
     return _judge_values(fault.expected, outcome, sound)
+
+
+def _ours(raised: Exception | None) -> list[str]:
+    """Return the message of an error that the project itself raised."""
+    if raised is None:
+        return []
+    *_, (frame, _) = traceback.walk_tb(raised.__traceback__)
+    return [str(raised)] if frame.f_globals["__name__"].startswith("kernelweave") else []
 
 
 def _named(kind: type[BaseException], names: tuple[str, ...]) -> bool:

@@ -389,3 +389,22 @@ def _(case: Case) -> None:
     """Gram matrices and y of different lengths."""
     precompute(case)
     case.y = case.y[:-1]
+
+
+# problems that are sound and hard: what is said of them must help
+
+
+@add("hard problems", WORKS, "y")
+def _(case: Case) -> None:
+    """noise as targets."""
+    rng = np.random.default_rng(3)
+    case.X = np.round(8 * rng.uniform(-1, 1, (4 * N, 2))) / 8
+    noise = rng.standard_normal(4 * N)
+    case.y = np.where(noise > 0, 1, -1) if case.task == "classification" else noise
+
+
+@add("hard problems", either("scale|large|small|underflow"))
+def _(case: Case) -> None:
+    """columns of very different sizes."""
+    sizes = np.array([1e-6, 1e6])
+    case.X, case.X_new = case.X * sizes, case.X_new * sizes

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from expectations import WORKS, Case, Fault, either, error
+from kernelweave.kernels_core.settings import known_settings
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import get_tags
 from workspace import members
@@ -76,6 +77,19 @@ class Subject:
         approximate = "approximation" in dict(self.fixed)
         if {"kernels"} <= found and "weight" in found and not approximate:
             found.add("grams")
+        return frozenset(found)
+
+    @functools.cached_property
+    def words(self) -> frozenset[str]:
+        """What a message may name: parameters, those of an estimator within, settings, data."""
+        model = self.kind()
+        found = {name.rpartition("__")[2] for name in model.get_params(deep=True)}
+        for name in ("fit", "predict", "predict_interval", "forecast"):
+            if hasattr(model, name):
+                found |= inspect.signature(getattr(self.kind, name)).parameters.keys()
+        if "algorithm_params" in found:
+            chosen = dict(self.fixed).get("algorithm", model.algorithm)
+            found |= known_settings(chosen) or set()
         return frozenset(found)
 
     def takes(self, fault: Fault) -> bool:
@@ -165,6 +179,12 @@ def estimators() -> list[Subject]:
         if inspect.isclass(it) and issubclass(it, BaseEstimator) and hasattr(it, "fit")
     }
     return [found[name] for name in sorted(found)]
+
+
+@functools.cache
+def everywhere() -> frozenset[str]:
+    """Return the parameters of all estimators."""
+    return frozenset().union(*(each.words for each in estimators()))
 
 
 def approximated() -> list[Subject]:

@@ -10,8 +10,9 @@ import pytest
 from cells import judge
 from estimator_faults import FAULTS
 from expectations import Fault
+from naming import absent
 from sound_cases import sound
-from subjects import Subject, algorithm_subjects, approximated, estimators
+from subjects import Subject, algorithm_subjects, approximated, estimators, everywhere
 
 FEW = ("a NaN in X", "no sample", "X times 1e200", "C = 1e+300", "conflicting", "read-only")
 
@@ -39,7 +40,13 @@ def cells(subjects: list[Subject], *, light: bool) -> list[Any]:
 
 
 def check(subject: Subject, fault: Fault) -> None:
-    problem = judge(fault, sound(subject.task), subject.run, lambda: sound_outcome(subject))
+    problem = judge(
+        fault,
+        sound(subject.task),
+        subject.run,
+        lambda: sound_outcome(subject),
+        lambda message: absent(message, subject.words, everywhere()),
+    )
     assert problem is None, problem
 
 
@@ -87,3 +94,28 @@ def test_a_wrong_outcome_is_noticed() -> None:
     assert judge(layout, sound("regression"), lambda case: float("nan"), float) is not None
     assert judge(layout, sound("regression"), lambda case: 1.0, float) is not None
     assert judge(layout, sound("regression"), lambda case: 0.0, float) is None
+
+
+def test_a_name_in_vain_is_noticed() -> None:
+    """The judge of names: given a value, between backticks, or no word of English."""
+    everywhere = ("max_time", "tol", "order", "C")
+    said = {
+        "raise max_time": ["max_time"],
+        "raise tol or lower C": ["C", "tol"],
+        "set order=3": ["order"],
+        "set `order`": ["order"],
+        "in this order": [],
+        "KernelDictionary(..., psd='clip')": [],
+        "X has shape=(3, 4)": [],
+    }
+    assert {each: absent(each, (), everywhere) for each in said} == said
+    assert absent("raise max_time, tol or order=2", everywhere, everywhere) == []
+
+
+def test_messages_name_what_their_readers_have() -> None:
+    """A few of the many: grids, an estimator within another, the settings of an algorithm."""
+    words = {each.name: each.words for each in estimators() + algorithm_subjects()}
+    assert {"C", "cv", "tol", "delta", "sample_weight"} <= words["TessellatedKernelClassifierCV"]
+    assert "n_views" not in words["SimpleMKLClassifier"]
+    assert "rank" in words["KernelLearningClassifier[tkl-low-rank]"]
+    assert everywhere() > words["GrangerGraph"]

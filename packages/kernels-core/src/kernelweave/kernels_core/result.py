@@ -19,7 +19,7 @@ class Status(enum.Enum):
     NEGLIGIBLE = (
         "the gap is proved to be below tol/1000 of what a constant prediction costs, so the "
         "objective is as good as any to that precision; that the relative gap is within tol, and "
-        "with it which kernel is best, is not proved: regularise more (lower C, higher lam)"
+        "with it which kernel is best, is not proved: regularise more, which weighs the loss less"
     )
     STATIONARY = (
         "no step of the search leads to anything better: the bounds hold, the parameters are the "
@@ -36,7 +36,7 @@ class Status(enum.Enum):
     )
     STALLED = (
         "no further progress is possible in this precision: the bounds hold; raise tol, or "
-        "regularise more (a smaller penalty of the loss); float32, if asked for, ends earlier"
+        "regularise more, which weighs the loss less; float32, if asked for, ends earlier"
     )
     STOPPED = "a callback asked to stop: the bounds hold, the parameters are the best seen"
     INTERRUPTED = "interrupted from the keyboard: the bounds hold, the parameters are the best seen"

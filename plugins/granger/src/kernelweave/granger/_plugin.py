@@ -14,5 +14,13 @@ def kernelweave_register_commands(register: Callable[[CommandSpec], None]) -> No
             name="granger",
             target="kernelweave.granger.command:granger_command",
             summary="Learn which series of a table drive which others.",
+            parameters={
+                "n_draws": "draws",
+                "n_jobs": "jobs",
+                "random_state": "seed",
+                "replicates": "replicate",
+                "never_targets": "never_target",
+                "forbidden": "forbid",
+            },
         )
     )

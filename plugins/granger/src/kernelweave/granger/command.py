@@ -25,8 +25,12 @@ def granger_command(
     never_target: list[str] | None = None,
     forbid: list[str] | None = None,
     per_lag: bool = False,
+    pairs: bool | None = None,
     gaps: Literal["raise", "skip"] = "raise",
     lam: float | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 500,
+    memory_limit: float | None = None,
     significance: Literal["permutation", "stability"] | None = None,
     draws: int = 199,
     adjust: Literal["bh", "max-t"] = "bh",
@@ -65,10 +69,19 @@ def granger_command(
         A link that cannot be, as source:target; may be given several times.
     per_lag : bool
         A weight and a p-value for each lag of a series, instead of one for all.
+    pairs : bool
+        Whether products of two histories may drive too. Default: where no p-values are asked for
+        and lags have no weights of their own; --pairs=False needs less memory.
     gaps : str
         What an empty cell or NaN means: an error, or a gap, whose rows are left out.
     lam : float
         Regularisation. Default: by cross-validation.
+    tol : float
+        The relative gap between the proved bounds of every fit to reach.
+    max_iter : int
+        Steps per fit at most.
+    memory_limit : float
+        Bytes that a fit may take, such as 8e9. Default: four fifths of the memory.
     significance : str
         How p-values are found. Default: none.
     draws : int
@@ -123,7 +136,11 @@ def granger_command(
         never_targets=never_target,
         forbidden=links or None,
         per_lag=per_lag,
+        pairs=pairs,
         gaps=gaps,
+        tol=tol,
+        max_iter=max_iter,
+        memory_limit=memory_limit,
         significance=significance,
         n_draws=draws,
         adjust=adjust,

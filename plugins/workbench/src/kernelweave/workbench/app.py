@@ -16,8 +16,9 @@ from kernelweave.kernels_core.registry import plugins
 
 from . import __version__
 from .commands import BUILTIN
-from .console import PROGRAM, err, say, warnings_as_lines
+from .console import PROGRAM, err, say, speak_of, warnings_as_lines
 from .errors import CommandError, did_you_mean, one_line
+from .spoken import options_of
 from .tokens import name_dashes
 
 ABOUT = "Learn from a table as it is, and know how well new rows are predicted."
@@ -54,6 +55,7 @@ def run(tokens: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings_as_lines()
+            speak_of({})
             _dispatch(list(tokens))
             sys.stdout.flush()
     except KeyboardInterrupt as stop:
@@ -74,6 +76,8 @@ def _dispatch(tokens: list[str]) -> None:
     if name is not None and name not in specs:
         raise CommandError(f"no command {name!r}; {did_you_mean(name, specs, what='commands')}")
     app = build_app(specs, *filter(None, [name]))
+    if name is not None:
+        speak_of(options_of(specs[name]))
     app(name_dashes(tokens), exit_on_error=False, print_error=False, error_console=err())
 
 

@@ -45,6 +45,7 @@ def certify_model(
     *,
     algorithm: str | None,
     tol: float,
+    max_iter: int | None,
     max_time: float | None,
 ) -> dict[str, object]:
     """Solve the model's problem again and bound how much better the best kernel could be.
@@ -53,6 +54,7 @@ def certify_model(
     - `y` of shape (n,): their targets
     - `algorithm`: what solves; `certifier` chooses without it
     - `tol`: relative gap of the second solve
+    - `max_iter`: its iterations at most; by default as many as the model had
     - `max_time`: seconds at most
 
     Returns: ``objective`` (an upper bound of the model's), ``lower_bound`` and ``upper_bound`` of
@@ -63,8 +65,8 @@ def certify_model(
     """
     _refuse_other_data(model, X, y)
     if model.header.algorithm == "evidence":
-        return _repeated(model, X, y, algorithm, max_time)
-    return _bounded(model, X, y, algorithm, tol, max_time)
+        return _repeated(model, X, y, algorithm, max_iter, max_time)
+    return _bounded(model, X, y, algorithm, tol, max_iter, max_time)
 
 
 def _refuse_other_data(model: Model, X: Any, y: Labels) -> None:
@@ -82,15 +84,21 @@ def _refuse_other_data(model: Model, X: Any, y: Labels) -> None:
 
 
 def _repeated(
-    model: Model, X: Any, y: npt.NDArray[Any], algorithm: str | None, max_time: float | None
+    model: Model,
+    X: Any,
+    y: npt.NDArray[Any],
+    algorithm: str | None,
+    max_iter: int | None,
+    max_time: float | None,
 ) -> dict[str, Any]:
     """Fit the evidence kernel again on other folds, and say how much changes."""
     from sklearn.base import clone
 
     if algorithm is not None:
         raise CommandError(f"--algorithm {algorithm} does not solve the evidence's problem")
-    again = clone(model.estimator).set_params(max_time=max_time)
-    again.set_params(random_state=again.random_state + 1)
+    again = clone(model.estimator)
+    changed = {} if max_iter is None else {"max_iter": max_iter}
+    again.set_params(max_time=max_time, random_state=again.random_state + 1, **changed)
     with fit_bar("fitting again, on other folds"):
         again.fit(X, y)
     old, new = model.estimator.predict(X), again.predict(X)
@@ -116,6 +124,7 @@ def _bounded(
     y: Labels,
     algorithm: str | None,
     tol: float,
+    max_iter: int | None,
     max_time: float | None,
 ) -> dict[str, object]:
     """Solve again and return the bounds beside the model's objective."""
@@ -123,7 +132,8 @@ def _bounded(
 
     name = certifier(model.header.algorithm) if algorithm is None else algorithm
     again = clone(model.estimator)
-    kernel_machine(again).set_params(algorithm=name, tol=tol, max_time=max_time)
+    changed = {} if max_iter is None else {"max_iter": max_iter}
+    kernel_machine(again).set_params(algorithm=name, tol=tol, max_time=max_time, **changed)
     with fit_bar(f"solving again by {name}"):
         again.fit(X, y)
     result, old = kernel_machine(again).result_, model.machine.result_

@@ -7,14 +7,19 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from .spoken import as_options
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
 PROGRAM = "kernelweave"
+_options: ContextVar[Mapping[str, str]] = ContextVar("options", default=MappingProxyType({}))
 
 
 def out() -> Console:
@@ -65,13 +70,18 @@ def print_section(screen: Console, title: str, rows: Iterable[tuple[str, str | T
     screen.print(table, "")
 
 
+def speak_of(options: Mapping[str, str]) -> None:
+    """Have whatever is said name these options in place of parameters, see `as_options`."""
+    _options.set(options)
+
+
 def say(kind: str, message: str) -> None:
     """Write one line to standard error.
 
     `kind`: ``"error"``, ``"warning"`` or ``"note"``; `message`: one sentence; line breaks become
     blanks.
     """
-    text = " ".join(message.split())
+    text = as_options(" ".join(message.split()), _options.get())
     sys.stderr.write(f"{PROGRAM}: {kind}: {text}\n")
     sys.stderr.flush()
 

@@ -28,8 +28,18 @@ def one_or_several(rule: Rule) -> Rule:
     return Rule(
         f"{rule.words}, a list of such, or 'cv'",
         lambda value: is_several(value) or (np.ndim(value) == 0 and not isinstance(value, str)),
-        then=Rule(rule.words, lambda value: is_several(value) or rule.holds(value)),
+        then=_of_each(rule),
     )
+
+
+def _of_each(rule: Rule) -> Rule:
+    """Return the rule, and what follows it, for a number or each of several."""
+
+    def holds(value: Any) -> bool:
+        several = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
+        return value == "cv" if isinstance(value, str) else all(map(rule.holds, several))
+
+    return Rule(rule.words, holds, then=None if rule.then is None else _of_each(rule.then))
 
 
 def candidates(

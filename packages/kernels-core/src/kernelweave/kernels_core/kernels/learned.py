@@ -166,7 +166,7 @@ class Tessellated(_MatrixKernel):
         if count:
             warnings.warn(
                 f"{count} samples lie outside the box of the tessellated kernel and were moved "
-                "onto its surface (outside='clip'): widen the box (domain, delta) if that is many",
+                "onto its surface: learn with a wider box if that is many",
                 KernelWeaveWarning,
                 stacklevel=4,
             )

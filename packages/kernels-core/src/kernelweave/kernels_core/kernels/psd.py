@@ -12,8 +12,8 @@ from ..exceptions import NotPSDError
 from ..interrupts import aside
 
 REMEDY = (
-    "choose other parameters, or build KernelDictionary with psd='drop' (leave the kernel out) "
-    "or psd='clip' (set its negative eigenvalues to zero)"
+    "choose other parameters, leave the kernel out, as KernelDictionary(..., psd='drop') does, or "
+    "set its negative eigenvalues to zero, as KernelDictionary(..., psd='clip') does"
 )
 
 _NEARLY = 1e-10  # of the largest eigenvalue: what centring and scaling leave below zero

@@ -128,4 +128,13 @@ class DatasetSpec(ComponentSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class CommandSpec(ComponentSpec):
-    """A command of the ``kernelweave`` program: a plain function with typed parameters."""
+    """A command of the ``kernelweave`` program: a plain function with typed parameters.
+
+    Parameters
+    ----------
+    parameters : mapping of str to str
+        Parameters of an estimator to those of the function that set them, where the names differ:
+        what the estimator says of ``n_draws`` is told of the option ``--draws``.
+    """
+
+    parameters: Mapping[str, str] = field(default_factory=dict)

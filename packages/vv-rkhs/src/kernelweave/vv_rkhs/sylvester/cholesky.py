@@ -56,8 +56,7 @@ def _solve_shifted(K: Matrix, rho: float, ridge: float, Y: Matrix) -> Matrix:
     except LinAlgError as error:
         raise LinAlgError(
             f"ρK + rI is not positive definite for ρ = {rho:.3g}, r = {ridge:.3g}: K has a "
-            "negative eigenvalue, if only by rounding; choose method='eigen', repair K "
-            "(psd='clip') or raise lam"
+            "negative eigenvalue, if only by rounding: set those to zero, or regularise more"
         ) from error
     C: Matrix = cho_solve(factor, Y, check_finite=False)
     return C

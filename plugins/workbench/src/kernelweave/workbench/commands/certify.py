@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from kernelweave.kernels_core import config_context
 
 from .. import console
 
@@ -20,7 +21,9 @@ def certify_command(
     target: str | None = None,
     algorithm: str | None = None,
     tol: float = 1e-6,
+    max_iter: int | None = None,
     max_time: float | None = None,
+    memory_limit: float | None = None,
     no_header: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
 ) -> None:
@@ -43,8 +46,12 @@ def certify_command(
         second-order method over matrices, else the model's own.
     tol : float
         The relative gap of the second solve.
+    max_iter : int
+        Its iterations at most. Default: as many as the fit had.
     max_time : float
         Seconds at most; the bounds reached by then are proofs too.
+    memory_limit : float
+        Bytes that a fit may take, such as 8e9. Default: four fifths of the memory.
     no_header : bool
         The first line of the CSV is data; columns are called 0, 1, ...
     json : bool
@@ -58,7 +65,9 @@ def certify_command(
     table = read_table(data, header=not no_header)
     known = read_target(table, target or loaded.header.target, loaded.header.task)
     X = loaded.inputs(table)
-    found = certify_model(loaded, X, known.values, algorithm=algorithm, tol=tol, max_time=max_time)
+    asked: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "max_time": max_time}
+    with config_context(memory_limit=memory_limit):
+        found = certify_model(loaded, X, known.values, algorithm=algorithm, **asked)
     if json:
         console.emit_json(found)
     elif found["algorithm"] == "evidence":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
+from kernelweave.kernels_core import config_context
 
 from .. import console
 from ..console import emit_json
@@ -24,6 +25,7 @@ def compare_command(
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
     weights: str | None = None,
     max_time: float | None = None,
+    memory_limit: float | None = None,
     seed: int = 0,
     no_header: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
@@ -53,6 +55,8 @@ def compare_command(
     max_time : float
         Seconds that a fit may take: ours keep the best so far; a model of others that is not done
         in time is left out.
+    memory_limit : float
+        Bytes that a fit may take, such as 8e9. Default: four fifths of the memory.
     seed : int
         Seed of the folds and of everything random.
     no_header : bool
@@ -67,10 +71,11 @@ def compare_command(
     known = read_target(table, choose_target(table, target), task)
     if known.hint:
         console.say("note", known.hint)
-    found = compare_table(
-        table, known, names=models, n_folds=folds, drop=drop or [], weights=weights,
-        max_time=max_time, seed=seed, told=lambda sentence: console.say("note", sentence),
-    )  # fmt: skip
+    with config_context(memory_limit=memory_limit):
+        found = compare_table(
+            table, known, names=models, n_folds=folds, drop=drop or [], weights=weights,
+            max_time=max_time, seed=seed, told=lambda sentence: console.say("note", sentence),
+        )  # fmt: skip
     emit_json(found) if json else _show(found)
 
 

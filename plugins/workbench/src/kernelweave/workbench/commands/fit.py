@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
+from kernelweave.kernels_core import config_context
 
 from .. import console
 from ..console import emit_json
@@ -36,6 +37,7 @@ def fit_command(
     weights: str | None = None,
     class_weight: Literal["balanced"] | None = None,
     max_time: float | None = None,
+    memory_limit: float | None = None,
     seed: int = 0,
     no_header: Annotated[bool, _Flag] = False,
     force: Annotated[bool, _Flag] = False,
@@ -90,6 +92,8 @@ def fit_command(
     max_time : float
         Seconds that a fit may take: the best model so far is kept. A model beside it that takes
         longer is left out.
+    memory_limit : float
+        Bytes that a fit may take, such as 8e9. Default: four fifths of the memory.
     seed : int
         Seed of everything random: the same command gives the same file.
     no_header : bool
@@ -148,7 +152,8 @@ def fit_command(
     choices = Choices(model, settings, folds, seed, views)
     table = read_table(data, header=not no_header)
     other = None if test is None else read_table(test, header=not no_header)
-    found = _fit(table, other, target, task, choices, drop or [], weights, compare, out, force)
+    with config_context(memory_limit=memory_limit):
+        found = _fit(table, other, target, task, choices, drop or [], weights, compare, out, force)
     emit_json(found) if json else _show(found)
     if found["interrupted"]:
         kept = f"the best model so far is in {out}" if out else "nothing was saved (--out FILE)"
