@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from kernelweave.workbench import read_table
 from kernelweave.workbench.data import read_target
-from kernelweave.workbench.doubts import doubts
+from kernelweave.workbench.doubts import doubts, shared_rows
 
 QUICK = ("--target", "y", "--model", "ridge", "--no-compare")
 
@@ -107,3 +107,15 @@ def test_fit_says_each_thing_once(run: Callable, tmp_path: Path, sound: pd.DataF
     assert page.count("gives the target away") == 1
     found = json.loads(run("fit", tmp_path / "t.csv", *QUICK, "--json").out)
     assert ["gives the target away" in each for each in found["notes"]] == [True]
+
+
+def test_a_test_of_rows_learned_from_is_none(
+    run: Callable, tmp_path: Path, sound: pd.DataFrame
+) -> None:
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    sound.assign(n=range(0, 180, 3)).iloc[:40].to_csv(first, index=False)
+    sound.assign(n=np.arange(0.0, 180.0, 3.0)).iloc[30:].to_csv(second, index=False)
+    done = run("fit", first, *QUICK, "--test", second)
+    assert done.err.count(f"10 of the 30 rows of {second} are among those learned from") == 1
+    apart = read_table(sound.iloc[:40]), read_table(sound.iloc[40:])
+    assert shared_rows(*apart, list(sound)) == []

@@ -6,8 +6,10 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 
@@ -115,14 +117,45 @@ def _repeated(X: pd.DataFrame, y: Labels) -> Iterator[str]:
     n_repeated = int(rows.duplicated().sum())
     if n_repeated < _REPEATED * len(rows):
         return
-    # rows of a few levels meet by chance
-    possible = sum(math.log(max(rows[name].nunique(), 1)) for name in rows)
-    if possible > 2.0 * math.log(len(rows)):
+    if _differ_by_chance(rows):
         yield (
             f"{n_repeated} of {len(rows)} rows repeat an earlier one, target included: a row is no "
             "test where its copy was learned from, and the scores flatter; if they are copies, "
             "keep one of each"
         )
+
+
+def shared_rows(table: Table, other: Table, columns: Sequence[str]) -> list[str]:
+    """Return a sentence where rows of a test are among those learned from.
+
+    - `table`: learned from
+    - `other`: the test
+    - `columns`: which tell rows apart, the target among them
+    """
+    names = [name for name in columns if name in table.columns and name in other.columns]
+    known, asked = _fingerprints(table.frame[names]), _fingerprints(other.frame[names])
+    n_shared = int(np.isin(asked, known).sum())
+    if n_shared < _REPEATED * len(asked) or not _differ_by_chance(table.frame[names]):
+        return []
+    return [
+        f"{n_shared} of the {len(asked)} rows of {other.source} are among those learned from: they "
+        "are no test, and the score on them flatters"
+    ]
+
+
+def _fingerprints(frame: pd.DataFrame) -> npt.NDArray[Any]:
+    columns = {}
+    for name, column in frame.items():
+        numbers = as_numbers(column)
+        # 3 and 3.0 are the same
+        columns[name] = column.astype(str) if np.isnan(numbers).any() else numbers
+    return pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy()
+
+
+def _differ_by_chance(rows: pd.DataFrame) -> bool:
+    """Whether there are so many possible rows that two are hardly the same by chance."""
+    possible = sum(math.log(max(rows[name].nunique(), 1)) for name in rows)
+    return possible > 2.0 * math.log(len(rows))
 
 
 def _ordered(X: pd.DataFrame) -> Iterator[str]:

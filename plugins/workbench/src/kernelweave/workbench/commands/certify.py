@@ -103,6 +103,5 @@ def _show(found: dict[str, Any]) -> None:
     }
     screen = console.out()
     console.print_section(screen, "certificate", rows.items())
-    screen.print(
-        f"The model's objective is proved to be within {100 * found['excess']:.2g} % of the best."
-    )
+    percent = 100 * max(found["excess"], 1e-5)
+    screen.print(f"The model's objective is proved to be within {percent:.2g} % of the best.")

@@ -174,6 +174,7 @@ def _fit(
 ) -> dict[str, Any]:
     """Fit, save where asked, and return the summary."""
     from ..data import choose_target, read_target
+    from ..doubts import shared_rows
     from ..fitting import feature_columns, fit_table
     from ..models import save_model
     from ..summaries import summary
@@ -183,9 +184,12 @@ def _fit(
         if column in names:
             raise CommandError(f"{option} {column!r} is the target")
     target = read_target(table, column, task)
-    feature_columns(table, column, drop)
-    if target.hint:
-        console.say("note", target.hint)
+    features = feature_columns(table, column, drop)
+    notes = [target.hint] if target.hint else []
+    if other is not None:
+        notes += shared_rows(table, other, [*features, column])
+    for sentence in notes:
+        console.say("note", sentence)
     outcome = fit_table(
         table, target, choices, drop=drop, weights=weights, comparing=comparing,
         told=lambda sentence: console.say("note", sentence),
@@ -199,7 +203,7 @@ def _fit(
     return {
         **found,
         "task_reason": target.reason,
-        "notes": [*filter(None, [target.hint]), *outcome.model.header.notes],
+        "notes": [*notes, *outcome.model.header.notes],
         "test": None if other is None else _tested(outcome.model, other),
         "verdict": _verdict(outcome, found["measure"]),
         "seconds": outcome.seconds,
