@@ -64,8 +64,11 @@ def _days_as_numbers(X: pd.DataFrame) -> Iterator[str]:
     for name, column in X.items():
         if not pd.api.types.is_numeric_dtype(column):
             continue
-        values = np.unique(as_numbers(column.dropna()))
-        if len(values) < _FEWEST_ROWS or values[0] < 19000101 or values[-1] > 21001231:
+        values = as_numbers(column.dropna())
+        if not 19000101 <= values.min(initial=np.inf) <= values.max(initial=0.0) <= 21001231:
+            continue
+        values = np.unique(values)
+        if len(values) < _FEWEST_ROWS:
             continue
         days, months = values % 100, values // 100 % 100
         if ((days >= 1) & (days <= 31) & (months >= 1) & (months <= 12) & (values % 1 == 0)).all():

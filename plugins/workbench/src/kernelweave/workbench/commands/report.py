@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -49,6 +50,8 @@ def report_command(
     """
     path = model.with_suffix(".html") if out is None else out
     check_output(path, force=force)
+    from kernelweave.evidence import ColumnWarning
+
     from ..data import read_table
     from ..models import load_model
     from ..report import report_page
@@ -59,7 +62,10 @@ def report_command(
     found = None
     if data is not None:
         found = evaluate(loaded, read_table(data, header=not no_header), target)
-    page = report_page(loaded, found, path=model)
+    with warnings.catch_warnings():
+        # the scores have said it, by the rows as they stand in the file
+        warnings.simplefilter("ignore", ColumnWarning)
+        page = report_page(loaded, found, path=model)
     with replacing(path) as stream:
         stream.write(page.encode())
     if json:
