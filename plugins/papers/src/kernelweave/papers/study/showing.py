@@ -159,7 +159,7 @@ def shares(found: Findings) -> Sheet:
     heads = ("sets", "number", "within 1 point of the best", "ahead of all", "mean to the best")
     title = f"Against the best rival of each set, at most {found.rows} training rows"
     return Sheet(
-        title, heads, rows, ("The best of several is lucky too: no rival is all of them.",)
+        title, heads, rows, ("The best of several is partly luck: no single rival is that good.",)
     )
 
 
