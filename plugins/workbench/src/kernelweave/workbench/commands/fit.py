@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 _Flag = Parameter(negative=())
+# letters of a screen on which each column of a table has its room
+_WIDE = 72
 _OTHERS = Parameter(group=Group("Settings of the other models", sort_key=1))
 
 
@@ -290,8 +292,9 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
         return
     table = Table(box=None, padding=(0, 1), header_style="dim")
     beside = found["comparison"]["rows"]
-    for name in ("", found["measure"], "seconds", *(["difference"] if beside else [])):
-        # on a narrow screen names take two lines, and no score is cut
+    # on a narrow screen seconds give way to names, and no score is cut
+    timed = ["seconds"] if screen.width >= _WIDE else []
+    for name in ("", found["measure"], *timed, *(["difference"] if beside else [])):
         table.add_column(
             name,
             justify="right" if name == "seconds" else "left",
@@ -299,11 +302,16 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
             overflow="fold",
         )
     ours = str(Score(scored["score"], scored["error"]))
-    table.add_row(Text(title_of(found["model"]), style="bold cyan"), ours, _seconds(found))
+    table.add_row(
+        Text(title_of(found["model"]), style="bold cyan"),
+        ours,
+        *([_seconds(found)] if timed else []),
+    )
     for row in beside:
         value = str(Score(row["score"], row["error"]))
         away = Score(-row["behind"], row["behind_error"]).told(sign="+")
-        table.add_row(Text(row["title"], style="cyan"), value, _seconds(row), away)
+        seconds = [_seconds(row)] if timed else []
+        table.add_row(Text(row["title"], style="cyan"), value, *seconds, away)
     screen.print(Text(f"{found['measure']} on {scored['rows']}", style="bold"))
     screen.print(table)
     if found["verdict"]:
