@@ -185,6 +185,19 @@ def test_branches_and_enumeration_agree(monkeypatch):
         assert swept.counts.seconds["supports"] > 0.0
 
 
+def test_one_solve_closes_several_supports(monkeypatch):
+    """Where C is large most supports lie far above the optimum."""
+    monkeypatch.setattr(search, "_FEW_NODES", 0)
+    grams, y = views(n=60)
+    together = solve_global(grams, y, C=10.0, lam=0.1, k0=3)
+    monkeypatch.setattr(sweep.Sweep, "_solve_many", sweep.Sweep._solve)
+    alone = solve_global(grams, y, C=10.0, lam=0.1, k0=3)
+    assert together.n_svm_solves < 0.9 * alone.n_svm_solves
+    assert together.support.tolist() == alone.support.tolist()
+    assert together.lower_bound <= alone.upper_bound
+    assert alone.lower_bound <= together.upper_bound
+
+
 def test_several_tasks_are_enumerated(at_once):
     grams, y = views(q=6)
     both = np.stack([y, np.roll(y, 1)])

@@ -14,6 +14,8 @@ from kernelweave.kernels_core.compiled import njit
 _UNIT = 2.0**-53
 # Bisections of a line search: a shorter step would be lost in rounding.
 _HALVINGS = 24
+# Steps between two looks at all cuts.
+_LOOK = 16
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 CLOSED, WITNESSED, UNDECIDED = 0, 1, 2
@@ -123,14 +125,14 @@ def _line_search(rise, fall, w, n, lam, most, trial, order, beta):
 
 
 @njit(**_JIT)
-def _partner(half, support, n, own, values, mu, up):
-    """Return the cut in use whose exchange for cut ``up`` promises most, -1 if none does.
+def _partner(half, support, n, own, values, mu, known, up):
+    """Return the known cut in use whose exchange for cut ``up`` promises most, -1 if none does.
 
     That is the slope squared over the curvature among the kernels with a weight; by the slope
     alone, steps zigzag where λ is small.
     """
     best, down = 0.0, -1
-    for i in range(mu.size):
+    for i in known:
         slope = values[up] - values[i]
         if mu[i] > 0.0 and slope > 0.0:
             mean, count = 0.0, 0
@@ -151,12 +153,61 @@ def _partner(half, support, n, own, values, mu, up):
 
 
 @njit(**_JIT)
+def _highest_known(kappa, half, support, own, known, values):
+    """Write the values of the known cuts at the weights ``own``; return the highest."""
+    up = known[0]
+    for i in known:
+        values[i] = kappa[i]
+        for r in range(support.size):
+            values[i] -= own[r] * half[i, support[r]]
+        if values[i] > values[up]:
+            up = i
+    return up
+
+
+@njit(**_JIT)
+def _highest(kappa, columns, support, own, known, n_known, values):
+    """Write the values of all cuts at the weights ``own``; return the highest, which is known now.
+
+    Returns it and how many are known.
+    """
+    values[:] = kappa
+    for r in range(support.size):
+        if own[r] > 0.0:
+            values -= own[r] * columns[support[r]]
+    up = 0
+    for i in range(values.size):
+        if values[i] > values[up]:
+            up = i
+    for i in known[:n_known]:
+        if i == up:
+            return up, n_known
+    known[n_known] = up
+    return up, n_known + 1
+
+
+@njit(**_JIT)
+def _bound_of(kappa, half, lam, mu, v, support, w, trial, order, beta):
+    """Return what μ proves of a support, rounded down, and write ½Dᵀμ."""
+    n, count = support.size, 0
+    low = _aggregate(kappa, half, mu, v)
+    for r in range(n):
+        w[r] = v[support[r]]
+    for r in range(n):
+        count = _insert(w, r, order, count, n)
+    for r in range(n):
+        trial[r] = w[order[r]]
+    return low, _proved(low, _conjugate(trial, n, lam, beta))
+
+
+@njit(**_JIT)
 def _decide(kappa, half, columns, lam, threshold, to_the_end, limit, mu, v, support, best):
     """Raise the dual over one support until it passes the threshold or a point shows it cannot.
 
-    Pairwise steps on the multipliers: from the lowest cut in use to the highest one. ``support``
-    holds its n kernels; ``best`` gets their weights at the lowest point seen. With ``to_the_end``
-    it goes on after such a point, to the minimum of the cuts.
+    Pairwise steps on the multipliers: from the lowest cut in use to the highest one of those that
+    are known; all cuts are looked at now and then, and before anything is said of a point.
+    ``support`` holds its n kernels; ``best`` gets their weights at the lowest point seen. With
+    ``to_the_end`` it goes on after such a point, to the minimum of the cuts.
 
     Returns
     -------
@@ -170,72 +221,59 @@ def _decide(kappa, half, columns, lam, threshold, to_the_end, limit, mu, v, supp
     n, m = support.size, kappa.size
     w, fall, trial = np.empty(n), np.empty(n), np.empty(n)
     order, beta, own = np.empty(n, np.int64), np.empty(n), np.empty(n)
-    values = np.empty(m)
-    low = _aggregate(kappa, half, mu, v)
-    at = low
+    values, known, n_known = np.empty(m), np.empty(m, np.int64), 0
+    at = _aggregate(kappa, half, mu, v)
+    for i in range(m):
+        if mu[i] > 0.0:
+            known[n_known] = i
+            n_known += 1
     for r in range(n):
         w[r] = v[support[r]]
-    bound, lowest, verdict = -np.inf, np.inf, UNDECIDED
-    steps = 0
+    lowest, far, verdict, unseen, steps = np.inf, np.inf, UNDECIDED, _LOOK, 0
     for steps in range(limit):
         count = 0
         for r in range(n):
             count = _insert(w, r, order, count, n)
         for r in range(n):
             trial[r] = w[order[r]]
-        phi = _conjugate(trial, n, lam, beta)
-        dual = at - phi
+        dual = at - _conjugate(trial, n, lam, beta)
         if dual >= threshold:
-            low = _aggregate(kappa, half, mu, v)
-            at = low
-            for r in range(n):
-                w[r] = v[support[r]]
-                trial[r] = v[support[order[r]]]
-            bound = _proved(low, _conjugate(trial, n, lam, beta))
+            at, bound = _bound_of(kappa, half, lam, mu, v, support, w, trial, order, beta)
             if bound >= threshold:
                 return CLOSED, bound, lowest, steps
-        values[:] = kappa
         penalty = 0.0
         for r in range(n):
             own[order[r]] = beta[r]
             penalty += lam * beta[r] * beta[r]
-            if beta[r] > 0.0:
-                values -= beta[r] * columns[support[order[r]]]
-        up = 0
-        for i in range(m):
-            if values[i] > values[up]:
-                up = i
-        down = _partner(half, support, n, own, values, mu, up)
-        value = values[up] + penalty
-        if value < lowest:
-            lowest = value
-            best[:n] = own
-        if lowest < threshold:
-            verdict = WITNESSED
-            if not to_the_end:
+        up = _highest_known(kappa, half, support, own, known[:n_known], values)
+        down = _partner(half, support, n, own, values, mu, known[:n_known], up)
+        value, unseen = values[up] + penalty, unseen + 1
+        nears = down < 0 or value - dual <= max(0.25 * far, 1e-9 * abs(value))
+        if nears or unseen > _LOOK or (value < threshold and not to_the_end):
+            up, n_known = _highest(kappa, columns, support, own, known, n_known, values)
+            down = _partner(half, support, n, own, values, mu, known[:n_known], up)
+            value, unseen = values[up] + penalty, 0
+            if value < lowest:
+                lowest = value
+                best[:n] = own
+            verdict = WITNESSED if lowest < threshold else verdict
+            far = value - dual
+            rests = down < 0 or far <= 1e-9 * abs(value)
+            if rests or (verdict == WITNESSED and not to_the_end):
                 break
-        if down < 0 or value - dual <= 1e-9 * abs(value):
-            break
         for r in range(n):
             fall[r] = half[up, support[r]] - half[down, support[r]]
         rise = kappa[up] - kappa[down]
         step = _line_search(rise, fall, w, n, lam, mu[down], trial, order, beta)
-        if step <= 0.0:
+        if step <= 0.0 and unseen == 0:
             break
+        unseen = unseen if step > 0.0 else _LOOK
         mu[down] = mu[down] - step if step < mu[down] else 0.0
         mu[up] += step
         at += step * rise
         for r in range(n):
             w[r] += step * fall[r]
-    low = _aggregate(kappa, half, mu, v)
-    count = 0
-    for r in range(n):
-        w[r] = v[support[r]]
-    for r in range(n):
-        count = _insert(w, r, order, count, n)
-    for r in range(n):
-        trial[r] = w[order[r]]
-    bound = _proved(low, _conjugate(trial, n, lam, beta))
+    _, bound = _bound_of(kappa, half, lam, mu, v, support, w, trial, order, beta)
     return verdict, bound, lowest, steps
 
 

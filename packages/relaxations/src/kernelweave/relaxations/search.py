@@ -123,10 +123,14 @@ class SupportSearch:
         else:
             self._look(heapq.heappop(self._open))
 
-    def visit(self, weights: FloatArray, finer: float = 1.0) -> Evaluation:
-        """Evaluate sparse weights and keep them if they are the best."""
+    def visit(self, weights: FloatArray, finer: float = 1.0, below: float = 0.0) -> Evaluation:
+        """Evaluate sparse weights and keep them if they are the best.
+
+        `finer`: than usual; `below`: how far the cuts there are below the threshold, of which the
+        learner need not know more than a tenth.
+        """
         want = 0.2 * finer * self.tol * abs(self.upper) if np.isfinite(self.upper) else np.inf
-        found = self.oracle.evaluate(weights, want)
+        found = self.oracle.evaluate(weights, max(want, 0.1 * below))
         self.record(self._keep(found))
         return found
 

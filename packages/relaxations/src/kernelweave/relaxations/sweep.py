@@ -20,6 +20,9 @@ from . import _njit_supports
 
 # Supports held open at a time; above half of it, learner solves come before more supports.
 _CAPACITY = 256
+# Open supports at most whose points one learner solve lies between, how finely it is solved as a
+# share of the threshold, and how many others come between two tries at most.
+_TOGETHER, _COARSE, _PAUSE = 64, 0.02, 64
 # Steps on the multipliers of one support, where most need fewer than 100.
 _LIMIT = 1000
 # Steps and branches between two looks at the clock: a few hundredths of a second.
@@ -35,7 +38,7 @@ class Visitor(Protocol):
     def threshold(self) -> float:
         """Return the bound at which a branch is closed."""
 
-    def visit(self, weights: FloatArray, finer: float = 1.0) -> Evaluation:
+    def visit(self, weights: FloatArray, finer: float = 1.0, below: float = 0.0) -> Evaluation:
         """Evaluate sparse weights and keep them if they are the best."""
 
 
@@ -93,6 +96,7 @@ class Sweep:
         self._penalty = penalty
         self._start = lower
         self._mu = multipliers
+        self._together, self._pause, self._wait = 2, 1, 0
         required = np.flatnonzero(penalty.required)
         shape = Shape(penalty)
         size = shape.size
@@ -136,7 +140,12 @@ class Sweep:
         if not self.is_enumerated and 2 * self.n_open <= _CAPACITY:
             self._enumerate()
         elif self.n_open:
-            self._solve(int(np.argmin(self._ends[: self.n_open, 1])))
+            s = int(np.argmin(self._ends[: self.n_open, 1]))
+            if self._wait == 0 and self.n_open > 1:
+                self._solve_many(s)
+            else:
+                self._wait = max(self._wait - 1, 0)
+                self._solve(s)
 
     @property
     def _open_parts(self) -> tuple[NDArray[Any], ...]:
@@ -171,6 +180,27 @@ class Sweep:
         self.n_nodes += n_nodes
         self._search.oracle.counts.add_time("supports", watch)
 
+    def _solve_many(self, s: int) -> None:
+        """Solve the learner between the points of several supports, from s on; close what it can.
+
+        Its cut is low on none of their kernels. Where most supports lie far above the threshold,
+        it closes many at once; where it closes less than half of the several, fewer are tried next.
+        """
+        n_old, before = len(self._search.oracle.pool), self.n_open
+        some = np.roll(np.arange(before), -s)[: self._together]
+        weights = np.zeros(self._shape.view.size)
+        np.add.at(weights, self._found[some], self._weights[some])
+        weights = weights[: self._search.oracle.pool.n_kernels]
+        coarse = _COARSE * abs(self._search.threshold)
+        self._search.oracle.evaluate(weights / weights.sum(), coarse)
+        self._revisit(n_old)
+        if 2 * (before - self.n_open) >= some.size:
+            self._together, self._pause = min(2 * self._together, _TOGETHER), 1
+        elif self._together > 2:
+            self._together //= 2
+        else:
+            self._wait, self._pause = self._pause, min(2 * self._pause, _PAUSE)
+
     def _solve(self, s: int) -> None:
         """Solve the learner where the cuts are lowest on one support, and close what that closes.
 
@@ -192,12 +222,17 @@ class Sweep:
         if self._ends[s, 0] >= self._search.threshold:
             self._close(s)
             return
-        visit = self._search.visit
-        if visit(weights).is_new or visit(weights, finer=1e-3).is_new:
+        if self._learns(weights, self._search.threshold - lowest):
             self._revisit(n_old)
         else:
             self._exactly(s)
             self._close(s)
+
+    def _learns(self, weights: FloatArray, below: float) -> bool:
+        """Solve the learner, first no finer than the cuts' distance to the threshold asks."""
+        visit = self._search.visit
+        coarse = visit(weights, below=below).is_new
+        return coarse or visit(weights).is_new or visit(weights, finer=1e-3).is_new
 
     def _revisit(self, n_old: int) -> None:
         watch = Stopwatch()
