@@ -63,6 +63,8 @@ def outcome(path: Path, content: bytes, wanted: np.ndarray, header: object) -> s
     A mutant may change bytes that carry nothing (a date in the archive's directory); whatever
     loads must therefore predict the same and say the same about itself.
     """
+    # a file that is cut and written again may be flushed to the disk
+    path.unlink(missing_ok=True)
     path.write_bytes(content)
     loaded, said = attempt(path)
     if loaded is None:
