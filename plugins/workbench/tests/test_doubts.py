@@ -34,6 +34,10 @@ def test_of_a_table_in_order_nothing_is_said(sound: pd.DataFrame) -> None:
     few = pd.DataFrame(np.random.default_rng(1).integers(0, 3, (90, 3)), columns=["a", "b", "y"])
     assert few.duplicated().any()
     assert asked(few) == []
+    # and so do many columns that are mostly 0
+    rare = pd.DataFrame(np.random.default_rng(2).poisson(0.02, (500, 60)).astype(float))
+    assert rare.duplicated().sum() > 50
+    assert asked(rare.set_axis([*map("x{}".format, range(59)), "y"], axis=1)) == []
 
 
 @pytest.mark.parametrize("code", [-999.0, 99.0, -9999.0])
@@ -68,6 +72,13 @@ def test_a_column_that_gives_the_target_away(sound: pd.DataFrame, classes: bool)
     assert "--drop 'copy'" in said
 
 
+def test_one_row_far_from_all_others_gives_nothing_away(sound: pd.DataFrame) -> None:
+    sound.loc[0, ["a", "y"]] = 1e8, 2e8
+    assert not any("gives the target away" in each for each in asked(sound))
+    sound["copy"] = sound.y.where(np.arange(60) % 3 > 0)
+    assert any("away wherever it is known" in each for each in asked(sound))
+
+
 def test_rows_that_repeat_others(sound: pd.DataFrame) -> None:
     (said,) = asked(pd.concat([sound, sound.iloc[:6]], ignore_index=True))
     assert said.startswith("6 of 66 rows repeat an earlier one, target included")
@@ -79,6 +90,7 @@ def test_rows_in_the_order_of_time(sound: pd.DataFrame, step: int) -> None:
     sound["day"] = days[::step]
     (said,) = asked(sound)
     assert "in the order of 'day'" in said
+    assert f"fit without the {'last' if step > 0 else 'first'} rows" in said
     assert asked(sound.sample(frac=1.0, random_state=0)) == []
 
 
@@ -119,3 +131,8 @@ def test_a_test_of_rows_learned_from_is_none(
     assert done.err.count(f"10 of the 30 rows of {second} are among those learned from") == 1
     apart = read_table(sound.iloc[:40]), read_table(sound.iloc[40:])
     assert shared_rows(*apart, list(sound)) == []
+    # a gap in one of both files makes no cell of the other another
+    gap = sound.copy()
+    gap.loc[0, "b"] = np.nan
+    (said,) = shared_rows(read_table(gap), read_table(sound.iloc[30:]), list(sound))
+    assert said.startswith("30 of the 30 rows")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kernelweave.workbench.scoring import HeldOut, Row, Score, ranking_of, roc_area, verdict
@@ -67,3 +69,28 @@ def test_frequent_classes_are_left_to_accuracy() -> None:
 def test_without_probabilities_a_rare_class_is_left_open() -> None:
     dummy = Row("dummy", "dummy", Score(0.96, 0.01), Score(0.0, 0.01), 0.0)
     assert "ask for probabilities" in verdict("kernel", [dummy], "accuracy")
+
+
+@pytest.mark.parametrize("n_rare", [1, 2, 3, 8])
+def test_chance_is_rarely_taken_for_skill(n_rare: int) -> None:
+    rng = np.random.default_rng(3)
+    truth = np.repeat(["0", "1"], [100, n_rare])
+    taken = 0
+    for _ in range(300):
+        score = rng.random(len(truth))
+        proba = np.column_stack([1.0 - score, score])
+        found = ranking_of(
+            HeldOut(
+                np.arange(len(truth)), np.arange(len(truth)) % 3, truth, np.full(len(truth), "0"),
+                np.ones(len(truth)), "classification", proba,
+            )
+        )  # fmt: skip
+        assert found is not None
+        taken += found.informs
+    assert taken <= 0.05 * 300
+
+
+def test_a_class_without_weight_is_not_ranked() -> None:
+    rows = held_out(informed=True)
+    weight = (rows.truth == "0").astype(float)
+    assert ranking_of(replace(rows, weight=weight)) is None

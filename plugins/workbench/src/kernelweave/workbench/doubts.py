@@ -49,7 +49,7 @@ def _codes_of_gaps(X: pd.DataFrame) -> Iterator[str]:
         for code in (values.min(initial=0.0), values.max(initial=0.0)):
             rest = values[values != code]
             count = len(values) - len(rest)
-            if count < 2 or not len(rest) or not _NINES.fullmatch(f"{abs(code):g}"):
+            if count < 2 or not len(rest) or not _NINES.fullmatch(f"{abs(code):.15g}"):
                 continue
             low, high = rest.min(), rest.max()
             if min(abs(code - low), abs(code - high)) > high - low > 0.0:
@@ -84,8 +84,9 @@ def _copies(X: pd.DataFrame, y: Labels, task: str) -> Iterator[str]:
     gives_away = _is_multiple if task == "regression" else _is_renamed
     for name, column in X.items():
         if gives_away(column, y):
+            rows = "wherever it is known" if column.isna().any() else "in every row"
             yield (
-                f"column {str(name)!r} gives the target away in every row: if you do not know it "
+                f"column {str(name)!r} gives the target away {rows}: if you do not know it "
                 f"when you predict, leave it out with --drop {str(name)!r}"
             )
 
@@ -97,7 +98,12 @@ def _is_multiple(column: pd.Series, y: Labels) -> bool:
     if 2 * known.sum() < len(x):
         return False
     x, y = _standard(x[known]), _standard(y[known].astype(np.float64))
-    return bool(abs(x @ y) > 1.0 - 1e-12)
+    slope = float(x @ y)
+    if abs(slope) < 1.0 - 1e-12:
+        return False
+    # one row far from all others hides what the rest does
+    usual = float(np.median(np.abs(y - np.median(y))))
+    return bool((np.abs(y - slope * x) <= 1e-6 * usual).all()) if usual > 0.0 else True
 
 
 def _standard(values: FloatArray) -> FloatArray:
@@ -138,7 +144,11 @@ def shared_rows(table: Table, other: Table, columns: Sequence[str]) -> list[str]
     names = [name for name in columns if name in table.columns and name in other.columns]
     known, asked = _fingerprints(table.frame[names]), _fingerprints(other.frame[names])
     n_shared = int(np.isin(asked, known).sum())
-    if n_shared < _REPEATED * len(asked) or not _differ_by_chance(table.frame[names]):
+    if (
+        not n_shared
+        or n_shared < _REPEATED * len(asked)
+        or not _differ_by_chance(table.frame[names])
+    ):
         return []
     return [
         f"{n_shared} of the {len(asked)} rows of {other.source} are among those learned from: they "
@@ -150,25 +160,29 @@ def _fingerprints(frame: pd.DataFrame) -> npt.NDArray[Any]:
     columns = {}
     for name, column in frame.items():
         numbers = as_numbers(column)
-        # 3 and 3.0 are the same
-        columns[name] = column.astype(str) if np.isnan(numbers).any() else numbers
+        # 3 and 3.0 are the same, whatever else the column holds
+        words = column.astype(object).where(np.isnan(numbers), "").fillna("").astype(str)
+        columns |= {f"number {name}": np.nan_to_num(numbers), f"word {name}": words}
     return pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy()
 
 
 def _differ_by_chance(rows: pd.DataFrame) -> bool:
     """Whether there are so many possible rows that two are hardly the same by chance."""
-    possible = sum(math.log(max(rows[name].nunique(), 1)) for name in rows)
+    shares = (rows[name].value_counts(normalize=True, dropna=False) for name in rows)
+    # the probability that two rows are the same
+    possible = -sum(math.log(float((each**2).sum())) for each in shares)
     return possible > 2.0 * math.log(len(rows))
 
 
 def _ordered(X: pd.DataFrame) -> Iterator[str]:
     step = -(-len(X) // _LOOKED_AT)
     for name, column in X.iloc[::step].items():
-        if _in_order(column):
+        order = _order(column)
+        if order:
             yield (
                 f"the rows are in the order of {str(name)!r}, and those held out are drawn at "
                 "random: the score is for moments between others that are known; to see how well "
-                "later ones are predicted, fit without the last rows and pass them as --test"
+                f"later ones are predicted, fit without the {order} rows and pass them as --test"
             )
 
 
@@ -182,12 +196,12 @@ def _few_rows(y: FloatArray) -> Iterator[str]:
         yield f"{rows} {100 * share:.0f} % of the target's variance: R² and its error hang on them"
 
 
-def _in_order(column: pd.Series) -> bool:
-    """Whether a column holds dates that only rise, or only fall."""
+def _order(column: pd.Series) -> str:
+    """Return which rows are the latest: "last", "first", or "" of what is not in order of time."""
     from kernelweave.evidence import ColumnEncoder
 
     if pd.api.types.is_numeric_dtype(column):
-        return False
+        return ""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -195,12 +209,12 @@ def _in_order(column: pd.Series) -> bool:
             rows = encoder.transform(column.to_frame()).numeric
     except (TypeError, ValueError):
         # the fit refuses it, with its place
-        return False
+        return ""
     parts = [each for each in encoder.dimensions_ if each.kind != "level"]
     days = [j for j, each in enumerate(parts) if each.name.endswith("days since 1970")]
     if not days:
-        return False
+        return ""
     steps = np.diff(rows[column.notna().to_numpy(), days[0]])
-    return int(np.count_nonzero(steps)) >= _FEWEST_ROWS and bool(
-        (steps >= 0.0).all() or (steps <= 0.0).all()
-    )
+    if int(np.count_nonzero(steps)) < _FEWEST_ROWS:
+        return ""
+    return "last" if (steps >= 0.0).all() else "first" if (steps <= 0.0).all() else ""

@@ -178,7 +178,8 @@ def _without_unit(texts: dict[Any, str]) -> tuple[dict[Any, str], str]:
             return {cell: _bare(text, sign) for cell, text in texts.items()}, sign
     parts = {cell: _UNIT.fullmatch(text) for cell, text in texts.items()}
     units = {"" if part is None else part[2] for part in parts.values()}
-    if len(units) != 1 or "" in units:
+    # ½ and ² belong to the number
+    if len(units) != 1 or "" in units or any(unit[0].isnumeric() for unit in units):
         return texts, ""
     return {cell: part[1] for cell, part in parts.items() if part is not None}, units.pop()
 

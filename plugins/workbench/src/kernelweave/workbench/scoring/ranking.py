@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ class Ranking:
       others are
     - `share`: of the rarer class among all rows
     - `area`: under the ROC curve of its probabilities, with its standard error
+    - `chance`: standard deviation of the area of scores that mean nothing
     """
 
     label: str
@@ -31,6 +33,7 @@ class Ranking:
     n_wrong: int
     share: float
     area: Score
+    chance: float
 
     @property
     def is_rare(self) -> bool:
@@ -40,7 +43,7 @@ class Ranking:
     @property
     def informs(self) -> bool:
         """Whether the probabilities rank rows better than chance."""
-        return self.area.value - 0.5 > 2.0 * self.area.error
+        return self.area.value - 0.5 > 2.0 * max(self.area.error, self.chance)
 
     def as_json(self) -> dict[str, object]:
         """Return plain values by name."""
@@ -59,20 +62,25 @@ def ranking_of(held_out: HeldOut) -> Ranking | None:
 
     `held_out`: predictions. ``None`` for other tasks, and where there are no probabilities.
     """
+    counted = held_out.weight > 0.0
     labels, codes = np.unique(held_out.truth, return_inverse=True)
     if held_out.proba is None or len(labels) != 2 or held_out.proba.shape[1] != 2:
         return None
     shares = np.bincount(codes, weights=held_out.weight) / held_out.weight.sum()
+    if shares.min() == 0.0:
+        return None
     rare = int(shares.argmin())
-    is_it = codes == rare
+    is_it = (codes == rare) & counted
+    others = (codes != rare) & counted
     taken = held_out.predicted == labels[rare]
     return Ranking(
         label=str(labels[rare]),
         n_rows=int(is_it.sum()),
         n_found=int((is_it & taken).sum()),
-        n_wrong=int((~is_it & taken).sum()),
+        n_wrong=int((others & taken).sum()),
         share=float(shares[rare]),
-        area=roc_area(is_it, held_out.proba[:, rare], held_out.weight),
+        area=roc_area(is_it[counted], held_out.proba[counted, rare], held_out.weight[counted]),
+        chance=_chance(int(is_it.sum()), int(others.sum())),
     )
 
 
@@ -93,8 +101,17 @@ def roc_area(is_it: NDArray[np.bool_], scores: FloatArray, weight: FloatArray) -
     above = _mass_below(own, other, v)
     below = 1.0 - _mass_below(other, own, w)
     area = float(w @ above)
-    spread = np.sum((w * (above - area)) ** 2) + np.sum((v * (below - area)) ** 2)
+    if min(len(own), len(other)) == 1:
+        # nothing is known of how rows of that class differ
+        return Score(area, _chance(len(own), len(other)))
+    spread = np.sum((w * (above - area)) ** 2) / (1.0 - np.sum(w**2))
+    spread += np.sum((v * (below - area)) ** 2) / (1.0 - np.sum(v**2))
     return Score(area, float(np.sqrt(spread)))
+
+
+def _chance(n_own: int, n_other: int) -> float:
+    """Return the standard deviation of the area where all orders are equally likely."""
+    return math.sqrt((n_own + n_other + 1) / (12.0 * n_own * n_other))
 
 
 def _mass_below(at: FloatArray, scores: FloatArray, mass: FloatArray) -> FloatArray:
