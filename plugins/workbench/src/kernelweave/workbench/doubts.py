@@ -157,7 +157,7 @@ def shared_rows(table: Table, other: Table, columns: Sequence[str]) -> list[str]
 
 
 def _fingerprints(frame: pd.DataFrame) -> npt.NDArray[Any]:
-    columns = {}
+    columns: dict[str, object] = {}
     for name, column in frame.items():
         numbers = as_numbers(column)
         # 3 and 3.0 are the same, whatever else the column holds
