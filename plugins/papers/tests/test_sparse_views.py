@@ -53,6 +53,13 @@ def test_a_rival_that_is_not_installed_is_said_to_be(monkeypatch: pytest.MonkeyP
     (sheet,) = plan.present({})
     assert all(len(row) == len(sheet.columns) for row in sheet.rows)
     assert sheet.rows[-1][:2] == ["group lasso told the squares", "skglm is not installed"]
+    found = {"accuracy": 80.0, "seconds": 1.0, "kept": [1, 2], "true": [1, 3]}
+    for n_seeds in (1, 2):
+        results = {f"{name}/{i}": found for name in list(METHODS)[:-2] for i in range(n_seeds)}
+        (sheet,) = plan.present(results)
+        shown = sheet.without_empty_columns()
+        assert ("±" in shown.columns) == (n_seeds > 1)
+        assert not shown.empty()
 
 
 def test_plans_and_pictures() -> None:

@@ -221,11 +221,13 @@ def _is_there(name: str) -> bool:
 
 def _present(n_views: int, results: Results) -> list[Sheet]:
     rows: list[list[Value]] = []
+    several = any(key.endswith("/1") for key in results)
     for name in METHODS if n_views else _ON_DIGITS:
-        if not _is_there(name):
-            rows.append([name, f"{NEEDS} is not installed", *["not run"] * 5])
-            continue
         found = list(within(results, name).values())
+        if not _is_there(name):
+            lost = "not run" if several else None
+            rows.append([name, f"{NEEDS} is not installed", lost, *["not run"] * 4])
+            continue
         accuracy = [each["accuracy"] for each in found]
         row: list[Value] = [name, mean(accuracy), spread(accuracy)]
         row += _made_views(name, found) if n_views else _digit_views(name, found)
