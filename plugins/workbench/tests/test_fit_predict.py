@@ -222,8 +222,8 @@ def test_dropping_columns_and_counting_them(run: Callable, csv: Path, tmp_path: 
         (["--C", "0"], "C must be"),
         (["--C", "nan"], "C must be"),
         (["--tol", "-1"], "tol must be"),
-        (["--max-iter", "-3"], "max_iter must be"),
-        (["--max-time", "0"], "max_time must be"),
+        (["--max-iter", "-3"], "--max-iter must be"),
+        (["--max-time", "0"], "--max-time must be"),
         (["--degree", "-1"], "degree must be"),
         (["--delta", "nan"], "delta must be"),
         (["--epsilon", "1"], "--epsilon belongs to regression"),
@@ -273,7 +273,7 @@ def test_stopping_early_is_said_in_one_line(run: Callable) -> None:
     assert done.status == 0
     first = done.said.splitlines()[0]
     assert first.startswith("kernelweave: warning: tkl-")
-    assert "max_iter was reached" in first
+    assert "--max-iter was reached" in first
 
 
 def test_options_reach_the_estimator() -> None:
