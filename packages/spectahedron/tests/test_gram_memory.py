@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -181,11 +182,14 @@ def test_a_part_keeps_the_balance_of_loss_and_norm() -> None:
 def test_a_start_at_a_part_reaches_the_same_optimum(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cold = solve(problem(kind, 400), "tkl-low-rank", tol=1e-6)
+    case = problem(kind, 400)
+    # at C = 2 the last digits of a processor decide whether numbers reach 1e-6
+    case = replace(case, learner=replace(case.learner, C=1.0))
+    cold = solve(case, "tkl-low-rank", tol=1e-6)
     monkeypatch.setattr(low_rank, "_LARGE", 100)
     monkeypatch.setattr(coarse, "_PART", 40)
     monkeypatch.setattr(coarse, "_SHRINK", 3)
-    found = solve(problem(kind, 400), "tkl-low-rank", tol=1e-6)
+    found = solve(case, "tkl-low-rank", tol=1e-6)
     assert found.gap <= 1e-6
     assert_same_optimum(cold, found)
     first = found.history.upper[0] / cold.upper_bound
