@@ -21,6 +21,9 @@ def spread_of(y: FloatArray, weight: FloatArray | None) -> float:
     y, place = np.unique(y[mass > 0], return_inverse=True)
     share = np.bincount(place, weights=mass[mass > 0])
     # a square may overflow where the target does not
+    if not len(y):
+        # weights that are all 0 are refused where they are checked
+        return 1.0
     unit = float(np.abs(y).max()) or 1.0
     off = y / unit - np.average(y / unit, weights=share)
     spread = unit * float(np.sqrt(np.average(off * off, weights=share)))
