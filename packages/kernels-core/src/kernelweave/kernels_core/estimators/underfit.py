@@ -73,6 +73,9 @@ def rows_to_judge(weight: FloatArray) -> Index:
 def _some(X: Any, rows: Index) -> Any:
     if isinstance(X, PrecomputedGrams):
         return X[rows, np.arange(X.shape[1])]
+    if hasattr(X, "column_names") and hasattr(X, "take"):
+        # an Arrow table, of which scikit-learn 1.6 cannot take rows
+        return X.take(rows)
     return _safe_indexing(indexable(X)[0], rows)
 
 
