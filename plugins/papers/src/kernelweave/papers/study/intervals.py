@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +50,20 @@ def of_independent(values: ArrayLike, level: float = 0.95) -> Interval:
     4.484
     """
     return _around(values, 0.0, level)
+
+
+def in_words(values: Sequence[float]) -> str | None:
+    """Return the mean of independent values with its interval, None of nothing.
+
+    Examples
+    --------
+    >>> in_words([1.0, 2.0, 3.0])
+    '+2.0 (-0.5 to +4.5)'
+    """
+    if len(values) < 2:
+        return f"{values[0]:+.1f}" if values else None
+    found = of_independent(values)
+    return f"{found.mean:+.1f} ({found.low:+.1f} to {found.high:+.1f})"
 
 
 def _around(values: ArrayLike, share: float, level: float) -> Interval:

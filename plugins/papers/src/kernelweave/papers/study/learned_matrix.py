@@ -12,7 +12,7 @@ from kernelweave.kernels_core.families import TessellatedFamily
 from ..data import folds
 from ..measuring import CLASSES, within
 from ..plan import Cell, Plan, Request, Results, Sheet, Value
-from .intervals import of_independent
+from .intervals import in_words
 from .prior_path import STRENGTHS, Kernel, learn_path, units_of, weights_of
 from .sets import SETS, Source, address, samples
 
@@ -191,22 +191,14 @@ def _verdict(results: Results) -> Sheet:
         for learned, fixed in _RULES.values():
             gains = {n: each[learned] - each[fixed] for n, each in found.items() if each}
             row: list[Value] = [family, f"{learned}, above {fixed}", len(gains)]
-            row += [sum(gain > 0.0 for gain in gains.values()), _words(gains.values())]
+            row += [sum(gain > 0.0 for gain in gains.values()), in_words(list(gains.values()))]
             for classes in (True, False):
                 row.append(
-                    _words(g for n, g in gains.items() if bool(SETS[n].n_classes) == classes)
+                    in_words([g for n, g in gains.items() if bool(SETS[n].n_classes) == classes])
                 )
             rows.append(row)
     heads = ("indicators of", "points of", "sets", "ahead on", "mean", "classes", "numbers")
     return Sheet("What a learned P is worth", heads, rows, _NOTES)
-
-
-def _words(gains: Any) -> str | None:
-    values = list(gains)
-    if len(values) < 2:
-        return f"{values[0]:+.1f}" if values else None
-    found = of_independent(values)
-    return f"{found.mean:+.1f} ({found.low:+.1f} to {found.high:+.1f})"
 
 
 def _scores(results: Results, chosen: dict[str, Source]) -> list[Sheet]:

@@ -12,7 +12,7 @@ from kernelweave.workbench.displays.colours import SERIES
 
 from ..measuring import CLASSES, mean, within
 from ..plan import Drawing, Results, Sheet, Value
-from .intervals import Interval, corrected_resampled, of_independent
+from .intervals import Interval, corrected_resampled, in_words
 from .protocol import N_FOLDS, rows_trained
 from .rivals import EXTRA, OURS, reason_not_run
 from .sets import SETS
@@ -92,14 +92,6 @@ def _interval(paired: Sequence[float]) -> Interval | None:
     return corrected_resampled(paired, 1.0 / (N_FOLDS - 1)) if len(paired) > 1 else None
 
 
-def _words(values: Sequence[float]) -> str | None:
-    """Return a mean over sets with its interval."""
-    if len(values) < 2:
-        return f"{values[0]:+.1f}" if values else None
-    found = of_independent(values)
-    return f"{found.mean:+.1f} ({found.low:+.1f} to {found.high:+.1f})"
-
-
 def verdict(found: Findings) -> Sheet:
     """Return a row per rival: on how many sets we are ahead of it, and by how many points."""
     rows: list[list[Value]] = []
@@ -131,7 +123,7 @@ def _against(by_set: Mapping[str, list[float]]) -> list[Value]:
         *(len(means), sum(map(len, by_set.values())), sum(value > 0.0 for value in means.values())),
         *sure,
         f"{float(np.median(list(means.values()))):+.1f}",
-        *(_words([means[name] for name in group]) or "none" for group in groups),
+        *(in_words([means[name] for name in group]) or "none" for group in groups),
     ]
 
 
@@ -155,7 +147,9 @@ def shares(found: Findings) -> Sheet:
         if to_best:
             close = 100.0 * float(np.mean([value >= -_MARGIN for value in to_best]))
             first = 100.0 * float(np.mean([value > 0.0 for value in to_best]))
-            rows.append([group, len(to_best), f"{close:.0f} %", f"{first:.0f} %", _words(to_best)])
+            rows.append(
+                [group, len(to_best), f"{close:.0f} %", f"{first:.0f} %", in_words(to_best)]
+            )
     heads = ("sets", "number", "within 1 point of the best", "ahead of all", "mean to the best")
     title = f"Against the best rival of each set, at most {found.rows} training rows"
     return Sheet(
