@@ -178,10 +178,14 @@ class ColumnEncoder:
             )
 
     def _read(self, X: Any, estimator: BaseEstimator, *, reset: bool) -> Table:
+        import pandas as pd
         from sklearn.utils.validation import validate_data
 
         table = read_table(X, estimator)
         if estimator is not None:
+            if table.named and not isinstance(X, pd.DataFrame):
+                # scikit-learn 1.6 cannot read the names of every library's tables
+                X = pd.DataFrame(columns=list(table.names))
             validate_data(estimator, X=X, skip_check_array=True, reset=reset)
         if not reset:
             self._check_names(table)

@@ -30,6 +30,7 @@ from scipy.optimize import nnls
 _ARMIJO = 1e-4
 _HALVINGS = 12
 _RIDGE = 1e-12
+_SMALL = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,9 @@ class EvidenceStepSearch:
     def _newton(self, state: Point) -> FloatArray:
         """Return the step to the minimiser over w ≥ 0 of the quadratic model, shape (q,)."""
         H = state.solution.details.curvature(state.images)
-        size = np.sqrt(np.maximum(H.diagonal(), np.finfo(np.float64).tiny))
+        # prices and value give the unit of H; what is below its rounding is no curvature
+        least = (UNIT * self.prices) ** 2 / max(state.value, _SMALL)
+        size = np.sqrt(np.maximum(H.diagonal(), np.maximum(least, _SMALL)))
         scaled = H / size / size[:, None]
         scaled[np.diag_indices_from(scaled)] += _RIDGE
         slope = 0.5 * (self.prices - state.forms)
