@@ -47,7 +47,6 @@ class SimpleMKL:
 
     params = (ALGORITHMS, GAPS)
     param_names = ("algorithm", "gap")
-    timeout = 180
 
     def setup_cache(self) -> dict[Any, int]:
         from kernelweave.kernels_core import solve
@@ -80,7 +79,6 @@ def rule(name: str, n_samples: int) -> float:
 class Rules:
     """Seconds of a rule at 300 samples, and how those of two grow with their number."""
 
-    timeout = 120
     params = RULES
     param_names = ("rule",)
 
@@ -104,8 +102,6 @@ class Rules:
 
 class Fit:
     """A whole fit of SimpleMKL on features."""
-
-    timeout = 120
 
     def setup(self) -> None:
         self.X, self.y = checkered(400, 5)

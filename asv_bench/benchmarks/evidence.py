@@ -36,8 +36,6 @@ def evaluation(n_rows: int, n_columns: int) -> float:
 class Evaluation:
     """How one evaluation grows with rows and columns."""
 
-    timeout = 180
-
     def setup_cache(self) -> dict[str, list[float]]:
         from kernelweave.kernels_core import config_context
 
@@ -62,8 +60,6 @@ class Evaluation:
 class Fit:
     """A whole fit, folds included: evaluations of the evidence on all rows, seconds, memory."""
 
-    timeout = 300
-
     def setup(self) -> None:
         self.X, self.y = table(M, N)
 
@@ -85,7 +81,6 @@ class Fit:
 class Weights:
     """Weights of the default kernels, by either algorithm: convex steps and seconds."""
 
-    timeout = 180
     params = ("lbfgs", "majorize")
     param_names = ("algorithm",)
 

@@ -39,8 +39,6 @@ def sum_seconds(n_rows: int, n_landmarks: int) -> float:
 class Sums:
     """The sums over rows: seconds of 20,000 at 2000 landmarks, exponents in rows and landmarks."""
 
-    timeout = 300
-
     def setup_cache(self) -> dict[tuple[int, int], float]:
         from kernelweave.kernels_core import config_context
 
@@ -63,8 +61,6 @@ class Sums:
 
 class Features:
     """Rows a second whose features at 2000 landmarks one core works out."""
-
-    timeout = 120
 
     def track_rows_a_second(self) -> float:
         own, X = landmarks(2000), np.random.RandomState(1).rand(4096, 10)

@@ -12,8 +12,6 @@ from ._measure import exponent
 class Lorenz96:
     """Cross-validated graphs of a known system; what a worse method would raise is tracked."""
 
-    timeout = 300
-
     def setup_cache(self) -> Any:
         from kernelweave.granger import GrangerGraph, lasso_var, lorenz96, score_graph
 
@@ -35,8 +33,6 @@ class Lorenz96:
 
 class Growth:
     """Exponents of the processor time of a graph in rows and in nodes."""
-
-    timeout = 300
 
     def _exponent(self, sizes: tuple[int, ...], of_rows: bool) -> float:
         from kernelweave.granger import GrangerGraph, lorenz96

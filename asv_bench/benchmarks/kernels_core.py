@@ -54,8 +54,6 @@ class Times:
 class Growth:
     """Exponents and ratios, measured together in one process and on one thread."""
 
-    timeout = 120
-
     def setup_cache(self) -> dict[str, Any]:
         from kernelweave.kernels_core import config_context
 

@@ -22,8 +22,6 @@ def grams_of(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 class Path:
     """Learner solves along a grid of λ and k₀, beside those of every setting alone."""
 
-    timeout = 300
-
     def setup_cache(self) -> dict[str, Any]:
         from kernelweave.mkl_sparse import sparse_mkl_path
 
@@ -48,7 +46,6 @@ class Fit:
 
     params = (("saddle", "random"),)
     param_names = ("start",)
-    timeout = 120
 
     def setup(self, start: str) -> None:
         from kernelweave.mkl_sparse import SparseMKLClassifier

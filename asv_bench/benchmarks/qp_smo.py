@@ -34,7 +34,6 @@ class Counts:
 
     params = (KERNELS, TOLERANCES)
     param_names = ("kernel", "tol")
-    timeout = 120
 
     def setup_cache(self) -> dict[Any, tuple[int, int]]:
         from kernelweave.qp_smo import solve_svc, solve_svr
@@ -66,8 +65,6 @@ class Counts:
 
 class Path:
     """A path of slowly changing Gram matrices, each solved from the last solution."""
-
-    timeout = 120
 
     def setup_cache(self) -> dict[str, float]:
         from kernelweave.qp_smo import solve_svc
@@ -108,7 +105,6 @@ class Ratio:
 
     params = KERNELS
     param_names = ("kernel",)
-    timeout = 120
 
     def setup_cache(self) -> dict[str, float]:
         from kernelweave.qp_smo import solve_svc

@@ -42,7 +42,6 @@ class Counts:
 
     params = (KERNELS, ("relaxation", "optimum"))
     param_names = ("kernels", "what")
-    timeout = 300
 
     def setup_cache(self) -> dict[Any, tuple[int, int]]:
         found = {}
@@ -62,8 +61,6 @@ class Counts:
 
 class Growth:
     """Exponents in the number of samples n and of kernels q, and the cost in SVM fits."""
-
-    timeout = 300
 
     def setup_cache(self) -> dict[str, float]:
         relaxation(*stack_of(60, 4))

@@ -44,7 +44,6 @@ class Evaluations:
 
     params = (ALGORITHMS, NORMS)
     param_names = ("algorithm", "q")
-    timeout = 300
 
     def setup_cache(self) -> dict[Any, int]:
         from kernelweave.kernels_core import solve
@@ -78,8 +77,6 @@ def evaluation(n_samples: int) -> float:
 class Evaluation:
     """Seconds of an evaluation at 200 samples, and how they grow."""
 
-    timeout = 180
-
     def setup_cache(self) -> dict[str, float]:
         from kernelweave.kernels_core import config_context
 
@@ -99,8 +96,6 @@ class Evaluation:
 
 class Fit:
     """A whole fit of the regressor on features."""
-
-    timeout = 120
 
     def setup(self) -> None:
         rng = np.random.default_rng(0)

@@ -52,7 +52,6 @@ class FrankWolfe:
 
     params = (TASKS, LOOSE)
     param_names = ("task", "gap")
-    timeout = 120
 
     def setup_cache(self) -> dict[Any, int]:
         found = {}
@@ -89,7 +88,6 @@ class LowRank:
 
     params = ((*TASKS, "breast-cancer"), TIGHT)
     param_names = ("task", "gap")
-    timeout = 300
 
     def setup_cache(self) -> dict[Any, int]:
         found = {}
@@ -114,7 +112,6 @@ class InteriorPoint:
 
     params = (TASKS, TIGHT)
     param_names = ("task", "gap")
-    timeout = 120
 
     def setup_cache(self) -> dict[Any, int]:
         found = {}
@@ -130,8 +127,6 @@ class InteriorPoint:
 
 class Search:
     """Learner solves of a search over five values of C and five folds, and of one cold fit."""
-
-    timeout = 120
 
     def setup_cache(self) -> dict[str, int]:
         from kernelweave.spectahedron import (
@@ -170,7 +165,6 @@ class Iteration:
 
     params = ("tkl-frank-wolfe", "tkl-low-rank")
     param_names = ("algorithm",)
-    timeout = 300
 
     def setup_cache(self) -> dict[Any, float]:
         from kernelweave.kernels_core import config_context
@@ -205,7 +199,6 @@ class Parts:
 
     params = ("Gram", "D", "SMO", "iteration")
     param_names = ("part",)
-    timeout = 300
 
     def setup_cache(self) -> dict[Any, float]:
         from kernelweave.kernels_core import Problem, TessellatedFamily
@@ -241,7 +234,6 @@ class LargeFit:
 
     params = ("stored", "float32", "blocks")
     param_names = ("gram",)
-    timeout = 300
 
     def peakmem_fit(self, gram: str) -> None:
         from kernelweave.spectahedron import TessellatedKernelRegressor
@@ -258,8 +250,6 @@ class LargeFit:
 
 class Fit:
     """A whole fit of the classifier."""
-
-    timeout = 120
 
     def setup(self) -> None:
         self.X, self.y = checkered(400, 5)

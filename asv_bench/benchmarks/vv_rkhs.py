@@ -49,7 +49,6 @@ class Steps:
 
     params = (("input", "output", "both"), (1e-2, 1e-4, 1e-6))
     param_names = ("learned", "gap")
-    timeout = 120
 
     def setup_cache(self) -> dict[Any, tuple[int, int]]:
         found = {}
@@ -74,7 +73,6 @@ class ChosenSolver:
 
     params = ((200, 600, 1500), (5, 100), (1e-1, 1e-3, 1e-5))
     param_names = ("n_samples", "n_outputs", "lam")
-    timeout = 600
 
     def track_ratio(self, l: int, n: int, lam: float) -> float:
         from kernelweave.vv_rkhs import solve_sylvester
@@ -116,7 +114,6 @@ class Growth:
 
     params = (("vv-spg", "vv-block-descent", "vv-dinuzzo"),)
     param_names = ("algorithm",)
-    timeout = 600
 
     def _exponent(self, algorithm: str, name: str, sizes: tuple[int, ...], **fixed: int) -> float:
         costs = [step_seconds(algorithm, problem(**{**fixed, name: size})) for size in sizes]
@@ -157,7 +154,6 @@ class Rival:
 
     params = (("output", "both"), (1.0, 10.0))
     param_names = ("learned", "tau_over_n")
-    timeout = 600
 
     def setup_cache(self) -> dict[Any, float]:
         from kernelweave.vv_rkhs import FrobeniusOutputKernels, SeparableKernels, SquaredLpNorm
@@ -209,7 +205,6 @@ class Stationary:
 
     params = (1e-1, 1e-2, 1e-3)
     param_names = ("lam",)
-    timeout = 300
 
     def track_steps(self, lam: float) -> float:
         result = run(problem(150, 30, 30, lam), 1e-5)

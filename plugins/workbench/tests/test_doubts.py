@@ -13,7 +13,7 @@ from kernelweave.workbench import read_table
 from kernelweave.workbench.data import read_target
 from kernelweave.workbench.doubts import doubts, shared_rows
 
-QUICK = ("--target", "y", "--model", "ridge", "--no-compare")
+QUICK = ("--target", "y", "--model", "tkl", "--no-compare")
 
 
 def asked(frame: pd.DataFrame) -> list[str]:

@@ -121,7 +121,7 @@ def test_columns_of_a_wide_table_are_folded(run: Callable, tmp_path: Path) -> No
     )
     frame.loc[3, "gene7"] = np.nan
     frame.to_csv(tmp_path / "w.csv", index=False)
-    run("fit", tmp_path / "w.csv", "--target", "y", "--model", "ridge", "--out", tmp_path / "w.kw")
+    run("fit", tmp_path / "w.csv", "--target", "y", "--model", "tkl", "--out", tmp_path / "w.kw")
     run("report", tmp_path / "w.kw")
     page = (tmp_path / "w.html").read_text()
     assert "29 more columns are used as they are." in page
