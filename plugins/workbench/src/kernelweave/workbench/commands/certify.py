@@ -58,12 +58,12 @@ def certify_command(
         Print the outcome as JSON.
     """
     from ..certifying import certify_model
-    from ..data import read_table, read_target
+    from ..data import read_table
     from ..models import load_model
 
     loaded = load_model(model)
     table = read_table(data, header=not no_header)
-    known = read_target(table, target or loaded.header.target, loaded.header.task)
+    known = loaded.targets(table, target)
     X = loaded.inputs(table)
     asked: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "max_time": max_time}
     with config_context(memory_limit=memory_limit):

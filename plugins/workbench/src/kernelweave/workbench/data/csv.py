@@ -11,8 +11,9 @@ from collections.abc import Iterator
 import pandas as pd
 
 from ..errors import CommandError
-from .dialect import decode, read_numbers, separator_of
+from .dialect import decode, separator_of
 from .table import Table, check_names, is_number
+from .written import read_numbers
 
 
 def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
@@ -30,11 +31,11 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
     except csv.Error as error:
         raise CommandError(f"{source}, line 1: {error}: correct the line") from error
     names = _names(first, source) if header else [str(j) for j in range(len(first))]
-    frame = read_numbers(_parse(text, source, separator, names, header), separator)
+    frame, units = read_numbers(_parse(text, source, separator, names, header), separator)
     if frame.empty:
         raise CommandError(f"{source} has column names but no rows: there is nothing to learn from")
     lines = functools.cache(lambda: _lines(text, source, separator, len(names), header))
-    return Table(source, frame, lines=lines)
+    return Table(source, frame, lines=lines, units=units)
 
 
 def _names(cells: list[str], source: str) -> list[str]:

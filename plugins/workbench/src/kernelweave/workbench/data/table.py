@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from kernelweave.kernels_core import KernelWeaveWarning
 
 from ..errors import CommandError
 
@@ -38,6 +40,8 @@ class Table:
         Returns the line of the file on which each row ends; ``None`` where there are no lines.
     sparse : bool
         Whether an absent column means zeros.
+    units : mapping of str to str
+        The unit that stood in every cell of a column that is numbers now.
     """
 
     source: str
@@ -46,6 +50,7 @@ class Table:
     task: str | None = None
     lines: Callable[[], Sequence[int]] | None = field(default=None, repr=False)
     sparse: bool = False
+    units: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> list[str]:
@@ -109,7 +114,7 @@ class Table:
         rest = cells.dropna()
         numbers = as_numbers(rest)
         if len(rest) and np.isfinite(numbers).all():
-            span = f"{numbers.min():g} to {numbers.max():g}"
+            span = f"{numbers.min():g} to {numbers.max():g} {self.units.get(column, '')}".rstrip()
         elif pd.api.types.is_datetime64_any_dtype(rest):
             span = f"{rest.min():%Y-%m-%d} to {rest.max():%Y-%m-%d}"
         elif len(rest) and rest.map(lambda cell: bool(_ISO.match(str(cell)))).all():
@@ -133,6 +138,36 @@ class Table:
                 f"{self.source} lacks {len(absent)} of the {len(columns)} columns that the model "
                 f"uses: {few}"
             )
+
+    def refuse_other_units(self, columns: Iterable[str], known: Mapping[str, str]) -> None:
+        """Raise where numbers stand in another unit than a model knows, warn where one has none.
+
+        `columns`: which are looked at, where they are here and numbers; `known`: the unit of each
+        that had one in training.
+        """
+        for name in columns:
+            now, then = self.units.get(name, ""), known.get(name, "")
+            if now == then or not self._has_numbers(name):
+                continue
+            if now and then:
+                raise CommandError(
+                    f"{self.source}: column {name!r} is in {now}, and was in {then} where the "
+                    f"model learned: convert it to {then}"
+                )
+            said = (
+                f"has no unit, and was in {then} where the model learned: its numbers are taken "
+                f"as {then}"
+                if then
+                else f"is in {now}, and had no unit where the model learned: check that it is in "
+                f"the same"
+            )
+            warnings.warn(
+                f"{self.source}: column {name!r} {said}", KernelWeaveWarning, stacklevel=2
+            )
+
+    def _has_numbers(self, column: str) -> bool:
+        known = column in self.frame.columns and pd.api.types.is_numeric_dtype(self.frame[column])
+        return known and bool(self.frame[column].notna().any())
 
     def numbers(self, column: str) -> npt.NDArray[np.float64]:
         """Return one column as finite numbers.

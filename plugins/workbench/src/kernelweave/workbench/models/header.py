@@ -66,6 +66,8 @@ class Header:
         What each column is worth: ``name``, ``value`` and ``error``, the strongest first.
     notes : tuple of str
         What a person would ask about the table, a sentence each.
+    units : dict of str to str
+        The unit that every cell of a column had, the target among them.
     versions : dict of str to str
         Packages that wrote the file.
     """
@@ -85,6 +87,7 @@ class Header:
     comparison: dict[str, Any] = field(default_factory=dict)
     importance: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
+    units: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=versions)
 
     def to_json(self) -> str:
@@ -131,4 +134,5 @@ class Header:
         values["prepared"] = rows
         values["importance"] = tuple(values.get("importance", ()))
         values["notes"] = tuple(map(str, values.get("notes", ())))
+        values["units"] = {str(name): str(unit) for name, unit in raw.get("units", {}).items()}
         return cls(**values)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels
 
-from ..data import Table, Target, read_table
+from ..data import Table, Target, read_table, read_target
 from ..errors import CommandError
 from ..machines import encoder_of, kernel_machine
 from ..scoring.held_out import HeldOut
@@ -103,6 +103,11 @@ class Model:
             comparison=comparison or {},
             importance=tuple(importance),
             notes=tuple(notes),
+            units={
+                name: unit
+                for name, unit in table.units.items()
+                if name in (*columns, target.column)
+            },
             versions=versions(type(machine).__module__),
         )
         return cls(estimator, header)
@@ -122,10 +127,26 @@ class Model:
         """Return the rows of a table as the estimator takes them.
 
         `table`: anything that `read_table` reads, or a table that it returned. Returns shape
-        (n_rows, n_columns): the columns that the model was fitted on.
+        (n_rows, n_columns): the columns that the model was fitted on. Raises CommandError if one
+        that it uses is absent, or in another unit than it was.
         """
         left_out = {row["name"] for row in self.header.prepared if row["done"] != "used"}
-        return _rows(table).inputs(self.header.columns, left_out)
+        rows = _rows(table)
+        used = [name for name in self.header.columns if name not in left_out]
+        rows.refuse_other_units(used, self.header.units)
+        return rows.inputs(self.header.columns, left_out)
+
+    def targets(self, table: Table, column: str | None = None) -> Target:
+        """Return the known targets of a table, for the model's task.
+
+        `column`: their name; the one that the model was fitted to without it. Raises CommandError
+        as `read_target` does, and if they are in another unit than the model's.
+        """
+        name = column or self.header.target
+        found = read_target(table, name, self.header.task)
+        unit = self.header.units.get(self.header.target)
+        table.refuse_other_units([name], {} if unit is None else {name: unit})
+        return found
 
     def predict(self, table: Any) -> Labels:
         """Return a prediction per row; columns are matched by name and others passed over.

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels
 
-from ..data import Table, Target, read_target
+from ..data import Table
 from ..errors import CommandError
 from ..models import Model
 from ..scoring import HeldOut, Score, score
@@ -126,7 +126,7 @@ def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
     CommandError
         If the table lacks a column, or holds classes the model does not know.
     """
-    target: Target = read_target(table, column or model.header.target, model.header.task)
+    target = model.targets(table, column)
     known = model.header.classes
     if known is not None:
         strange = sorted(set(np.unique(target.values).tolist()) - set(known), key=str)
