@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import io
+import json
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -83,3 +86,56 @@ def test_a_column_without_numbers_has_no_unit_to_compare(model: Path, tmp_path: 
     words = written(tmp_path / "b.csv", weight=["heavy"] * 60)
     with pytest.raises((CommandError, ValueError), match="words now, such as 'heavy'"):
         found.predict(words)
+
+
+CELLS = {
+    "weight": (["71 kg", "68,5 kg", None], [71.0, 68.5, np.nan]),
+    "price": (["1.234,50 €", "99 €", "7,5 €"], [1234.5, 99.0, 7.5]),
+    "start": (["12:30", "07:15", "0:00"], [12.5, 7.25, 0.0]),
+    "change": (["(12,5)", "3,25", 4], [-12.5, 3.25, 4.0]),
+    "people": (["41 680", "27'415", "12"], [41680.0, 27415.0, 12.0]),
+    "town": (["Bonn", "Kiel 2", "1,5 or so"], None),
+}
+
+
+@pytest.mark.parametrize("way", ["Excel", "JSON lines", "JSON", "Parquet", "a frame"])
+def test_cells_with_texts_are_read_as_in_a_csv(tmp_path: Path, way: str) -> None:
+    cells = {name: written for name, (written, _) in CELLS.items()}
+    frame, path = pd.DataFrame(cells, dtype=object), tmp_path / "t"
+    rows = frame.to_dict("records")
+    if way == "Excel":
+        content = io.BytesIO()
+        frame.to_excel(content, index=False)
+        path.write_bytes(content.getvalue())
+    elif way == "Parquet":
+        frame.astype({"change": str}).to_parquet(path)
+    else:
+        path.write_text("\n".join(map(json.dumps, rows)) if "lines" in way else json.dumps(rows))
+    table = read_table(frame if way == "a frame" else path)
+    for name, (written, numbers) in CELLS.items():
+        if numbers is None:
+            assert table.frame[name].tolist() == written
+        else:
+            np.testing.assert_array_equal(table.frame[name].astype(float), numbers)
+    assert table.units == {"weight": "kg", "price": "€", "start": "h"}
+
+
+def test_times_of_a_sheet_are_hours(tmp_path: Path) -> None:
+    times = [datetime.time(12, 30), datetime.time(7, 15, 36), None]
+    frame = pd.DataFrame({"start": times, "a": [1, 2, 3]})
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    table = read_table(tmp_path / "t.xlsx")
+    np.testing.assert_array_equal(table.frame["start"], [12.5, 7.26, np.nan])
+    assert table.units == {"start": "h"}
+
+
+@pytest.mark.parametrize(
+    ("other", "number"), [("1,5", 1.234), ("0,125", 1.234), ("2.5", 1234.0), ("4,567", 1234.0)]
+)
+def test_what_a_comma_means_without_a_separator(other: str, number: float) -> None:
+    frame = pd.DataFrame({"a": ["1,234", "5,678"], "b": [other, "7"]})
+    if number == 1.234:
+        assert read_table(frame).frame["a"].tolist() == [1.234, 5.678]
+        return
+    with pytest.warns(KernelWeaveWarning, match="column 'a': '1,234' is read as 1234, its comma"):
+        assert read_table(frame).frame["a"].tolist() == [1234.0, 5678.0]

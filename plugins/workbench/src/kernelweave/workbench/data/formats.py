@@ -14,6 +14,7 @@ from kernelweave.kernels_core import KernelWeaveWarning
 
 from ..errors import CommandError, one_line
 from .table import Table, check_names
+from .written import read_numbers
 
 PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
@@ -87,8 +88,7 @@ def read_json(content: bytes, source: str) -> Table:
         if not isinstance(row, dict):
             where = f"row {i + 1}" if lines is None else f"line {lines[i]}"
             raise CommandError(f"{source}, {where}: {row!r:.40} is not an object with columns")
-    table = _table(pd.DataFrame(rows), source)
-    return table if lines is None else Table(source, table.frame, lines=lambda: lines)
+    return _table(pd.DataFrame(rows), source, lines)
 
 
 def _loaded(text: str, source: str, line: int) -> Any:
@@ -110,11 +110,13 @@ def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
     else:
         names = [str(j) for j in range(sheet.shape[1])]
     frame = rows.set_axis(names, axis=1).infer_objects()
-    return Table(source, _table(frame, source).frame, lines=lambda: lines)
+    return _table(frame, source, lines)
 
 
-def _table(frame: pd.DataFrame, source: str) -> Table:
+def _table(frame: pd.DataFrame, source: str, lines: list[int] | None = None) -> Table:
+    """Return a table; `lines`: where in the file each row stands."""
     if frame.empty:
         raise CommandError(f"{source} has no rows or no columns: there is nothing to learn from")
     frame.columns = pd.Index([str(name) for name in frame.columns])
-    return Table(source, frame.reset_index(drop=True))
+    found, units = read_numbers(frame.reset_index(drop=True))
+    return Table(source, found, lines=None if lines is None else lambda: lines, units=units)

@@ -8,6 +8,7 @@ import pandas as pd
 
 from ..errors import CommandError
 from .table import Table, check_names
+from .written import read_numbers
 
 
 def read_frame(frame: Any, *, target: str | None = None) -> Table:
@@ -15,8 +16,8 @@ def read_frame(frame: Any, *, target: str | None = None) -> Table:
 
     `frame`: of pandas, polars, pyarrow, or any library with the Arrow stream interface
     (``__arrow_c_stream__``), which needs pyarrow; `target`: the column that is predicted, if the
-    frame has it. A copy, column by column. Raises CommandError if it is no table, has no rows, a
-    name twice, or no column ``target``.
+    frame has it. A copy, column by column, in which written numbers such as "71,5 kg" are numbers.
+    Raises CommandError if it is no table, has no rows, a name twice, or no column ``target``.
 
     Examples
     --------
@@ -34,7 +35,8 @@ def read_frame(frame: Any, *, target: str | None = None) -> Table:
     if target is not None and target not in names:
         raise CommandError(f"the table has no column {target!r}; it has {', '.join(names[:12])}")
     columns = {str(name): _column(native[name]) for name in native.columns}
-    return Table("the table", pd.DataFrame(columns), target=target)
+    read, units = read_numbers(pd.DataFrame(columns))
+    return Table("the table", read, target=target, units=units)
 
 
 def _eager(frame: object) -> Any:

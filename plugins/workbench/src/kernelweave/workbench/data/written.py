@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import warnings
+from collections.abc import Iterator
+from numbers import Real
 from typing import Any
 
 import pandas as pd
@@ -23,10 +26,14 @@ _UNIT = re.compile(r"(.*\d)\s*([^\d\s.,:;()+-][^\d\s]*)")
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}([ \u00a0\u202f'’]\d{3})+([.,]\d+)?")
 _BETWEEN = re.compile(r"[ \u00a0\u202f'’]")
 _BRACKETS = re.compile(r"\(\s*([^-+()\s][^()]*)\)")
+# 1,5 and 0,125, which no comma between thousands makes
+_DECIMAL_COMMA = re.compile(r"[-+(\s€$£¥]*(0,\d+|[\d.]*\d,(\d{1,2}|\d{4,}))\s*\S{0,5}")
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
 
 
-def read_numbers(frame: pd.DataFrame, separator: str) -> tuple[pd.DataFrame, dict[str, str]]:
+def read_numbers(
+    frame: pd.DataFrame, separator: str | None = None
+) -> tuple[pd.DataFrame, dict[str, str]]:
     """Return a frame whose columns of written numbers are numbers, and the units they had.
 
     Those with decimal commas, with commas, blanks or apostrophes between thousands, with losses in
@@ -35,7 +42,8 @@ def read_numbers(frame: pd.DataFrame, separator: str) -> tuple[pd.DataFrame, dic
 
     `frame`: cells as they are written; `separator`: between the columns: where it is a comma, 1,234
     has a thousand. So have $1,234 anywhere, 1.234 € anywhere, and $1.234 between semicolons, unless
-    other cells of the column show that these are decimals.
+    other cells of the column show that these are decimals. Where cells have no separator, those of
+    all columns decide.
 
     Examples
     --------
@@ -45,35 +53,63 @@ def read_numbers(frame: pd.DataFrame, separator: str) -> tuple[pd.DataFrame, dic
     >>> found["a"].tolist(), units
     ([1234.5, 2.0], {'a': '€'})
     """
+    texts = dict(_columns_of_texts(frame))
+    between = separator or _separator_like(texts)
     units = {}
-    for name, column in frame.items():
-        if pd.api.types.is_numeric_dtype(column):
+    for name, cells in texts.items():
+        known, unit = _written(name, cells, between)
+        if not known:
             continue
-        cells = [each for each in column.unique() if not is_missing(each)]
-        known, unit = _written(str(name), cells, separator)
-        if known:
-            numbers = [known.get(cell, float("nan")) for cell in column]
-            frame = frame.assign(**{str(name): numbers})
-            if unit:
-                units[str(name)] = unit
+        if separator is None and between == "," and not unit:
+            _warn_of_thousands(name, known)
+        numbers = [known.get(cell, float("nan")) for cell in frame[name]]
+        frame = frame.assign(**{name: numbers})
+        if unit:
+            units[name] = unit
     return frame, units
+
+
+def _columns_of_texts(frame: pd.DataFrame) -> Iterator[tuple[str, list[object]]]:
+    """Yield the name and the different cells, gaps left out, of columns that may hold texts."""
+    for name, column in frame.items():
+        if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):
+            continue
+        try:
+            yield str(name), [each for each in column.unique() if not is_missing(each)]
+        except TypeError:
+            # cells with several values in them, which are refused where they are used
+            continue
+
+
+def _separator_like(texts: dict[str, list[object]]) -> str:
+    """Return the separator of a CSV in which commas would mean what they mean in these cells."""
+    cells = (cell for column in texts.values() for cell in column if isinstance(cell, str))
+    return ";" if any(map(_DECIMAL_COMMA.fullmatch, cells)) else ","
 
 
 def _written(name: str, cells: list[object], separator: str) -> tuple[dict[Any, float], str]:
     """Return the number of each cell, and their unit; nothing where they are not read anew."""
-    texts = {cell: cell.strip() for cell in cells if isinstance(cell, str)}
-    if len(texts) < len(cells):
+    clock = {cell: cell.strftime("%H:%M:%S") for cell in cells if isinstance(cell, datetime.time)}
+    texts = clock | {cell: cell.strip() for cell in cells if isinstance(cell, str)}
+    plain = {
+        cell: float(cell) for cell in cells if isinstance(cell, Real) and not isinstance(cell, bool)
+    }
+    if not texts or len(texts) + len(plain) < len(cells):
         return {}, ""
     times = {cell: _CLOCK.fullmatch(text) for cell, text in texts.items()}
-    if times and all(times.values()):
-        return {cell: _hours(found) for cell, found in times.items() if found}, "h"
+    if all(times.values()):
+        hours = {cell: _hours(found) for cell, found in times.items() if found}
+        return ({}, "") if plain else (hours, "h")
     bare, unit = _bared(texts)
+    if unit and plain:
+        return {}, ""
     if unit == "€" or (unit in ("$", "£", "¥") and separator == ";"):
         whole = _thousands(name, bare)
         if whole:
             return whole, unit
     english = separator == "," or unit in ("$", "£", "¥")
-    return _numbers(bare, english=english, anew=bare != texts), unit
+    found = _numbers(bare, english=english, anew=bare != texts)
+    return (found | plain if found else {}), unit
 
 
 def _numbers(texts: dict[Any, str], *, english: bool, anew: bool) -> dict[Any, float]:
@@ -129,6 +165,18 @@ def _bare(text: str, unit: str) -> str:
     if text.endswith(unit):
         return text[:-1].rstrip()
     return re.sub(rf"^([-+]?)\s*{re.escape(unit)}\s*", r"\1", text)
+
+
+def _warn_of_thousands(name: str, known: dict[Any, float]) -> None:
+    """Warn where commas are taken to stand between thousands, and nothing shows it."""
+    texts = [cell for cell in known if isinstance(cell, str) and "," in cell]
+    if texts and all(cell.count(",") == 1 and "." not in cell for cell in texts):
+        warnings.warn(
+            f"column {name!r}: {texts[0]!r} is read as {known[texts[0]]:.0f}, its comma as one "
+            "between thousands; if it is a decimal comma, write a point",
+            KernelWeaveWarning,
+            stacklevel=3,
+        )
 
 
 def _thousands(name: str, texts: dict[str, str]) -> dict[Any, float]:
