@@ -132,6 +132,8 @@ def test_objects_that_are_numbers(values: list[Any], expected: list[float]) -> N
 def test_words_with_a_leading_zero_stay_words() -> None:
     encoder, _ = encoded(pd.DataFrame({"code": ["007", "010", "007", "010"]}))
     assert encoder.dimensions_[0].levels == ("007", "010")
+    told = encoder.report_[0].sentence
+    assert "codes that begin with 0, such as '007', and is read as words" in told
 
 
 def test_numbers_among_words_are_words() -> None:

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.workbench import Table, read_table
+from kernelweave.workbench.data import read_target
 from kernelweave.workbench.errors import CommandError
 
 FRAME = pd.DataFrame(
@@ -140,6 +141,51 @@ def test_a_point_that_may_be_decimal_is_told(tmp_path: Path) -> None:
 def test_a_thousand_begins_with_no_zero(tmp_path: Path) -> None:
     frame = read(tmp_path, b'a,b\n"0,125",1\n"1,250",2\n').frame
     assert frame["a"].tolist() == [0.125, 1.25]
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_code"),
+    [
+        (["01067", "20095", "80331"], True),
+        (["01067", "", "80331", "NA"], True),
+        (["007", "5", "12"], False),
+        (["0", "1", "10"], False),
+        (["01.5", "12.5"], False),
+        (["-01", "-12"], False),
+        (["01067 kg", "20095 kg"], False),
+    ],
+)
+@pytest.mark.parametrize("separator", [",", ";", "\t", '";"', "JSON lines"])
+def test_a_code_keeps_its_zero(
+    tmp_path: Path, cells: list[str], is_code: bool, separator: str
+) -> None:
+    """All are digits, and one that a zero leads is as long as another."""
+    if separator == "JSON lines":
+        text = "".join(json.dumps({"a": cell, "b": i}) + "\n" for i, cell in enumerate(cells))
+    else:
+        quote = separator[0] if len(separator) > 1 else ""
+        rows = [("a", "b"), *((cell, str(i)) for i, cell in enumerate(cells))]
+        text = "".join(f"{quote}{separator.join(row)}{quote}\n" for row in rows)
+    table = read(tmp_path, text.encode())
+    found = table.inputs(["a"])["a"]
+    numbers = pd.api.types.is_numeric_dtype(found)
+    if is_code:
+        assert not numbers
+        assert found.dropna().tolist() == [cell for cell in cells if cell not in ("", "NA")]
+        assert table.extent("a")["range"].startswith(f"{found.nunique()}: ")
+    elif separator != "JSON lines":
+        assert numbers
+
+
+def test_classes_may_be_codes(tmp_path: Path) -> None:
+    text = "a,b\n1,07\n2,12\n3,07\n"
+    target = read_target(read(tmp_path, text.encode()), "b")
+    assert target.values.tolist() == ["07", "12", "07"]
+    assert target.task == "classification"
+    target = read_target(read(tmp_path, text.encode()), "b", "regression")
+    assert target.values.tolist() == [7.0, 12.0, 7.0]
+    with pytest.raises(CommandError, match="the value is missing"):
+        read_target(read(tmp_path, text.replace("12", "").encode() + b"4,12\n"), "b")
 
 
 def test_dates_and_gaps_of_excel(tmp_path: Path) -> None:

@@ -43,7 +43,20 @@ def settle(name: str, raw: Raw) -> tuple[Raw, DateParts | None, str]:
             return raw, parts, ""
     if isinstance(raw, Dates):
         return as_words(raw), None, ""
-    return raw, None, ""
+    return raw, None, _told_codes(raw)
+
+
+def _told_codes(raw: Raw) -> str:
+    """Return what to say of words that would be numbers, if no zero led one of them."""
+    if not isinstance(raw, Words) or raw.seen != "words" or not all(map(str.isdigit, raw.labels)):
+        return ""
+    shown = next((each for each in raw.labels if _LEADING_ZERO.match(each)), "")
+    return (
+        f"It has codes that begin with 0, such as {shown!r}, and is read as words; if it is a "
+        "quantity, write it without such zeros."
+        if shown
+        else ""
+    )
 
 
 def numbers_in(words: Words) -> Numbers | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import re
 import warnings
 from collections.abc import Iterator
 
@@ -12,8 +13,11 @@ import pandas as pd
 
 from ..errors import CommandError
 from .dialect import decode, separator_of
-from .table import Table, check_names, is_number
+from .table import Table, are_codes, check_names, is_number
 from .written import read_numbers
+
+# at the beginning of a cell
+_LED_BY_ZERO = r"(^|[\s\"{}])0[0-9]"
 
 
 def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
@@ -56,22 +60,28 @@ def _names(cells: list[str], source: str) -> list[str]:
 
 
 def _parse(text: str, source: str, separator: str, names: list[str], header: bool) -> pd.DataFrame:
+    read = functools.partial(
+        pd.read_csv,
+        sep=separator,
+        names=names,
+        header=0 if header else None,
+        index_col=False,
+        skipinitialspace=True,
+        keep_default_na=False,
+        low_memory=False,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            return pd.read_csv(
-                io.StringIO(text),
-                sep=separator,
-                names=names,
-                header=0 if header else None,
-                index_col=False,
-                skipinitialspace=True,
-                keep_default_na=False,
-                low_memory=False,
-            )
+            frame = read(io.StringIO(text))
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             _lines(text, source, separator, len(names), header)
             raise CommandError(f"{source} is not a CSV that can be read: {error}") from error
+    whole = [name for name in frame if pd.api.types.is_integer_dtype(frame[name])]
+    if not whole or not re.search(_LED_BY_ZERO.format(re.escape(separator)), text, re.MULTILINE):
+        return frame
+    written = read(io.StringIO(text), usecols=whole, dtype=str)
+    return frame.assign(**{name: written[name] for name in whole if are_codes(written[name])})
 
 
 def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:

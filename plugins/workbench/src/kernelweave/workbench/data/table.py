@@ -18,6 +18,7 @@ from ..errors import CommandError
 
 # written so, dates are in the order of their letters
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")
+_DIGITS = re.compile(r"[0-9]+")
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "<na>"}
 REMEDY = "fill it in or remove the row; missing values are not guessed"
 
@@ -113,7 +114,7 @@ class Table:
         cells = self._cells(column)
         rest = cells.dropna()
         numbers = as_numbers(rest)
-        if len(rest) and np.isfinite(numbers).all():
+        if len(rest) and np.isfinite(numbers).all() and not are_codes(rest):
             span = f"{numbers.min():g} to {numbers.max():g} {self.units.get(column, '')}".rstrip()
         elif pd.api.types.is_datetime64_any_dtype(rest):
             span = f"{rest.min():%Y-%m-%d} to {rest.max():%Y-%m-%d}"
@@ -200,10 +201,27 @@ def _blanked(series: pd.Series) -> pd.Series:
     if not known:
         return series
     rest = series.astype(object).where(~series.isin(list(known)), None)
+    if are_codes(rest):
+        return rest
     numbers = as_numbers(rest)
     return (
         pd.Series(numbers, rest.index) if np.array_equal(np.isnan(numbers), rest.isna()) else rest
     )
+
+
+def are_codes(cells: pd.Series) -> bool:
+    """Whether texts are codes such as 01067, and no numbers.
+
+    `cells`: a column. Returns: True where all are digits, and a zero leads one that is as long as
+    another.
+    """
+    if not (pd.api.types.is_object_dtype(cells) or pd.api.types.is_string_dtype(cells)):
+        return False
+    known = [cell for cell in cells.dropna().unique() if not is_missing(cell)]
+    if not all(isinstance(cell, str) and _DIGITS.fullmatch(cell) for cell in known):
+        return False
+    lengths = Counter(map(len, known))
+    return any(cell[0] == "0" and len(cell) > 1 and lengths[len(cell)] > 1 for cell in known)
 
 
 def check_names(names: Iterable[str], source: str) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels
 
 from ..errors import CommandError, did_you_mean
-from .table import REMEDY, Table, as_numbers, is_missing
+from .table import REMEDY, Table, are_codes, as_numbers, is_missing
 
 # so many whole numbers may well be names of classes
 _FEW = 10
@@ -64,8 +64,8 @@ def choose_target(table: Table, wanted: str | None) -> str:
 def read_target(table: Table, column: str, task: str = "auto") -> Target:
     """Return the values of the target and decide between classes and numbers.
 
-    Text, booleans, two distinct values, or a few whole numbers counted from 0 or 1 are classes;
-    anything else is a number.
+    Text, codes such as 007, booleans, two distinct values, or a few whole numbers counted from 0
+    or 1 are classes; anything else is a number.
 
     `table`: the data; `column`: the target; `task` in {"auto", "classification", "regression"}:
     ``"auto"`` decides, unless the source names its task. Values, task and the reason for it. Raises
@@ -77,10 +77,12 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
     series = table.frame[column]
     numbers = as_numbers(series)
     boolean = series.dtype.kind == "b"
-    text = bool(np.isnan(numbers).any()) or boolean
+    codes = are_codes(series)
+    odd = bool(np.isnan(numbers).any())
+    text = odd or boolean or codes
     if not text:
         table.numbers(column)
-    elif not boolean:
+    elif odd and not boolean:
         _check_text(table, column, numbers)
     distinct = int(series.nunique())
     if distinct < 2:
@@ -97,7 +99,7 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
         return Target(column, values, task, reason, hint)
     if task == "classification" and distinct > max(20, len(series) // 2):
         what = f"{table.source}: the target {column!r} has {distinct} distinct"
-        if text:
+        if text and not codes:
             raise CommandError(
                 f"{what} words in {len(series)} rows, such as {str(series.iloc[0])!r}: too many "
                 f"for classes; choose another column, or write its cells as numbers"
