@@ -128,7 +128,9 @@ def test_gaps_are_refused_or_skipped(table: Path, capsys: pytest.CaptureFixture[
     lines = table.read_text().splitlines()
     lines[5] = lines[5].rsplit(",", 1)[0] + ","
     table.write_text("\n".join(lines))
-    with pytest.raises(ValueError, match=r"row 5 of .* has '' in column c: .*--gaps skip"):
+    with pytest.raises(
+        ValueError, match=r"row 5 below the header of .* has '' in column c: .*--gaps skip"
+    ):
         granger_command(str(table), drop=["time", "run"], lam=0.1)
     granger_command(str(table), drop=["time", "run"], lam=0.1, gaps="skip")
     assert "a -> b" in capsys.readouterr().out
@@ -178,14 +180,18 @@ def test_a_table_shorter_than_its_lags_is_refused(
     ("text", "arguments", "said"),
     [
         ("a,b\n1,2\n", {"replicate": "run"}, "no column 'run'"),
-        ("a,b\n1,x\n", {}, "row 1 of .* has 'x' in column b"),
-        ("a,b\n1\n", {}, "row 1 of .* has '' in column b"),
+        ("a,b\n1,x\n", {}, "row 1 below the header of .* has 'x' in column b"),
+        ("a,b\n1\n", {}, "row 1 below the header of .* has '' in column b"),
         ("a,b\n1,2,3\n", {}, "row of .* has more cells than the header.*line 2"),
         ("a,b\n", {}, "at least one row"),
         ("a,b,a\n1,2,3\n", {}, "two columns named 'a'"),
         (",a,b\n0,1,2\n", {}, "column 1 of .* has no name"),
         ("0.1,2\n1,2\n", {}, "first row of .* holds numbers"),
-        ("a,b\n1,2\n1,NaN\n", {}, "row 2 of .* has 'NaN' in column b: .*--drop 'b'"),
+        (
+            "a,b\n1,2\n1,NaN\n",
+            {},
+            "row 2 below the header of .* has 'NaN' in column b: .*--drop 'b'",
+        ),
         ("a,b\n1,2\n2,2\n", {}, "column b of .* is constant.*--drop 'b'"),
         ("a,b\n1,2\n", {"drop": ["b"]}, "at least two series, it has 1"),
     ],

@@ -12,6 +12,8 @@ from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.checks import LARGEST
 from numpy.typing import NDArray
 
+from .columns.errors import place_of
+
 _FEW_ROWS = 10
 
 
@@ -107,7 +109,7 @@ def check_labels(labels: Labels, first: int = 0) -> None:
     refuse_gaps(labels, first=first)
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         row = first + int(np.argmax(np.isinf(labels)))
-        raise ValueError(f"y is infinite (infinity) in row {row}")
+        raise ValueError(f"y is infinite (infinity) in {place_of(row)}")
     kinds = sorted({type(each).__name__ for each in labels}) if labels.dtype == object else []
     if "str" in kinds and len(kinds) > 1:
         raise ValueError(
@@ -142,7 +144,7 @@ def refuse_negative(weight: FloatArray, first: int = 0) -> None:
     if len(weight) and weight.min() < 0.0:
         row = int(np.argmin(weight))
         raise ValueError(
-            f"sample_weight must not be negative, got {weight[row]:.6g} in row {first + row}"
+            f"sample_weight must not be negative, got {weight[row]:.6g} in {place_of(first + row)}"
         )
 
 
@@ -186,7 +188,8 @@ def finite_numbers(column: Labels, name: str = "y", first: int = 0) -> FloatArra
         row = int(np.argmax(large))
         found = "infinite (infinity)" if np.isinf(values[row]) else f"{values[row]:.3g}, too large,"
         raise ValueError(
-            f"{name} is {found} in row {first + row}: give finite numbers of at most {LARGEST:g}"
+            f"{name} is {found} in {place_of(first + row)}: give finite numbers of at most "
+            f"{LARGEST:g}"
         )
     return values
 
@@ -198,7 +201,7 @@ def refuse_gaps(column: Labels, name: str = "y", first: int = 0) -> None:
     missing = np.asarray(pd.isna(column))
     if missing.any():
         rows = int(missing.sum())
-        many = f"{rows} rows, the first is row {first + int(np.argmax(missing))}"
+        many = f"{rows} rows, the first is {place_of(first + int(np.argmax(missing)))}"
         raise ValueError(f"{name} has gaps (NaN) in {many}: drop these rows")
 
 
@@ -209,7 +212,7 @@ def _refuse_no_number(column: Labels, name: str, first: int) -> NoReturn:
         except (TypeError, ValueError):
             hint = "; for classes take a classifier" if name == "y" else ""
             raise ValueError(
-                f"{name} must hold numbers, got {_shown(value)} in row {first + row}{hint}"
+                f"{name} must hold numbers, got {_shown(value)} in {place_of(first + row)}{hint}"
             ) from None
     raise ValueError(f"{name} must hold numbers, got {column.dtype} values")
 

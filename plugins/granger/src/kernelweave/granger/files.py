@@ -192,8 +192,9 @@ def _numbers(path: str, column: pd.Series[str], comma: str, *, gaps: bool) -> pd
         row = int(bad[0])
         remedy = "--gaps skip takes it for a gap, " if empty[row] else ""
         raise ValueError(
-            f"row {row + 1} of {path} has {column[row]!r} in column {column.name}: a finite number "
-            f"is needed; {remedy}--drop {column.name!r} leaves the column out"
+            f"row {row + 1} below the header of {path} has {column[row]!r} in column "
+            f"{column.name}: a finite number is needed; {remedy}--drop {column.name!r} leaves the "
+            f"column out"
         )
     return values
 

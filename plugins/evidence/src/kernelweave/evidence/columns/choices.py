@@ -10,7 +10,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
 from .dates import DateParts, read_dates
-from .errors import ColumnWarning
+from .errors import ColumnWarning, place_of
 from .raw import Dates, Numbers, Raw, Words, label
 
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
@@ -138,8 +138,8 @@ def _warn_of_words(name: str, words: Words, first: int = 0) -> str:
     rows = np.flatnonzero(np.isin(words.codes, odd))
     shown = words.labels[words.codes[rows[0]]]
     said = (
-        f"{len(rows)} of {len(words)} rows hold words, such as {shown!r} in row {first + rows[0]}, "
-        "which count as gaps"
+        f"{len(rows)} of {len(words)} rows hold words, such as {shown!r} in "
+        f"{place_of(first + int(rows[0]))}, which count as gaps"
     )
     warnings.warn(f"column {name!r} holds numbers, but {said}", ColumnWarning, stacklevel=3)
     return said

@@ -12,6 +12,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import Labels
 from numpy.typing import NDArray
 
+from .errors import place_of
 from .raw import Dates, Numbers, Raw, Words, label
 
 _NUMBERS = (numbers.Real, decimal.Decimal, fractions.Fraction)
@@ -99,6 +100,6 @@ def _refuse(value: object, name: str, row: int) -> NoReturn:
     shown = repr(value)
     shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
     raise TypeError(
-        f"column {name!r} has {shown} ({type(value).__name__}) in row {row}: a value must be a "
-        "number, a string, a boolean, a date or a gap"
+        f"column {name!r} has {shown} ({type(value).__name__}) in {place_of(row)}: a value must be "
+        "a number, a string, a boolean, a date or a gap"
     )

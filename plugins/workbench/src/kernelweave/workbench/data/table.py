@@ -94,11 +94,12 @@ class Table:
 
     @contextmanager
     def speaking(self) -> Iterator[None]:
-        """Name the line of a cell that an estimator refuses."""
+        """Name the line of a cell that an estimator refuses or warns of."""
         from kernelweave.evidence import CellError
 
         try:
-            yield
+            with CellError.calling_rows(self.where):
+                yield
         except CellError as error:
             place = f"{self.source}: column {error.column!r}, {self.where(error.row)}"
             raise CommandError(f"{place}: {error.what}") from error

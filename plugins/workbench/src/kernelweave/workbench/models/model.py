@@ -252,7 +252,9 @@ class Model:
         encoder = encoder_of(self.estimator)
         if encoder is None:
             return 0, []
-        beyond = encoder.outside(encoder.transform(self.inputs(table)))
+        rows = _rows(table)
+        with rows.speaking():
+            beyond = encoder.outside(encoder.transform(self.inputs(rows)))
         counts: Counter[str] = Counter()
         for dimension, cells in zip(encoder.dimensions_, beyond.T, strict=True):
             counts[dimension.source] += int(cells.sum())
