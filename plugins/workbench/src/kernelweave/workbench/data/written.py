@@ -27,7 +27,7 @@ _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}([ \u00a0\u202f'’]\d{3})+([.,]\d+)?")
 _BETWEEN = re.compile(r"[ \u00a0\u202f'’]")
 _BRACKETS = re.compile(r"\(\s*([^-+()\s][^()]*)\)")
 # 1,5 and 0,125, which no comma between thousands makes
-_DECIMAL_COMMA = re.compile(r"[-+(\s€$£¥]*(0,\d+|[\d.]*\d,(\d{1,2}|\d{4,}))\s*\S{0,5}")
+_DECIMAL_COMMA = re.compile(r"[-+(\s€$£¥]*(0,\d+|[\d.]*\d,(\d{1,2}|\d{4,}))\s*[^\d\s,]{0,5}")
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
 
 
