@@ -53,6 +53,14 @@ def test_numbers_that_reach_far_are_none(sound: pd.DataFrame) -> None:
     assert asked(sound) == []
 
 
+def test_a_last_row_that_sums_the_others(sound: pd.DataFrame) -> None:
+    sound.loc[59, "word"] = "Total"
+    (said,) = asked(sound)
+    assert said.startswith("the last row, row 60, says 'Total' in column 'word'")
+    sound.loc[3, "word"] = "Total"
+    assert asked(sound) == []
+
+
 def test_days_that_are_written_as_numbers(sound: pd.DataFrame) -> None:
     sound["day"] = pd.date_range("2024-01-30", periods=60).strftime("%Y%m%d").astype(int)
     shuffled = sound.assign(day=sound["day"].to_numpy()[np.random.default_rng(3).permutation(60)])

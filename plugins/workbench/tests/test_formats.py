@@ -115,6 +115,9 @@ def test_what_is_no_number_with_commas_stays_as_it_is(tmp_path: Path, cells: lis
         (["$1,234", "$980"], [1234.0, 980.0]),
         (["$1.234", "$980"], [1234.0, 980.0]),
         (["$1,50", "$2"], [1.5, 2.0]),
+        (["EUR 1.234,50", "EUR 7,5", "EUR -2"], [1234.5, 7.5, -2.0]),
+        (["USD1,234.50", "USD 7", "USD 2"], [1234.5, 7.0, 2.0]),
+        (["BUS 12", "BUS 7"], None),
         (["1€50", "2€30"], None),
         (["12 %", "3 €"], None),
         (["12 %", "3"], None),
@@ -227,6 +230,34 @@ def test_json_objects_may_lack_columns(tmp_path: Path) -> None:
 def test_damaged_files_get_a_sentence(tmp_path: Path, content: bytes, said: str) -> None:
     with pytest.raises(CommandError, match=said):
         read(tmp_path, content)
+
+
+def test_objects_in_json_are_columns(tmp_path: Path) -> None:
+    rows = [
+        {"user": {"age": 31, "home": {"zip": "01067"}}, "y": 1},
+        {"user": {"age": 40}, "y": 2},
+        {"y": 3, "none": None},
+    ]
+    table = read(tmp_path, json.dumps(rows).encode())
+    assert table.columns == ["user.age", "user.home.zip", "y", "none"]
+    np.testing.assert_array_equal(table.frame["user.age"], [31, 40, np.nan])
+    assert table.frame["user.home.zip"].tolist()[0] == "01067"
+    twice = [{"a": {"b": 1}, "a.b": 2}]
+    with pytest.raises(CommandError, match=r"two columns named 'a\.b'"):
+        read(tmp_path, json.dumps(twice).encode())
+
+
+@pytest.mark.parametrize("n_above", [1, 3])
+def test_a_title_above_the_names_is_told(tmp_path: Path, n_above: int) -> None:
+    above = [["Report of 2024", None, None], *[[None] * 3] * (n_above - 1)]
+    cells = [*above, list(FRAME.columns), *FRAME.to_numpy(object).tolist()]
+    content = excel(pd.DataFrame(cells), header=False)
+    with pytest.warns(KernelWeaveWarning, match=rf"row 1 \('Report.* from row {n_above + 1}$"):
+        table = read(tmp_path, content)
+    assert table.columns == list(FRAME.columns)
+    assert table.where(0) == f"line {n_above + 2}"
+    with pytest.raises(CommandError, match="remove what stands above the names"):
+        read(tmp_path, b"Report of 2024\n\na,b\n1,2\n")
 
 
 def test_nested_json_is_refused_by_column_and_row(tmp_path: Path) -> None:

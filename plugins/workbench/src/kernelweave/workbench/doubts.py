@@ -16,6 +16,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Labels
 from .data import Table, Target
 from .data.table import as_numbers
 
+_SUM = re.compile(r"(?i)\s*(grand |sub-?)?(totals?|sum|summe|gesamt|average|mean)\s*:?\s*")
 _NINES = re.compile(r"99+")
 _FEWEST_ROWS = 10
 _LOOKED_AT = 1000
@@ -29,16 +30,32 @@ def doubts(table: Table, columns: Sequence[str], target: Target) -> list[str]:
     - `columns`: the features
     - `target`: what is to be predicted
 
-    Codes such as -999 that may stand for gaps, days written as numbers, columns that give the
-    target away, rows that occur more than once, rows in the order of time, and a target that hangs
-    on a few rows.
+    A last row that sums the others, codes such as -999 that may stand for gaps, days written as
+    numbers, columns that give the target away, rows that occur more than once, rows in the order of
+    time, and a target that hangs on a few rows.
     """
     X, y = table.inputs(columns), target.values
     if len(X) < _FEWEST_ROWS:
         return []
-    found = [*_codes_of_gaps(X), *_days_as_numbers(X), *_copies(X, y, target.task)]
+    found = [
+        *_sums(table, X),
+        *_codes_of_gaps(X),
+        *_days_as_numbers(X),
+        *_copies(X, y, target.task),
+    ]
     found += [*_repeated(X, y), *_ordered(X)]
     return [*found, *(_few_rows(y) if target.task == "regression" else ())]
+
+
+def _sums(table: Table, X: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence where the last row is called a total, and no other one is."""
+    for name, column in X.items():
+        cell = column.iloc[-1]
+        if isinstance(cell, str) and _SUM.fullmatch(cell) and (column == cell).sum() == 1:
+            yield (
+                f"the last row, {table.where(len(X) - 1)}, says {cell!r} in column {str(name)!r}: "
+                "if it sums the others, remove it"
+            )
 
 
 def _codes_of_gaps(X: pd.DataFrame) -> Iterator[str]:

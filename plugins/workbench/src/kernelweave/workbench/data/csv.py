@@ -47,8 +47,8 @@ def _names(cells: list[str], source: str) -> list[str]:
     check_names(filter(None, cells), source)
     if "" in cells:
         raise CommandError(
-            f"{source}: column {cells.index('') + 1} has no name (a row index that was saved, or "
-            f"a separator too many): name it or remove it"
+            f"{source}: column {cells.index('') + 1} has no name (a row index that was saved, a "
+            f"separator too many, or a title above the names): name it or remove it"
         )
     counted = [[str(j + start) for j in range(len(cells))] for start in (0, 1)]
     if all(is_number(cell) for cell in cells) and cells not in counted:
@@ -98,10 +98,12 @@ def _lines(text: str, source: str, separator: str, width: int, header: bool) -> 
     try:
         for line, cells in _records(text, separator):
             if len(cells) != width:
+                first = "the header has" if header else "the first line has"
+                remedy = "correct the line"
+                if header and width == 1:
+                    remedy = "remove what stands above the names of the columns"
                 raise CommandError(
-                    f"{source}, line {line}: {len(cells)} cells where "
-                    f"{'the header has' if header else 'the first line has'} {width}: correct the "
-                    f"line"
+                    f"{source}, line {line}: {len(cells)} cells where {first} {width}: {remedy}"
                 )
             lines.append(line)
     except csv.Error as error:

@@ -9,6 +9,7 @@ import warnings
 import zipfile
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
@@ -74,7 +75,7 @@ def read_json(content: bytes, source: str) -> Table:
     """Read JSON lines, an object each, or one list of objects.
 
     `content`: UTF-8 text; `source`: what messages call it. Returns: what an object lacks is
-    missing.
+    missing; of objects inside a column, each entry is a column, such as ``user.age``.
     """
     text = content.decode("utf-8-sig", errors="replace")
     if text.lstrip().startswith("["):
@@ -88,7 +89,22 @@ def read_json(content: bytes, source: str) -> Table:
         if not isinstance(row, dict):
             where = f"row {i + 1}" if lines is None else f"line {lines[i]}"
             raise CommandError(f"{source}, {where}: {row!r:.40} is not an object with columns")
-    return _table(pd.DataFrame(rows), source, lines)
+    frame = _unnested(pd.DataFrame(rows))
+    check_names(map(str, frame.columns), source)
+    return _table(frame, source, lines)
+
+
+def _unnested(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame in which a column of objects is one of each of their entries, ``user.age``."""
+    parts = []
+    for name, column in frame.items():
+        known = column.notna()
+        if not known.any() or not all(isinstance(cell, dict) for cell in column[known]):
+            parts.append(column)
+            continue
+        inside = pd.DataFrame(column[known].tolist(), index=column.index[known])
+        parts.append(_unnested(inside.reindex(column.index)).add_prefix(f"{name}."))
+    return pd.concat(parts, axis=1) if parts else frame
 
 
 def _loaded(text: str, source: str, line: int) -> Any:
@@ -98,7 +114,24 @@ def _loaded(text: str, source: str, line: int) -> Any:
         raise CommandError(f"{source}, line {line}: not JSON ({one_line(error)})") from error
 
 
+def _without_title(sheet: pd.DataFrame, source: str) -> pd.DataFrame:
+    """Return a sheet without the rows of a single cell above the names of its columns."""
+    filled = sheet.notna().sum(axis=1).to_numpy()
+    n_above = int(np.argmax(filled > 1)) if sheet.shape[1] > 2 else 0
+    if n_above:
+        title = str(sheet.iloc[0].dropna().iloc[0])
+        warnings.warn(
+            f"{source}: row {sheet.index[0] + 1} ({title!r:.60}) is taken for a title: the names "
+            f"of the columns are read from row {sheet.index[n_above] + 1}",
+            KernelWeaveWarning,
+            stacklevel=3,
+        )
+    return sheet.iloc[n_above:]
+
+
 def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
+    if header:
+        sheet = _without_title(sheet, source)
     rows = sheet.iloc[1:] if header else sheet
     lines = [int(row) + 1 for row in rows.index]
     if header:

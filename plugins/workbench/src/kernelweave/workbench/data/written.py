@@ -21,6 +21,11 @@ _PLAIN = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+)")
 _THOUSANDS = re.compile(r"[-+]?([1-9]\d{0,2}(\.\d{3})+|\d+)")
 _SIGNS = "€$£¥%"
+# EUR 12.50: of currencies alone, for BUS 12 is a name
+_CURRENCY = re.compile(
+    r"(AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|SEK|TRY|USD|ZAR)"
+    r"\s*([-+]?\d.*)"
+)
 # 71.8 kg; 41 680 and 27'415; (78) for -78; 12:26 or 12:26:30
 _UNIT = re.compile(r"(.*\d)\s*([^\d\s.,:;()+-][^\d\s]*)")
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}([ \u00a0\u202f'’]\d{3})+([.,]\d+)?")
@@ -152,6 +157,7 @@ def _without_unit(texts: dict[Any, str]) -> tuple[dict[Any, str], str]:
     for sign in _SIGNS if texts else "":
         if all(sign in text for text in texts.values()):
             return {cell: _bare(text, sign) for cell, text in texts.items()}, sign
+    texts = {cell: _CURRENCY.sub(r"\2 \1", text) for cell, text in texts.items()}
     parts = {cell: _UNIT.fullmatch(text) for cell, text in texts.items()}
     units = {"" if part is None else part[2] for part in parts.values()}
     # ½ and ² belong to the number
