@@ -60,17 +60,24 @@ def read_numbers(
     """
     texts = dict(_columns_of_texts(frame))
     between = separator or _separator_like(texts)
-    units = {}
+    units, unsure = {}, {}
     for name, cells in texts.items():
         known, unit = _written(name, cells, between)
         if not known:
             continue
-        if separator is None and between == "," and not unit:
-            _warn_of_thousands(name, known)
+        if separator is None and between == "," and not unit and (cell := _unsure(known)):
+            unsure[name] = f"{cell!r} is read as {known[cell]:.0f}"
         numbers = [known.get(cell, float("nan")) for cell in frame[name]]
         frame = frame.assign(**{name: numbers})
         if unit:
             units[name] = unit
+    if unsure:
+        warnings.warn(
+            f"column {', '.join(map(repr, unsure))}: {next(iter(unsure.values()))}, its comma as "
+            "one between thousands; if it is a decimal comma, write a point",
+            KernelWeaveWarning,
+            stacklevel=2,
+        )
     return frame, units
 
 
@@ -173,16 +180,11 @@ def _bare(text: str, unit: str) -> str:
     return re.sub(rf"^([-+]?)\s*{re.escape(unit)}\s*", r"\1", text)
 
 
-def _warn_of_thousands(name: str, known: dict[Any, float]) -> None:
-    """Warn where commas are taken to stand between thousands, and nothing shows it."""
+def _unsure(known: dict[Any, float]) -> str:
+    """Return a cell whose comma is taken to stand before thousands, where nothing shows it."""
     texts = [cell for cell in known if isinstance(cell, str) and "," in cell]
-    if texts and all(cell.count(",") == 1 and "." not in cell for cell in texts):
-        warnings.warn(
-            f"column {name!r}: {texts[0]!r} is read as {known[texts[0]]:.0f}, its comma as one "
-            "between thousands; if it is a decimal comma, write a point",
-            KernelWeaveWarning,
-            stacklevel=3,
-        )
+    sure = any(cell.count(",") > 1 or "." in cell for cell in texts)
+    return "" if sure or not texts else texts[0]
 
 
 def _thousands(name: str, texts: dict[str, str]) -> dict[Any, float]:
