@@ -8,6 +8,7 @@ import io
 import re
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 
@@ -60,27 +61,31 @@ def _names(cells: list[str], source: str) -> list[str]:
 
 
 def _parse(text: str, source: str, separator: str, names: list[str], header: bool) -> pd.DataFrame:
-    read = functools.partial(
-        pd.read_csv,
-        sep=separator,
-        names=names,
-        header=0 if header else None,
-        index_col=False,
-        skipinitialspace=True,
-        keep_default_na=False,
-        low_memory=False,
-    )
+    def read(**options: Any) -> pd.DataFrame:
+        frame: pd.DataFrame = pd.read_csv(
+            io.StringIO(text),
+            sep=separator,
+            names=names,
+            header=0 if header else None,
+            index_col=False,
+            skipinitialspace=True,
+            keep_default_na=False,
+            low_memory=False,
+            **options,
+        )
+        return frame
+
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            frame = read(io.StringIO(text))
+            frame = read()
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             _lines(text, source, separator, len(names), header)
             raise CommandError(f"{source} is not a CSV that can be read: {error}") from error
-    whole = [name for name in frame if pd.api.types.is_integer_dtype(frame[name])]
+    whole = [str(name) for name in frame if pd.api.types.is_integer_dtype(frame[name])]
     if not whole or not re.search(_LED_BY_ZERO.format(re.escape(separator)), text, re.MULTILINE):
         return frame
-    written = read(io.StringIO(text), usecols=whole, dtype=str)
+    written = read(usecols=whole, dtype=str)
     return frame.assign(**{name: written[name] for name in whole if are_codes(written[name])})
 
 

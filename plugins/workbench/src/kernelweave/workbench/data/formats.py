@@ -96,7 +96,7 @@ def read_json(content: bytes, source: str) -> Table:
 
 def _unnested(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame in which a column of objects is one of each of their entries, ``user.age``."""
-    parts = []
+    parts: list[pd.DataFrame | pd.Series] = []
     for name, column in frame.items():
         known = column.notna()
         if not known.any() or not all(isinstance(cell, dict) for cell in column[known]):
