@@ -262,7 +262,10 @@ def _reading(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         return "no series drives another at this lambda"
     draws = f"{facts['n_draws']} draws per series"
     if facts["significance"] is None:
-        return "weights rank edges, chance gives weight too: --significance permutation tests them"
+        return (
+            "weights rank the edges, and chance alone gives some weight: --significance "
+            "permutation tests them"
+        )
     if facts["significance"] == "stability":
         return f"error rates of stability selection from {draws}"
     level, passed = facts["level"], sum(row["passes"] for row in rows)

@@ -104,10 +104,10 @@ def _described(each: Tried, best: Tried) -> dict[str, object]:
 
 
 def _verdict(done: Sequence[Tried], task: str) -> str:
-    """Set the evidence kernel, or the best of ours, beside the models of others."""
+    """Set the evidence kernel, or the best of ours, beside all others."""
     own = [each for each in done if each.rival.name in serving(task)]
     mine = next((each for each in own if each.rival.name == "evidence"), next(iter(own), None))
     if mine is None:
         return ""
-    others = [Row.of(each, mine.held_out) for each in done if each not in own]
+    others = [Row.of(each, mine.held_out) for each in done if each is not mine]
     return verdict(mine.rival.title, others, measure_name(task), ranking_of(mine.held_out))

@@ -82,15 +82,17 @@ def _show_repeated(found: dict[str, Any], task: str) -> None:
     rows = {
         "held-out score": str(Score(found["held_out_score"], found["held_out_error"])),
         "fitted again": str(Score(found["again_score"], found["again_error"])),
-        "gradient": f"at most {found['slope']:.1e} of the log evidence in the scales' logarithms",
+        "gradient": f"of the log evidence along log scales, at most {found['slope']:.1e}",
     }
     screen = console.out()
     console.print_section(screen, "certificate", rows.items())
-    unit = "of the labels" if task == "classification" else "of the target's spread"
+    share = f"{100 * found['predictions_differ']:.2g} %"
+    differ = f"in {share} of them" if task == "classification" else f"by {share} of its spread"
+    what = "labels" if task == "classification" else "target"
     screen.print(
-        f"A second fit, on other folds, predicts the rows that both learned from alike but for "
-        f"{100 * found['predictions_differ']:.2g} % {unit}. That shows how well the fit can be "
-        f"repeated; that no other kernel has more evidence is not proved."
+        f"A second fit, on other folds, was asked for the {what} of the same rows: the answers "
+        f"differ {differ}. That shows how well the fit can be repeated; that no other kernel has "
+        f"more evidence is not proved."
     )
 
 

@@ -238,8 +238,10 @@ def _show(found: dict[str, Any]) -> None:
     from ..zoo import title_of
 
     screen = console.out()
+    width = found["n_features"]
     rows = {
-        "data": f"{found['data']}: {found['n_samples']} rows, {found['n_features']} columns",
+        "data": f"{found['data']}: {found['n_samples']} rows, {width} column"
+        + ("s" if width != 1 else ""),
         "learned": f"{title_of(found['model'])}, {found['algorithm']}"
         if found["algorithm"] != "evidence"
         else title_of("evidence"),

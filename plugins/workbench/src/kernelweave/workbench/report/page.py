@@ -39,7 +39,8 @@ def report_page(model: Model, found: Evaluation | None, *, path: Path) -> str:
     same = found is not None and learned_from(model, found)
     return render(
         "report.html",
-        title=f"{about['target']}, from {about['n_features']} columns",
+        title=f"{about['target']}, from {about['n_features']} column"
+        + ("s" if about["n_features"] != 1 else ""),
         version=__version__,
         about=about,
         source=Path(about["data"]).name,
