@@ -62,6 +62,10 @@ def test_another_unit_is_refused_by_its_column(run: Callable, model: Path, tmp_p
     for command in ("certify", "report"):
         assert "column 'cost' is in $, and was in €" in run(command, model, dollars).error
     assert run("predict", model, dollars).status == 0
+    euros = written(tmp_path / "e.csv", weight=behind(WEIGHT, "kg"), cost=behind(COST, "€"))
+    # before anything is learned
+    asked = run("fit", euros, "--target", "cost", "--test", dollars, "--max-time", "600")
+    assert "column 'cost' is in $, and was in €" in asked.error
 
 
 def test_a_unit_on_one_side_only_is_warned_of(model: Path, tmp_path: Path) -> None:

@@ -189,6 +189,7 @@ def _fit(
     features = feature_columns(table, column, drop)
     notes = [target.hint] if target.hint else []
     if other is not None:
+        other.refuse_other_units([*features, column], table.units)
         notes += shared_rows(table, other, [*features, column])
     for sentence in notes:
         console.say("note", sentence)
