@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from kernelweave.evidence import ColumnEncoder, Encoded
+from kernelweave.evidence import ColumnEncoder, ColumnWarning, Encoded
 from kernelweave.kernels_core import MemoryBudgetError, config_context
 from scipy import sparse
 
@@ -202,8 +202,11 @@ class TestDates:
         kept = np.arange(N) != 3
         np.testing.assert_allclose(found.numeric[kept, :-1], rows.numeric[kept])
         assert form in encoder.report_[0].sentence
-        odd = encoder.transform(pd.DataFrame({"when": ["some day", words[0]]}))
+        with pytest.warns(ColumnWarning, match="1 of 2 rows hold other words, .* in row 0, which"):
+            odd = encoder.transform(pd.DataFrame({"when": ["some day", words[0]]}))
         assert odd.numeric[:, -1].tolist() == [1.0, 0.0]
+        with pytest.raises(ValueError, match=f"format {form} in training and holds none now"):
+            encoder.transform(pd.DataFrame({"when": ["Jan 5, 2020", None]}))
 
     def test_time_zones_of_training_are_kept(self) -> None:
         paris = pd.Series(pd.date_range("2020-01-01", periods=N, freq="7h", tz="Europe/Paris"))

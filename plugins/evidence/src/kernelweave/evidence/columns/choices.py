@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from numpy.typing import NDArray
 
 from .dates import DateParts, read_dates
 from .errors import ColumnWarning, place_of
@@ -118,6 +119,32 @@ def as_dates(raw: Raw, name: str) -> Dates | Words:
     if not raw.gaps.all():
         _not_as_in_training(name, "dates", f"{raw.seen} now")
     return Words(np.full(len(raw), -1, dtype=np.int64), ())
+
+
+def check_dates(
+    read: Dates | Words, missed: NDArray[np.bool_], name: str, first: int, form: str
+) -> None:
+    """Warn of words that are no dates of the format of training.
+
+    `missed` of shape (n_rows,): where no date was read; `first`: where the first row stands in the
+    user's table; `form`: the format. Raises ValueError if all words are so.
+    """
+    if not isinstance(read, Words):
+        return
+    known = read.codes >= 0
+    rows = np.flatnonzero(missed & known)
+    if not len(rows):
+        return
+    shown = read.labels[read.codes[rows[0]]]
+    if len(rows) == known.sum():
+        then = f"dates of the format {form}" if form else "dates"
+        _not_as_in_training(name, then, f"none now, but words such as {shown!r}")
+    warnings.warn(
+        f"column {name!r} holds dates, but {len(rows)} of {len(read)} rows hold other words, such "
+        f"as {shown!r} in {place_of(first + int(rows[0]))}, which count as gaps",
+        ColumnWarning,
+        stacklevel=4,
+    )
 
 
 def is_identifier(name: str, raw: Raw) -> bool:

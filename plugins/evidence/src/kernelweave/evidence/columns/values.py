@@ -9,7 +9,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import LARGEST
 from numpy.typing import NDArray
 
-from .choices import as_dates, as_numbers
+from .choices import as_dates, as_numbers, check_dates
 from .errors import CellError
 from .raw import Raw
 from .training import NumberColumn
@@ -33,7 +33,10 @@ def stack(
             own[:, 0] = as_numbers(raw, column.name, int(rows[0]))
             _check_size(own[:, 0], column.name, rows)
         else:
-            own[:] = column.parts.transform(as_dates(raw, column.name))
+            read = as_dates(raw, column.name)
+            own[:] = column.parts.transform(read)
+            form = column.parts.format
+            check_dates(read, np.isnan(own[:, -1]), column.name, int(rows[0]), form)
         start += width
     return values
 
