@@ -146,7 +146,7 @@ def test_a_comma_may_be_the_decimal_sign(tmp_path: Path) -> None:
     ("significance", "said"),
     [
         (None, "--significance permutation tests them"),
-        ("permutation", "of 6 edges pass at 0.05, 60 draws per series: of those that pass"),
+        ("permutation", "of 6 edges pass at 0.1, 58 draws per series: of those that pass"),
         ("stability", "error rate <= "),
     ],
 )
@@ -154,7 +154,7 @@ def test_the_screen_says_how_to_read_its_numbers(
     table: Path, capsys: pytest.CaptureFixture[str], significance: Any, said: str
 ) -> None:
     drop = ["time", "run"]
-    granger_command(str(table), drop=drop, lam=1.0, significance=significance, draws=60)
+    granger_command(str(table), drop=drop, lam=1.0, significance=significance, draws=60, level=0.1)
     lines = capsys.readouterr().out.splitlines()
     assert said in " ".join(map(str.strip, lines))
     # no line but that with the name of the file, which is not cut

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples, lorenz96, score_graph
 from kernelweave.granger.dictionary import history_dictionary
+from kernelweave.granger.draws import null_weights
 from kernelweave.granger.pairs import choose_pairs, pair_features, shares
 from kernelweave.granger.series import make_groups
-from kernelweave.granger.significance import moved_orders, null_weights
+from kernelweave.granger.significance import moved_orders
 from kernelweave.granger.target import Task, fit_target
 from kernelweave.kernels_core import MemoryBudgetError, config_context
 from kernelweave.vv_rkhs.penalties import ElasticNet, SquaredLpNorm

@@ -10,11 +10,12 @@ import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples, random_network
 from kernelweave.granger.assumptions import shared_season, wanders, warn_of_draws, warn_of_series
 from kernelweave.granger.dictionary import history_dictionary
+from kernelweave.granger.draws import null_weights
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import (
     adjusted_p_values,
+    most_draws,
     moved_orders,
-    null_weights,
     pooled_p_values,
 )
 from kernelweave.granger.target import Task, fit_target
@@ -87,12 +88,41 @@ def test_weights_by_chance_are_those_of_histories_moved_away() -> None:
 
 
 def test_shifts_of_one_replicate_come_once_and_never_leave_all_in_place() -> None:
-    orders = np.array(list(moved_orders(np.zeros(9, dtype=np.intp), np.arange(16))))
-    first = orders[:, 0]
-    assert sorted(first[:8]) == sorted(first[8:]) == list(range(1, 9))
+    together = np.zeros(9, dtype=np.intp)
+    orders = np.array(list(moved_orders(together, np.arange(16))))
+    assert sorted(orders[:, 0]) == list(range(1, 9))
+    assert most_draws(together) == len(orders) == 8, "a shift counted twice is no new evidence"
     np.testing.assert_array_equal((np.diff(orders, axis=1) - 1) % 9, 0)
+    assert len(list(moved_orders(together, np.arange(5)))) == 5
     several = np.array(list(moved_orders(np.repeat([0, 1], 4), np.arange(40))))
-    assert len(np.unique(several, axis=0)) > 8
+    assert len(several) == 40
+    assert 8 < len(np.unique(several, axis=0)) <= 16
+
+
+def test_p_values_of_more_draws_than_shifts_are_exact() -> None:
+    X, _ = random_network(3, 70, kind="saturating", random_state=0)
+    settings = {"lam": 0.1, "cv": None, "significance": "permutation", "random_state": 0}
+    every, more = (GrangerGraph(n_draws=n, **settings).fit(X) for n in (68, 120))
+    assert every.n_draws_ == more.n_draws_ == 68
+    np.testing.assert_array_equal(every.p_values_, more.p_values_)
+    assert np.nanmin(more.p_values_) >= 1 / (1 + 2 * 68)
+
+
+def test_draws_that_come_twice_are_fitted_once() -> None:
+    X, _ = random_network(3, 40, random_state=0)
+    samples = lagged_samples(X, 1, np.repeat([0, 1], 20))
+    dictionary, owner = history_dictionary(samples.history, make_groups(None, list("abc")), 1, None)
+    task = Task(ElasticNet(0.5), learn_output=False, tol=1e-9, max_iter=500)
+    seeds = np.random.default_rng(0).permutation(np.repeat(np.arange(6), 3))
+    found = null_weights(
+        *(dictionary.grams, samples.targets[:, [0]], np.arange(len(owner)), owner == 0),
+        *(np.eye(3)[owner], 0.1, task, samples.replicate, seeds),
+    )
+    assert found.shape == (18, 3)
+    for seed in range(6):
+        same = found[seeds == seed]
+        np.testing.assert_array_equal(same, np.broadcast_to(same[0], same.shape))
+    assert len(np.unique(found[:, 1])) == 6
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +173,8 @@ def test_draws_that_cannot_reach_the_level_are_counted(
         return
     with pytest.warns(KernelWeaveWarning, match=f"{needed} draws can"):
         warn_of_draws(n_draws, smallest, 30, 0.05, adjust)
+    with pytest.warns(KernelWeaveWarning, match=f"{needed} draws could, but one replicate has"):
+        warn_of_draws(n_draws, smallest, 30, 0.05, adjust, n_draws)
 
 
 def test_random_walks_trends_and_shared_seasons_are_named() -> None:
@@ -201,7 +233,7 @@ def test_bad_networks_are_named(change: dict[str, float], said: str) -> None:
 
 
 def test_an_edge_without_weight_is_as_likely_as_any_by_chance() -> None:
-    X = np.random.default_rng(0).standard_normal((60, 3))
+    X = np.random.default_rng(0).standard_normal((64, 3))
     model = GrangerGraph(lam=2.0, cv=None, significance="permutation", n_draws=60).fit(X)
     assert model.graph_.max() < 1e-4
     between = ~np.eye(3, dtype=bool)

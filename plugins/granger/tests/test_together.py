@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples, random_network
+from kernelweave.granger._njit_models import minimise_models
 from kernelweave.granger.dictionary import history_dictionary
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.shared_grams import MovedGrams, SharedGrams
@@ -60,6 +61,31 @@ def test_single_precision_closes_the_same_gaps(data: tuple[np.ndarray, np.ndarra
             for each in (found, exact)
         ]
         assert values[0] == pytest.approx(values[1], rel=2e-4)
+
+
+@pytest.mark.parametrize("mu", [0.1, 0.5, 1.0])
+def test_minima_of_models_meet_their_conditions(mu: float) -> None:
+    rng, kappa = np.random.default_rng(0), 0.25 * (1.0 - mu) ** 2
+    sizes = np.array([12, 1, 7])
+    H, g, start = np.zeros((3, 12, 12)), np.zeros((3, 12)), np.zeros((3, 12))
+    for k, m in enumerate(sizes):
+        # of nearly the same kernels
+        Z = np.repeat(rng.standard_normal((2 * m, (m + 2) // 3)), 3, axis=1)[:, :m]
+        Z += 1e-3 * rng.standard_normal(Z.shape)
+        H[k, :m, :m], g[k, :m], start[k, :m] = Z.T @ Z, rng.standard_normal(m), rng.random(m)
+    found = np.full((3, 12), 9.0)
+    minimise_models(H, g, start, sizes, mu, 1e-10, found)
+    for k, m in enumerate(sizes):
+        x = found[k, :m]
+        slope = (
+            g[k, :m] + H[k, :m, :m] @ (x - start[k, :m]) + kappa / (1.0 - mu * x + (mu == 1)) ** 2
+        )
+        inside = (x > 0.0) & (x < 1.0 / mu)
+        np.testing.assert_allclose(slope[inside], 0.0, atol=1e-6)
+        assert (slope[x == 0.0] >= -1e-6).all()
+        assert (slope[x == 1.0 / mu] <= 1e-6).all()
+        assert ((x >= 0.0) & (x <= 1.0 / mu)).all()
+        assert (found[k, m:] == 9.0).all(), "what no model has is left alone"
 
 
 @pytest.mark.parametrize("circle", [True, False])

@@ -45,7 +45,9 @@ def warn_of_series(scaled: npt.NDArray[np.float64], names: list[str], replicate:
         )
 
 
-def warn_of_draws(n_draws: int, p_smallest: float, n_edges: int, level: float, adjust: str) -> None:
+def warn_of_draws(
+    n_draws: int, p_smallest: float, n_edges: int, level: float, adjust: str, most: float = np.inf
+) -> None:
     """Warn where a single edge could not pass, however strong.
 
     - `n_draws`: draws per target
@@ -53,13 +55,20 @@ def warn_of_draws(n_draws: int, p_smallest: float, n_edges: int, level: float, a
     - `n_edges`: tested edges
     - `level`: what an adjusted p-value must reach
     - `adjust` in {"bh", "max-t"}: how they are adjusted
+    - `most`: draws that there are
     """
     least = 1.0 / (1.0 + n_draws) if adjust == "max-t" else min(1.0, n_edges * p_smallest)
     if least > level:
         needed = int(np.ceil(n_draws * least / level))
+        what_can = f"{needed} draws can"
+        if needed > most:
+            what_can = (
+                f"{needed} draws could, but one replicate has {most:g} that differ: give a longer "
+                "series or replicates, or forbid links"
+            )
         warnings.warn(
             f"{n_draws} draws per series cannot bring a single edge of {n_edges} to an adjusted "
-            f"p-value below {least:.3g}, and a level of {level:g} was asked: {needed} draws can",
+            f"p-value below {least:.3g}, and a level of {level:g} was asked: {what_can}",
             KernelWeaveWarning,
             stacklevel=4,
         )

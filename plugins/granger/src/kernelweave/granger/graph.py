@@ -11,12 +11,13 @@ import numpy.typing as npt
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.kernels import FittedDictionary
-from kernelweave.vv_rkhs import VectorLeastSquares
+from kernelweave.vv_rkhs import PrecomputedFamily, VectorLeastSquares
 from kernelweave.vv_rkhs.penalties.choose import as_penalty
 from sklearn.utils import check_random_state
 
 from .assumptions import warn_of_draws, warn_of_series
 from .dictionary import history_dictionary
+from .draws import Mixed, null_weights
 from .effects import Effects, find_effects
 from .forecasting import left_out_errors
 from .frames import stack_replicates, warn_of_times
@@ -26,17 +27,16 @@ from .pairs import Pair, choose_pairs, shares, takes_all
 from .roles import Roles, make_roles
 from .selection import choose, held_out_errors, make_folds
 from .series import LaggedSamples, lag_list, lagged_samples, replicate_codes
-from .shared_grams import SharedGrams
+from .shared_grams import LOST, factored
 from .significance import (
-    Mixed,
     adjusted_p_values,
-    null_weights,
+    most_draws,
     pooled_p_values,
     selection_frequencies,
     stability_p_values,
     warn_if_short,
 )
-from .target import TargetFit, Task, fit_target, of_kernels, warn_of_rest
+from .target import TargetFit, Task, fit_target, warn_of_rest
 from .together import fit_together, goes_together
 
 
@@ -156,6 +156,7 @@ class GrangerGraph(GraphUse, GraphParameters):
         )
         self._slots = n_lags if self.per_lag else 1
         self._roles, self._dictionary = roles, dictionary
+        self._unit = unit
         self._share = shares(unit, len(roles.sources) * self._slots, self._pairs)
         self.owner_ = unit // self._slots
         self.pairs_ = [(roles.nodes.names[a], roles.nodes.names[b]) for a, b in self._pairs]
@@ -227,7 +228,7 @@ class GrangerGraph(GraphUse, GraphParameters):
             return
         folds, models = make_folds(self.cv, samples.replicate), self._models_alike()
         work = [
-            (grams, samples.targets[:, columns], seen, apart, fold, lams, self._task())
+            (grams, samples.targets[:, columns], seen, self._unit, apart, fold, lams, self._task())
             for columns, seen, apart in models
             for fold in folds
         ]
@@ -246,9 +247,12 @@ class GrangerGraph(GraphUse, GraphParameters):
         n, n_targets = len(self._roles.nodes), len(self._columns)
         values, seen = self._data_of(samples)
         starts = self._find_together(grams, samples)
+        # what sees all kernels measures their norms once
+        whole = PrecomputedFamily(grams, check=False)
+        given = [whole if len(each) == len(grams) else grams for each in seen]
         fits: list[TargetFit] = self._over_targets(
             partial(fit_target, exact=True),
-            *([grams] * n_targets, values, self.lam_.tolist(), [self._task()] * n_targets, seen),
+            *(given, values, self.lam_.tolist(), [self._task()] * n_targets, seen),
             starts,
         )
         driven = self._roles.driven.tolist()
@@ -289,8 +293,9 @@ class GrangerGraph(GraphUse, GraphParameters):
                 continue
             which = [k for k, each in enumerate(self._columns) if each[0] in columns]
             Y = samples.targets[:, columns]
+            error = LOST * self.tol * float(self.lam_[which].min()) * len(Y)
             found = fit_together(
-                SharedGrams(np.ascontiguousarray(of_kernels(grams, seen))),
+                factored(grams, seen, np.arange(len(Y)), self._unit[seen], error, grams.dtype),
                 np.ascontiguousarray((Y - Y.mean(axis=0)).T),
                 *(self.lam_[which], self._task().penalty, None),
                 tol=0.5 * self.tol,
@@ -311,8 +316,8 @@ class GrangerGraph(GraphUse, GraphParameters):
         seeds = [rng.randint(2**31 - 1, size=int(self.n_draws)) for _ in range(n_targets)]
         work = ([grams] * n_targets, *self._data_of(samples))
         rest = (self.lam_.tolist(), [self._task()] * n_targets)
-        self.n_draws_ = int(self.n_draws)
         if self.significance == "stability":
+            self.n_draws_ = int(self.n_draws)
             whose = [self._share] * n_targets
             found = self._over_targets(selection_frequencies, *work, whose, *rest, seeds)
             self._use_frequencies(np.stack(found, axis=1)[:, :, :n])
@@ -323,6 +328,7 @@ class GrangerGraph(GraphUse, GraphParameters):
         found = self._over_targets(
             null_weights, *work, stays, whose, *rest, replicate, seeds, mixed
         )
+        self.n_draws_ = len(found[0])
         null = np.full((n, self.n_draws_, n * self._slots), np.nan)
         null[self._roles.driven] = np.array(found)[:, :, : n * self._slots]
         self._use_null(null)
@@ -376,10 +382,11 @@ class GrangerGraph(GraphUse, GraphParameters):
         warn_of_series(rest, [names[j] for j in nodes], replicate)
         tested = roles.tested()
         if tested.any():
-            draws, pool = int(self.n_draws), int(tested.sum(axis=0).max())
+            most = most_draws(samples.replicate)
+            draws, pool = int(min(self.n_draws, most)), int(tested.sum(axis=0).max())
             n_edges = int(tested.sum()) * self._slots
             smallest = 1.0 / (1.0 + draws * pool)
-            warn_of_draws(draws, smallest, n_edges, float(self.level), self.adjust)
+            warn_of_draws(draws, smallest, n_edges, float(self.level), self.adjust, most)
 
     def _find_effects(self, scaled: Matrix) -> Effects:
         fits = {i: fit for i, (_, fit) in self._models.items()}

@@ -140,7 +140,8 @@ class GraphParameters(Estimator):
     n_draws: int = parameter(
         "Refits per target for p-values. All draws of a source's history, into whichever target, "
         "speak for each of its edges: the smallest p-value of a permutation is "
-        "1/(1 + n_draws · (n_groups − 1)). A single replicate has one shift fewer than samples.",
+        "1/(1 + n_draws · (n_groups − 1)). A single replicate has one shift fewer than samples; "
+        "of more draws no more than these are made, and p-values are exact.",
         default=199,
         rule=COUNT,
     )
@@ -188,7 +189,7 @@ class GraphParameters(Estimator):
         "number of false edges, at most 1.",
     )
     effects_: Effects = fitted("Effects", "Curves of all edges.")
-    n_draws_: int = fitted("int", "Draws behind them; 0 without.")
+    n_draws_: int = fitted("int", "Draws per target behind them; 0 without.")
     lag_graph_: Matrix | None = fitted(
         "ndarray of shape (n_groups, n_groups, n_lags) or None",
         "The weights of each lag, with ``per_lag``.",

@@ -12,7 +12,7 @@ from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.checks import integer
 from kernelweave.vv_rkhs import PrecomputedFamily
 
-from .shared_grams import SharedGrams
+from .shared_grams import LOST, SharedGrams, factored
 from .target import Task, fit_target
 from .together import fit_together, precision
 
@@ -80,6 +80,7 @@ def held_out_errors(
     grams: RealArray,
     Y: Matrix,
     seen: Index,
+    unit: Index,
     apart: bool,
     fold: Fold,
     lams: npt.NDArray[np.float64],
@@ -90,6 +91,7 @@ def held_out_errors(
     - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
     - `Y` of shape (n_samples, n_outputs): values to predict
     - `seen`: kernels of the model
+    - `unit` of shape (n_kernels,): whose history each kernel sees
     - `apart`: whether every column is a target of its own, not a node of one group
     - `fold`: training and test samples
     - `lams` of shape (n_lams,): candidates; each fit starts at the weights of the one before
@@ -103,14 +105,17 @@ def held_out_errors(
         f"Gram matrices of {len(seen)} kernels for the {len(train)} samples of a fold",
         alternative="give fewer kernels or lags, or raise memory_limit",
     )
-    inner = np.stack([grams[j][np.ix_(train, train)].astype(dtype) for j in seen])
     cross = np.stack([grams[j][np.ix_(test, train)].astype(dtype) for j in seen])
-    errors = _errors_apart if apart else _errors_of_group
-    return errors(inner, cross, Y[train], Y[test], lams, task)
+    if apart:
+        error = LOST * task.tol * float(lams.min()) * len(train)
+        shared = factored(grams, seen, train, unit[seen], error, dtype)
+        return _errors_apart(shared, cross, Y[train], Y[test], lams, task)
+    inner = np.stack([grams[j][np.ix_(train, train)] for j in seen])
+    return _errors_of_group(inner, cross, Y[train], Y[test], lams, task)
 
 
 def _errors_apart(
-    inner: RealArray,
+    grams: SharedGrams,
     cross: RealArray,
     known: Matrix,
     wanted: Matrix,
@@ -118,9 +123,9 @@ def _errors_apart(
     task: Task,
 ) -> Matrix:
     """Return the sums for columns that are targets each."""
-    grams, mean = SharedGrams(inner), known.mean(axis=0)
+    mean = known.mean(axis=0)
     Y = np.ascontiguousarray((known - mean).T)
-    weights: Matrix | None = None
+    weights = np.zeros((len(Y), grams.n_kernels))  # the largest λ leaves few others
     flat = cross.reshape(len(cross), -1)
     total = np.zeros((len(lams), len(Y)))
     for i, lam in enumerate(lams):

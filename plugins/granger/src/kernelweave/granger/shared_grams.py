@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
+from scipy.linalg import get_blas_funcs
+
+from .leading import leading
+
+LOST = 0.1  # of the tolerance, by functions that are left out
+_WORTH = 4  # times fewer functions than samples
+_SPARSE = 8  # times fewer weights than zeros: adding one by one is faster then
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +48,11 @@ class SharedGrams:
 
     def combine(self, weights: Matrix, problems: Index) -> RealArray:
         """Return Σ ηⱼ Kⱼ for the weights of each problem, shape (n_problems, l, l)."""
-        return _combined(self.grams, weights)
+        return combined(self.grams, weights)
 
     def images(self, C: RealArray, problems: Index) -> RealArray:
         """Return Kⱼ c for the c of each problem, shape (n_problems, n_kernels, l)."""
-        return _images(self.grams, C)
+        return images(self.grams, C)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +75,8 @@ class MovedGrams(SharedGrams):
         rest = weights.copy()
         rest[:, self.still] = 0.0
         rest[:, self.mixed] = 0.0
-        whole = _combined(self.grams, rest)
-        moved = _combined(self.grams[self.still], weights[:, self.still])
+        whole = combined(self.grams, rest)
+        moved = combined(self.grams[self.still], weights[:, self.still])
         for K, own, order in zip(whole, moved, self.back[problems], strict=True):
             _add_moved(K, own, order)
         for K, w, problem in zip(whole, weights[:, self.mixed], problems, strict=True):
@@ -80,11 +88,11 @@ class MovedGrams(SharedGrams):
 
     def images(self, C: RealArray, problems: Index) -> RealArray:
         """Return Kⱼ c for the c of each problem, shape (n_problems, n_kernels, l)."""
-        found = _images(self.grams, C)
+        found = images(self.grams, C)
         back = self.back[problems]
         placed = np.empty_like(C)
         np.put_along_axis(placed, back, C, axis=1)
-        moved = _images(self.grams[self.still], placed)
+        moved = images(self.grams[self.still], placed)
         found[:, self.still] = np.take_along_axis(moved, back[:, None, :], axis=2)
         for rows, c, problem in zip(found, C, problems, strict=True):
             for j, Z in zip(self.mixed, self.features[problem], strict=True):
@@ -104,13 +112,88 @@ def _add_moved(K: RealArray, own: RealArray, order: Index) -> None:
             K[rows, columns] += own[from_rows, from_columns]
 
 
-def _combined(grams: RealArray, weights: Matrix) -> RealArray:
+def combined(grams: RealArray, weights: Matrix) -> RealArray:
+    """Return sums of (m, l, l) matrices for each row of weights, shape (n, l, l)."""
     m, l, _ = grams.shape
-    found: RealArray = weights.astype(grams.dtype, copy=False) @ grams.reshape(m, l * l)
+    cast, flat = weights.astype(grams.dtype, copy=False), grams.reshape(m, l * l)
+    found: RealArray
+    if np.count_nonzero(weights) * _SPARSE > weights.size:
+        found = cast @ flat
+    else:
+        found = np.zeros((len(weights), l * l), dtype=grams.dtype)
+        add = get_blas_funcs("axpy", dtype=grams.dtype)
+        for k, j in zip(*np.nonzero(weights), strict=True):
+            add(flat[j], found[k], a=cast[k, j])
     return found.reshape(len(weights), l, l)
 
 
-def _images(grams: RealArray, C: RealArray) -> RealArray:
+def images(grams: RealArray, C: RealArray) -> RealArray:
+    """Return products of (m, l, l) symmetric matrices with each row of C, shape (n, m, l)."""
     m, l, _ = grams.shape
     found: RealArray = C @ grams.reshape(m * l, l).T
     return found.reshape(len(C), m, l)
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredGrams(SharedGrams):
+    """The same where the matrices of one history have few functions, Kⱼ = Q Mⱼ Qᵀ.
+
+    Products with vectors go through Q, sums through the matrices.
+
+    - `units`: kernels of each history
+    - `bases`: Q of each, shape (n_samples, n_functions)
+    - `inside`: Mⱼ of each, shape (n_kernels_of_it, n_functions, n_functions)
+    """
+
+    units: list[Index]
+    bases: list[RealArray]
+    inside: list[RealArray]
+
+    def images(self, C: RealArray, problems: Index) -> RealArray:
+        """Return Kⱼ c for the c of each problem, shape (n_problems, n_kernels, l)."""
+        found = np.empty((len(C), *self.grams.shape[:2]), dtype=C.dtype)
+        for which, Q, M in zip(self.units, self.bases, self.inside, strict=True):
+            found[:, which] = images(M, C @ Q) @ Q.T
+        return found
+
+
+def factored(
+    grams: RealArray, seen: Index, rows: Index, unit: Index, error: float, dtype: Any
+) -> SharedGrams:
+    """Return the matrices of some samples, in factors if these are small.
+
+    - `grams` of shape (n_all, n_all_samples, n_all_samples): positive semidefinite, float64
+    - `seen` of shape (n_kernels,), `rows` of shape (n_samples,): what is taken of them
+    - `unit` of shape (n_kernels,): whose history each kernel that is seen has
+    - `error`: that products of each matrix may lose, in the Frobenius norm
+    - `dtype`: of what is returned
+
+    Raises MemoryBudgetError if a copy is more than the limit.
+    """
+    m, l = len(seen), len(rows)
+    if m == len(grams) and np.array_equal(rows, np.arange(grams.shape[1])) and dtype == grams.dtype:
+        whole = np.ascontiguousarray(grams)
+    else:
+        memory.require(
+            grams.nbytes + m * l * l * np.dtype(dtype).itemsize,
+            f"{len(grams)} Gram matrices of {grams.shape[1]} samples and a copy of {m} of them",
+            alternative="forbid no links, give fewer kernels or lags, or raise memory_limit",
+        )
+        whole = _part(grams, seen, rows, dtype)
+    units = [np.flatnonzero(unit == each) for each in np.unique(unit)]
+    found = []
+    for which in units:
+        exact = _part(grams, seen[which], rows, grams.dtype)
+        one = leading(exact, np.arange(len(which)), error, l // _WORTH)
+        if one is None:
+            return SharedGrams(whole)
+        found.append((one[0].astype(dtype), one[1].astype(dtype)))
+    bases, inside = map(list, zip(*found, strict=True))
+    return FactoredGrams(whole, units, bases, inside)
+
+
+def _part(grams: RealArray, seen: Index, rows: Index, dtype: Any) -> RealArray:
+    part = np.empty((len(seen), len(rows), len(rows)), dtype=dtype)
+    for one, j in zip(part, seen, strict=True):
+        one[:] = grams[j][np.ix_(rows, rows)]
+    return part

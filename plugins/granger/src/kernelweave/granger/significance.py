@@ -7,22 +7,15 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import KernelWeaveWarning, memory
+from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.checks import one_of
-from kernelweave.vv_rkhs import PrecomputedFamily
 
-from .pairs import pair_features
-from .shared_grams import MovedGrams
 from .target import Task, fit_target, of_kernels
-from .together import fit_together, goes_together, precision
 
-# kernels by place, with the two histories that they multiply
-Mixed = dict[int, tuple[Matrix, Matrix]]
 SIGNIFICANCE = one_of("permutation", "stability")
 ADJUST = one_of("bh", "max-t")
 _SELECTED = 1e-3
-_AT_ONCE = 32  # draws: the next ones start at what they found in the mean
 _EXCHANGED = 5  # replicates: they have 120 orders
 _SHORT = 25  # samples of a replicate: with fewer the seam of the circle counted in simulations
 
@@ -76,143 +69,36 @@ def rearranged(replicate: Index, rng: np.random.Generator) -> Index:
     return order
 
 
+def most_draws(replicate: Index) -> float:
+    """Return how many draws there are that differ from the observed order and from each other.
+
+    The shifts of a single replicate are few; of several replicates draws are chosen at random.
+
+    `replicate` of shape (n_samples,): replicate of each sample. Returns infinity for several.
+    """
+    n = len(replicate)
+    several = n < 2 or bool((replicate != replicate[0]).any())
+    return np.inf if several else n - 1
+
+
 def moved_orders(replicate: Index, seeds: npt.NDArray[np.integer]) -> Iterator[Index]:
     """Yield an order of the samples for each seed, as `rearranged` does.
 
-    The shifts of a single replicate are few, and the observed order is one of them: it is left
-    out, being the one that p-values count anyway, and none comes twice before all have come. With
-    no more draws than shifts p is then exact.
+    Of a single replicate none comes twice, nor the observed one, which p-values count anyway, and
+    where seeds are more than `most_draws` the rest are not used. p is then exact: a draw counted
+    twice would make it too small.
 
     `replicate` of shape (n_samples,): replicate of each sample; `seeds` of shape (n_draws,): one
     per draw. Yields shape (n_samples,): a permutation.
     """
     n = len(replicate)
-    if n < 2 or (replicate != replicate[0]).any():
+    if most_draws(replicate) == np.inf:
         for seed in seeds:
             yield rearranged(replicate, np.random.default_rng(int(seed)))
         return
     shifts = np.random.default_rng(int(seeds[0])).permutation(np.arange(1, n))
-    for draw in range(len(seeds)):
-        yield np.roll(np.arange(n), shifts[draw % (n - 1)])
-
-
-def null_weights(
-    grams: RealArray,
-    Y: Matrix,
-    seen: Index,
-    stays: npt.NDArray[np.bool_],
-    share: Matrix,
-    lam: float,
-    task: Task,
-    replicate: Index,
-    seeds: npt.NDArray[np.integer],
-    mixed: Mixed | None = None,
-) -> Matrix:
-    """Return the weights that histories of other groups get by chance, from refits.
-
-    Per draw the histories of all other groups move together, see `rearranged`: they keep their
-    autocorrelation and their dependence on one another and lose that on the target, whose own
-    history stays, and so do exogenous ones. Single samples drawn anew would compare slow series
-    with white noise, which earns less weight. Moved is what is least: target, own history and
-    exogenous ones, the other way.
-
-    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
-    - `Y` of shape (n_samples, n_outputs): targets
-    - `seen`: kernels of the model
-    - `stays` of shape (n_kernels,): which kernels see the target's own history or an exogenous one
-    - `share` of shape (n_kernels, n_units): whose each kernel is: a group's, or of one of its lags
-    - `lam`: λ
-    - `task`: the problem
-    - `replicate` of shape (n_samples,): replicate of each sample
-    - `seeds` of shape (n_draws,): one per draw
-    - `mixed`: pairs of the target's own history with one that moves
-
-    Returns shape (n_draws, n_units): NaN for units that the model does not see or that stay.
-    """
-    mixed = {} if mixed is None else mixed
-    places = {int(j): place for place, j in enumerate(seen)}
-    mixed = {places[j]: both for j, both in mixed.items() if j in places}
-    grams, share, stays = of_kernels(grams, seen), share[seen], stays[seen]
-    out = np.full((len(seeds), share.shape[1]), np.nan)
-    still, tested = np.flatnonzero(stays), (share[~stays] == 1.0).any(axis=0)
-    moved = _moved_together if goes_together(task.penalty, Y.shape[1]) else _moved_one_by_one
-    orders = list(moved_orders(replicate, seeds))
-    weights = moved(grams, Y, still, mixed, lam, task, orders)
-    out[:, tested] = (weights @ share)[:, tested]
-    return out
-
-
-def _moved_together(
-    grams: RealArray,
-    Y: Matrix,
-    still: Index,
-    mixed: Mixed,
-    lam: float,
-    task: Task,
-    orders: list[Index],
-) -> Matrix:
-    """Return the weights of the fits in these orders, shape (n_draws, n_kernels)."""
-    dtype = precision(np.array([lam]), task)
-    widths = sum(own.shape[1] * other.shape[1] for own, other in mixed.values())
-    features_at_once = min(_AT_ONCE, len(orders)) * len(Y) * widths
-    memory.require(
-        (grams.size + features_at_once) * dtype.itemsize,
-        f"a copy of {len(grams)} Gram matrices of {len(Y)} samples, and pairs of {_AT_ONCE} draws",
-        alternative="give fewer kernels or lags, or raise memory_limit",
-    )
-    back = np.argsort(orders, axis=1)
-    single = np.ascontiguousarray(grams, dtype=dtype)
-    moved, start = (Y - Y.mean(axis=0))[back, 0], None
-    weights = np.zeros((len(orders), len(grams)))
-    for first in range(0, len(orders), _AT_ONCE):
-        some = slice(first, first + _AT_ONCE)
-        each = moved[some]
-        features = [
-            [pair_features(own[order], other).astype(dtype) for own, other in mixed.values()]
-            for order in back[some]
-        ]
-        places = np.array(list(mixed), dtype=np.intp)
-        found = fit_together(
-            MovedGrams(single, still, back[some], places, features),
-            *(each, np.full(len(each), lam)),
-            *(task.penalty, start if start is None else start[: len(each)]),
-            tol=task.tol,
-            max_iter=task.max_iter,
-        )
-        weights[some] = found.weights
-        # by chance most weights are small, the same ones large
-        usual = weights[: first + len(each)].mean(axis=0)
-        start = np.tile(usual, (_AT_ONCE, 1))
-    return weights
-
-
-def _moved_one_by_one(
-    grams: RealArray,
-    Y: Matrix,
-    still: Index,
-    mixed: Mixed,
-    lam: float,
-    task: Task,
-    orders: list[Index],
-) -> Matrix:
-    """Return the same for the nodes of a group."""
-    memory.require(
-        grams.nbytes,
-        f"a copy of {len(grams)} Gram matrices of {len(Y)} samples, whose histories move",
-        alternative="give fewer kernels or lags, or raise memory_limit",
-    )
-    moved, start = np.array(grams), None
-    family = PrecomputedFamily(moved, check=False)  # other orders have the same norms
-    weights = np.zeros((len(orders), len(grams)))
-    for draw, order in enumerate(orders):
-        back = np.argsort(order)
-        moved[still] = grams[still][:, back[:, None], back]
-        for j, (own, other) in mixed.items():
-            Z = pair_features(own[back], other)
-            moved[j] = Z @ Z.T
-        found = fit_target(family, np.ascontiguousarray(Y[back]), lam, task, start=start)
-        weights[draw] = start = found.weights
-    return weights
+    for shift in shifts[: len(seeds)]:
+        yield np.roll(np.arange(n), shift)
 
 
 def pooled_p_values(observed: Matrix, null: npt.NDArray[np.float64]) -> Matrix:

@@ -21,19 +21,18 @@ from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.vv_rkhs.penalties import ElasticNet
 from scipy.linalg import get_lapack_funcs
 
+from ._njit_models import minimise_models
 from .shared_grams import SharedGrams
 from .target import Task
 
 _ARMIJO = 1e-4
 _SHORTER = 0.3  # of a step that did not lower the value enough
 _SHORTEST = 1e-6
-# steps on a quadratic model, which the next step replaces: more of them, and closer, each time
-_INNER_STEPS, _MOST_INNER_STEPS = 25, 1000
-_INNER_TOL = 1e-3
+_INNER_TOL = 1e-8  # of the weights that minimise a quadratic model
 # single precision leaves a value five digits and more there
 _LEAST_SINGLE, _MOST_SINGLE, _FINEST_SINGLE = 1e-3, 1e6, 1e-4
-# of work matrices: what a cache holds, if that is enough problems for a product
-_BYTES, _FEWEST = 1 << 23, 16
+# of work matrices: what a cache holds, but enough problems for a product
+_BYTES, _FEWEST = 1 << 23, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +89,7 @@ def fit_together(
     Warns ConvergenceWarning of gaps that stay open.
     """
     per_problem = grams.dtype.itemsize * grams.n_samples * (grams.n_samples + 2 * grams.n_kernels)
-    size = max(1, _BYTES // per_problem)
+    size = max(_FEWEST, _BYTES // per_problem)
     if start is None:
         start = np.tile(penalty.start(grams.n_kernels), (len(Y), 1))
     parts = []
@@ -138,7 +137,8 @@ class _Search:
         self.coef = np.zeros(Y.shape)
         self.noise = 100.0 * float(np.finfo(grams.dtype).eps)
         self.lapack: Any = get_lapack_funcs(("potrf", "potrs", "trtrs"), dtype=grams.dtype)
-        self.n_evaluations = self.n_rounds = 0
+        self.model = (penalty.mu, _INNER_TOL)
+        self.n_evaluations = 0
 
     def run(self, max_iter: int) -> Together:
         """Step until every gap is closed, no step helps or steps are used up."""
@@ -206,7 +206,6 @@ class _Search:
     def _aim(self, who: Index, w: Matrix, V: RealArray, factors: list[Any]) -> None:
         """Set direction, slope and trial point of these problems by a quadratic model."""
         x, lam = self.base[who], self.lam[who]
-        self.n_rounds += 1
         places = self._candidates(x, w)
         width = max(len(each) for each in places)
         H = np.zeros((len(who), width, width))
@@ -219,8 +218,9 @@ class _Search:
             kept[k, :n], there[k, :n] = place, True
         x0 = np.where(there, np.take_along_axis(x, kept, axis=1), 0.0)
         g = np.where(there, -np.take_along_axis(w, kept, axis=1), 0.0)
-        found = _minimise_model(H, g, x0, self.penalty, self.n_rounds)
-        found = np.where(there, found, 0.0)
+        found = np.zeros_like(x0)
+        sizes = np.array([len(each) for each in places])
+        minimise_models(H, g, x0, sizes, *self.model, found)
         direction = np.zeros_like(x)
         rows = np.nonzero(there)[0]
         direction[rows, kept[there]] = (found - x0)[there]
@@ -233,29 +233,3 @@ class _Search:
         may = (x > 0.0) | (self.penalty.prox(x + w, 1.0) > 0.0)
         may[~may.any(axis=1), 0] = True
         return [np.flatnonzero(each) for each in may]
-
-
-def _minimise_model(
-    H: RealArray, g: Matrix, x0: Matrix, penalty: ElasticNet, n_rounds: int
-) -> RealArray:
-    """Return about the minimum of gᵀd + ½dᵀHd + ω(x₀ + d), by accelerated proximal gradients.
-
-    `n_rounds`: how often a model was made, this one included. Returns x₀ + d.
-    """
-    length = 1.0 / np.maximum(np.sqrt((H**2).sum(axis=(1, 2))), 1e-300)[:, None]
-    ahead: RealArray = x0
-    x: RealArray = x0
-    t = np.ones((len(x0), 1))
-    tol = max(_INNER_TOL * 0.5 ** (n_rounds - 1), 1e-12)
-    for _ in range(min(_INNER_STEPS * n_rounds, _MOST_INNER_STEPS)):
-        slope = g + np.matmul(H, (ahead - x0)[:, :, None])[:, :, 0]
-        new = penalty.prox(ahead - length * slope, length)
-        turns = ((ahead - new) * (new - x)).sum(axis=1, keepdims=True) > 0.0
-        t = np.where(turns, 1.0, t)
-        after = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
-        ahead = new + ((t - 1.0) / after) * (new - x)
-        moved = float(np.abs(new - x).max())
-        x, t = new, after
-        if moved <= tol * float(np.abs(x).max()):
-            break
-    return x
