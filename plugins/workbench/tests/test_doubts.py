@@ -61,6 +61,17 @@ def test_a_last_row_that_sums_the_others(sound: pd.DataFrame) -> None:
     assert asked(sound) == []
 
 
+def test_numbers_in_several_units_are_words(sound: pd.DataFrame) -> None:
+    sound["mass"] = [f"{i} {'lb' if i % 3 else 'kg'}" for i in range(60)]
+    (said,) = asked(sound)
+    assert said.startswith("column 'mass' has numbers in several units (lb, kg) and is read as")
+    sound["mass"] = [f"{i}{' kg' if i % 3 else ''}" for i in range(60)]
+    (said,) = asked(sound)
+    assert "(kg, none)" in said
+    sound["mass"] = [f"{i} kg" for i in range(59)] + ["heavy"]
+    assert asked(sound) == []
+
+
 def test_days_that_are_written_as_numbers(sound: pd.DataFrame) -> None:
     sound["day"] = pd.date_range("2024-01-30", periods=60).strftime("%Y%m%d").astype(int)
     shuffled = sound.assign(day=sound["day"].to_numpy()[np.random.default_rng(3).permutation(60)])

@@ -15,11 +15,13 @@ from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from .data import Table, Target
 from .data.table import as_numbers
+from .data.written import units_in
 
 _SUM = re.compile(r"(?i)\s*(grand |sub-?)?(totals?|sum|summe|gesamt|average|mean)\s*:?\s*")
 _NINES = re.compile(r"99+")
 _FEWEST_ROWS = 10
 _LOOKED_AT = 1000
+_MOST_UNITS = 3
 _REPEATED = 0.05
 
 
@@ -30,15 +32,16 @@ def doubts(table: Table, columns: Sequence[str], target: Target) -> list[str]:
     - `columns`: the features
     - `target`: what is to be predicted
 
-    A last row that sums the others, codes such as -999 that may stand for gaps, days written as
-    numbers, columns that give the target away, rows that occur more than once, rows in the order of
-    time, and a target that hangs on a few rows.
+    A last row that sums the others, numbers in several units, codes such as -999 that may stand for
+    gaps, days written as numbers, columns that give the target away, rows that occur more than
+    once, rows in the order of time, and a target that hangs on a few rows.
     """
     X, y = table.inputs(columns), target.values
     if len(X) < _FEWEST_ROWS:
         return []
     found = [
         *_sums(table, X),
+        *_units(X),
         *_codes_of_gaps(X),
         *_days_as_numbers(X),
         *_copies(X, y, target.task),
@@ -55,6 +58,20 @@ def _sums(table: Table, X: pd.DataFrame) -> Iterator[str]:
             yield (
                 f"the last row, {table.where(len(X) - 1)}, says {cell!r} in column {str(name)!r}: "
                 "if it sums the others, remove it"
+            )
+
+
+def _units(X: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence for each column of numbers in several units, which are words therefore."""
+    for name, column in X.items():
+        if pd.api.types.is_numeric_dtype(column) or column.nunique() < _FEWEST_ROWS:
+            continue
+        units = units_in(column)
+        if 1 < len(units) <= _MOST_UNITS:
+            named = [each or "none" for each in sorted(units, reverse=True)]
+            yield (
+                f"column {str(name)!r} has numbers in several units ({', '.join(named)}) and is "
+                "read as words: write all of them in one"
             )
 
 

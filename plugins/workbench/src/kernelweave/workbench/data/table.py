@@ -19,7 +19,7 @@ from ..errors import CommandError
 # written so, dates are in the order of their letters
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")
 _DIGITS = re.compile(r"[0-9]+")
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "<na>"}
+MISSING = {"", "na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "?", "<na>"}
 REMEDY = "fill it in or remove the row; missing values are not guessed"
 
 
@@ -235,8 +235,8 @@ def check_names(names: Iterable[str], source: str) -> None:
 def is_missing(cell: object) -> bool:
     """Whether a cell is one of the ways to write that a value is missing.
 
-    `cell`: a string, a number or a pandas missing value. Returns: True for empty cells, NA, NaN,
-    null, None and a question mark.
+    `cell`: a string, a number or a pandas missing value. Returns: True for empty cells, NA, N/A,
+    n.a., Excel's #N/A, NaN, null, None and a question mark.
     """
     return bool(pd.isna(cell)) or str(cell).strip().casefold() in MISSING  # type: ignore[call-overload]
 

@@ -81,6 +81,23 @@ def read_numbers(
     return frame, units
 
 
+def units_in(cells: pd.Series) -> set[str]:
+    """Return the units of a column that would be numbers if it had one only.
+
+    `cells`: as `read_numbers` left them. Returns: an empty text for numbers without; nothing of
+    columns that are no numbers either way.
+    """
+    units = set()
+    for cell in cells.dropna().unique():
+        if is_missing(cell):
+            continue
+        bare, unit = _bared({cell: str(cell).strip()})
+        if not any(form.fullmatch(bare[cell]) for form in (_PLAIN, _ENGLISH, _CONTINENTAL)):
+            return set()
+        units.add(unit)
+    return units
+
+
 def _columns_of_texts(frame: pd.DataFrame) -> Iterator[tuple[str, list[object]]]:
     """Yield the name and the different cells, gaps left out, of columns that may hold texts."""
     for name, column in frame.items():
