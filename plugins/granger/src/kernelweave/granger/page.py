@@ -98,8 +98,8 @@ def _reading(model: GrangerGraph) -> str:
     level = float(model.level)
     if model.significance is None:
         return (
-            "Nothing here is tested: weights rank edges, and chance gives weight too. Drawn in "
-            "colour is what stands above the largest gap of the sorted weights."
+            "Nothing here is tested: weights rank the edges, and chance alone gives some weight. "
+            "Edges above the largest gap between the sorted weights are drawn in colour."
         )
     if model.significance == "stability":
         return (
