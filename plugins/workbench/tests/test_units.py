@@ -124,6 +124,15 @@ def test_cells_with_texts_are_read_as_in_a_csv(tmp_path: Path, way: str) -> None
     assert table.units == {"weight": "kg", "price": "€", "start": "h"}
 
 
+@pytest.mark.parametrize(
+    ("cell", "unit"), [("EUR 7.5", "€"), ("7.5 EUR", "€"), ("USD7.5", "$"), ("CHF 7.5", "CHF")]
+)
+def test_a_currency_has_one_name(cell: str, unit: str) -> None:
+    table = read_table(pd.DataFrame({"a": [cell, cell.replace("7", "8")]}))
+    assert table.units == {"a": unit}
+    assert table.frame["a"].tolist() == [7.5, 8.5]
+
+
 def test_times_of_a_sheet_are_hours(tmp_path: Path) -> None:
     times = [datetime.time(12, 30), datetime.time(7, 15, 36), None]
     frame = pd.DataFrame({"start": times, "a": [1, 2, 3]})

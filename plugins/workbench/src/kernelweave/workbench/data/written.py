@@ -26,6 +26,7 @@ _CURRENCY = re.compile(
     r"(AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|SEK|TRY|USD|ZAR)"
     r"\s*([-+]?\d.*)"
 )
+_SIGN_OF = {"EUR": "€", "GBP": "£", "USD": "$"}
 # 71.8 kg; 41 680 and 27'415; (78) for -78; 12:26 or 12:26:30
 _UNIT = re.compile(r"(.*\d)\s*([^\d\s.,:;()+-][^\d\s]*)")
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}([ \u00a0\u202f'’]\d{3})+([.,]\d+)?")
@@ -187,7 +188,9 @@ def _without_unit(texts: dict[Any, str]) -> tuple[dict[Any, str], str]:
     # ½ and ² belong to the number
     if len(units) != 1 or "" in units or any(unit[0].isnumeric() for unit in units):
         return texts, ""
-    return {cell: part[1] for cell, part in parts.items() if part is not None}, units.pop()
+    unit = units.pop()
+    bare = {cell: part[1] for cell, part in parts.items() if part is not None}
+    return bare, _SIGN_OF.get(unit, unit)
 
 
 def _bare(text: str, unit: str) -> str:
