@@ -25,8 +25,10 @@ from kernelweave.kernels_core import (
     NotPSDError,
     Sigmoid,
 )
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.kernels import PrecomputedGrams
 from kernelweave.kernels_core.testing import make_classification, make_regression
+from kernelweave.qp_smo.saddle import GramStack
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC, SVR
@@ -213,6 +215,32 @@ def test_an_average_needs_no_more_than_its_sum_to_be_definite() -> None:
     grams[3] -= 80.0 * np.eye(40)
     with pytest.raises(NotPSDError, match="the average of the matrices in X is not positive"):
         AverageMKLClassifier("precomputed").fit(grams, y)
+
+
+@pytest.mark.parametrize("multiclass", ["shared", "ovr"])
+def test_an_average_is_formed_once(monkeypatch: pytest.MonkeyPatch, multiclass: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    grams = KernelDictionary(KERNELS).fit_grams(X).grams
+    formed: list[int] = []
+    combine = GramStack.combine
+
+    def counted(stack: GramStack, weights: FloatArray) -> FloatArray:
+        formed.append(len(weights))
+        return combine(stack, weights)
+
+    monkeypatch.setattr(GramStack, "combine", counted)
+    model = AverageMKLClassifier("precomputed", multiclass=multiclass).fit(grams, y)
+    assert formed == [4] * (1 if multiclass == "shared" else 4), "and once in each part"
+    assert "_average" not in vars(model)
+    formed.clear()
+    weight = np.ones(len(y))
+    weight[:5] = 0.0
+    fewer = AverageMKLClassifier("precomputed").fit(grams, y, weight)
+    assert formed == [4, 4], "of all rows for the proof, of those that count for the fit"
+    kept = AverageMKLClassifier("precomputed").fit(grams[:, 5:, 5:], y[5:])
+    np.testing.assert_allclose(
+        fewer.decision_function(grams), kept.decision_function(grams[:, :, 5:]), atol=1e-9
+    )
 
 
 def test_folds_of_a_search_check_a_set_of_samples_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,17 @@ def test_sums_and_forms_equal_numpy(problem, dtype):
     assert (forms >= exact * (1 - 1e-15)).all()
 
 
+def test_a_sum_is_taken_in_order_whatever_the_types_and_the_zeros():
+    rng = np.random.default_rng(0)
+    grams = [np.full((5, 5), rng.random()).astype(rng.choice(["f4", "f8"])) for _ in range(23)]
+    grams[:4] = [K.astype(np.float32) for K in grams[:4]]
+    weights = np.where(np.arange(23) % 7 == 3, 0.0, rng.random(23))
+    expected = np.zeros((5, 5))
+    for K, weight in zip(grams, weights, strict=True):
+        expected += weight * K.astype(np.float64)
+    assert np.array_equal(GramStack(grams, check=False).combine(weights), expected)
+
+
 def test_grams_are_not_copied_and_a_list_serves(problem):
     grams, _, _ = problem
     assert all(np.shares_memory(K, grams) for K in GramStack(grams).matrices)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kernelweave.kernels_core.arrays import RealArray, Rows
-from kernelweave.kernels_core.estimators import KernelMachineClassifier, SpreadRegressor
-from kernelweave.kernels_core.kernels import as_grams
+from kernelweave.kernels_core.arrays import FloatArray, RealArray, Rows
+from kernelweave.kernels_core.estimators import (
+    KernelMachineClassifier,
+    PrecomputedStack,
+    SpreadRegressor,
+)
+from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.kernels import FittedDictionary, as_grams
 from kernelweave.kernels_core.kernels.precomputed import check_once
 from kernelweave.kernels_core.kernels.psd import refuse_indefinite
 from kernelweave.kernels_core.parameters import parameter_of
@@ -16,7 +21,7 @@ from kernelweave.qp_smo.saddle import GramStack
 from .alignment import AlignmentWeights
 from .average import AverageWeights, average_weights
 from .easymkl import EasyMKLWeights
-from .machine import LowRankRuleMachine, MatrixRuleMachine, SimplexMachine
+from .machine import AveragedStack, LowRankRuleMachine, MatrixRuleMachine, SimplexMachine
 from .proportional import ProportionalWeights
 
 
@@ -47,21 +52,34 @@ class AverageMKLClassifier(LowRankRuleMachine):
         grams = as_grams(X, "X")
         if grams.shape[1] != grams.shape[2] or grams.shape[1] == 0:
             return super()._matrices_of(X)
+        self._average: FloatArray | None = None
         check_once(self._definite, self._prove_average, X, grams)
         return grams
 
-    @staticmethod
-    def _prove_average(grams: RealArray) -> None:
+    def _prove_average(self, grams: RealArray) -> None:
         """Refuse where the average is unsound: no other matrix is used, the proof needs no more."""
-        average = GramStack(grams, check=False).combine(average_weights(len(grams)))
+        self._average = GramStack(grams, check=False).combine(average_weights(len(grams)))
         # as precise as what it is the average of
-        average = average.astype(grams.dtype, copy=False)
+        average = self._average.astype(grams.dtype, copy=False)
         try:
             as_grams(average[None], square=True)
         except ValueError:
             # names the one that is not symmetric; what float32 rounded is forgiven
             as_grams(grams, "X", square=True)
         refuse_indefinite(average, "the average of the matrices in X")
+
+    def _fitted(self, samples: Samples) -> FittedDictionary | PrecomputedStack:
+        """Return the Gram matrices, with the average where the check has just formed it."""
+        stored = super()._fitted(samples)
+        average = self.__dict__.pop("_average", None)
+        if average is None or getattr(stored, "grams", None) is not samples.grams:
+            return stored
+        return AveragedStack(stored.grams, average)
+
+    def _keep_parts(self) -> None:
+        # each part has an average of its own
+        self.__dict__.pop("_average", None)
+        super()._keep_parts()
 
 
 class EasyMKLClassifier(LowRankRuleMachine):

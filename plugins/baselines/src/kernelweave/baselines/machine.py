@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from kernelweave.kernels_core import Certificate, Problem, Result
@@ -12,6 +12,7 @@ from kernelweave.kernels_core.estimators import (
     DictionaryMachine,
     KernelMachineClassifier,
     NystroemMachine,
+    PrecomputedStack,
 )
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.parameters import parameter
@@ -54,6 +55,13 @@ class MatrixRuleMachine(RuleMachine):
 
     # no rule draws anything
     random_state: ClassVar[None] = None  # type: ignore[misc]
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedStack(PrecomputedStack):
+    """Given Gram matrices whose average a check has formed: `average` of shape (n, n)."""
+
+    average: FloatArray
 
 
 class _Point:

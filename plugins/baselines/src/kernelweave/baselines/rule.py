@@ -58,7 +58,8 @@ class RuleWeights:
         stack = stack_of(known)
         given = getattr(known, "grams", stack)
         beta = np.asarray(rule.weights(given, self.targets, self.sample_weight, learner=learner))
-        K = stack.combine(beta)
+        # a check of the estimator may have formed the sum
+        K = known.average if hasattr(known, "average") else stack.combine(beta)
         if (beta < 0.0).any():
             require_psd(K, f"the combination with the weights {beta.round(4).tolist()}")
         # what q + 1 roundings leave of Σ |βⱼ| max |Kⱼ|; single matrices may be indefinite

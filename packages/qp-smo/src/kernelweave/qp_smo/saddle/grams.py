@@ -19,6 +19,8 @@ from . import _njit_grams
 
 _UNIT = 2.0**-53
 _BLOCK_BYTES = 1 << 18
+# Matrices that one compiled pass adds.
+_AT_ONCE = 4
 
 
 class Stack(ABC):
@@ -156,13 +158,19 @@ class GramStack(Stack):
         n = self.n_samples
         out = np.empty((n, n))
         used = np.flatnonzero(weights)
+        groups = np.split(used, range(_AT_ONCE, len(used), _AT_ONCE))
         step = self._block_rows
 
         def fill(start: int, stop: int) -> None:
             block = out[start:stop]
             block[:] = 0.0
-            for j in used:
-                _njit_grams.add_rows(self.matrices[j][start:stop], float(weights[j]), block)
+            for some in groups:
+                parts = [self.matrices[j][start:stop] for j in some]
+                if len(some) == _AT_ONCE and len({K.dtype for K in parts}) == 1:
+                    _njit_grams.add_four(*parts, tuple(weights[some].tolist()), block)
+                    continue
+                for j, K in zip(some, parts, strict=True):
+                    _njit_grams.add_rows(K, float(weights[j]), block)
 
         bounds = [(start, min(start + step, n)) for start in range(0, n, step)]
         run_blocks(fill, bounds, 2.0 * n * n * len(used))
