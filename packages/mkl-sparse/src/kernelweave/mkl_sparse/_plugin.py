@@ -20,7 +20,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Bertsimas, Iglesias and Johnson 2025, Algorithm 1",
             summary="alternating best response from several starts, with a proven lower bound",
-            scaling={"m": 1.9, "q": 1.0},
+            scaling={"m": 1.7, "q": 1.0},
         )
     )
 

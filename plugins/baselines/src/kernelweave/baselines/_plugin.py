@@ -14,7 +14,7 @@ _BOTH = ("classification", "regression")
 _OF_FACTORS = ("total=1.0", "name=average-weights", "name=easymkl-weights")
 _ALGORITHMS = {
     "mkl-average": (
-        "rule:RuleWeights", _BOTH, "name=average-weights", {"m": 2.2, "q": 1.0},
+        "rule:RuleWeights", _BOTH, "name=average-weights", {"m": 2.0, "q": 1.0},
         "Bertsimas, Iglesias and Johnson 2025, section 2.2", "equal weights",
     ),
     "mkl-easy": (
@@ -30,11 +30,11 @@ _ALGORITHMS = {
         "Tanabe, Ho, Nguyen and Kawasaki, RIVF 2008", "weights proportional to accuracies",
     ),
     "mkl-simple": (
-        "simplemkl:SimpleMKL", _BOTH, "total=1.0", {"m": 2.2, "q": 1.0},
+        "simplemkl:SimpleMKL", _BOTH, "total=1.0", {"m": 1.9, "q": 1.0},
         _SIMPLE, "the optimal weights of the simplex, by cuts",
     ),
     "mkl-simple-gradient": (
-        "reduced_gradient:ReducedGradient", _BOTH, "total=1.0", {"m": 2.4, "q": 1.0},
+        "reduced_gradient:ReducedGradient", _BOTH, "total=1.0", {"m": 2.0, "q": 1.0},
         f"{_SIMPLE}, Algorithm 1", "the same, by a reduced gradient",
     ),
 }  # fmt: skip
