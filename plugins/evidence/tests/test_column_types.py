@@ -202,7 +202,7 @@ class TestDates:
         kept = np.arange(N) != 3
         np.testing.assert_allclose(found.numeric[kept, :-1], rows.numeric[kept])
         assert form in encoder.report_[0].sentence
-        with pytest.warns(ColumnWarning, match="1 of 2 rows hold other words, .* in row 0, which"):
+        with pytest.warns(ColumnWarning, match="1 of 2 rows holds other words, .* in row 0, which"):
             odd = encoder.transform(pd.DataFrame({"when": ["some day", words[0]]}))
         assert odd.numeric[:, -1].tolist() == [1.0, 0.0]
         with pytest.raises(ValueError, match=f"format {form} in training and holds none now"):

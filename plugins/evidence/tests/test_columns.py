@@ -34,7 +34,7 @@ class TestGaps:
         assert names(encoder) == ["a", "b", "a missing"]
         rows = encoder.transform(pd.DataFrame({"a": [np.nan, 99.0], "b": [0.0, 1.0]}))
         assert rows.numeric.tolist() == [[2.0, 0.0, 1.0], [99.0, 1.0, 0.0]]
-        assert said(encoder)["a"] == "used: 1 of 4 rows have a gap: the median 2 and an indicator."
+        assert said(encoder)["a"] == "used: 1 of 4 rows has a gap: the median 2 and an indicator."
 
     def test_new_ones_are_filled_and_warned_of_once(self) -> None:
         X = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
@@ -201,7 +201,7 @@ class TestLaterTables:
         encoder = ColumnEncoder().fit(pd.DataFrame({"a": [1.0, None, 2.0]}))
         X = pd.DataFrame({"a": ["3", "n/a", "4"]})
         with pytest.warns(
-            KernelWeaveWarning, match="1 of 3 rows hold words, such as 'n/a' in row 1"
+            KernelWeaveWarning, match="1 of 3 rows holds words, such as 'n/a' in row 1"
         ):
             rows = encoder.transform(X)
         assert rows.numeric.tolist() == [[3.0, 0.0], [1.5, 1.0], [4.0, 0.0]]

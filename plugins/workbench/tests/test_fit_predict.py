@@ -89,7 +89,7 @@ def test_intervals_and_probabilities(run: Callable, csv: Path, tmp_path: Path) -
     assert "confidence must be" in run("predict", model, prices, "--interval", "90").error
     X.assign(y=y, bmi=["much", *X.bmi[1:]]).iloc[:100].to_csv(prices, index=False)
     done = run("predict", model, prices, "--interval", "0.8")
-    assert done.err.count("1 of 100 rows hold words, such as 'much' in line 2") == 1
+    assert done.err.count("1 of 100 rows holds words, such as 'much' in line 2") == 1
     frame = pd.read_csv(io.StringIO(done.out))
     assert list(frame.columns) == ["prediction", "low", "high"]
     assert np.mean((frame["low"] <= y[:100]) & (y[:100] <= frame["high"])) > 0.7

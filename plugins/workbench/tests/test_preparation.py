@@ -45,8 +45,8 @@ def test_the_steps_are_those_of_the_encoder(run: Callable, mixed: Path, tmp_path
     found = json.loads(done.out)
     told = {row["name"]: row for row in found["columns"]}
     assert told["one"]["done"] == "left out"
-    assert "1 of 60 rows have a gap: the median" in told["size"]["sentence"]
-    assert "1 of 60 rows have a gap, which is a level" in told["colour"]["sentence"]
+    assert "1 of 60 rows has a gap: the median" in told["size"]["sentence"]
+    assert "1 of 60 rows has a gap, which is a level" in told["colour"]["sentence"]
     assert "%d.%m.%Y" in told["day"]["sentence"]
 
     frame = pd.read_csv(mixed, na_values="?")
@@ -93,7 +93,7 @@ def test_nothing_new_is_refused_at_prediction(
     assert done.status == 0
     assert len(done.out.split()) == 4
     # a new colour and a later day; what is missing lies inside
-    assert "1 of 3 rows lie outside what the model learned from, most in 'colour'" in done.err
+    assert "1 of 3 rows lies outside what the model learned from, most in 'colour'" in done.err
     known = run("predict", out, mixed)
     assert "lie outside" not in known.err
     # a column that was left out need not be there
@@ -115,7 +115,7 @@ def test_identifiers_and_typing_errors_are_said(run: Callable, tmp_path: Path) -
     said = " ".join(done.out.split())
     assert "id numbers: It only tells the rows apart" in said
     assert "name words: It has words of its own in almost every row" in said
-    assert "It holds numbers, but 1 of 61 rows hold words, such as '6o'" in said
+    assert "It holds numbers, but 1 of 61 rows holds words, such as '6o'" in said
 
 
 def test_a_matrix_has_an_indicator_a_level() -> None:

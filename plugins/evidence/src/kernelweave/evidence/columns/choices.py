@@ -139,9 +139,10 @@ def check_dates(
     if len(rows) == known.sum():
         then = f"dates of the format {form}" if form else "dates"
         _not_as_in_training(name, then, f"none now, but words such as {shown!r}")
+    hold = "holds" if len(rows) == 1 else "hold"
     warnings.warn(
-        f"column {name!r} holds dates, but {len(rows)} of {len(read)} rows hold other words, such "
-        f"as {shown!r} in {place_of(first + int(rows[0]))}, which count as gaps",
+        f"column {name!r} holds dates, but {len(rows)} of {len(read)} rows {hold} other words, "
+        f"such as {shown!r} in {place_of(first + int(rows[0]))}, which count as gaps",
         ColumnWarning,
         stacklevel=4,
     )
@@ -164,8 +165,9 @@ def _warn_of_words(name: str, words: Words, first: int = 0) -> str:
     odd = np.flatnonzero(np.isnan(_parsed(words)[:-1]))
     rows = np.flatnonzero(np.isin(words.codes, odd))
     shown = words.labels[words.codes[rows[0]]]
+    hold = "holds" if len(rows) == 1 else "hold"
     said = (
-        f"{len(rows)} of {len(words)} rows hold words, such as {shown!r} in "
+        f"{len(rows)} of {len(words)} rows {hold} words, such as {shown!r} in "
         f"{place_of(first + int(rows[0]))}, which count as gaps"
     )
     warnings.warn(f"column {name!r} holds numbers, but {said}", ColumnWarning, stacklevel=3)

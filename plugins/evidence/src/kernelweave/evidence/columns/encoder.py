@@ -59,7 +59,7 @@ class ColumnEncoder:
     >>> numeric[:, 0], codes[:, 0]
     (array([1.6, 1.7, 1.8]), array([1, 0, 1]))
     >>> print(encoder.report_[0].sentence)
-    1 of 3 rows have a gap: the median 1.7 and an indicator.
+    1 of 3 rows has a gap: the median 1.7 and an indicator.
     """
 
     def __init__(self, max_levels: int = 256, min_frequency: float = 2) -> None:

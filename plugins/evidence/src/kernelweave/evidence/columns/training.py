@@ -170,7 +170,8 @@ def _told_gaps(values: FloatArray, column: NumberColumn, median: float, own: boo
     filled = "the median" if column.parts else f"the median {median:.6g}"
     shown = "an indicator" if own else "the indicator of another column"
     n_gaps = int(np.isnan(values).sum())
-    return f"{n_gaps} of {len(values)} rows have a gap: {filled} and {shown}."
+    have = "has" if n_gaps == 1 else "have"
+    return f"{n_gaps} of {len(values)} rows {have} a gap: {filled} and {shown}."
 
 
 def _why_unused(
@@ -190,5 +191,6 @@ def _told(levels: Levels, n_rows: int, n_gaps: int) -> str:
     if levels.n_rare:
         parts.append(f"{levels.n_rare} rare words share one of them.")
     if n_gaps:
-        parts.append(f"{n_gaps} of {n_rows} rows have a gap, which is a level.")
+        have = "has" if n_gaps == 1 else "have"
+        parts.append(f"{n_gaps} of {n_rows} rows {have} a gap, which is a level.")
     return " ".join(parts)

@@ -86,9 +86,10 @@ def predict_command(
 def _say_what_is_outside(n_outside: int, columns: list[str], n_rows: int) -> None:
     if n_outside:
         most = ", ".join(map(repr, columns[:3]))
+        lie = "lies" if n_outside == 1 else "lie"
         console.say(
             "note",
-            f"{n_outside} of {n_rows} rows lie outside what the model learned from, most in "
+            f"{n_outside} of {n_rows} rows {lie} outside what the model learned from, most in "
             f"{most}: trust those predictions less",
         )
 
