@@ -10,7 +10,8 @@ from kernelweave.granger.dictionary import history_dictionary
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.shared_grams import MovedGrams, SharedGrams
 from kernelweave.granger.target import Task, fit_target
-from kernelweave.granger.together import fit_together
+from kernelweave.granger.together import at_once, fit_together
+from kernelweave.kernels_core import config_context
 from kernelweave.vv_rkhs.penalties import ElasticNet
 from sklearn.exceptions import ConvergenceWarning
 
@@ -125,3 +126,17 @@ def test_links_that_cannot_be_leave_the_other_targets_as_they_are() -> None:
     np.testing.assert_allclose(bound.graph_[[0, 1, 3]], free.graph_[[0, 1, 3]], atol=1e-3)
     assert bound.graph_[2, 0] == 0.0
     assert all(each.gap <= 1e-8 for each in bound.results_)
+
+
+def test_problems_that_go_together_fit_into_the_memory() -> None:
+    few = SharedGrams(np.zeros((3, 20, 20)))
+    assert at_once(few) == (1 << 23) // (8 * 20 * 26)
+    # read from memory each time: one problem takes 8 * 400 * (400 + 200) bytes
+    many = SharedGrams(np.zeros((100, 400, 400)))
+    assert at_once(many) == 64
+    with config_context(memory_limit=80_000_000):
+        assert at_once(many) == 10
+    with config_context(memory_limit=1_000_000):
+        assert at_once(many) == 4, "what a cache holds"
+    wide = SharedGrams(np.zeros((5, 1200, 1200)))
+    assert at_once(wide) == 4, "no more than the matrices themselves"

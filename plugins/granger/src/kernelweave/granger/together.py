@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.vv_rkhs.penalties import ElasticNet
@@ -31,8 +32,8 @@ _SHORTEST = 1e-6
 _INNER_TOL = 1e-8  # of the weights that minimise a quadratic model
 # single precision leaves a value five digits and more there
 _LEAST_SINGLE, _MOST_SINGLE, _FINEST_SINGLE = 1e-3, 1e6, 1e-4
-# of work matrices: what a cache holds, but enough problems for a product
-_BYTES, _FEWEST = 1 << 23, 64
+# of work matrices: what a cache holds, or what enough problems for a product need
+_BYTES, _ENOUGH = 1 << 23, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +89,7 @@ def fit_together(
 
     Warns ConvergenceWarning of gaps that stay open.
     """
-    per_problem = grams.dtype.itemsize * grams.n_samples * (grams.n_samples + 2 * grams.n_kernels)
-    size = max(_FEWEST, _BYTES // per_problem)
+    size = at_once(grams)
     if start is None:
         start = np.tile(penalty.start(grams.n_kernels), (len(Y), 1))
     parts = []
@@ -113,6 +113,19 @@ def fit_together(
             stacklevel=3,
         )
     return found
+
+
+def at_once(grams: SharedGrams) -> int:
+    """Return how many problems share a reading of the matrices.
+
+    Their work matrices take no more than a cache holds, or than the matrices themselves and a
+    quarter of the memory limit.
+    """
+    per_problem = (
+        int(grams.dtype.itemsize) * grams.n_samples * (grams.n_samples + 2 * grams.n_kernels)
+    )
+    room = min(_ENOUGH * per_problem, grams.grams.nbytes, memory.limit_bytes() // 4)
+    return max(1, max(_BYTES, room) // per_problem)
 
 
 class _Search:
