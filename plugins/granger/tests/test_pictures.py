@@ -172,8 +172,12 @@ def test_the_page_lists_edges_by_p_value_and_draws_those_that_pass(model: Grange
 
 
 def test_a_page_without_p_values_says_that_nothing_is_tested() -> None:
-    X = np.random.default_rng(0).standard_normal((40, 2))
-    page = graph_page(GrangerGraph(lam=0.1, cv=None).fit(X))
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    X[1:, 0] += 3 * X[:-1, 1]
+    model = GrangerGraph(lam=0.45, cv=None).fit(X)
+    page = graph_page(model)
+    above = above_the_gap(model.edges_["weight"])
+    assert page.count("<figcaption>") == above == 1 < len(model.edges_)
     assert "Nothing here is tested" in page
     assert "adjusted p" not in page
 

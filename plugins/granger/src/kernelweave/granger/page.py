@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .displays import CausalGraphDisplay
+from .displays import CausalGraphDisplay, above_the_gap
 from .matrices import plot_effect, plot_weights
 from .series import describe_lags
 
@@ -40,7 +40,7 @@ def graph_page(model: GrangerGraph, *, title: str = "Causal graph") -> str:
     -------
     str
         HTML that needs nothing beside it: the graph, a table of its edges, by p-value where there
-        are some, and the effect curves of the strongest.
+        are some, and the effect curves of those in colour.
 
     Examples
     --------
@@ -60,8 +60,12 @@ def graph_page(model: GrangerGraph, *, title: str = "Causal graph") -> str:
         undefined=jinja2.StrictUndefined,
     )
     edges = model.edges_
-    strongest = edges[edges["passes"]] if "passes" in edges else edges
-    rows = strongest.head(_CURVES).to_dict("records")
+    drawn = (
+        edges[edges["passes"]]
+        if "passes" in edges
+        else edges.sort_values("weight", ascending=False).head(above_the_gap(edges["weight"]))
+    )
+    rows = drawn.head(_CURVES).to_dict("records")
     n = len(model.group_names_)
     side = min(11.0, max(5.0, 3.6 + 0.09 * n))
     return environment.get_template("graph.html").render(
