@@ -198,6 +198,26 @@ def test_one_solve_closes_several_supports(monkeypatch):
     assert alone.lower_bound <= together.upper_bound
 
 
+@pytest.mark.parametrize("k0", [2, 3, 4])
+def test_branches_with_a_relaxation_of_their_own_miss_no_support(monkeypatch, k0):
+    monkeypatch.setattr(search, "_LOOKED_AT", 0)
+    monkeypatch.setattr(search, "_LOOSE", -1.0)
+    monkeypatch.setattr(search, "_FEW_NODES", 0)
+    monkeypatch.setattr(search, "_FEW_SUPPORTS", 6)
+    monkeypatch.setattr(search, "_FEWER_SUPPORTS", 2)
+    grams, y = views(q=7)
+    found = solve_global(grams, y, C=20.0, lam=0.05, k0=k0)
+    assert found.status is Status.CONVERGED
+    alone = [
+        solve_kernel_weights(
+            grams[list(support)], y, C=20.0, penalty=RidgePenalty(0.05), tol=1e-3, check=False
+        )
+        for support in combinations(range(7), k0)
+    ]
+    assert found.lower_bound <= min(one.upper_bound for one in alone)
+    assert found.upper_bound >= min(one.lower_bound for one in alone)
+
+
 def test_several_tasks_are_enumerated(at_once):
     grams, y = views(q=6)
     both = np.stack([y, np.roll(y, 1)])

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import combinations, count
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.clock import Stopwatch
+from kernelweave.kernels_core.clock import Stopwatch, expired
 from kernelweave.kernels_core.result import History, relative_gap
 from kernelweave.qp_smo.saddle import (
     Evaluation,
     MasterSolution,
+    NestedPenalty,
     SaddleOracle,
     SaddleSearch,
     WeightPenalty,
@@ -20,6 +21,7 @@ from kernelweave.qp_smo.saddle import (
     objective_upper,
     solve_cut_master,
 )
+from numpy.typing import NDArray
 
 from .sweep import Sweep
 
@@ -32,11 +34,27 @@ _IDLE = 5
 # Branches bounded by the master problem before supports are enumerated, and how many may be then.
 _FEW_NODES = 32
 _ENUMERABLE = 2_000_000
+# Supports that are enumerated whatever the relaxation says.
+_LOOKED_AT = 20_000
+# Where the relaxation is further than this below the best sparse weights, cuts of sparse points say
+# little of a branch: branches get a relaxation of their own, of so many rounds at most, and few
+# supports are enumerated, fewer far from the best ones.
+_LOOSE, _NODE_ROUNDS, _FEW_SUPPORTS, _FEWER_SUPPORTS = 0.35, 40, 1_000, 100
+# There, supports a kernel away from the best: how finely each is looked at, how many are looked at
+# again, and at how many points.
+_ROUGH, _POLISHED, _POINTS = 0.1, 4, 4
+# Branches at most that another one is covered by.
+_MOST_PARTS = 100
+# A weight above this share of 1/k₀ is one that a support can hardly do without.
+_STRONG = 0.75
 
 
 @dataclass(order=True)
 class _Node:
-    """A branch: its bound, the multipliers behind it, and the cuts that the master knew."""
+    """A branch: its bound, the multipliers behind it, the cuts that the master knew.
+
+    - `above` of shape (q,): where the relaxation of the branch above was lowest
+    """
 
     lower: float
     order: int
@@ -44,6 +62,7 @@ class _Node:
     multipliers: FloatArray = field(compare=False)
     weights: FloatArray | None = field(compare=False, default=None)
     n_cuts: int = field(compare=False, default=0)
+    above: FloatArray | None = field(compare=False, default=None)
 
 
 class SupportSearch:
@@ -182,6 +201,9 @@ class SupportSearch:
         if lower >= self.threshold:
             self._closed = lower
             return
+        if self._is_loose:
+            while self._exchanges():
+                pass
         penalty = self._screened(master.multipliers)
         heapq.heappush(self._open, _Node(lower, next(self._order), penalty, master.multipliers))
 
@@ -228,11 +250,54 @@ class SupportSearch:
             heapq.heappush(self._open, node)
         elif self._root.is_met(node.weights > 0.0):
             self._settle(node, node.weights)
-        elif self._n_bounded >= _FEW_NODES and node.penalty.n_supports <= _ENUMERABLE:
+        elif self._is_loose and self._closes(node):
+            return
+        elif self._n_bounded >= _FEW_NODES and node.penalty.n_supports <= self._enumerable(node):
             self._sweep = Sweep(self, node.penalty, node.lower, node.multipliers)
         else:
             self._try_support(node, node.weights)
             self._split(node, node.weights)
+
+    @property
+    def _is_loose(self) -> bool:
+        """Whether the relaxation says little, and there are too many supports to look at each."""
+        if self._root.n_supports <= _LOOKED_AT:
+            return False
+        return relative_gap(self.relaxation.lower, self.upper) > _LOOSE
+
+    @property
+    def _strong(self) -> NDArray[np.bool_]:
+        """Return which kernels a support can hardly do without: the best weights live on them."""
+        assert self.best is not None
+        chosen: NDArray[np.bool_] = self.best.weights > _STRONG / self._root.capacity
+        return chosen
+
+    def _enumerable(self, node: _Node) -> int:
+        """Return how many supports of a branch are enumerated at most."""
+        if not self._is_loose:
+            return _ENUMERABLE
+        return _FEWER_SUPPORTS if (self._strong & node.penalty.excluded).any() else _FEW_SUPPORTS
+
+    def _closes(self, node: _Node) -> bool:
+        """Solve the relaxation of a branch until it closes it, or a point shows it cannot.
+
+        Its cuts are those of weights that are not sparse: one closes supports by the thousand.
+        """
+        search = SaddleSearch(self.oracle, node.penalty, 0.1 * self.tol)
+        search.bound()
+        start = np.where(node.penalty.allowed, 0.0 if node.above is None else node.above, 0.0)
+        if start.sum() > 0.0:
+            search.visit(start / start.sum())
+        for _ in range(_NODE_ROUNDS):
+            if search.lower >= self.threshold or search.upper < self.threshold or expired():
+                break
+            search.step()
+        node.lower = max(node.lower, search.lower)
+        if node.lower >= self.threshold:
+            self._closed = min(self._closed, node.lower)
+            return True
+        node.weights = node.weights if search.best is None else search.best.weights
+        return False
 
     def _master(self, penalty: WeightPenalty) -> MasterSolution:
         watch = Stopwatch()
@@ -253,6 +318,46 @@ class SupportSearch:
         else:
             self._closed = min(self._closed, node.lower)
 
+    def _covering(self, node: _Node, weights: FloatArray) -> list[WeightPenalty]:
+        """Return branches that hold every support, so small that the first of them closes."""
+        left, parts = node.penalty.capacity, list[WeightPenalty]()
+        for n_groups in range(left + 1, 2 * left + 4):
+            smaller = _cover(node.penalty, weights, n_groups)
+            if not smaller or len(smaller) > _MOST_PARTS:
+                break
+            parts = smaller
+            first = _Node(node.lower, -1, parts[0], node.multipliers, above=weights)
+            if self._closes(first):
+                return parts[1:]
+        return parts
+
+    def _exchanges(self) -> bool:
+        """Try every other kernel in the place of the two least of the best; return if it helps.
+
+        Every branch is measured by the best weights: what lowers them closes branches sooner.
+        """
+        best = self.best
+        assert best is not None
+        used, found = best.weights > 0.0, []
+        for i in np.argsort(np.where(used, best.weights, np.inf))[: min(2, int(used.sum()))]:
+            for j in np.flatnonzero(self._root.allowed & ~used):
+                weights = best.weights.copy()
+                weights[[i, j]] = 0.0, weights[i]
+                if self._root.is_met(weights > 0.0) and not expired():
+                    found.append(self.visit(weights, below=_ROUGH * abs(self.upper)))
+        found.sort(key=lambda each: each.upper_bound)
+        for each in found[:_POLISHED]:
+            self._polish(each.weights > 0.0)
+        return self.best is not best
+
+    def _polish(self, support: NDArray[np.bool_]) -> None:
+        """Lower the weights of one support for as long as its cuts promise it, a few rounds."""
+        for _ in range(_POINTS):
+            master = self._master(self._root.on_support(support))
+            if master.lower_bound >= self.threshold or expired():
+                return
+            self.visit(master.weights)
+
     def _try_support(self, node: _Node, weights: FloatArray) -> None:
         """Evaluate the cuts' best weights on the largest ones of a fractional minimiser."""
         support = self._root.largest(np.where(node.penalty.required, 2.0, 0.0) + weights)
@@ -265,14 +370,21 @@ class SupportSearch:
             self.visit(master.weights)
 
     def _split(self, node: _Node, weights: FloatArray) -> None:
-        """Require, then exclude, the largest weight among the free kernels."""
-        at = int(np.argmax(np.where(node.penalty.free, weights, -1.0)))
-        for penalty, _ in _halves(node.penalty, at):
+        """Require, then exclude, the largest weight among the free kernels, or cover the branch."""
+        free, above, parts = node.penalty.free, weights, list[WeightPenalty]()
+        if self._is_loose:
+            # they tell supports apart, as the relaxation does not
+            if (self._strong & free).any():
+                weights = np.where(self._strong, 1.0 + weights, 0.0)
+            elif (self._strong & node.penalty.excluded).any():
+                parts = self._covering(node, weights)
+        at = int(np.argmax(np.where(free, weights, -1.0)))
+        for penalty in parts or [penalty for penalty, _ in _halves(node.penalty, at)]:
             lower = max(node.lower, self._bound(node.multipliers, penalty))
             if lower >= self.threshold:
                 self._closed = min(self._closed, lower)
             else:
-                child = _Node(lower, next(self._order), penalty, node.multipliers)
+                child = _Node(lower, next(self._order), penalty, node.multipliers, above=above)
                 heapq.heappush(self._open, child)
 
 
@@ -288,6 +400,23 @@ def _halves(penalty: WeightPenalty, j: int) -> list[tuple[WeightPenalty, WeightP
     with_j = penalty.restricted(penalty.required | chosen, penalty.excluded)
     without_j = penalty.restricted(penalty.required, penalty.excluded | chosen)
     return [(with_j, without_j), (without_j, with_j)]
+
+
+def _cover(penalty: WeightPenalty, weights: FloatArray, n_groups: int) -> list[WeightPenalty]:
+    """Return branches that hold every support: r kernels lie in r of some groups of kernels.
+
+    Groups are alike in weight. Excluding kernels raises a bound, and requiring one that is like
+    the others does not. Nothing where there are too few kernels, or limits of views.
+    """
+    free = np.flatnonzero(penalty.free)
+    if isinstance(penalty, NestedPenalty) or free.size < n_groups:
+        return []
+    group = np.full(penalty.required.size, -1)
+    group[free[np.argsort(-weights[free])]] = np.arange(free.size) % n_groups
+    return [
+        penalty.restricted(penalty.required, penalty.excluded | np.isin(group, others))
+        for others in combinations(range(n_groups), n_groups - penalty.capacity)
+    ]
 
 
 def sparse_part(weights: FloatArray, penalty: WeightPenalty) -> FloatArray:
