@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.workbench import load_model, read_table
+from kernelweave.workbench.data.csv import read_csv
 from kernelweave.workbench.errors import CommandError
 
 RNG = np.random.default_rng(0)
@@ -152,3 +153,37 @@ def test_what_a_comma_means_without_a_separator(other: str, number: float) -> No
         return
     with pytest.warns(KernelWeaveWarning, match="column 'a'.*: '1,234' is read as 1234, its comma"):
         assert read_table(frame).frame["a"].tolist() == [1234.0, 5678.0]
+
+
+@pytest.mark.parametrize("cells", [["12EUR50", "3EUR20"], ["5 EUR 300", "6 EUR 400"]])
+def test_a_currency_amid_digits_makes_no_number(cells: list[str]) -> None:
+    table = read_table(pd.DataFrame({"a": cells}))
+    assert (list(table.frame.a), table.units) == (cells, {})
+
+
+def test_a_comma_among_words_says_nothing_of_numbers() -> None:
+    frame = pd.DataFrame({"choices": ["x", "1,5"], "n": ["1,234", "2,345"]})
+    with pytest.warns(KernelWeaveWarning, match="'1,234' is read as 1234"):
+        assert read_table(frame).frame.n.tolist() == [1234.0, 2345.0]
+
+
+@pytest.mark.parametrize("row", ["1st,01067", "2nd,04109"])
+def test_one_row_is_read_as_the_column_was(run: Callable, tmp_path: Path, row: str) -> None:
+    names, codes = ["1st", "2nd", "3rd"] * 20, ["01067", "04109", "80331", "99084"] * 15
+    frame = pd.DataFrame({"place": names, "code": codes, "y": WEIGHT})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    options = ["--target", "y", "--max-iter", "3", "--no-compare", "--out", tmp_path / "m"]
+    run("fit", tmp_path / "t.csv", *options)
+    model = load_model(tmp_path / "m")
+    whole = dict(zip(zip(names, codes, strict=True), model.predict(frame), strict=True))
+    (tmp_path / "one.csv").write_text(f"place,code\n{row}\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.predict(tmp_path / "one.csv") == pytest.approx([whole[tuple(row.split(","))]])
+
+
+def test_a_column_may_have_any_name() -> None:
+    text = "self,code\n" + "".join(f"{j} kg,00{j}\n" for j in range(5))
+    table = read_csv(text.encode(), "t")
+    assert table.frame["self"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert table.frame["code"].tolist() == [f"00{j}" for j in range(5)]

@@ -116,7 +116,15 @@ class _Problems:
         error = LOST * task.tol * lam * len(Y)
         self.reduced = reduction(grams, still, self.places, widths, error) if error > 0.0 else None
         self.still, self.grams = still, grams
-        if self.reduced is None:
+        if self.reduced is not None:
+            shared = self.reduced.basis.shape[1]
+            own = self.reduced.moving.shape[1] + widths + 1
+            memory.require(
+                8 * _AT_ONCE * own * (2 * len(Y) + shared + 2 * (shared + own)),
+                f"{_AT_ONCE} draws in {shared + own} coordinates of {len(Y)} samples",
+                alternative="give fewer kernels or lags, or raise memory_limit",
+            )
+        else:
             self.grams = np.ascontiguousarray(grams, dtype=self.dtype)
 
     def of_draws(self, back: Index) -> tuple[SharedGrams, Matrix, float]:

@@ -36,11 +36,11 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
     except csv.Error as error:
         raise CommandError(f"{source}, line 1: {error}: correct the line") from error
     names = _names(first, source) if header else [str(j) for j in range(len(first))]
-    frame, units = read_numbers(_parse(text, source, separator, names, header), separator)
+    frame, units, texts = read_numbers(_parse(text, source, separator, names, header), separator)
     if frame.empty:
         raise CommandError(f"{source} has column names but no rows: there is nothing to learn from")
     lines = functools.cache(lambda: _lines(text, source, separator, len(names), header))
-    return Table(source, frame, lines=lines, units=units)
+    return Table(source, frame, lines=lines, units=units, texts=texts)
 
 
 def _names(cells: list[str], source: str) -> list[str]:
@@ -86,7 +86,9 @@ def _parse(text: str, source: str, separator: str, names: list[str], header: boo
     if not whole or not re.search(_LED_BY_ZERO.format(re.escape(separator)), text, re.MULTILINE):
         return frame
     written = read(usecols=whole, dtype=str)
-    return frame.assign(**{name: written[name] for name in whole if are_codes(written[name])})
+    codes = [name for name in whole if are_codes(written[name])]
+    frame[codes] = written[codes]
+    return frame
 
 
 def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,8 @@ class Table:
         Whether an absent column means zeros.
     units : mapping of str to str
         The unit that stood in every cell of a column that is numbers now.
+    texts : mapping of str to Series
+        How the cells of such columns were written.
     """
 
     source: str
@@ -52,6 +54,7 @@ class Table:
     lines: Callable[[], Sequence[int]] | None = field(default=None, repr=False)
     sparse: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, pd.Series] = field(default_factory=dict, repr=False)
 
     @property
     def columns(self) -> list[str]:
@@ -127,6 +130,19 @@ class Table:
             few = ", ".join(map(str, counts.index[:3])) + (", …" if len(counts) > 3 else "")
             span = f"{len(counts)}: {few}"
         return {"range": span, "gaps": int(cells.isna().sum())}
+
+    def as_written(self, columns: Iterable[str]) -> Table:
+        """Return the table with the texts of columns that were read as numbers.
+
+        `columns`: of which; others of them stay.
+        """
+        texts = {name: self.texts[name] for name in columns if name in self.texts}
+        if not texts:
+            return self
+        frame = self.frame.copy(deep=False)
+        frame[list(texts)] = pd.DataFrame(texts)
+        units = {name: unit for name, unit in self.units.items() if name not in texts}
+        return replace(self, frame=frame, units=units)
 
     def require(self, columns: Sequence[str]) -> None:
         """Raise unless every column is there, or absence means zeros.
@@ -214,7 +230,7 @@ def are_codes(cells: pd.Series) -> bool:
     """Whether texts are codes such as 01067, and no numbers.
 
     `cells`: a column. Returns: True where all are digits, and a zero leads one that is as long as
-    another.
+    another, or the only one.
     """
     if not (pd.api.types.is_object_dtype(cells) or pd.api.types.is_string_dtype(cells)):
         return False
@@ -222,7 +238,8 @@ def are_codes(cells: pd.Series) -> bool:
     if not all(isinstance(cell, str) and _DIGITS.fullmatch(cell) for cell in known):
         return False
     lengths = Counter(map(len, known))
-    return any(cell[0] == "0" and len(cell) > 1 and lengths[len(cell)] > 1 for cell in known)
+    led = [len(cell) for cell in known if cell[0] == "0" and len(cell) > 1]
+    return any(len(known) == 1 or lengths[length] > 1 for length in led)
 
 
 def check_names(names: Iterable[str], source: str) -> None:

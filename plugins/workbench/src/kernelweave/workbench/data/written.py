@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from numbers import Real
 from typing import Any
 
@@ -18,12 +18,13 @@ from .table import is_missing
 _ENGLISH = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 _CONTINENTAL = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][-+]?\d+)?")
 _PLAIN = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
+_FORMS = (_PLAIN, _ENGLISH, _CONTINENTAL)
 _WHOLE = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+)")
 _THOUSANDS = re.compile(r"[-+]?([1-9]\d{0,2}(\.\d{3})+|\d+)")
 _SIGNS = "€$£¥%"
 # EUR 12.50: of currencies alone, for BUS 12 is a name
 _CURRENCY = re.compile(
-    r"(AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|SEK|TRY|USD|ZAR)"
+    r"^([-+]?)\s*(AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|SEK|TRY|USD|ZAR)"
     r"\s*([-+]?\d.*)"
 )
 _SIGN_OF = {"EUR": "€", "GBP": "£", "USD": "$"}
@@ -39,8 +40,8 @@ _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
 
 def read_numbers(
     frame: pd.DataFrame, separator: str | None = None
-) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Return a frame whose columns of written numbers are numbers, and the units they had.
+) -> tuple[pd.DataFrame, dict[str, str], dict[str, pd.Series]]:
+    """Return a frame whose columns of written numbers are numbers, the units and texts they had.
 
     Those with decimal commas, with commas, blanks or apostrophes between thousands, with losses in
     brackets, with one sign of a currency or per cent before or behind every number, or with one
@@ -55,12 +56,13 @@ def read_numbers(
     --------
     >>> import pandas as pd
     >>> written = pd.DataFrame({"a": ["1.234,5 €", "2 €"], "b": ["x,1", "y"]})
-    >>> found, units = read_numbers(written, ";")
-    >>> found["a"].tolist(), units
-    ([1234.5, 2.0], {'a': '€'})
+    >>> found, units, texts = read_numbers(written, ";")
+    >>> found["a"].tolist(), units, texts["a"].tolist()
+    ([1234.5, 2.0], {'a': '€'}, ['1.234,5 €', '2 €'])
     """
     texts = dict(_columns_of_texts(frame))
     between = separator or _separator_like(texts)
+    read: dict[str, list[float]] = {}
     units, unsure = {}, {}
     for name, cells in texts.items():
         known, unit = _written(name, cells, between)
@@ -68,8 +70,7 @@ def read_numbers(
             continue
         if separator is None and between == "," and not unit and (cell := _unsure(known)):
             unsure[name] = f"{cell!r} is read as {known[cell]:.0f}"
-        numbers = [known.get(cell, float("nan")) for cell in frame[name]]
-        frame = frame.assign(**{name: numbers})
+        read[name] = [known.get(cell, float("nan")) for cell in frame[name]]
         if unit:
             units[name] = unit
     if unsure:
@@ -79,7 +80,11 @@ def read_numbers(
             KernelWeaveWarning,
             stacklevel=2,
         )
-    return frame, units
+    if not read:
+        return frame, {}, {}
+    found = frame.copy(deep=False)
+    found[list(read)] = pd.DataFrame(read, index=frame.index)
+    return found, units, {name: frame[name] for name in read}
 
 
 def units_in(cells: pd.Series) -> set[str]:
@@ -93,7 +98,7 @@ def units_in(cells: pd.Series) -> set[str]:
         if is_missing(cell):
             continue
         bare, unit = _bared({cell: str(cell).strip()})
-        if not any(form.fullmatch(bare[cell]) for form in (_PLAIN, _ENGLISH, _CONTINENTAL)):
+        if not _are_numbers(bare.values()):
             return set()
         units.add(unit)
     return units
@@ -113,8 +118,16 @@ def _columns_of_texts(frame: pd.DataFrame) -> Iterator[tuple[str, list[object]]]
 
 def _separator_like(texts: dict[str, list[object]]) -> str:
     """Return the separator of a CSV in which commas would mean what they mean in these cells."""
-    cells = (cell for column in texts.values() for cell in column if isinstance(cell, str))
-    return ";" if any(map(_DECIMAL_COMMA.fullmatch, cells)) else ","
+    for column in texts.values():
+        cells = {cell: cell.strip() for cell in column if isinstance(cell, str)}
+        if any(map(_DECIMAL_COMMA.fullmatch, cells)) and _are_numbers(_bared(cells)[0].values()):
+            return ";"
+    return ","
+
+
+def _are_numbers(texts: Iterable[str]) -> bool:
+    """Whether each is a number in some way to write one."""
+    return all(any(form.fullmatch(text) for form in _FORMS) for text in texts)
 
 
 def _written(name: str, cells: list[object], separator: str) -> tuple[dict[Any, float], str]:
@@ -182,7 +195,7 @@ def _without_unit(texts: dict[Any, str]) -> tuple[dict[Any, str], str]:
     for sign in _SIGNS if texts else "":
         if all(sign in text for text in texts.values()):
             return {cell: _bare(text, sign) for cell, text in texts.items()}, sign
-    texts = {cell: _CURRENCY.sub(r"\2 \1", text) for cell, text in texts.items()}
+    texts = {cell: _CURRENCY.sub(r"\1\3 \2", text) for cell, text in texts.items()}
     parts = {cell: _UNIT.fullmatch(text) for cell, text in texts.items()}
     units = {"" if part is None else part[2] for part in parts.values()}
     # ½ and ² belong to the number

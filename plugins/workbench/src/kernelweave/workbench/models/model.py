@@ -131,7 +131,8 @@ class Model:
         that it uses is absent, or in another unit than it was.
         """
         left_out = {row["name"] for row in self.header.prepared if row["done"] != "used"}
-        rows = _rows(table)
+        words = [row["name"] for row in self.header.prepared if row["seen"] == "words"]
+        rows = _rows(table).as_written(words)
         used = [name for name in self.header.columns if name not in left_out]
         rows.refuse_other_units(used, self.header.units)
         return rows.inputs(self.header.columns, left_out)
