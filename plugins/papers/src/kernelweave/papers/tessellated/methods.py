@@ -107,7 +107,7 @@ def _tessellated(
     limits["order"] = n_features
     reach = (0.1, 0.5) if n_features <= _MANY_FEATURES else (0.01, 0.1)
     delta = reach[:1] if quick else reach
-    penalties = (0.01, 1.0) if quick else (0.001, 0.01, 0.1, 1.0, 10.0)
+    penalties: tuple[float, ...] = (0.01, 1.0) if quick else (0.001, 0.01, 0.1, 1.0, 10.0)
     if fine:
         penalties = tuple(100.0 * C for C in penalties)
     if classes:
