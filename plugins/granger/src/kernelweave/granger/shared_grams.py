@@ -171,7 +171,8 @@ def factored(
     Raises MemoryBudgetError if a copy is more than the limit.
     """
     m, l = len(seen), len(rows)
-    if m == len(grams) and np.array_equal(rows, np.arange(grams.shape[1])) and dtype == grams.dtype:
+    every = np.array_equal(rows, np.arange(grams.shape[1]))
+    if m == len(grams) and every and dtype == grams.dtype:
         whole = np.ascontiguousarray(grams)
     else:
         memory.require(
@@ -183,8 +184,9 @@ def factored(
     units = [np.flatnonzero(unit == each) for each in np.unique(unit)]
     found = []
     for which in units:
-        exact = _part(grams, seen[which], rows, grams.dtype)
-        one = leading(exact, np.arange(len(which)), error, l // _WORTH)
+        exact = grams if every else _part(grams, seen[which], rows, grams.dtype)
+        places = seen[which] if every else np.arange(len(which))
+        one = leading(exact, places, error, l // _WORTH)
         if one is None:
             return SharedGrams(whole)
         found.append((one[0].astype(dtype), one[1].astype(dtype)))
