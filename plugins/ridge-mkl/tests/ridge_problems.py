@@ -79,3 +79,37 @@ def _solved(
     mu = np.asarray(mu, dtype=float)
     L = np.tensordot(mu, np.asarray(grams, dtype=float), 1)
     return L, np.linalg.solve(L**degree + lam * np.eye(len(L)), np.asarray(y, dtype=float)), mu
+
+
+def ridge_dual(K: np.ndarray, y: np.ndarray, lam: float) -> np.ndarray:
+    """The maximiser of 2uᵀy − uᵀ(K + λI)u."""
+    return np.asarray(np.linalg.solve(K + lam * np.eye(len(K)), y))
+
+
+def hinge_dual(K: np.ndarray, y: np.ndarray, lam: float) -> np.ndarray:
+    """The maximiser u = y∘α of 2·1ᵀα − uᵀ(K + λI)u, α ≥ 0, Σu = 0, exact once its rows are known.
+
+    Newton steps in (u, b) on min uᵀKu + Σ max(0, 1 − yf)²/λ, f = Ku + b, halved until it falls.
+    """
+    n = len(y)
+    u, b = np.zeros(n), 0.0
+
+    def primal(u: np.ndarray, b: float) -> float:
+        return float(u @ K @ u + np.sum(np.maximum(0.0, 1.0 - y * (K @ u + b)) ** 2) / lam)
+
+    for _ in range(200):
+        rows = np.flatnonzero(y * (K @ u + b) < 1.0)
+        system = np.ones((len(rows) + 1, len(rows) + 1))
+        system[:-1, :-1] = K[np.ix_(rows, rows)] + lam * np.eye(len(rows))
+        system[-1, -1] = 0.0
+        found = np.linalg.solve(system, np.append(y[rows], 0.0))
+        newton = np.zeros(n)
+        newton[rows] = found[:-1]
+        if np.array_equal(rows, np.flatnonzero(y * (K @ newton + found[-1]) < 1.0)):
+            return newton
+        step, before = 1.0, primal(u, b)
+        ahead, rise = newton - u, float(found[-1]) - b
+        while step > 1e-9 and primal(u + step * ahead, b + step * rise) >= before:
+            step *= 0.5
+        u, b = u + step * ahead, b + step * rise
+    raise AssertionError("no rows that stay")

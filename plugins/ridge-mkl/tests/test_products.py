@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
 import mpmath
@@ -23,7 +25,7 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from .ridge_problems import random_grams, ridge_gradient, ridge_objective, stack_problem
+from .ridge_problems import hinge_dual, random_grams, ridge_dual, stack_problem
 
 BALLS = (
     (2, LqBall(q=2.0, center=0.0)),
@@ -33,56 +35,111 @@ BALLS = (
     (3, LqBall(q=4.0, radius=0.5, center=0.3)),
 )
 PENALTIES = ((2, Orthant(beta=0.05)), (2, Orthant(beta=1.0)))
-LIGHT = [pytest.param(seed, marks=() if seed < 6 else pytest.mark.slow) for seed in range(100)]
+# the trust region walks on the sphere, which has to lie in the orthant
+SPHERES = (
+    (2, LqBall(q=2.0, center=1.0)),
+    (2, LqBall(q=2.0, radius=0.5, center=0.5)),
+    (2, LqBall(q=2.0, radius=2.0, center=3.0)),
+)
+SERVED: dict[str, tuple[tuple[str, ...], tuple[tuple[int, Any], ...]]] = {
+    "krr-pgd2": (("ridge",), BALLS),
+    "krr-rpgd2": (("ridge",), PENALTIES),
+    "krr-gmkl": (("ridge",), BALLS + PENALTIES),
+    "svm-gmkl": (("hinge",), BALLS + PENALTIES),
+    "krr-spg": (("ridge", "hinge"), BALLS + PENALTIES),
+    "krr-trust-region": (("ridge", "hinge"), SPHERES),
+    "krr-auto": (("ridge", "hinge"), BALLS + PENALTIES),
+}
+SEEDS = [pytest.param(seed, marks=() if seed < 7 else pytest.mark.slow) for seed in range(100)]
 
 
-def case(seed: int) -> tuple[np.ndarray, np.ndarray, float, int, Any]:
-    """Return Gram matrices, targets, λ, d and the set of one of a hundred problems."""
-    grams, y = random_grams(n=10 + seed % 7, p=2 + seed % 4, seed=seed)
-    degree, constraint = (BALLS + PENALTIES)[seed % 7]
-    return grams, y, (0.01, 0.1, 1.0)[seed % 3], degree, constraint
+@dataclass(frozen=True)
+class Product:
+    """One of a hundred problems: F(μ) = max over u of its paper's dual, plus β‖μ‖²."""
 
+    seed: int
+    learner: str
+    degree: int
+    constraint: Any
 
-def best_of_twelve(
-    grams: np.ndarray, y: np.ndarray, lam: float, degree: int, constraint: Any
-) -> float:
-    """Return half the least F + r that SLSQP finds from twelve random starts, in the variable μ."""
-    rng, p = np.random.RandomState(0), len(grams)
-    beta = constraint.curvature  # twice the set's, as F is twice the problem's objective
-    options: dict[str, Any] = {"bounds": [(0.0, None)] * p}
-    if beta == 0.0:
-        center, radius, q = constraint.centers(p), constraint.radius, constraint.q
-        options["constraints"] = {
+    @property
+    def lam(self) -> float:
+        return (0.01, 0.03, 0.1, 0.3, 1.0)[self.seed % 5]
+
+    @cached_property
+    def data(self) -> tuple[np.ndarray, np.ndarray]:
+        grams, y = random_grams(n=10 + self.seed % 7, p=2 + self.seed % 4, seed=self.seed)
+        return grams, y if self.learner == "ridge" else np.where(y > np.median(y), 1.0, -1.0)
+
+    @property
+    def problem(self) -> Problem:
+        ridge = self.learner == "ridge"
+        learner = Ridge(C=1.0 / self.lam) if ridge else SquaredHingeSVC(C=0.5 / self.lam)
+        return stack_problem(*self.data, learner, self.constraint, degree=self.degree)
+
+    def value_and_gradient(self, mu: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return F and its gradient −d uᵀ(L^{∘(d−1)} ∘ Kₖ)u + 2βμ."""
+        grams, y = self.data
+        beta = self.constraint.curvature  # twice the set's, as F is twice the problem's objective
+        L = np.tensordot(mu, grams, 1)
+        dual = ridge_dual if self.learner == "ridge" else hinge_dual
+        u = dual(L**self.degree, y, self.lam)
+        slopes = [-self.degree * u @ (L ** (self.degree - 1) * K) @ u for K in grams]
+        return float(y @ u + beta * mu @ mu), np.array(slopes) + 2.0 * beta * mu
+
+    @cached_property
+    def best_of_twelve(self) -> float:
+        """Half the least F that SLSQP finds from twelve random starts, in the variable μ."""
+        rng, p = np.random.RandomState(0), len(self.data[0])
+        ball = {} if self.constraint.curvature else {"constraints": self._ball(p)}
+        values = []
+        for _ in range(12):
+            found = minimize(
+                self.value_and_gradient,
+                self.constraint.random_start(p, rng),
+                jac=True,
+                method="SLSQP",
+                bounds=[(0.0, None)] * p,
+                options={"maxiter": 200, "ftol": 1e-11},
+                **ball,
+            )
+            mu = np.asarray(self.constraint.project(np.maximum(found.x, 0.0)))
+            values.append(self.value_and_gradient(mu)[0])
+        return 0.5 * min(values)
+
+    def _ball(self, p: int) -> dict[str, Any]:
+        center, radius, q = self.constraint.centers(p), self.constraint.radius, self.constraint.q
+        return {
             "type": "ineq",
             "fun": lambda mu: radius**q - np.sum(np.abs(mu - center) ** q),
             "jac": lambda mu: -q * np.sign(mu - center) * np.abs(mu - center) ** (q - 1.0),
         }
-    values = []
-    for _ in range(12):
-        found = minimize(
-            lambda mu: ridge_objective(grams, y, mu, lam=lam, degree=degree, beta=beta),
-            constraint.random_start(p, rng),
-            jac=lambda mu: ridge_gradient(grams, y, mu, lam=lam, degree=degree, beta=beta),
-            method="SLSQP",
-            options={"maxiter": 200, "ftol": 1e-11},
-            **options,
-        )
-        mu = np.asarray(constraint.project(np.maximum(found.x, 0.0)))
-        values.append(ridge_objective(grams, y, mu, lam=lam, degree=degree, beta=beta))
-    return 0.5 * min(values)
 
 
-@pytest.mark.parametrize("seed", LIGHT)
-def test_one_start_proves_the_best_of_twelve(seed: int) -> None:
-    grams, y, lam, degree, constraint = case(seed)
-    best = best_of_twelve(grams, y, lam, degree, constraint)
-    problem = stack_problem(grams, y, Ridge(C=1.0 / lam), constraint, degree=degree)
-    name = "krr-rpgd2" if constraint.curvature else "krr-pgd2"
-    for algorithm in (name, "krr-gmkl", "krr-spg", "krr-auto"):
-        result = solve(problem, algorithm, tol=1e-6, random_state=0)
-        assert result.status is Status.CONVERGED
-        assert result.lower_bound <= best * (1.0 + 1e-12)
-        assert result.upper_bound <= best * (1.0 + 1.1e-6)
+@cache
+def product(seed: int, learner: str, degree: int, constraint: Any) -> Product:
+    """Return a problem that the algorithms share, and with it what SLSQP found."""
+    return Product(seed, learner, degree, constraint)
+
+
+@pytest.mark.parametrize("algorithm", SERVED)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_start_proves_the_best_of_twelve(algorithm: str, seed: int) -> None:
+    learners, sets = SERVED[algorithm]
+    case = product(seed, learners[seed % len(learners)], *sets[seed % len(sets)])
+    result = solve(case.problem, algorithm, tol=1e-6, random_state=0)
+    assert result.status is Status.CONVERGED
+    assert result.gap <= 1e-6
+    # the bounds hold their own weights, another solver's best and any other weights
+    at_weights = 0.5 * case.value_and_gradient(np.asarray(result.parameters))[0]
+    assert result.lower_bound <= at_weights * (1.0 + 1e-12)
+    assert result.upper_bound == pytest.approx(at_weights, rel=1e-8)
+    assert result.lower_bound <= case.best_of_twelve * (1.0 + 1e-12)
+    assert result.upper_bound <= case.best_of_twelve * (1.0 + 1.1e-6)
+    rng = np.random.RandomState(seed)
+    for _ in range(20):
+        mu = feasible(case.constraint, len(case.data[0]), rng)
+        assert result.lower_bound <= 0.5 * case.value_and_gradient(mu)[0] * (1.0 + 1e-12)
 
 
 def feasible(constraint: Any, p: int, rng: np.random.RandomState) -> np.ndarray:
