@@ -32,16 +32,16 @@ def ids(penalty: Any) -> str:
 
 @pytest.mark.parametrize("q", [1.0, 1.3, 1.857, 2.0, 3.0, 5.67, math.inf])
 @pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
-def test_ball_projection_against_cvxpy(q: float, scale: float) -> None:
+def test_ball_projection_against_cvxpy(conic_optimum: Any, q: float, scale: float) -> None:
     v, d = scale * RNG.standard_normal(7), RNG.random(7) + 0.2
     x = cp.Variable(7, nonneg=True)
     objective = cp.Minimize(cp.sum(cp.multiply(d, cp.square(x - v))))
-    tight = {"tol_gap_rel": 1e-9, "tol_gap_abs": 1e-9, "tol_feas": 1e-9}
-    cp.Problem(objective, [norm(x, q) <= 1]).solve(solver=cp.CLARABEL, **tight)
+    least, digits = conic_optimum(cp.Problem(objective, [norm(x, q) <= 1]), 1e-9)
     found = project_lq_ball(v, q, d)
     assert lq_norm(found, q) <= 1.0 + 1e-12
-    np.testing.assert_allclose(found, x.value, atol=2e-5)
-    assert (d * (found - v) ** 2).sum() <= (d * (x.value - v) ** 2).sum() * (1 + 1e-7) + 1e-9
+    # a distance is known to half the digits of its square
+    np.testing.assert_allclose(found, x.value, atol=2e-5 if digits < 1e-7 else 1e-2)
+    assert (d * (found - v) ** 2).sum() <= least * (1 + max(1e-7, digits)) + 1e-9
 
 
 @pytest.mark.parametrize("q", [1.0, 1.5, 2.0, 7.0])
