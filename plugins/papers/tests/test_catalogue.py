@@ -89,5 +89,5 @@ def test_a_quick_run_of_all_leaves_no_figure_of_ours_empty(shared: Path, tmp_pat
     assert found["empty"] == []
     text = (tmp_path / "tables.md").read_text(encoding="utf-8")
     assert all(f"## {name}: " in text for name in tables())
-    assert "are missing" not in text
+    assert "figures are missing" not in text
     assert "Not run" not in text

@@ -42,7 +42,8 @@ _NOTES = (
     "Nystroem + "
     f"ridge: 1000 landmarks, γ and α by three folds of {_TUNED} rows. Linear: ridge regression or "
     "logistic regression.",
-    f"Friedman 1 is made anew at each size, with noise of variance 1. Missing peers: {EXTRA}.",
+    "Friedman 1 is made anew at each size, with noise of variance 1.",
+    f"Missing peers come with {EXTRA}.",
 )
 
 

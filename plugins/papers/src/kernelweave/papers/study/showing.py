@@ -39,7 +39,7 @@ _NOTES = (
     "folds that both have; a set is surely ahead or behind where the corrected resampled t "
     "interval of Nadeau and Bengio (2003), √(1/k + 1/4) for √(1/k), does not hold zero. Over sets: "
     "Student's 95 % interval of the mean. No correction for the number of intervals.",
-    f"Peers that are missing come with {EXTRA}.",
+    f"Missing peers come with {EXTRA}.",
 )
 
 
