@@ -20,6 +20,9 @@ y = y + 4.0 * (table["town"] == "north")
 model = EvidenceKernelRegressor().fit(table, y)
 
 EffectDisplay.from_estimator(model, n_columns=7, n_pairs=2)
+plt.suptitle(
+    f"R² {model.held_out_score_:.3f} ± {model.held_out_error_:.3f} on rows that the fit did not see"
+)
 plt.show()
 
 # %%
@@ -27,8 +30,3 @@ plt.show()
 # noise have 0 within their standard errors.
 
 pd.DataFrame(model.importance_).set_index("column").round(3)
-
-# %%
-# The product term of the kernel taken apart in closed form, and its share in the prediction.
-
-str(model.anova_shares())

@@ -4,7 +4,7 @@ Kernels along a path
 
 Eight kernels, at most three of them in use, and a penalty λ on their weights that grows from
 nearly nothing to so much that the three share equally. All points of the path use the same Gram
-matrices and the same cuts, so that the whole costs little more than one fit.
+matrices and the same cuts, so the whole takes fewer solves than its fits one by one.
 """
 
 import matplotlib.pyplot as plt
@@ -18,21 +18,25 @@ X, y = X[:250], y[:250]
 model = SparseMKLClassifier(C=5.0, lam=0.01, k0=3).fit(X, y)
 grams = model.problem_.family.fit_grams(model.problem_.X).grams
 
-path = sparse_mkl_path(
-    grams,
-    model.problem_.targets,
-    Cs=[5.0],
-    lams=np.geomspace(0.01, 1e4, 9),
-    k0s=[3],
-    check=False,
-)
+lams = np.geomspace(0.01, 1e4, 9)
+
+
+def path_of(lams):
+    targets = model.problem_.targets
+    return sparse_mkl_path(grams, targets, Cs=[5.0], lams=lams, k0s=[3], check=False)
+
+
+path = path_of(lams)
+one_by_one = sum(path_of([lam]).n_svm_solves for lam in lams)
 
 # %%
 # Which kernels are chosen, and with which weights, at every λ. The weights sum to one.
 
 figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 PathDisplay.from_path(path, names=model.kernel_names_, ax=ax)
-ax.set_title(f"{len(path.points)} settings, {path.n_svm_solves} solves of the learner")
+ax.set_title(
+    f"{len(path.points)} fits in {path.n_svm_solves} solves of the learner, {one_by_one} one by one"
+)
 plt.show()
 
 # %%

@@ -29,8 +29,9 @@ fits = [RidgeMKLRegressor(kernels, lam=0.5, q=q, center=0.0).fit(X, y) for q in 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 looks = zip(fits, norms, "ovs^", ("#0072B2", "#D55E00", "#009E73", "#CC79A7"), strict=True)
 for fit, q, marker, color in looks:
-    label = f"q = {q:g}, R² = {fit.score(X_test, y_test):.2f}"
     weights = fit.weights_ / fit.weights_.max()
+    used = np.sum(weights > 1e-3)
+    label = f"q = {q:g}: {used} kernels, R² {fit.score(X_test, y_test):.2f}"
     left.semilogx(widths, weights, marker=marker, ms=4, color=color, label=label)
 left.set(xlabel="γ of the kernel", ylabel="weight, largest = 1")
 left.legend(frameon=False, fontsize=8)

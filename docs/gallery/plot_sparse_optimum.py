@@ -50,6 +50,11 @@ for (label, model), style in zip(runs.items(), STYLES, strict=True):
     ConvergenceDisplay.from_result(model.result_, ax=axes[1], **course)
 axes[1].set_xlabel("solves of the support vector machine")
 axes[1].legend(frameon=False)
+values = [model.result_.value for model in runs.values()]
+figure.suptitle(
+    f"Alternating ends at {values[0]:.1f} and {values[1]:.1f}; the best two kernels have "
+    f"{values[2]:.1f}"
+)
 plt.show()
 
 # %%

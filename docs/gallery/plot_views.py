@@ -52,11 +52,13 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained"
 for (name, course), colour in zip(scores.items(), COLOURS, strict=True):
     left.plot(rows, course, "o-", color=colour, label=name)
 left.set(xlabel="training rows", ylabel="accuracy on 1000 other rows")
-left.legend(frameon=False, loc="center right", bbox_to_anchor=(1.0, 0.6))
+left.legend(frameon=False, loc="center right", bbox_to_anchor=(1.0, 0.67))
 for (name, found), colour, shift in zip(weights.items(), COLOURS, (-0.2, 0.2), strict=False):
     right.bar(np.arange(N_VIEWS) + shift, found, 0.4, color=colour, label=f"{name}, 300 rows")
 right.set(xlabel="view", ylabel="weight", xticks=TRUE)
 right.legend(frameon=False)
+ours, others = (scores[name][rows.index(300)] for name in ("three views, proved", "boosted trees"))
+figure.suptitle(f"Learned from 300 rows: {ours:.1%} right, boosted trees {others:.1%}")
 plt.show()
 
 # %%
