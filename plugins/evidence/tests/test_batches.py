@@ -244,7 +244,7 @@ def test_a_column_of_a_csv_file_is_words_everywhere_or_nowhere(tmp_path: Path) -
 
 def test_a_fit_without_time_leaves_a_model_and_says_what_is_missing() -> None:
     frame = table(600)
-    with pytest.warns(UserWarning, match="part of the survey of all rows, part of the path and"):
+    with pytest.warns(UserWarning, match="some rows never read, the search cut short, some"):
         model = EvidenceKernelRegressor(max_time=1e-9, **QUICK).fit(
             Batches(frame, "price", size=250)
         )

@@ -173,7 +173,7 @@ def test_balanced_classes_count_alike() -> None:
 
 def test_a_time_limit_keeps_a_model_and_says_what_is_missing(regression) -> None:
     X, y, X_new, _ = regression
-    with pytest.warns(ConvergenceWarning, match="3 of the folds"):
+    with pytest.warns(ConvergenceWarning, match="3 of 3 folds not reached"):
         model = EvidenceKernelRegressor(max_time=1e-9).fit(X, y)
     assert np.isfinite(model.predict(X_new)).all()
     assert np.isnan(model.held_out_score_)

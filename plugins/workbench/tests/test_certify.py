@@ -55,6 +55,22 @@ def test_a_sentence_claims_no_more_than_the_bounds(lower: float, upper: float, s
     assert said in certificate_sentence(found)
 
 
+@pytest.mark.parametrize(
+    ("task", "score", "said"),
+    [
+        ("regression", -0.0002, "hardly better than the mean (R² 0.000, give or take 0.020): that"),
+        ("regression", 0.9, "expect an R² of about 0.900, give or take 0.020: that is measured"),
+        ("classification", 0.0, "an accuracy of about 0.000, give or take 0.020: that"),
+        ("classification", 1.0, "an accuracy above 0.980, for no row held out was wrong: that"),
+    ],
+)
+def test_what_to_expect_of_new_rows(task: str, score: float, said: str) -> None:
+    measure = {"regression": "R²", "classification": "accuracy"}[task]
+    found = {"algorithm": "evidence", "task": task, "measure": measure}
+    found["held_out"] = {"score": score, "error": 0.01}
+    assert said in certificate_sentence(found)
+
+
 @pytest.mark.parametrize("algorithm", ["mkl-average", "mkl-easy", "mkl-cka", "mkl-pwmk"])
 def test_weights_by_a_rule_are_not_called_the_best(run: Callable, algorithm: str) -> None:
     pytest.importorskip("kernelweave.baselines")

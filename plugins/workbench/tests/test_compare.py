@@ -143,6 +143,7 @@ def test_where_all_are_right_the_rule_of_three_gives_the_error() -> None:
 def test_a_small_error_is_not_written_as_zero() -> None:
     assert str(Score(0.99991, 0.00004)) == "0.99991 ± 0.00004"
     assert Score(-0.0, 0.0).told(sign="+") == "+0.0000 ± 0.0000"
+    assert Score(-0.0003, 0.01).told(3) == "0.000 ± 0.010"
     assert str(Score(0.5, 1e-30)) == "0.50000000 ± 0.00000000"
 
 

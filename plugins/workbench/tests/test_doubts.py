@@ -65,11 +65,14 @@ def test_numbers_in_several_units_are_words(sound: pd.DataFrame) -> None:
     sound["mass"] = [f"{i} {'lb' if i % 3 else 'kg'}" for i in range(60)]
     (said,) = asked(sound)
     assert said.startswith("column 'mass' has numbers in several units (lb, kg) and is read as")
-    sound["mass"] = [f"{i}{' kg' if i % 3 else ''}" for i in range(60)]
+    sound["mass"] = [f"{i}{'' if i % 3 else ' kg'}" for i in range(60)]
     (said,) = asked(sound)
     assert "(kg, none)" in said
-    sound["mass"] = [f"{i} kg" for i in range(59)] + ["heavy"]
-    assert asked(sound) == []
+    for last in ("heavy", "130 lb"):
+        sound["mass"] = [*(f"{i} kg" for i in range(59)), last]
+        assert asked(sound) == []
+        sound["mass"] = [*map(str, range(59)), last]
+        assert asked(sound) == []
 
 
 def test_days_that_are_written_as_numbers(sound: pd.DataFrame) -> None:

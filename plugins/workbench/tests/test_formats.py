@@ -257,8 +257,29 @@ def test_a_title_above_the_names_is_told(tmp_path: Path, n_above: int) -> None:
         table = read(tmp_path, content)
     assert table.columns == list(FRAME.columns)
     assert table.where(0) == f"line {n_above + 2}"
-    with pytest.raises(CommandError, match="remove what stands above the names"):
-        read(tmp_path, b"Report of 2024\n\na,b\n1,2\n")
+
+
+@pytest.mark.parametrize("written", ["Report of 2024", "Report of 2024;;", '"Report;\nof 2024";'])
+@pytest.mark.parametrize("between", ["\n", "\n\n", "\nall of them;;\n;;\n"])
+def test_a_title_of_a_csv_is_told(tmp_path: Path, written: str, between: str) -> None:
+    text = f"{written}{between}{FRAME.to_csv(index=False, sep=';')}"
+    at = 1 + (written + between).count("\n")
+    with pytest.warns(KernelWeaveWarning, match=rf"line \d \('Report.* from line {at}$"):
+        table = read(tmp_path, text.encode())
+    assert table.columns == list(FRAME.columns)
+    assert table.frame["name"].tolist() == FRAME["name"].tolist()
+    assert table.where(0) == f"line {at + 1}"
+
+
+def test_what_is_no_title(tmp_path: Path) -> None:
+    assert read(tmp_path, b"name\nBob\nAnn\n").columns == ["name"]
+    with pytest.warns(KernelWeaveWarning, match="'Report'"):
+        assert read(tmp_path, b"Report\na,b\n1,2\n").columns == ["a", "b"]
+    with pytest.raises(CommandError, match="column 2 has no name"):
+        read(tmp_path, b"a,\n1,2\n")
+    with pytest.raises(CommandError, match=r"line 2: 3 .* has 2: .* what stands above the names"):
+        read(tmp_path, b"Report, 2024\na,b,c\n1,2,3\n")
+    assert read(tmp_path, b"x,,\n1,2,3\n", header=False).columns == ["0", "1", "2"]
 
 
 def test_nested_json_is_refused_by_column_and_row(tmp_path: Path) -> None:

@@ -82,6 +82,69 @@ def test_a_unit_on_one_side_only_is_warned_of(model: Path, tmp_path: Path) -> No
         np.testing.assert_array_equal(found.predict(written(tmp_path / "c.csv", **units)), known)
 
 
+def test_a_cell_without_the_unit_of_its_column_is_read_in_it(model: Path, tmp_path: Path) -> None:
+    found, cells = load_model(model), np.array(behind(WEIGHT, "kg"))
+    known = found.predict(read_table(written(tmp_path / "a.csv", weight=cells)))
+    bare, pounds = cells.copy(), cells.copy()
+    bare[7:] = WEIGHT[7:].astype(str)
+    with pytest.warns(
+        KernelWeaveWarning, match="'weight': 53 of 60 rows have no unit and are"
+    ) as told:
+        few = found.predict(read_table(written(tmp_path / "b.csv", weight=bare, start="6:30")))
+    assert len(told) == 1
+    pounds[[2, 4, 9]] = ["160 lb", "150 lb", "11 st"]
+    pounds[5] = WEIGHT[5]
+    with pytest.warns(KernelWeaveWarning) as told:
+        some = found.predict(read_table(written(tmp_path / "c.csv", weight=pounds)))
+    said = " ".join(str(each.message) for each in told)
+    assert "'weight': 1 of 60 rows has no unit and is read as kg" in said
+    assert "3 of 60 rows hold words, such as '160 lb' in line 4, which count as gaps" in said
+    same = ~np.isin(np.arange(60), [2, 4, 9])
+    np.testing.assert_array_equal(some[same], known[same])
+    assert np.isfinite(some).all()
+    assert few.shape == known.shape
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers", "unit"),
+    [
+        (["7,5 kg", "8,25", "9,5 kg"], [7.5, 8.25, 9.5], "kg"),
+        (["€ 7", "8", "9 EUR"], [7.0, 8.0, 9.0], "€"),
+        (["7:30", "8:15", "9"], [7.5, 8.25, 9.0], "h"),
+        (["7 kg", 8, "9 kg"], [7.0, 8.0, 9.0], "kg"),
+        (["7 kg", "8", "9 lb"], None, ""),
+        (["7 kg", "8", "9"], None, ""),
+    ],
+)
+def test_most_rows_say_the_unit(
+    cells: list[object], numbers: list[float] | None, unit: str
+) -> None:
+    frame = pd.DataFrame({"a": cells})
+    if numbers is None:
+        assert read_table(frame).frame["a"].tolist() == cells
+        return
+    with pytest.warns(
+        KernelWeaveWarning, match=f"'a': 1 of 3 rows has no unit and is read as {unit}"
+    ):
+        table = read_table(frame)
+    assert (table.frame["a"].tolist(), table.units) == (numbers, {"a": unit})
+
+
+@pytest.mark.parametrize("odd", ["unknown", "150 lb"])
+def test_a_word_among_numbers_with_a_unit_is_a_gap(run: Callable, tmp_path: Path, odd: str) -> None:
+    cells = behind(WEIGHT, "kg")
+    cells[8] = odd
+    table = written(tmp_path / "t.csv", weight=cells, y=COST)
+    options = ["--target", "y", "--max-iter", "1", "--no-compare", "--out", tmp_path / "m"]
+    run("fit", table, *options)
+    header = load_model(tmp_path / "m").header
+    assert header.units == {"weight": "kg", "start": "h"}
+    (weight,) = (row for row in header.prepared if row["name"] == "weight")
+    assert f"1 of 60 rows holds words, such as '{odd}' in line 10" in weight["sentence"]
+    least, most = np.delete(WEIGHT, 8).min(), np.delete(WEIGHT, 8).max()
+    assert (weight["range"], weight["gaps"]) == (f"{least:g} to {most:g} kg", 1)
+
+
 def test_a_column_without_numbers_has_no_unit_to_compare(model: Path, tmp_path: Path) -> None:
     found = load_model(model)
     empty = written(tmp_path / "a.csv", weight=[None] * 60)

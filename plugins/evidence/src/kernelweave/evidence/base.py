@@ -86,7 +86,7 @@ class EvidenceCertificate:
 
     def __str__(self) -> str:
         return (
-            f"held-out score {self.held_out_score:.4f} ± {self.held_out_error:.4f} ({self.work}); "
+            f"held-out score {self.held_out_score:z.4f} ± {self.held_out_error:.4f} ({self.work}); "
             "the scales are stationary points of the evidence to "
             f"{np.nanmax(self.slopes):.1e} in its gradient, not proved to be its global maximum, "
             "which nothing bounds; at these scales the predictor is the minimiser of a convex "
@@ -204,8 +204,8 @@ class EvidenceModel(Explained, Estimator):
                     raise SolveInterrupted(self.result_) from stop
         if missing and not cut:
             warnings.warn(
-                f"max_time of {self.max_time} s ended the fit before {missing}: the best "
-                "model so far is kept; raise max_time, or give fewer rows",
+                f"max_time of {self.max_time} s ended the fit early ({missing}): the best model "
+                "so far is kept; raise max_time, or give fewer rows",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -103,10 +103,10 @@ def _strongest(n_fits: int) -> FloatArray:
 
 def _missing(n_folds: int, folds: Sequence[Fold], polished: bool) -> str:
     undone, cut = n_folds - len(folds), sum(not fold.whole for fold in folds)
-    parts = [f"{undone} of the folds"] if undone else []
-    parts += [f"part of the path in {cut} of the folds"] if cut else []
-    parts += [] if polished else ["part of the path on all rows"]
-    return " and ".join(parts)
+    parts = [f"{undone} of {n_folds} folds not reached"] if undone else []
+    parts += [f"{cut} of {n_folds} folds cut short"] if cut else []
+    parts += [] if polished else ["the search on all rows cut short"]
+    return ", ".join(parts)
 
 
 def _fit_all(

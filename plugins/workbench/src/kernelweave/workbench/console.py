@@ -75,14 +75,18 @@ def speak_of(options: Mapping[str, str]) -> None:
     _options.set(options)
 
 
+def spoken(message: str) -> str:
+    """Return a message on one line that names options in place of parameters."""
+    return as_options(" ".join(message.split()), _options.get())
+
+
 def say(kind: str, message: str) -> None:
     """Write one line to standard error.
 
     `kind`: ``"error"``, ``"warning"`` or ``"note"``; `message`: one sentence; line breaks become
     blanks.
     """
-    text = as_options(" ".join(message.split()), _options.get())
-    sys.stderr.write(f"{PROGRAM}: {kind}: {text}\n")
+    sys.stderr.write(f"{PROGRAM}: {kind}: {spoken(message)}\n")
     sys.stderr.flush()
 
 

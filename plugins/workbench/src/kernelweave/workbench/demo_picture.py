@@ -58,7 +58,7 @@ def _scores(ax: Axes, demo: Demonstration) -> None:
             fmt="o", markersize=8, color=colour, capsize=4,
         )  # fmt: skip
         ax.annotate(
-            f"{each['score']:.3f}", (each["score"], place), (0, 10),
+            f"{each['score']:z.3f}", (each["score"], place), (0, 10),
             textcoords="offset points", ha="center",
         )  # fmt: skip
     ax.set_yticks(range(len(scores)), [label.replace(" ", "\n") for label, _ in reversed(scores)])

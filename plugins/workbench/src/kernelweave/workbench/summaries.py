@@ -74,8 +74,8 @@ def _no_better(found: Mapping[str, Any], ranking: Ranking | None) -> str:
         return ""
     answer = "the mean" if found["task"] == "regression" else "the most frequent class"
     return (
-        f"No better than {answer} for every row, which scores {scored['dummy']:.3f}: these columns "
-        f"may say nothing of the target, or the rows may be too few. "
+        f"No better than {answer} for every row, which scores {scored['dummy']:z.3f}: these "
+        f"columns may say nothing of the target, or the rows may be too few. "
     )
 
 
@@ -188,20 +188,24 @@ def certificate_sentence(found: Mapping[str, Any]) -> str:
     )
 
 
+def _expected(value: float, room: float, found: Mapping[str, Any]) -> str:
+    """Return what a score on rows held out, give or take ``room``, promises for new ones."""
+    told = Score(value, room).told(3).replace(" ±", ", give or take")
+    if found["task"] == "regression" and value <= room:
+        return f"predictions that are hardly better than the mean (R² {told})"
+    article = "a" if found["measure"].startswith("class") else "an"
+    if found["task"] == "classification" and value == 1.0:
+        return f"{article} {found['measure']} above {1.0 - room:.3f}, for no row held out was wrong"
+    return f"{article} {found['measure']} of about {told}"
+
+
 def _evidence_sentences(found: Mapping[str, Any]) -> str:
     scored = found["held_out"]
     first = "Nothing is known yet of how well new rows are predicted."
     if scored is not None:
-        article = "a" if found["measure"].startswith("class") else "an"
-        value, room = scored["score"], 2 * scored["error"]
-        about = "of about " + Score(value, room).told(3).replace(" ±", ", give or take")
-        if value == 1.0 and found["task"] == "classification":
-            about = f"above {1.0 - room:.3f}, for no row held out was wrong"
-        first = (
-            f"On new rows like these, expect {article} {found['measure']} {about}: that is "
-            f"measured, not proved."
-        )
+        expected = _expected(scored["score"], 2 * scored["error"], found)
+        first = f"On new rows like these, expect {expected}: that is measured, not proved."
     return (
-        f"{first} For the kernel that was chosen the predictor is the best there is; the choice "
-        f"itself is a local optimum of the evidence, and no proof says that no other is better."
+        f"{first} With the kernel that was chosen, the predictor is the optimum of a convex "
+        f"problem; the kernel itself is a local optimum of the evidence, so another may be better."
     )

@@ -102,8 +102,7 @@ def warn_of_numbers(
         return
     r2 = float(scores.max())
     if r2 < judged.least:
-        # a rounded -0.0 is 0
-        _warn(f"R² is {round(r2, 3) + 0.0:.3f}", judged, stacklevel)
+        _warn(f"R² is {r2:z.3f}", judged, stacklevel)
 
 
 def warn_of_classes(

@@ -232,8 +232,9 @@ class ColumnEncoder:
         surprises = self._block.surprises(values)
         names = list(dict.fromkeys(self.dimensions_[j].source for j in surprises))
         if names:
+            have = "has" if len(names) == 1 else "have"
             warnings.warn(
-                f"{_listed(names)} had no gaps in training and has some now: the median of "
+                f"{_listed(names)} had no gaps in training and {have} some now: the median of "
                 "training fills them",
                 KernelWeaveWarning,
                 stacklevel=3,

@@ -66,7 +66,7 @@ class LearnedLarge:
 
     def __str__(self) -> str:
         steps = ", ".join(
-            f"{each.n_landmarks} landmarks and {each.n_rows} rows {each.score:.4f} ± "
+            f"{each.n_landmarks} landmarks and {each.n_rows} rows {each.score:z.4f} ± "
             f"{each.error:.4f}"
             for each in self.record
         )
@@ -109,21 +109,20 @@ def learn_large(
     fits, finished = _fit_metric(seen, roles, plan.path, random_state)
     work = _Work(seen, targets, roles, plan, whole, n_jobs, tell)
     work.start(fits)
-    undone = [] if seen.complete else ["part of the survey of all rows"]
-    undone += [] if finished else ["part of the path"]
+    undone = [] if seen.complete else ["some rows never read"]
+    undone += [] if finished else ["the search cut short"]
     try:
         if work.double(sizes[1:]) and whole_sample:
             work.take_all()
         work.finish()
     except Stopped:
-        undone.append("part of the sums over all rows")
+        undone.append("some rows not learned from")
     predictor = work.best.predictor(roles.held_out, targets)
     if isinstance(source, Rows):
         predictor = _placed(predictor, source, seen.index[: len(roles.held_out)])
     weights = np.eye(len(fits))[work.chosen]
-    missing = " and ".join([", ".join(undone[:-1])] * (len(undone) > 1) + undone[-1:])
     return LearnedLarge(
-        predictor, fits, weights, work.errors, len(roles.metric), work.record, missing
+        predictor, fits, weights, work.errors, len(roles.metric), work.record, ", ".join(undone)
     )
 
 

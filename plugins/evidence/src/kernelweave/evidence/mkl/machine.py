@@ -210,6 +210,6 @@ class EvidenceMachine(DictionaryMachine):
                 raise SolveInterrupted(self.result_) from stopped
             return
         words = [] if self.result_.status.success else [self.result_.message]
-        words += [f"{self._n_missing} of the folds are missing"] if self._n_missing else []
+        words += [f"{self._n_missing} folds were not reached"] if self._n_missing else []
         if words:
             warnings.warn("; ".join(words), ConvergenceWarning, stacklevel=4)

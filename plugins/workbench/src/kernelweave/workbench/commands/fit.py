@@ -175,7 +175,7 @@ def _fit(
     force: bool,
 ) -> dict[str, Any]:
     """Fit, save where asked, and return the summary."""
-    from ..data import choose_target, read_target
+    from ..data import choose_target, in_units, read_target
     from ..doubts import shared_rows
     from ..fitting import feature_columns, fit_table
     from ..models import save_model
@@ -189,7 +189,8 @@ def _fit(
     features = feature_columns(table, column, drop)
     notes = [target.hint] if target.hint else []
     if other is not None:
-        other.refuse_other_units([*features, column], table.units)
+        numbers = [name for name in (*features, column) if table.has_numbers(name)]
+        other = in_units(other, numbers, table.units)
         notes += shared_rows(table, other, [*features, column])
     for sentence in notes:
         console.say("note", sentence)
@@ -269,7 +270,9 @@ def _show(found: dict[str, Any]) -> None:
     if told := told_columns(found):
         console.print_section(screen, "columns", told.items())
     if found["algorithm"] != "evidence":
-        console.print_section(screen, "certificate", bounds_rows(found).items())
+        rows = bounds_rows(found)
+        rows["status"] = console.spoken(rows["status"])
+        console.print_section(screen, "certificate", rows.items())
     screen.print(found["certificate"])
 
 
@@ -291,7 +294,7 @@ def _show_scores(screen: Any, found: dict[str, Any]) -> None:
     scored = found["held_out"]
     if scored is None:
         why = "the fit ended before a fold was done; with more time it says how good it is"
-        screen.print(f"No held-out score: {why}.", "")
+        screen.print(f"No held-out score: {why}.\n")
         return
     table = Table(box=None, padding=(0, 1), header_style="dim")
     beside = found["comparison"]["rows"]

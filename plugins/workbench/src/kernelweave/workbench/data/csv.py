@@ -7,14 +7,16 @@ import functools
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pandas as pd
 
 from ..errors import CommandError
-from .dialect import decode, separator_of
-from .table import Table, are_codes, check_names, is_number
+from .dialect import LOOKED_AT, decode, separator_of
+from .table import Table, are_codes, check_names, is_number, warn_of_title
 from .written import read_numbers
 
 # at the beginning of a cell
@@ -29,8 +31,10 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
     missing or occur twice, no rows, or rows of different lengths.
     """
     text = decode(content, source)
-    first_line = next(line for line in text.splitlines() if line.strip())
     separator = separator_of(text)
+    if header:
+        text = _without_title(text, source, separator)
+    first_line = next(line for line in text.splitlines() if line.strip())
     try:
         first = [cell.strip() for cell in next(_records(first_line, separator))[1]]
     except csv.Error as error:
@@ -40,7 +44,25 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
     if frame.empty:
         raise CommandError(f"{source} has column names but no rows: there is nothing to learn from")
     lines = functools.cache(lambda: _lines(text, source, separator, len(names), header))
-    return Table(source, frame, lines=lines, units=units, texts=texts)
+    return Table(source, frame, lines=lines, units=units, texts=texts, separator=separator)
+
+
+def _without_title(text: str, source: str, separator: str) -> str:
+    """Return a text in which lines of a single cell above the names of the columns are blank."""
+    try:
+        records = list(islice(_records(text, separator), LOOKED_AT))
+    except csv.Error:
+        return text
+    width, _ = Counter(len(cells) for _, cells in records).most_common(1)[0]
+    n_above = next((i for i, (_, cells) in enumerate(records) if sum(map(bool, cells)) > 1), 0)
+    above = records[:n_above]
+    # "a," may name one column of two
+    if width == 1 or not above or (width == 2 and any(len(cells) > 1 for _, cells in above)):
+        return text
+    last = above[-1][0]
+    title = next(filter(None, (cell for _, cells in above for cell in cells)), "")
+    warn_of_title(source, "line", above[0][0], title, records[n_above][0])
+    return "\n" * last + text.split("\n", last)[last]
 
 
 def _names(cells: list[str], source: str) -> list[str]:
@@ -107,8 +129,8 @@ def _lines(text: str, source: str, separator: str, width: int, header: bool) -> 
             if len(cells) != width:
                 first = "the header has" if header else "the first line has"
                 remedy = "correct the line"
-                if header and width == 1:
-                    remedy = "remove what stands above the names of the columns"
+                if header and len(lines) == 2:
+                    remedy += ", or remove what stands above the names of the columns"
                 raise CommandError(
                     f"{source}, line {line}: {len(cells)} cells where {first} {width}: {remedy}"
                 )

@@ -15,7 +15,7 @@ from ..errors import CommandError
 
 # the comma last: where commas are decimal, it cuts all lines evenly too
 _SEPARATORS = "\t;|,"
-_LOOKED_AT = 50
+LOOKED_AT = 50
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -74,7 +74,7 @@ def _evenness(text: str, separator: str) -> float:
     """Return the share of the first lines that are as wide as most, 0 where that is 1 column."""
     reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
     try:
-        widths = [len(cells) for cells in islice(reader, _LOOKED_AT) if cells]
+        widths = [len(cells) for cells in islice(reader, LOOKED_AT) if cells]
     except csv.Error:
         widths = [text.partition("\n")[0].count(separator) + 1]
     width, often = Counter(widths).most_common(1)[0] if widths else (1, 1)

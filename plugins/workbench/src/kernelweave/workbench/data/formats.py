@@ -14,7 +14,7 @@ import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
 from ..errors import CommandError, one_line
-from .table import Table, check_names
+from .table import Table, check_names, warn_of_title
 from .written import read_numbers
 
 PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -120,12 +120,8 @@ def _without_title(sheet: pd.DataFrame, source: str) -> pd.DataFrame:
     n_above = int(np.argmax(filled > 1)) if sheet.shape[1] > 2 else 0
     if n_above:
         title = str(sheet.iloc[0].dropna().iloc[0])
-        warnings.warn(
-            f"{source}: row {sheet.index[0] + 1} ({title!r:.60}) is taken for a title: the names "
-            f"of the columns are read from row {sheet.index[n_above] + 1}",
-            KernelWeaveWarning,
-            stacklevel=3,
-        )
+        rows = int(sheet.index[0]) + 1, int(sheet.index[n_above]) + 1
+        warn_of_title(source, "row", rows[0], title, rows[1])
     return sheet.iloc[n_above:]
 
 

@@ -42,9 +42,11 @@ class Table:
     sparse : bool
         Whether an absent column means zeros.
     units : mapping of str to str
-        The unit that stood in every cell of a column that is numbers now.
+        The unit of a column that was written with one and is numbers now.
     texts : mapping of str to Series
         How the cells of such columns were written.
+    separator : str or None
+        What stood between the columns, as it tells what a comma in a number means.
     """
 
     source: str
@@ -55,6 +57,7 @@ class Table:
     sparse: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, pd.Series] = field(default_factory=dict, repr=False)
+    separator: str | None = field(default=None, repr=False)
 
     @property
     def columns(self) -> list[str]:
@@ -107,15 +110,18 @@ class Table:
             place = f"{self.source}: column {error.column!r}, {self.where(error.row)}"
             raise CommandError(f"{place}: {error.what}") from error
 
-    def extent(self, column: str) -> dict[str, object]:
+    def extent(self, column: str, seen: str = "") -> dict[str, object]:
         """Return the range of a column's cells and how many are missing.
 
-        `column`: its name. ``range``: the least and the greatest number or date, or how many words
-        there are and the most frequent; ``gaps``: cells without a value.
+        `column`: its name; `seen`: as what it is used, as words among numbers are gaps. Returns
+        ``range``: the least and the greatest number or date, or how many words there are and the
+        most frequent; ``gaps``: cells without a value.
         """
         if column not in self.frame.columns:
             return {"range": "0", "gaps": 0}
         cells = self._cells(column)
+        if seen == "numbers":
+            cells = pd.Series(as_numbers(cells))
         rest = cells.dropna()
         numbers = as_numbers(rest)
         if len(rest) and np.isfinite(numbers).all() and not are_codes(rest):
@@ -142,7 +148,8 @@ class Table:
         frame = self.frame.copy(deep=False)
         frame[list(texts)] = pd.DataFrame(texts)
         units = {name: unit for name, unit in self.units.items() if name not in texts}
-        return replace(self, frame=frame, units=units)
+        rest = {name: column for name, column in self.texts.items() if name not in texts}
+        return replace(self, frame=frame, units=units, texts=rest)
 
     def require(self, columns: Sequence[str]) -> None:
         """Raise unless every column is there, or absence means zeros.
@@ -157,33 +164,13 @@ class Table:
                 f"uses: {few}"
             )
 
-    def refuse_other_units(self, columns: Iterable[str], known: Mapping[str, str]) -> None:
-        """Raise where numbers stand in another unit than a model knows, warn where one has none.
+    def has_numbers(self, column: str) -> bool:
+        """Whether a column is here and was read as numbers.
 
-        `columns`: which are looked at, where they are here and numbers; `known`: the unit of each
-        that had one in training.
+        `column`: its name. Returns: False where it has gaps only.
         """
-        for name in columns:
-            now, then = self.units.get(name, ""), known.get(name, "")
-            if now == then or not self._has_numbers(name):
-                continue
-            if now and then:
-                raise CommandError(
-                    f"{self.source}: column {name!r} is in {now}, and was in {then} where the "
-                    f"model learned: convert it to {then}"
-                )
-            said = (
-                f"has no unit, and was in {then} where the model learned: its numbers are taken "
-                f"as {then}"
-                if then
-                else f"is in {now}, and had no unit where the model learned: check that it is in "
-                f"the same"
-            )
-            warnings.warn(
-                f"{self.source}: column {name!r} {said}", KernelWeaveWarning, stacklevel=2
-            )
-
-    def _has_numbers(self, column: str) -> bool:
+        if column in self.texts:
+            return True
         known = column in self.frame.columns and pd.api.types.is_numeric_dtype(self.frame[column])
         return known and bool(self.frame[column].notna().any())
 
@@ -247,6 +234,19 @@ def check_names(names: Iterable[str], source: str) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise CommandError(f"{source} has two columns named {twice[0]!r}: rename one")
+
+
+def warn_of_title(source: str, place: str, row: int, title: str, names: int) -> None:
+    """Say that a table has a title above the names of its columns.
+
+    `place`: what a row is called; `row`: where the title stands; `names`: where the names stand.
+    """
+    warnings.warn(
+        f"{source}: {place} {row} ({title!r:.60}) is taken for a title: the names of the columns "
+        f"are read from {place} {names}",
+        KernelWeaveWarning,
+        stacklevel=4,
+    )
 
 
 def is_missing(cell: object) -> bool:

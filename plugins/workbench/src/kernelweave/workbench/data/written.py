@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -18,8 +20,8 @@ from .table import is_missing
 _ENGLISH = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 _CONTINENTAL = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][-+]?\d+)?")
 _PLAIN = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
-_FORMS = (_PLAIN, _ENGLISH, _CONTINENTAL)
 _WHOLE = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+)")
+_FORMS = (_PLAIN, _ENGLISH, _CONTINENTAL, _WHOLE)
 _THOUSANDS = re.compile(r"[-+]?([1-9]\d{0,2}(\.\d{3})+|\d+)")
 _SIGNS = "€$£¥%"
 # EUR 12.50: of currencies alone, for BUS 12 is a name
@@ -36,6 +38,18 @@ _BRACKETS = re.compile(r"\(\s*([^-+()\s][^()]*)\)")
 # 1,5 and 0,125, which no comma between thousands makes
 _DECIMAL_COMMA = re.compile(r"[-+(\s€$£¥]*(0,\d+|[\d.]*\d,(\d{1,2}|\d{4,}))\s*[^\d\s,]{0,5}")
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
+# words among numbers that stand for gaps or are typing errors, as the evidence kernel takes them
+_MOST_ODD = 2
+_NUMBERS_AN_ODD = 10
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A cell as digits and its unit; `value`: its number, if it needs no reading."""
+
+    digits: str
+    unit: str
+    value: float | None = None
 
 
 def read_numbers(
@@ -44,8 +58,10 @@ def read_numbers(
     """Return a frame whose columns of written numbers are numbers, the units and texts they had.
 
     Those with decimal commas, with commas, blanks or apostrophes between thousands, with losses in
-    brackets, with one sign of a currency or per cent before or behind every number, or with one
-    unit behind every number; 5 % is 5. Times of day are hours. Other columns as they are.
+    brackets, with one sign of a currency or per cent before or behind the number, or with one
+    unit behind it; 5 % is 5. Times of day are hours. Where most rows have the unit, the others are
+    taken to be in it, with a warning. One or two words among many numbers stay as they are. Other
+    columns as they are.
 
     `frame`: cells as they are written; `separator`: between the columns: where it is a comma, 1,234
     has a thousand. So have $1,234 anywhere, 1.234 € anywhere, and $1.234 between semicolons, unless
@@ -62,16 +78,19 @@ def read_numbers(
     """
     texts = dict(_columns_of_texts(frame))
     between = separator or _separator_like(texts)
-    read: dict[str, list[float]] = {}
+    read: dict[str, pd.Series] = {}
     units, unsure = {}, {}
     for name, cells in texts.items():
-        known, unit = _written(name, cells, between)
-        if not known:
+        written = _cells(cells)
+        unit = _unit_of_most(written, frame[name])
+        known = _written(name, written, unit, between)
+        if not known or not _nearly_all(known, cells, frame[name]):
             continue
         if separator is None and between == "," and not unit and (cell := _unsure(known)):
             unsure[name] = f"{cell!r} is read as {known[cell]:.0f}"
-        read[name] = [known.get(cell, float("nan")) for cell in frame[name]]
+        read[name] = _numbered(frame[name], cells, known)
         if unit:
+            _warn_of_bare(name, frame[name], written, known, unit)
             units[name] = unit
     if unsure:
         warnings.warn(
@@ -87,21 +106,42 @@ def read_numbers(
     return found, units, {name: frame[name] for name in read}
 
 
+def read_in_unit(column: pd.Series, unit: str, separator: str | None = None) -> pd.Series:
+    """Return a column of texts in which those in one unit, or in none, are numbers.
+
+    `column`: texts; `unit`: empty for none; `separator`: as for `read_numbers`. Returns: other
+    texts, such as numbers in other units, as they are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> read_in_unit(pd.Series(["70,5 kg", "68 kg", "150 lb"]), "kg", ";").tolist()
+    [70.5, 68.0, '150 lb']
+    """
+    name = str(column.name)
+    texts = dict(_columns_of_texts(column.to_frame(name)))
+    if name not in texts:
+        return column
+    written = _cells(texts[name])
+    known = _written(name, written, unit, separator or _separator_like(texts), plain=True)
+    if not known:
+        return column
+    if unit:
+        _warn_of_bare(name, column, written, known, unit)
+    return _numbered(column, texts[name], known)
+
+
 def units_in(cells: pd.Series) -> set[str]:
     """Return the units of a column that would be numbers if it had one only.
 
     `cells`: as `read_numbers` left them. Returns: an empty text for numbers without; nothing of
-    columns that are no numbers either way.
+    columns that are no numbers either way, or are numbers but for a word or two.
     """
-    units = set()
-    for cell in cells.dropna().unique():
-        if is_missing(cell):
-            continue
-        bare, unit = _bared({cell: str(cell).strip()})
-        if not _are_numbers(bare.values()):
-            return set()
-        units.add(unit)
-    return units
+    different = [each for each in cells.dropna().unique() if not is_missing(each)]
+    units = Counter(each.unit for each in _cells(different).values())
+    if units.total() < len(different) or _are_few(len(different) - units[""], len(different)):
+        return set()
+    return set(units)
 
 
 def _columns_of_texts(frame: pd.DataFrame) -> Iterator[tuple[str, list[object]]]:
@@ -119,40 +159,114 @@ def _columns_of_texts(frame: pd.DataFrame) -> Iterator[tuple[str, list[object]]]
 def _separator_like(texts: dict[str, list[object]]) -> str:
     """Return the separator of a CSV in which commas would mean what they mean in these cells."""
     for column in texts.values():
-        cells = {cell: cell.strip() for cell in column if isinstance(cell, str)}
-        if any(map(_DECIMAL_COMMA.fullmatch, cells)) and _are_numbers(_bared(cells)[0].values()):
+        cells = [cell.strip() for cell in column if isinstance(cell, str)]
+        if any(map(_DECIMAL_COMMA.fullmatch, cells)) and len(_cells(cells)) == len(cells):
             return ";"
     return ","
 
 
-def _are_numbers(texts: Iterable[str]) -> bool:
-    """Whether each is a number in some way to write one."""
-    return all(any(form.fullmatch(text) for form in _FORMS) for text in texts)
+def _cells(cells: Iterable[object]) -> dict[Any, _Cell]:
+    """Return those of the different cells of a column that are numbers in some way to write one."""
+    found: dict[Any, _Cell] = {}
+    for cell in cells:
+        if isinstance(cell, Real) and not isinstance(cell, bool):
+            found[cell] = _Cell("", "", float(cell))
+        elif isinstance(cell, str | datetime.time):
+            read = _cell(cell.strip() if isinstance(cell, str) else cell.strftime("%H:%M:%S"))
+            if read.value is not None or any(form.fullmatch(read.digits) for form in _FORMS):
+                found[cell] = read
+    return found
 
 
-def _written(name: str, cells: list[object], separator: str) -> tuple[dict[Any, float], str]:
-    """Return the number of each cell, and their unit; nothing where they are not read anew."""
-    clock = {cell: cell.strftime("%H:%M:%S") for cell in cells if isinstance(cell, datetime.time)}
-    texts = clock | {cell: cell.strip() for cell in cells if isinstance(cell, str)}
-    plain = {
-        cell: float(cell) for cell in cells if isinstance(cell, Real) and not isinstance(cell, bool)
-    }
-    if not texts or len(texts) + len(plain) < len(cells):
-        return {}, ""
-    times = {cell: _CLOCK.fullmatch(text) for cell, text in texts.items()}
-    if all(times.values()):
-        hours = {cell: _hours(found) for cell, found in times.items() if found}
-        return ({}, "") if plain else (hours, "h")
-    bare, unit = _bared(texts)
-    if unit and plain:
-        return {}, ""
-    if unit == "€" or (unit in ("$", "£", "¥") and separator == ";"):
-        whole = _thousands(name, bare)
-        if whole:
-            return whole, unit
-    english = separator == "," or unit in ("$", "£", "¥")
-    found = _numbers(bare, english=english, anew=bare != texts)
-    return (found | plain if found else {}), unit
+def _cell(text: str) -> _Cell:
+    """Return a text without brackets, marks between thousands and a unit, and what the unit is."""
+    clock = _CLOCK.fullmatch(text)
+    if clock:
+        hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+        return _Cell("", "h", hours + minutes / 60.0 + seconds / 3600.0)
+    text, unit = _without_unit(_BRACKETS.sub(r"-\1", text))
+    return _Cell(_BETWEEN.sub("", text) if _GROUPED.fullmatch(text) else text, unit)
+
+
+def _without_unit(text: str) -> tuple[str, str]:
+    """Return a text without the sign or the unit before or behind its number, and what it is."""
+    for sign in _SIGNS:
+        if text.endswith(sign):
+            return text[:-1].rstrip(), sign
+        if sign in text:
+            return re.sub(rf"^([-+]?)\s*{re.escape(sign)}\s*", r"\1", text), sign
+    text = _CURRENCY.sub(r"\1\3 \2", text)
+    parts = _UNIT.fullmatch(text)
+    # ½ and ² belong to the number
+    if parts is None or parts[2][0].isnumeric():
+        return text, ""
+    return parts[1], _SIGN_OF.get(parts[2], parts[2])
+
+
+def _unit_of_most(written: Mapping[Any, _Cell], column: pd.Series) -> str:
+    """Return the unit that most rows have; none where as many have none."""
+    units = {cell: each.unit for cell, each in written.items()}
+    if len(set(units.values())) < 2:
+        return next(iter(units.values()), "")
+    counts = column.map(units).value_counts()
+    return str(max(counts.index, key=lambda unit: (counts[unit], unit == "")))
+
+
+def _written(
+    name: str, written: Mapping[Any, _Cell], unit: str, separator: str, *, plain: bool = False
+) -> dict[Any, float]:
+    """Return the number of each cell in a unit or in none; nothing where none are read anew.
+
+    `plain`: whether those that are read already count too.
+    """
+    cells = {cell: each for cell, each in written.items() if each.unit in (unit, "")}
+    exact = {cell: each.value for cell, each in cells.items() if each.value is not None}
+    texts = {cell: each.digits for cell, each in cells.items() if each.value is None}
+    anew = plain or any(not isinstance(cell, Real) for cell in exact)
+    if not texts:
+        return exact if anew else {}
+    anew = anew or any(text != cell.strip() for cell, text in texts.items())
+    found = _thousands(name, texts, unit, separator) or _numbers(
+        texts, english=separator == "," or unit in ("$", "£", "¥"), anew=anew
+    )
+    return found | exact if found else {}
+
+
+def _nearly_all(known: Mapping[Any, float], cells: list[object], column: pd.Series) -> bool:
+    """Whether all different cells of a column are known, but for a word or two in few rows."""
+    odd = [cell for cell in cells if cell not in known]
+    if not odd:
+        return True
+    words = _are_few(len(odd), len(cells)) and all(isinstance(cell, str) for cell in odd)
+    return words and int(column.isin(odd).sum()) <= int(column.isin(list(known)).sum())
+
+
+def _are_few(n_odd: int, n_cells: int) -> bool:
+    """Whether so many different words among so many different cells leave them numbers."""
+    return n_odd <= _MOST_ODD and n_cells >= _NUMBERS_AN_ODD * n_odd
+
+
+def _numbered(column: pd.Series, cells: list[object], known: Mapping[Any, float]) -> pd.Series:
+    """Return a column with the numbers of known cells; others of its words stay."""
+    odd = {cell for cell in cells if cell not in known}
+    gap = float("nan")
+    read = [known.get(cell, cell if cell in odd else gap) for cell in column]
+    return pd.Series(read, column.index, name=column.name)
+
+
+def _warn_of_bare(
+    name: str, column: pd.Series, written: Mapping[Any, _Cell], known: Iterable[Any], unit: str
+) -> None:
+    """Say how many rows have no unit and are taken to be in that of the others."""
+    bare = [cell for cell in known if written[cell].unit != unit]
+    n_bare = int(column.isin(bare).sum()) if bare else 0
+    if n_bare:
+        said = "has no unit and is" if n_bare == 1 else "have no unit and are"
+        warnings.warn(
+            f"column {name!r}: {n_bare} of {len(column)} rows {said} read as {unit}",
+            KernelWeaveWarning,
+            stacklevel=3,
+        )
 
 
 def _numbers(texts: dict[Any, str], *, english: bool, anew: bool) -> dict[Any, float]:
@@ -175,44 +289,6 @@ def _numbers(texts: dict[Any, str], *, english: bool, anew: bool) -> dict[Any, f
     return {}
 
 
-def _hours(found: re.Match[str]) -> float:
-    hours, minutes, seconds = (float(part or 0) for part in found.groups())
-    return hours + minutes / 60.0 + seconds / 3600.0
-
-
-def _bared(texts: dict[Any, str]) -> tuple[dict[Any, str], str]:
-    """Return cells without brackets, marks between thousands and a unit, and what the unit is."""
-    texts = {cell: _BRACKETS.sub(r"-\1", text) for cell, text in texts.items()}
-    texts, unit = _without_unit(texts)
-    return {
-        cell: _BETWEEN.sub("", text) if _GROUPED.fullmatch(text) else text
-        for cell, text in texts.items()
-    }, unit
-
-
-def _without_unit(texts: dict[Any, str]) -> tuple[dict[Any, str], str]:
-    """Return cells without the sign or the unit that all of them share, and what it is."""
-    for sign in _SIGNS if texts else "":
-        if all(sign in text for text in texts.values()):
-            return {cell: _bare(text, sign) for cell, text in texts.items()}, sign
-    texts = {cell: _CURRENCY.sub(r"\1\3 \2", text) for cell, text in texts.items()}
-    parts = {cell: _UNIT.fullmatch(text) for cell, text in texts.items()}
-    units = {"" if part is None else part[2] for part in parts.values()}
-    # ½ and ² belong to the number
-    if len(units) != 1 or "" in units or any(unit[0].isnumeric() for unit in units):
-        return texts, ""
-    unit = units.pop()
-    bare = {cell: part[1] for cell, part in parts.items() if part is not None}
-    return bare, _SIGN_OF.get(unit, unit)
-
-
-def _bare(text: str, unit: str) -> str:
-    """Return a cell without the unit before or behind its number."""
-    if text.endswith(unit):
-        return text[:-1].rstrip()
-    return re.sub(rf"^([-+]?)\s*{re.escape(unit)}\s*", r"\1", text)
-
-
 def _unsure(known: dict[Any, float]) -> str:
     """Return a cell whose comma is taken to stand before thousands, where nothing shows it."""
     texts = [cell for cell in known if isinstance(cell, str) and "," in cell]
@@ -220,8 +296,10 @@ def _unsure(known: dict[Any, float]) -> str:
     return "" if sure or not texts else texts[0]
 
 
-def _thousands(name: str, texts: dict[str, str]) -> dict[Any, float]:
+def _thousands(name: str, texts: dict[Any, str], unit: str, separator: str) -> dict[Any, float]:
     """Return whole amounts, if all are and some have points between thousands."""
+    if unit != "€" and (unit not in ("$", "£", "¥") or separator != ";"):
+        return {}
     points = [text.count(".") for text in texts.values()]
     if not any(points) or not all(map(_THOUSANDS.fullmatch, texts.values())):
         return {}

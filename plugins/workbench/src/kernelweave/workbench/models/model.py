@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels
 
-from ..data import Table, Target, read_table, read_target
+from ..data import Table, Target, in_units, read_table, read_target
 from ..errors import CommandError
 from ..machines import encoder_of, kernel_machine
 from ..scoring.held_out import HeldOut
@@ -133,9 +133,9 @@ class Model:
         left_out = {row["name"] for row in self.header.prepared if row["done"] != "used"}
         words = [row["name"] for row in self.header.prepared if row["seen"] == "words"]
         rows = _rows(table).as_written(words)
-        used = [name for name in self.header.columns if name not in left_out]
-        rows.refuse_other_units(used, self.header.units)
-        return rows.inputs(self.header.columns, left_out)
+        others = {row["name"] for row in self.header.prepared if row["seen"] != "numbers"}
+        numbers = [name for name in self.header.columns if name not in left_out | others]
+        return in_units(rows, numbers, self.header.units).inputs(self.header.columns, left_out)
 
     def targets(self, table: Table, column: str | None = None) -> Target:
         """Return the known targets of a table, for the model's task.
@@ -144,10 +144,10 @@ class Model:
         as `read_target` does, and if they are in another unit than the model's.
         """
         name = column or self.header.target
-        found = read_target(table, name, self.header.task)
-        unit = self.header.units.get(self.header.target)
-        table.refuse_other_units([name], {} if unit is None else {name: unit})
-        return found
+        if self.header.task == "regression":
+            unit = self.header.units.get(self.header.target)
+            table = in_units(table, [name], {} if unit is None else {name: unit})
+        return read_target(table, name, self.header.task)
 
     def predict(self, table: Any) -> Labels:
         """Return a prediction per row; columns are matched by name and others passed over.
@@ -275,7 +275,7 @@ def _prepared(estimator: BaseEstimator, table: Table) -> tuple[dict[str, object]
         {
             "name": row.column,
             "seen": row.seen,
-            **table.extent(row.column),
+            **table.extent(row.column, row.seen),
             "done": row.done,
             "sentence": row.sentence,
         }

@@ -53,13 +53,15 @@ def _points(found: Evaluation) -> npt.NDArray[np.intp]:
 
 
 def _against_truth(found: Evaluation) -> Picture:
-    text = f"Each point is a row; on the line the prediction is right. Computed on {found.rows}."
+    text = (
+        f"Each point is a row; on the grey line the prediction is right. Computed on {found.rows}."
+    )
     return picture("Predicted and true", text, _points_drawn(found, "actual_vs_predicted", "true"))
 
 
 def _residuals(found: Evaluation) -> Picture:
     text = (
-        f"What is left of each target. A bend or a funnel would say that something is missed. "
+        f"What is left of each target. A bend or a funnel means that the model misses something. "
         f"Computed on {found.rows}."
     )
     drawn = _points_drawn(found, "residual_vs_predicted", "true − predicted")
@@ -144,7 +146,10 @@ def _roc(found: Evaluation, labels: list[Any]) -> Picture:
         RocCurveDisplay.from_predictions(y, share, curve_kwargs=style | {"marker": ""}, **options)
 
     axes = {"xlabel": "share of the others called it", "ylabel": "share of the class found"}
-    text = f"The grey line is chance; the area AUC is 1 at best. Computed on {found.rows}."
+    text = (
+        f"The grey line is guessing; the area under the curve (AUC) is at most 1. Computed on "
+        f"{found.rows}."
+    )
     return picture("ROC", text, _curves(found, labels, each, axes, "lower right"))
 
 
@@ -158,7 +163,10 @@ def _precision_recall(found: Evaluation, labels: list[Any]) -> Picture:
         "xlabel": "share of the class found (recall)",
         "ylabel": "share that is right (precision)",
     }
-    text = f"What each further find costs in false alarms. Computed on {found.rows}."
+    text = (
+        f"How many false alarms come with each share of the class that is found. Computed on "
+        f"{found.rows}."
+    )
     drawn = _curves(found, labels, each, axes, "lower left", diagonal=False)
     return picture("Precision and recall", text, drawn)
 
@@ -174,6 +182,6 @@ def _calibration(found: Evaluation, labels: list[Any]) -> Picture:
         )
 
     axes = {"xlabel": "probability that the model gives", "ylabel": "how often it is true"}
-    text = f"On the line probabilities mean what they say. Computed on {found.rows}."
+    text = f"On the grey line, probabilities mean what they say. Computed on {found.rows}."
     drawn = _curves(found, labels, each, axes, "upper left")
     return picture("Calibration of probabilities", text, drawn)

@@ -36,8 +36,8 @@ class Score(NamedTuple):
         """
         if 0.0 < self.error < 10.0**-digits:
             digits = min(_MOST_DIGITS, math.ceil(-math.log10(self.error)))
-        # no "-0.0000"
-        return f"{self.value + 0.0:{sign}.{digits}f} ± {self.error:.{digits}f}"
+        # z: no "-0.0000"
+        return f"{self.value:{sign}z.{digits}f} ± {self.error:.{digits}f}"
 
 
 def measure_name(task: str, *, weighted: bool = False) -> str:
