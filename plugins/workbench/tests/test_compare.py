@@ -272,6 +272,16 @@ def test_a_tuned_rbf_machine_is_called_what_it_is(monkeypatch: pytest.MonkeyPatc
         assert [each.rival.title for each in done] == [title]
 
 
+def test_a_limit_ends_a_wait_that_runs_no_python() -> None:
+    waited_for = threading.Event()
+    rescue = threading.Timer(20.0, waited_for.set)
+    rescue.start()
+    with pytest.raises(TimeoutError, match=r"not done after 0\.05 s"), ended_after(0.05):
+        waited_for.wait()
+    rescue.cancel()
+    assert not waited_for.is_set()
+
+
 def test_ctrl_c_is_not_taken_for_a_limit() -> None:
     with pytest.raises(KeyboardInterrupt), ended_after(60.0):
         raise KeyboardInterrupt

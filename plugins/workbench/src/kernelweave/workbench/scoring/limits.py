@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import _thread
+import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+
+def _interrupt_main() -> None:
+    """Interrupt the main thread, also where it waits for a lock, a process or the network."""
+    if sys.platform != "win32" and callable(signal.getsignal(signal.SIGINT)):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        # heard by the next line of Python
+        _thread.interrupt_main()
 
 
 @contextmanager
 def ended_after(seconds: float | None) -> Iterator[None]:
     """End the block when so many seconds are over, as Ctrl-C would.
 
-    Compiled code ends at its next return to Python. To be used on the main thread, as Ctrl-C is
-    heard nowhere else.
+    Compiled code ends at its next return to Python, a wait at once. To be used on the main thread,
+    as Ctrl-C is heard nowhere else.
 
     `seconds`: ``None`` is no limit. Raises TimeoutError if the time was over.
     """
@@ -24,7 +35,7 @@ def ended_after(seconds: float | None) -> Iterator[None]:
 
     def end() -> None:
         over.set()
-        _thread.interrupt_main()
+        _interrupt_main()
 
     timer = threading.Timer(seconds, end)
     timer.daemon = True
