@@ -1,7 +1,11 @@
 import json
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 
 def small_problem(n=24, q=5, seed=0):

@@ -3,6 +3,7 @@ from itertools import combinations
 import cvxpy as cp
 import numpy as np
 import pytest
+from enumeration import best_of
 from kernelweave.kernels_core.result import Status
 from kernelweave.qp_smo import SVR
 from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
@@ -12,14 +13,8 @@ from sklearn.svm import SVR as LibSVR
 
 
 def by_enumeration(grams, y, k0, lam, **learner):
-    """Return the least of the ridge problems over all supports, proven to 1e-8."""
-    ends = []
-    for support in combinations(range(len(grams)), k0):
-        s = solve_kernel_weights(
-            grams[list(support)], y, penalty=RidgePenalty(lam), tol=1e-8, **learner
-        )
-        ends.append((s.lower_bound, s.upper_bound))
-    return min(low for low, _ in ends), min(high for _, high in ends)
+    """Return the least ends of the ridge problems over all supports, proven to 1e-8."""
+    return best_of(grams, y, combinations(range(len(grams)), k0), lam, **learner)
 
 
 @pytest.mark.parametrize("k0", [1, 2, 3])

@@ -5,7 +5,13 @@ from itertools import combinations, product
 import cvxpy as cp
 import numpy as np
 import pytest
-from kernelweave.qp_smo.saddle import CutPool, KSupport, NestedSupport, solve_cut_master
+from kernelweave.qp_smo.saddle import (
+    CutPool,
+    KSupport,
+    NestedSupport,
+    nested,
+    solve_cut_master,
+)
 
 VIEWS = ("a", "b", "a", "c", "b", "a", "c")
 
@@ -98,6 +104,18 @@ def test_the_closed_form_is_a_bound_and_tight(form):
     c = rng.random(len(VIEWS))
     least = cp.Problem(cp.Minimize(form.lam * cp.sum(t) - c @ beta), holds)
     assert form.best_response(c)[1] == pytest.approx(least.solve(solver="CLARABEL"), abs=1e-6)
+
+
+@pytest.mark.parametrize("form", list(forms()))
+def test_the_search_for_the_best_tau_ends_where_it_is_found(form, monkeypatch):
+    asked, response = [], nested._Views.response
+    monkeypatch.setattr(
+        nested._Views, "response", lambda *given: asked.append(given) or response(*given)
+    )
+    draws = np.random.default_rng(5).random((50, len(VIEWS)))
+    for c in draws:
+        form.best_response(9.0 * c)
+    assert len(asked) <= 8 * len(draws)
 
 
 @pytest.mark.parametrize(("k0", "n_views"), [(1, 1), (1, 2), (2, 1), (2, 2), (1, 3), (5, 3)])

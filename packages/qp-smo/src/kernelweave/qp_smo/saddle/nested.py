@@ -156,11 +156,14 @@ class NestedPenalty(WeightPenalty):
         top = float(v[kernels].max())
         views = _Views(self, kernels, top - v[kernels])
         low, high = 0.0, 2.0 * self.lam
-        depth = high
+        depth, rounding = high, 4.0 * _UNIT * kernels.size * self.lam
         for _ in range(_HALVINGS):
             parts = views.response(depth)
             used = parts > 0.0
             left = 2.0 * self.lam - float(parts.sum())
+            if abs(left) <= rounding:
+                high = depth
+                break
             if left > 0.0:
                 low = depth
             else:
