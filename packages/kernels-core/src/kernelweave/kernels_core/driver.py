@@ -7,6 +7,7 @@ import numbers
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,6 +32,8 @@ class Algorithm(Protocol):
     the absolute gap is below ``tol / 1000`` of it, the solve ends as negligible),
     ``solution(state)`` (the learner's solution at ``best(state)``), ``counts(state)`` (a mapping
     of cumulative counts), ``outcome(state)`` (a `Status` to stop with, or ``None`` to go on).
+    With an attribute ``keeps_states = True`` a state never changes once it is made, and
+    ``solution`` is asked once, at the end, for the best one.
     One with an attribute ``settings``, a `Settings`, finds there what was asked, and its ``init``
     takes no parameters.
     """
@@ -74,7 +77,7 @@ class _Run:
     upper: float = math.inf
     n_iter: int = 0
     parameters: Any = None
-    solution: Any = None
+    found: Any = None
     history: History = field(default_factory=History)
     remark: str = ""
 
@@ -84,8 +87,11 @@ class _Run:
         self.lower = max(self.lower, lower)
         if upper < self.upper or self.parameters is None:
             self.parameters = self.algorithm.best(state)
-            solution = getattr(self.algorithm, "solution", None)
-            self.solution = None if solution is None else solution(state)
+            make = getattr(self.algorithm, "solution", None)
+            if make is not None and getattr(self.algorithm, "keeps_states", False):
+                self.found = partial(make, state)
+            else:
+                self.found = None if make is None else make(state)
             self.upper = min(upper, self.upper)
         counts: Callable[[Any], Mapping[str, int]] | None
         counts = getattr(self.algorithm, "counts", None)
@@ -117,6 +123,7 @@ class _Run:
         )
 
     def result(self, status: Status) -> Result:
+        solution = self.found() if isinstance(self.found, partial) else self.found
         return Result(
             value=self.upper,
             lower_bound=self.lower,
@@ -126,7 +133,7 @@ class _Run:
             n_iter=self.n_iter,
             history=self.history,
             parameters=self.parameters,
-            solution=self.solution,
+            solution=solution,
             algorithm=self.name,
             seconds=self.watch.seconds,
             remark=self.remark,

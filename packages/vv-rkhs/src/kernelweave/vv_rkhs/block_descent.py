@@ -38,6 +38,7 @@ class BlockDescentSearch:
     """``vv-block-descent``: C by conjugate gradients, η in closed form, L by Hazan's algorithm."""
 
     settings: BlockDescent = BlockDescent()
+    keeps_states = True
     setting: Setting
 
     def init(self, problem: Problem, random_state: np.random.RandomState) -> BlockState:
@@ -74,7 +75,8 @@ class BlockDescentSearch:
         if self.settings.output_step == "closed-form":
             return closed_form_output_kernel(point.L, point.B, tau)
         part = OutputSubproblem(
-            point.A, point.B, objective.Y, objective.lam, tau, objective.total_weight
+            *(point.A, point.B, objective.targets(point), objective.lam, tau),
+            objective.total_weight,
         )
         if self.settings.output_step == "exact":
             return part.solve(point.L)

@@ -20,6 +20,8 @@ from .objective import Evaluation, Objective
 from .penalties import Penalty
 from .rounding import in_problem_units
 
+_LOOSE = 1.5  # times the gap as computed: what measured errors of eigenvectors may add
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -112,7 +114,11 @@ class Bounds:
         else:
             settled = self.stationarity(point) <= stationarity_tol
             lower = self.relaxation(point) if settled else 0.0
-        return in_problem_units(lower, self.upper(point), self.objective.lam)
+        upper = self.upper(point)
+        if point.turn is not None and upper - lower > _LOOSE * self._unproved_gap(point):
+            exact = self.objective.in_samples(point)
+            lower, upper = max(lower, self.lower(exact)), min(upper, self.upper(exact))
+        return in_problem_units(lower, upper, self.objective.lam)
 
     def _worst(self, point: Evaluation) -> Callable[[float], float]:
         """Return a proved bound on factor · ⟨C, K_η C L⟩ − ω(η) over what is learned."""
@@ -134,6 +140,14 @@ class Bounds:
         and of the residual of C. It is 0 exactly at stationary points; for one block alone it is
         the certified gap, without rounding.
         """
+        total, value = self._unproved_gap(point), self.value(point)
+        if value == 0.0:
+            return 0.0
+        share = total / value
+        return max(0.0, share) if value > 0.0 and math.isfinite(share) else math.inf
+
+    def _unproved_gap(self, point: Evaluation) -> float:
+        """Return by how much a linearisation of J could fall, as computed."""
         lam = self.objective.lam
         total = point.residual**2 / self.objective.total_weight
         if self.learn_input:
@@ -141,8 +155,4 @@ class Bounds:
             total += self.omega(point) + lam * (self.penalty.conjugate(point.w) - inner)
         if self.learn_output:
             total += lam * (self.tau * max(0.0, point.top) - float(np.vdot(point.B, point.L)))
-        value = self.value(point)
-        if value == 0.0:
-            return 0.0
-        share = total / value
-        return max(0.0, share) if value > 0.0 and math.isfinite(share) else math.inf
+        return total

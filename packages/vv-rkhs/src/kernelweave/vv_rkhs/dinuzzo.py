@@ -43,6 +43,7 @@ class OutputKernelSearch:
     """``vv-dinuzzo``: K decomposed once, C and the unconstrained L solved exactly in turn."""
 
     settings: OutputKernelLearning = OutputKernelLearning()
+    keeps_states = True
 
     def init(self, problem: Problem, random_state: np.random.RandomState) -> OutputState:
         """Start at L = I.
@@ -74,7 +75,7 @@ class OutputKernelSearch:
 
     def gap(self, state: OutputState) -> tuple[float, float]:
         """Return the proved bounds."""
-        point, lam = state.point, self.objective.lam
+        point, lam = self.objective.in_samples(state.point), self.objective.lam
         frobenius = self.rho * float(np.vdot(point.L, point.L))
         norm = float(np.linalg.norm(point.B)) + point.sizes.gram_error
         a, b = self.objective.dual_parts(point)

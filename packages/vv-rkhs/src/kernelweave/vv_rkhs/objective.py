@@ -12,8 +12,9 @@ and gaps, enter as `cells` says.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ from .sylvester import (
 )
 from .sylvester.cost import column_work, weighted_work
 from .sylvester.eigen import solve_sylvester_eigen
+from .sylvester.solution import finish
+from .turned import Turn
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,7 @@ class Evaluation:
     """J at one (η, L) by way of one C, exact or not.
 
     - `weights`, `L` of shape (m,), (n, n): the point
-    - `C`, `A` of shape (l, n): C and K_η C
+    - `C`, `A` of shape (l, n): C and K_η C, in the coordinates of `turn`
     - `B` of shape (n, n): Cᵀ K_η C
     - `w` of shape (m,): ⟨Kⱼ, C L Cᵀ⟩; zeros where the weights never change, as nothing needs it
     - `value`: primal value (1/l)‖A L − Y‖² + λ⟨C, A L⟩ ≥ J, without ω
@@ -50,6 +53,7 @@ class Evaluation:
     - `dot`: ⟨C, A L⟩, as computed
     - `residual`: ‖Y − A L − λ l C‖: the primal value is at most its square over l above J
     - `sizes`: norms, for error bounds
+    - `turn`: coordinates; ``None`` for samples
     """
 
     weights: Vector
@@ -63,6 +67,7 @@ class Evaluation:
     dot: float
     residual: float
     sizes: Sizes
+    turn: Turn | None = None
 
     @functools.cached_property
     def top(self) -> float:
@@ -116,7 +121,7 @@ class Objective:
         self._K: Any = None
         self._spectrum: Spectrum | None = None
         self._sketch: NystromFactors | None = None
-        self._turned: Matrix | None = None
+        self._turn: Turn | None = None
         l = float(Y.shape[0]) if root_weight is None else float((root_weight**2).sum())
         if cell_root is not None:
             l = float((cell_root**2).sum()) / Y.shape[1]
@@ -174,10 +179,26 @@ class Objective:
 
         Returns: everything at this point.
         """
-        K = self._gram(weights)
-        solved = self._solve(K, L, start, tol)
-        C = solved.C
-        A = solved.product
+        solved = self._solve(self._gram(weights), L, start, tol)
+        return self._evaluation(weights, L, solved, self._turn)
+
+    def in_samples(self, point: Evaluation) -> Evaluation:
+        """Return a point with a C of samples: its bounds know no error of other coordinates."""
+        if point.turn is None:
+            return point
+        C = point.turn.factors.T @ point.C
+        K = self._gram(point.weights)
+        solved = finish(K, point.L, self.Y, self.ridge, C, target=math.inf, method="eigen")
+        return self._evaluation(point.weights, point.L, solved, None)
+
+    def targets(self, point: Evaluation) -> Matrix:
+        """Return Y in the coordinates of a point."""
+        return self.Y if point.turn is None else point.turn.Y
+
+    def _evaluation(
+        self, weights: Vector, L: Matrix, solved: SylvesterSolution, turn: Turn | None
+    ) -> Evaluation:
+        C, A = solved.C, solved.product
         B = C.T @ A
         B = 0.5 * (B + B.T)
         sizes = Sizes(
@@ -189,9 +210,14 @@ class Objective:
             L=float(np.linalg.norm(L)),
             Y=self.Y_norm,
         )
-        value, upper, dot = self._primal(solved.fit, C, sizes)
+        if turn is not None:
+            errors = {name: getattr(turn, name) for name in ("skew", "K_error", "Y_error")}
+            sizes = replace(sizes, **errors)
+        Y = self.Y if turn is None else turn.Y
+        value, upper, dot = self._primal(solved.fit, Y, C, sizes)
         w = np.zeros(len(weights)) if self.fixed_input else self.grams.inner(C, L)
-        return Evaluation(weights, L, C, A, B, w, value, upper, dot, solved.residual_norm, sizes)
+        residual = solved.residual_norm
+        return Evaluation(weights, L, C, A, B, w, value, upper, dot, residual, sizes, turn)
 
     def _gram(self, weights: Vector) -> Any:
         if not self.fixed_input:
@@ -205,14 +231,13 @@ class Objective:
             C0 = None if start is None else start.C
             solved = solve_cells(K, L, self.Y, self.ridge, self.cell_root, C0=C0, tol=tol)
         elif self._decomposes(K, L, tol):
-            if self.factors is None:
-                self.factors = EigenFactors.of(K, L)
-            if self._turned is None:
-                self._turned = self.factors.T.T @ self.Y
-            known, turned = self.factors.with_output(L), self._turned
-            solved = solve_sylvester_eigen(
-                K, L, self.Y, self.ridge, factors=known, turned=turned, check=False
-            )
+            if self._turn is None and self.factors is not None:
+                # a second solve, and more will come
+                self._turn = Turn.of(self.factors, K, self.Y)
+            if self._turn is not None:
+                solved = self._turn.solve(L, self.ridge)
+            else:
+                solved = solve_sylvester_eigen(K, L, self.Y, self.ridge, check=False)
         else:
             solved = solve_sylvester(
                 K,
@@ -258,9 +283,11 @@ class Objective:
         spent = column_work(K.shape[0]) * self._counts["n_columns"]
         return spent > direct or min(cost.values()) > 2.0 * direct
 
-    def _primal(self, fit: Matrix, C: Matrix, sizes: Sizes) -> tuple[float, float, float]:
+    def _primal(
+        self, fit: Matrix, Y: Matrix, C: Matrix, sizes: Sizes
+    ) -> tuple[float, float, float]:
         """Return (1/l)‖fit − Y‖² + λ⟨C, fit⟩, a proved bound on it, and ⟨C, fit⟩."""
-        missed, largest = fit - self.Y, 1.0
+        missed, largest = fit - Y, 1.0
         if self.cell_root is not None:
             missed, largest = missed * self.cell_root, float(self.cell_root.max())
         error = float(np.linalg.norm(missed))
@@ -268,6 +295,7 @@ class Objective:
         value = error**2 / self.total_weight + self.lam * dot
         fit_norm = float(np.linalg.norm(fit))
         slack = largest * (sizes.fit_error + sizes.dot_error * (fit_norm + sizes.Y))
+        slack += sizes.Y_error + sizes.skew * error
         dot_slack = sizes.C * (sizes.fit_error + sizes.dot_error * fit_norm)
         upper = (error + slack) ** 2 / self.total_weight + self.lam * (dot + dot_slack)
         return value, upper * (1.0 + 1e-14), dot
@@ -278,14 +306,16 @@ class Objective:
         For every (η, L) and every s ≥ 0: J(η, L) ≥ λ(2sa − s²b − s²⟨C, K_η C L⟩).
         """
         sizes = point.sizes
-        dot = float(np.vdot(point.C, self.Y)) - 2.0 * sizes.dot_error * sizes.C * sizes.Y
+        dot = float(np.vdot(point.C, self.targets(point)))
+        dot -= sizes.C * (2.0 * sizes.dot_error * sizes.Y + sizes.Y_error)
         norm = sizes.C
         if self.cell_root is not None:
             norm = float(np.linalg.norm(divided(point.C, self.cell_root)))
-        return dot, self.ridge * norm**2 * (1.0 + 4.0 * sizes.dot_error)
+        return dot, self.ridge * norm**2 * (1.0 + 4.0 * sizes.dot_error + 2.0 * sizes.skew)
 
     def solution(self, point: Evaluation) -> VectorSolution:
         """Return the function at a point, in the units of the data as given."""
+        point = self.in_samples(point)
         C = point.C if self.root_weight is None else point.C * self.root_weight[:, None]
         fit = self.lam * point.dot
         slack = self.lam * point.sizes.C * point.sizes.fit_error

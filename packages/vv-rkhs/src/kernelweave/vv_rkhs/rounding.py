@@ -30,7 +30,7 @@ class Sizes:
     """Norms of one evaluation: everything the error bounds need.
 
     `n_samples`, `n_outputs`, `n_kernels`: l, n, m; `K`: Σ ηⱼ ‖Kⱼ‖, at least the Frobenius norm of
-    K; `C`, `L`, `Y`: Frobenius norms.
+    K; `C`, `L`, `Y`: Frobenius norms; `skew`, `K_error`, `Y_error`: of the coordinates, see `Turn`.
     """
 
     n_samples: int
@@ -40,17 +40,15 @@ class Sizes:
     C: float
     L: float
     Y: float
-
-    @property
-    def product_error(self) -> float:
-        """Bound on the Frobenius error of the computed K C, K itself being a rounded sum."""
-        return gamma(2 * self.n_samples + self.n_kernels + 16) * self.K * self.C
+    skew: float = 0.0
+    K_error: float = 0.0
+    Y_error: float = 0.0
 
     @property
     def fit_error(self) -> float:
         """Bound on the Frobenius error of the computed K C L."""
         depth = 2 * self.n_samples + self.n_outputs + self.n_kernels + 24
-        return gamma(depth) * self.K * self.C * self.L
+        return (gamma(depth) * self.K + self.K_error) * self.C * self.L
 
     @property
     def dot_error(self) -> float:
@@ -66,7 +64,7 @@ class Sizes:
     @property
     def gram_error(self) -> float:
         """Bound on the Frobenius error of the computed Cᵀ K C."""
-        return self.gram_error_of(self.K)
+        return self.gram_error_of(self.K) + self.K_error * self.C**2
 
     def gram_error_of(self, norm: float) -> float:
         """Return the same for another matrix in the place of K, of at most this norm."""

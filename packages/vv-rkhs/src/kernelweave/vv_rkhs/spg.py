@@ -67,6 +67,7 @@ class SpectralGradientSearch:
     """``vv-spg``: one C solve and one pass over the Gram matrices per step."""
 
     settings: SpectralGradient = SpectralGradient()
+    keeps_states = True
     setting: Setting
 
     def init(self, problem: Problem, random_state: np.random.RandomState) -> SPGState:

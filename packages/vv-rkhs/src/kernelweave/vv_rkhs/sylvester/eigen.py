@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,14 +59,16 @@ class EigenFactors:
         sums: Matrix = np.maximum(self.sigma[:, None] * rho + ridge, self.noise * rho)
         return sums
 
-    def solve(self, Y: Matrix, ridge: float, turned: Matrix | None = None) -> Matrix:
-        """Return T X̃ Sᵀ, X̃ᵢⱼ = (Tᵀ Y S)ᵢⱼ / (σᵢ ρⱼ + r) (4 l²n + 4 ln² flops).
-
-        `turned`: Tᵀ Y, where it is known.
-        """
-        X = (self.T.T @ Y if turned is None else turned) @ self.S
+    def inside(self, Y: Matrix, ridge: float) -> Matrix:
+        """Return X̃ Sᵀ, X̃ᵢⱼ = (Y S)ᵢⱼ / (σᵢ ρⱼ + r), for targets Tᵀ Y (4 ln² flops)."""
+        X = Y @ self.S
         X /= self._sums(self.rho, ridge)
-        C: Matrix = self.T @ X @ self.S.T
+        C: Matrix = X @ self.S.T
+        return C
+
+    def solve(self, Y: Matrix, ridge: float) -> Matrix:
+        """Return T X̃ Sᵀ, X̃ᵢⱼ = (Tᵀ Y S)ᵢⱼ / (σᵢ ρⱼ + r) (4 l²n + 4 ln² flops)."""
+        C: Matrix = self.T @ self.inside(self.T.T @ Y, ridge)
         return C
 
     def apply(self, R: Matrix, rho: npt.NDArray[np.float64], ridge: float) -> Matrix:
@@ -80,7 +84,6 @@ def solve_sylvester_eigen(
     ridge: float,
     *,
     factors: EigenFactors | None = None,
-    turned: Matrix | None = None,
     check: bool = True,
 ) -> SylvesterSolution:
     """Solve K C L + r C = Y by eigendecomposition.
@@ -88,15 +91,26 @@ def solve_sylvester_eigen(
     C = T X̃ Sᵀ with X̃ᵢⱼ = (Tᵀ Y S)ᵢⱼ / (σᵢ ρⱼ + r), r = λl: V prints S for Sᵀ and λ for λl. One
     step of refinement follows where rounding left a residual.
 
-    `factors` are of this K and this L, where they are known, `turned` is Tᵀ Y of the same.
+    `factors` are of this K and this L, where they are known.
     """
     L, Y = check_system(K, L, Y, ridge, check=check)
     known = EigenFactors.of(np.asarray(K, dtype=np.float64), L) if factors is None else factors
-    C = known.solve(Y, ridge, turned)
+    return refined(K, L, Y, ridge, known, lambda right: known.solve(right, ridge))
+
+
+def refined(
+    K: Any,
+    L: Matrix,
+    Y: Matrix,
+    ridge: float,
+    known: EigenFactors,
+    solve: Callable[[Matrix], Matrix],
+) -> SylvesterSolution:
+    """Return what ``solve`` gives for K C L + r C = Y, or after a step of refinement if better."""
     target = 1e-10 * float(np.linalg.norm(Y))
-    solution = finish(K, L, Y, ridge, C, target=target, method="eigen", factors=known)
+    solution = finish(K, L, Y, ridge, solve(Y), target=target, method="eigen", factors=known)
     if solution.converged:
         return solution
-    C = C + known.solve(Y - (K @ C) @ L - ridge * C, ridge)
-    refined = finish(K, L, Y, ridge, C, target=target, method="eigen", factors=known)
-    return min(solution, refined, key=lambda each: each.residual_norm)
+    C = solution.C + solve(Y - solution.fit - ridge * solution.C)
+    again = finish(K, L, Y, ridge, C, target=target, method="eigen", factors=known)
+    return min(solution, again, key=lambda each: each.residual_norm)

@@ -1,0 +1,120 @@
+"""Steps of an output kernel in the eigenvectors of K: the same numbers, and bounds that hold."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.kernels_core import Problem, solve
+from kernelweave.vv_rkhs import (
+    EigenFactors,
+    FrobeniusOutputKernels,
+    PrecomputedFamily,
+    SeparableKernels,
+    VectorLeastSquares,
+)
+from kernelweave.vv_rkhs.setting import setting_of
+from kernelweave.vv_rkhs.turned import Turn
+
+
+def problem(lam: float = 1e-3, l: int = 12, n: int = 3, noise: float = 0.0) -> Problem:
+    rng = np.random.default_rng(0)
+    X, Y = np.sort(rng.random(l)), rng.standard_normal((l, n))
+    K = np.exp(-3.0 * (X[:, None] - X) ** 2) + noise * np.eye(l)
+    positions, fixed = np.arange(float(l))[:, None], SeparableKernels(learn_input=False)
+    return Problem(PrecomputedFamily(K[None]), VectorLeastSquares(lam), fixed, positions, Y.T)
+
+
+def output_kernel(n: int) -> np.ndarray:
+    R = np.random.default_rng(1).standard_normal((n, n))
+    return R @ R.T * (n / np.trace(R @ R.T))
+
+
+@pytest.mark.parametrize("lam", [1e-1, 1e-3, 1e-6])
+def test_a_turned_point_is_the_kronecker_system(lam: float) -> None:
+    setting = setting_of(problem(lam, noise=0.1), method="eigen")
+    objective, L = setting.objective, output_kernel(3)
+    setting.start()
+    at = objective.evaluate(setting.weights, L)
+    assert at.turn is not None, "the second solve"
+    K, y = objective.grams.combine(setting.weights), objective.Y.reshape(-1)
+    c = np.linalg.solve(np.kron(K, L) + objective.ridge * np.eye(y.size), y)
+    C = c.reshape(objective.Y.shape)
+    np.testing.assert_allclose(at.value, lam * float(y @ c), rtol=1e-9)
+    np.testing.assert_allclose(at.B, C.T @ K @ C, rtol=1e-8, atol=1e-9)
+    assert at.residual <= 1e-10 * objective.Y_norm
+    back = objective.in_samples(at)
+    np.testing.assert_allclose(back.C, C, rtol=1e-7, atol=1e-9)
+    assert back.residual <= 1e-9 * objective.Y_norm
+    assert objective.in_samples(back) is back
+    np.testing.assert_allclose(objective.solution(at).C, back.C)
+
+
+def test_errors_of_a_turn_are_bounds() -> None:
+    """Of factors that are visibly wrong, in exact arithmetic where norms are small sums."""
+    rng = np.random.default_rng(0)
+    K = np.asarray(problem(l=20).family.grams)[0]
+    good = EigenFactors.of(K, np.eye(2))
+    T = good.T + 1e-3 * rng.standard_normal(good.T.shape)
+    wrong = EigenFactors(T, good.sigma, good.S, good.rho, good.noise)
+    Y = rng.standard_normal((20, 2))
+    turn = Turn.of(wrong, K, Y)
+    sigma = np.diag(turn.gram.sigma)
+    norm = lambda A: float(np.linalg.norm(A, 2))  # noqa: E731
+    assert norm(T.T @ T - np.eye(20)) <= turn.skew <= 20 * norm(T.T @ T - np.eye(20))
+    assert max(norm(K @ T - T @ sigma), norm(T.T @ K @ T - sigma)) <= turn.K_error < 1.0
+    missed = np.linalg.norm(T @ turn.Y - Y)
+    assert missed <= turn.Y_error <= 20 * missed
+    exact = Turn.of(good, K, Y)
+    assert max(exact.skew, exact.K_error, exact.Y_error) < 1e-10
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-6, 1e-3])
+@pytest.mark.parametrize("lam", [1e-2, 1e-6, 1e-10])
+def test_bounds_hold_in_exact_arithmetic(lam: float, error: float) -> None:
+    """Whatever the eigenvectors: J at this L, and the worst L, by fractions."""
+    setting = setting_of(problem(lam), method="eigen")
+    setting.start()
+    objective, rng = setting.objective, np.random.default_rng(2)
+    assert objective.factors is not None
+    objective.factors.T[:] += error * rng.standard_normal(objective.factors.T.shape)
+    at = objective.evaluate(setting.weights, setting.L)
+    assert at.turn is not None
+    exactly = np.vectorize(Fraction, otypes=[object])
+    C = exactly(at.turn.factors.T).dot(exactly(at.C))
+    K, Y, strength = exactly(objective.grams.combine(setting.weights)), exactly(objective.Y), lam
+    fit = K.dot(C)  # L = I
+    primal = ((fit - Y) ** 2).sum() / 12 + Fraction(strength) * (C * fit).sum()
+    assert Fraction(setting.bounds.upper(at)) >= primal
+    B = C.T.dot(fit)
+    # the worst L has all its trace on one direction: more than 3 times any Rayleigh quotient
+    v = exactly(np.linalg.eigh(B.astype(float))[1][:, -1])
+    worst = 3 * v.dot(B).dot(v) / v.dot(v)
+    cross, square = (C * Y).sum(), 12 * Fraction(lam) * (C * C).sum()
+    assert Fraction(setting.bounds.lower(at)) <= Fraction(lam) * cross**2 / (square + worst)
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-8])
+def test_both_ways_end_at_the_same_optimum(tol: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = problem(1e-2, l=30, n=6, noise=0.1)
+    turned = solve(case, "vv-spg", tol=tol, method="eigen")
+    monkeypatch.setattr("kernelweave.vv_rkhs.turned.Turn.of", lambda *_: None)
+    plain = solve(case, "vv-spg", tol=tol, method="eigen")
+    for result in (turned, plain):
+        assert result.status.label == "converged"
+        assert result.gap <= tol
+    assert turned.lower_bound <= plain.upper_bound
+    assert plain.lower_bound <= turned.upper_bound
+    np.testing.assert_allclose(turned.value, plain.value, rtol=2 * tol)
+
+
+def test_the_exact_rival_ends_at_a_fixed_point_with_its_bounds() -> None:
+    case: Any = problem(1e-2, l=30, n=6, noise=0.1)
+    case = Problem(case.family, case.learner, FrobeniusOutputKernels(0.1), case.X, case.y)
+    result = solve(case, "vv-dinuzzo", tol=1e-6)
+    assert result.gap <= 1e-6
+    L, K = result.parameters.output_kernel, np.asarray(case.family.grams)[0]
+    c = np.linalg.solve(np.kron(K, L) + 0.3 * np.eye(180), case.y.T.reshape(-1))
+    np.testing.assert_allclose(result.solution.C.reshape(-1), c, rtol=1e-6, atol=1e-8)
