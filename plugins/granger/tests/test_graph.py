@@ -16,7 +16,7 @@ from kernelweave.granger import (
     score_graph,
 )
 from kernelweave.granger.dictionary import WIDTHS, history_dictionary
-from kernelweave.granger.selection import choose
+from kernelweave.granger.selection import choose, warn_of_ends
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import rearranged, stability_p_values
 from kernelweave.granger.target import of_kernels
@@ -41,6 +41,11 @@ def driven() -> np.ndarray:
     return X
 
 
+# of few candidates most are an end
+AT_AN_END = pytest.mark.filterwarnings("ignore:.*of lams, has the least held-out error")
+
+
+@AT_AN_END
 @parametrize_with_checks([GrangerGraph(cv=3, lams=[0.1, 1.0]), GrangerGraph(lam=0.1, cv=None)])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -126,6 +131,7 @@ def test_folds_hold_out_whole_replicates() -> None:
         assert (np.diff(test) == 1).all()
 
 
+@AT_AN_END
 def test_shared_or_separate_lambda(driven: np.ndarray) -> None:
     shared = GrangerGraph(lams=[1.0, 0.1, 0.01]).fit(driven)
     assert len(set(shared.lam_)) == 1
@@ -231,6 +237,7 @@ def test_stability_counts_edges_between_groups_only() -> None:
     np.testing.assert_array_equal(alone, [[np.nan]])
 
 
+@AT_AN_END
 @pytest.mark.filterwarnings("ignore:4 draws")
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_any_joblib_backend_gives_the_same_graph(driven: np.ndarray, backend: str) -> None:
@@ -325,7 +332,6 @@ def test_memory_limit_refuses_before_the_work(driven: np.ndarray) -> None:
         GrangerGraph(memory_limit=1e4).fit(driven)
 
 
-@pytest.mark.slow
 def test_a_lam_at_the_end_of_its_candidates_is_told() -> None:
     errors = np.array([[1.0], [0.5], [0.2]])
     lams = np.array([10.0, 1.0, 0.1])
@@ -335,6 +341,19 @@ def test_a_lam_at_the_end_of_its_candidates_is_told() -> None:
     assert choose(errors[[0, 2, 1]], lams, [np.array([0])], True).end == ""
 
 
+def test_a_fit_warns_of_a_lam_at_the_end_of_its_candidates(driven: np.ndarray) -> None:
+    with pytest.warns(KernelWeaveWarning, match="λ = 1, the smallest of lams.*give smaller ones"):
+        GrangerGraph(lams=[10.0, 3.0, 1.0], tol=1e-2, pairs=False).fit(driven)
+
+
+def test_targets_with_a_lam_of_their_own_are_counted() -> None:
+    errors = np.array([[1.0, 0.1], [0.5, 0.2], [0.7, 0.3]])
+    selection = choose(errors, np.array([10.0, 1.0, 0.1]), [np.array([0]), np.array([1])], False)
+    with pytest.warns(KernelWeaveWarning, match="λ = 10, the largest of lams.* for 1 of 2 targets"):
+        warn_of_ends(selection)
+
+
+@pytest.mark.slow
 def test_lorenz96_beats_chance_by_far() -> None:
     X, truth = lorenz96(8, 200, noise=0.5, random_state=0)
     assert score_graph(GrangerGraph(tol=1e-2).fit(X).graph_, truth).auroc > 0.85

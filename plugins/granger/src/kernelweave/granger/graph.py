@@ -25,7 +25,7 @@ from .graph_parameters import LAMS, LENGTHS, GraphParameters
 from .graph_use import GraphUse
 from .pairs import Pair, choose_pairs, shares, takes_all
 from .roles import Roles, make_roles
-from .selection import choose, held_out_errors, make_folds
+from .selection import choose, held_out_errors, make_folds, warn_of_ends
 from .series import LaggedSamples, lag_list, lagged_samples, replicate_codes
 from .shared_grams import LOST, factored
 from .significance import (
@@ -368,7 +368,9 @@ class GrangerGraph(GraphUse, GraphParameters):
     def _warn(
         self, scaled: Matrix, names: list[str], replicate: Index, samples: LaggedSamples
     ) -> None:
-        """Warn of what p-values take for granted and does not hold."""
+        """Warn of a λ at an end of its candidates, and of what p-values take for granted."""
+        if self.selection_ is not None:
+            warn_of_ends(self.selection_)
         if self.significance != "permutation":
             return
         warn_if_short(samples.replicate)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import memory
+from kernelweave.kernels_core import KernelWeaveWarning, memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.checks import integer
 from kernelweave.vv_rkhs import PrecomputedFamily
@@ -174,3 +175,20 @@ def choose(
     else:
         best = np.array([int(errors[:, nodes].sum(axis=1).argmin()) for nodes in groups])
     return Selection(lams, errors, best)
+
+
+def warn_of_ends(selection: Selection) -> None:
+    """Warn where the best λ is the largest or the least candidate: what lies beyond is unknown."""
+    lams, chosen = selection.lams, selection.chosen
+    if len(lams) < 2:
+        return
+    for at, which, more in ((0, "largest", "larger"), (len(lams) - 1, "smallest", "smaller")):
+        count = int(np.count_nonzero(chosen == at))
+        if count:
+            whose = "" if count == len(chosen) else f" for {count} of {len(chosen)} targets"
+            warnings.warn(
+                f"λ = {lams[at]:.3g}, the {which} of lams, has the least held-out error{whose}: "
+                f"give {more} ones too, they may have less",
+                KernelWeaveWarning,
+                stacklevel=4,
+            )
