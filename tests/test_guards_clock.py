@@ -43,6 +43,7 @@ LIMIT = {
     "packages/spectahedron/src/kernelweave/spectahedron/gram_memory.py",
     "packages/spectahedron/src/kernelweave/spectahedron/saddle.py",
     "packages/vv-rkhs/src/kernelweave/vv_rkhs/machine.py",
+    "plugins/granger/src/kernelweave/granger/leading.py",
     "plugins/granger/src/kernelweave/granger/together.py",
     "plugins/workbench/src/kernelweave/workbench/diagnosis/resources.py",
 }

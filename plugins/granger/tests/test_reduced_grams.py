@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from kernelweave.granger import draws, lagged_samples, random_network, shared_grams
@@ -14,6 +16,7 @@ from kernelweave.granger.series import make_groups
 from kernelweave.granger.shared_grams import FactoredGrams, MovedGrams, SharedGrams, factored
 from kernelweave.granger.significance import moved_orders
 from kernelweave.granger.target import Task
+from kernelweave.kernels_core import config_context
 from kernelweave.vv_rkhs.penalties import ElasticNet
 
 PAIRS = [(0, 1), (0, 2)]
@@ -45,6 +48,25 @@ def test_coordinates_lose_no_more_than_they_may(
     assert leading(grams, which, error, U.shape[1]) is not None
     assert leading(grams, which, error, U.shape[1] - 1) is None
     assert leading(grams, which, 1e-4, 3) is None
+
+
+def test_a_search_for_coordinates_stays_within_the_memory(
+    data: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    grams, unit, _, _ = data
+    which, l = np.flatnonzero(unit == 1), grams.shape[1]
+    tracemalloc.start()
+    found = leading(grams, which, 1e-4, l - 1)
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found is not None
+    with config_context(memory_limit=held):
+        assert leading(grams, which, 1e-4, l - 1) is None
+    rough = np.stack([np.diag(np.linspace(1.0, 2.0, l))] * 40)
+    whole = 8 * 6 * l * l
+    with config_context(memory_limit=2 * whole):
+        assert leading(rough, np.arange(40), 1e-6, l) is None, "forty matrices of 220 coordinates"
+    assert leading(rough, np.arange(40), 1e-6, l) is not None
 
 
 def test_no_kernels_need_no_coordinates() -> None:

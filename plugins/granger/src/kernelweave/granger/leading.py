@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from scipy.linalg import get_lapack_funcs
+
+_SQUARES = 6  # matrices of all samples, or of samples and columns, that a search holds at most
 
 
 def leading(
@@ -23,8 +26,12 @@ def leading(
     - `most`: columns
 
     Returns `U` of shape (n_samples, n_columns); the others (n_which, n_columns, n_columns);
-    ``None`` where that takes more columns.
+    ``None`` where that takes more columns, or the search more memory than the limit: problems on
+    all samples have the same answers.
     """
+    l = grams.shape[1]
+    if 8 * _SQUARES * l * l > memory.limit_bytes():
+        return None
     total = np.zeros(grams.shape[1:])
     for j in which:
         total += grams[j]
@@ -39,6 +46,8 @@ def leading(
     values, vectors = np.linalg.eigh(Q.T @ (total @ Q))
     # fewer lose more of S than all errors together
     if np.count_nonzero(values > len(which) * error) > most:
+        return None
+    if 8 * (_SQUARES * l + len(which) * (rank + 1)) * rank > memory.limit_bytes():
         return None
     U = np.ascontiguousarray(Q @ vectors[:, ::-1])
     small = np.zeros((len(which), rank, rank))
