@@ -66,6 +66,24 @@ def test_several_classes_weights_and_gram_matrices(multiclass):
     assert np.mean(one.predict(X) == other.predict(grams)) > 0.98
 
 
+def test_no_limit_is_tried_above_what_there_is():
+    X, y, kernels = views()
+    kernels = KernelDictionary([RBF(0.5), Linear()], columns=kernels.columns)
+    found = {}
+    for given, settings in (
+        ("kernels", {"kernels": [Linear(), RBF(0.5)]}),
+        ("matrices", {"kernels": "precomputed"}),
+        ("views", {"kernels": kernels, "n_views": 1}),
+    ):
+        points = kernels.fit_grams(X).grams[:3] if given == "matrices" else X
+        model = SparseMKLClassifier(**settings, k0="cv", cv=2, tol=1e-2)
+        if given == "views":
+            pytest.importorskip("kernelweave.relaxations")
+        scores = model.fit(points, y).path_scores_
+        found[given] = [setting["k0"] for setting in scores.params]
+    assert found == {"kernels": [1, 2], "matrices": [1, 2, 3], "views": [1, 2]}
+
+
 def test_one_standard_error_takes_fewer_kernels():
     params = [{"C": 1.0, "lam": 1.0, "k0": k} for k in (1, 2, 3)]
     means = np.array([0.80, 0.89, 0.90])

@@ -85,12 +85,16 @@ def test_views_that_cannot_be_read_are_refused():
     X, y = table()
     for columns, message in (
         ([["review"]], "a view holds what is no number.*TfidfVectorizer"),
-        ([["agee"]], "agee"),
+        ({"body": ["agee"]}, "view body has the column 'agee', .* did you mean 'age'?"),
+        (
+            {"text": (TfidfVectorizer(), "word")},
+            "view text has the column 'word', which X does not",
+        ),
         ({"dates": make_column_selector(dtype_include="datetime")}, "view dates selects no column"),
     ):
         with pytest.raises(ValueError, match=message):
             SparseMKLClassifier(KernelDictionary(["rbf"], columns=columns), k0=1).fit(X, y)
-    with pytest.raises(ValueError, match="only supported for dataframes"):
+    with pytest.raises(ValueError, match="by name, 'age', and X has no names: pass a Data"):
         SparseMKLClassifier(KernelDictionary(["rbf"], columns=[["age"]])).fit(np.eye(4), [0, 1] * 2)
     with pytest.raises(ValueError, match=r"view \['age'\] are known once a table is read"):
         KernelDictionary(["rbf"], columns=[["age"]]).fit_grams(X)
@@ -114,8 +118,10 @@ def test_sparse_points_give_the_model_of_dense_ones(kind):
         np.testing.assert_allclose(
             model.predict(points), models[2].predict(words.toarray()), atol=1e-4
         )
-    with pytest.raises(TypeError, match="Sparse data was passed"):
+    with pytest.raises(TypeError, match=r"Sparse data .* dense: pass kernels such as \['linear'"):
         kind().fit(words, y)
+    with pytest.raises(TypeError, match=r"Sparse data .* dense: set scale=False, or"):
+        kind(kernels, scale=True).fit(words, y)
     with pytest.raises(TypeError, match="does not accept sparse samples"):
         kind(["laplacian"]).fit(words, y)
 

@@ -50,8 +50,9 @@ def test_plans(name, shared):
     plan = tables()[name].plan(Request(quick=True, folder=shared / "data"))
     assert len({cell.key for cell in plan.cells}) == len(plan.cells)
     assert all(cell.is_reduced for cell in plan.cells)
-    for sheet in plan.present({}):
-        assert len(sheet.rows) == 10
+    first, *leads = plan.present({})
+    assert len(first.rows) == 10
+    for sheet in (first, *leads):
         assert all(len(row) == len(sheet.columns) for row in sheet.rows)
 
 
@@ -64,8 +65,11 @@ def test_cells_and_their_rows(shared):
         if cell.key in wanted
     }
     json.dumps(results)
-    (sheet,) = plan.present(results)
+    sheet, verdicts = plan.present(results)
     row = dict(zip(sheet.columns, next(r for r in sheet.rows if r[0] == "haberman"), strict=True))
+    met = {row[0]: row[1:] for row in verdicts.rows}
+    assert met["soc beside SOC"] == met["saddle beside full"] == ["1 of 1", "0 of 1", "0 of 1"]
+    assert met["sdp-3x3 beside 3×3"] == [None] * 3
     assert row["soc"] == pytest.approx(0.508845, rel=2e-5)
     assert row["saddle"] == pytest.approx(431.969, rel=2e-5)
     assert row["optimum"] == pytest.approx(431.969, rel=1e-4)
@@ -73,7 +77,12 @@ def test_cells_and_their_rows(shared):
     assert row["full (paper)"] == 431.97
     large = dict(zip(sheet.columns, next(r for r in sheet.rows if r[0] == "banknote"), strict=True))
     assert large["sdp-3x3"] == large["3×3"] == "n > 306"
-    gap = tables()["smkl-7"].plan(Request(folder=shared / "data")).present(results)[0]
+    gap, ends = tables()["smkl-7"].plan(Request(folder=shared / "data")).present(results)
+    end = dict(zip(ends.columns, next(r for r in ends.rows if r[0] == "relaxation"), strict=True))
+    assert end["reached"] == end["reached (paper)"] == "1 of 1"
+    assert abs(end["furthest (%)"]) < 0.1
+    # of their nine others nothing is known without the optimum
+    assert ends.rows[0][3:] == ["0 of 1", pytest.approx(10.38, abs=0.02)]
     shown = next(r for r in gap.rows if r[0] == "haberman")
     shown = dict(zip(gap.columns, shown, strict=True))
     assert shown["relaxation"] == shown["best"] == pytest.approx(0.0, abs=0.02)
@@ -89,7 +98,8 @@ def test_the_start_by_minors_and_the_best_baseline(shared):
     cells = {cell.key: cell for cell in plan.cells}
     assert "heart/3×3" not in cells
     results = {key: cells[key].compute(**{**cells[key].arguments, "limit": 40}) for key in wanted}
-    (sheet,) = plan.present(results)
+    sheet, leads = plan.present(results)
+    assert leads.rows[0][5] == pytest.approx(3.34)  # the lead that the paper prints
     row = dict(zip(sheet.columns, sheet.rows[0], strict=True))
     assert row["3×3"] == results["iris/3×3"]["accuracy"]
     assert row["best baseline"] == max(results[key]["accuracy"] for key in wanted[1:])

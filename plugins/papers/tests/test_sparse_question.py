@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
+from kernelweave.papers.sparse.leads import verdict
 from kernelweave.papers.sparse.question import (
     ALGORITHM_1,
     METHODS,
@@ -15,7 +16,6 @@ from kernelweave.papers.sparse.question import (
     dictionary,
     lead_in_the_paper,
     measure,
-    verdict,
 )
 from kernelweave.papers.sparse.sets import SETS, read
 

@@ -40,7 +40,7 @@ def test_a_cell_of_every_method(name: str) -> None:
     assert found["accuracy"] > (40.0 if name == "group lasso" else 50.0)
     if name.endswith("proved"):
         assert found["kept"] == found["true"]
-    (sheet,) = tables()["smkl-views"].plan(Request()).present({f"{name}/0": found})
+    sheet, _ = tables()["smkl-views"].plan(Request()).present({f"{name}/0": found})
     row = next(row for row in sheet.rows if row[0] == name)
     assert row[1] == found["accuracy"]
     assert row[3] is not None
@@ -50,13 +50,16 @@ def test_a_rival_that_is_not_installed_is_said_to_be(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(views, "find_spec", lambda name: None)
     plan = tables()["smkl-views"].plan(Request())
     assert len(plan.cells) == 10 * (len(METHODS) - 2)
-    (sheet,) = plan.present({})
+    sheet, leads = plan.present({})
+    assert len(leads.rows) == len(METHODS) - 3
     assert all(len(row) == len(sheet.columns) for row in sheet.rows)
     assert sheet.rows[-1][:2] == ["group lasso told the squares", "skglm is not installed"]
     found = {"accuracy": 80.0, "seconds": 1.0, "kept": [1, 2], "true": [1, 3]}
     for n_seeds in (1, 2):
         results = {f"{name}/{i}": found for name in list(METHODS)[:-2] for i in range(n_seeds)}
-        (sheet,) = plan.present(results)
+        sheet, leads = plan.present(results)
+        assert leads.rows[0][2] == 0.0
+        assert leads.rows[0][-1] == (None if n_seeds == 1 else "no lead is shown")
         shown = sheet.without_empty_columns()
         assert ("±" in shown.columns) == (n_seeds > 1)
         assert not shown.empty()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -234,9 +235,10 @@ class SparseMachine(NystroemMachine):
     def _choose(self, X: Points, targets: Any, weight: Any, grams: Any) -> None:
         """Set C, λ, k₀ and the views of this fit, by folds where several are given."""
         grid = {name: candidates(getattr(self, name), _GRIDS[name]) for name in _GRIDS}
-        if self.n_views == "cv":
-            most = len(set(self._views))
-            grid["n_views"] = [limit for limit in grid["n_views"] if limit <= most]
+        for name, most in self._most(grams).items():
+            if isinstance(getattr(self, name), str):
+                # a limit above what there is limits nothing
+                grid[name] = [limit for limit in grid[name] if limit <= most]
         chosen = {name: values[0] for name, values in grid.items()}
         self.path_scores_ = None
         if any(len(values) > 1 for values in grid.values()):
@@ -266,6 +268,13 @@ class SparseMachine(NystroemMachine):
             chosen |= self.path_scores_.choose(self.choice)
         for name, value in chosen.items():
             setattr(self, f"{name}_", value)
+
+    def _most(self, grams: Any) -> dict[str, int]:
+        """Return how many kernels there are, with ``n_views`` of the largest view, and views."""
+        sizes = Counter(self._views)
+        n_kernels = len(self._dictionary()) if grams is None else len(grams)
+        most = n_kernels if self.n_views is None else max(sizes.values())
+        return {"k0": most, "n_views": len(sizes)}
 
     def _charge(self, problem: Problem) -> Any:
         return _Charge(problem.constraint.relaxed(len(problem.family)))

@@ -79,9 +79,10 @@ class TrustRegionSearch(Descent):
         lowest = float(np.min(ball.centers(self.oracle.n_kernels)))
         if ball.q == 2.0 and ball.radius <= lowest:
             return None
+        other = "krr-newton" if self.oracle.degree == 1 else "krr-spg"
         return (
             f"krr-trust-region needs q = 2 and radius <= the smallest center, got q={ball.q}, "
-            f"radius={ball.radius}, smallest center {lowest}: use krr-newton"
+            f"radius={ball.radius}, smallest center {lowest}: use {other}"
         )
 
     def first_step(self, at: Evaluation) -> tuple[float, dict[str, object]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike, DTypeLike
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_X_y, validate_data
 
 from ..arrays import FloatArray, Labels, Points, RealArray, Rows
@@ -121,7 +122,7 @@ class PrecomputedStack:
 
 
 KERNELS = Rule(
-    "None, a KernelDictionary, a list of kernels or 'precomputed'",
+    "a KernelDictionary, a list of kernels or of their names such as ['rbf'], or 'precomputed'",
     lambda value: not isinstance(value, str) or value == "precomputed",
 )
 
@@ -197,6 +198,16 @@ class DictionaryMachine(KernelMachine):
         self, X: Rows, y: ArrayLike, **options: object
     ) -> tuple[Points, Labels, RealArray | None]:
         self.__dict__.pop("_reader", None)
+        if issparse(X) and not (self._accepts_sparse or self._is_precomputed):
+            remedy = (
+                "pass kernels such as ['linear', 'rbf']"
+                if self.kernels is None
+                else "set scale=False"
+            )
+            raise TypeError(
+                "Sparse data was passed for X, and features that are standardised first are dense: "
+                f"{remedy}, or pass X.toarray()"
+            )
         if self._is_precomputed or not self._dictionary().reads_tables:
             return super()._read(X, y, **options)
         self._reader = TableReader(self._dictionary(), X, y)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,10 @@ class TableReader:
 
     def __init__(self, stated: KernelDictionary, X: Rows, y: ArrayLike | None) -> None:
         views = {view.name: view for _, _, view in stated._stated() if view is not None}
+        for name, view in views.items():
+            fault = _unknown_name(view.columns, getattr(X, "columns", None))
+            if fault is not None:
+                raise ValueError(f"view {name} has {fault}")
         places = {name: str(place) for place, name in enumerate(views)}
         steps = [
             (places[name], *_step(view.transformer, view.columns)) for name, view in views.items()
@@ -61,6 +67,20 @@ class TableReader:
     def transform(self, X: Rows) -> Points:
         """Return other rows in numbers, shape (n_samples, n_features)."""
         return _numbers(self._table.transform(X))
+
+
+def _unknown_name(columns: object, known: Any) -> str | None:
+    """Return what is wrong with a view's names where X has others, `known`, or none."""
+    asked = [columns] if isinstance(columns, str) else columns
+    names = [each for each in asked if isinstance(each, str)] if isinstance(asked, Iterable) else []
+    if names and known is None:
+        return f"columns by name, {names[0]!r}, and X has no names: pass a DataFrame or positions"
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, map(str, known), n=1)
+            hint = f", did you mean {near[0]!r}?" if near else ""
+            return f"the column {name!r}, which X does not have{hint}"
+    return None
 
 
 def _step(transformer: object, columns: object) -> tuple[object, object]:

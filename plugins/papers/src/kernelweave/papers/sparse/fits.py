@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..plan import Cell, Plan, Request, Results, Sheet, Value
+from ..measuring import mean
+from ..plan import PAPER, Cell, Plan, Request, Results, Sheet, Value
+from .leads import both, lead
 from .question import BASELINES
 from .question import cells_of as cells_of_baselines
-from .sets import SETS, beside, cell, ours, read, report, size_of
+from .sets import SETS, beside, cell, ours, read, report, size_of, theirs
 
 VARIANTS = ("random", "relaxation", "optimum", "cross-validated")
 # Algorithm 1 by its start, and what a start by the conic relaxation must be kept to
@@ -51,6 +53,19 @@ ON_STARTS = (
 _ON_BASELINES = (
     "best baseline: the most accurate of EasyMKL, AverageMKL and CKA on this split, with the "
     "kernels of Algorithm 1, tuned by folds as in smkl-question.",
+)
+# of accuracy by start: who over whom, and the paper's columns of the two
+_BEST = "best baseline"
+_LEADS = {
+    ("random", _BEST): ("random", _BEST),
+    ("3×3", "random"): ("3×3", "random"),
+    ("relaxation", "random"): ("full", "random"),
+    ("optimum", "random"): None,
+    ("optimum", _BEST): None,
+}
+_ON_LEADS = (
+    "lead: points of accuracy of the first over the second, the mean over the sets that have both "
+    "with a 95 % interval (Student's t over the sets).",
 )
 
 
@@ -124,13 +139,28 @@ def table(request: Request, number: int) -> Plan:
     def present(results: Mapping[str, object]) -> list[Sheet]:
         figures: Any = {v: partial(figure_of, request, results, v, field) for v in variants}
         if number == 5:
-            figures = {"best baseline": partial(_best_baseline, results), **figures}
+            figures = {_BEST: partial(_best_baseline, results), **figures}
         notes = _DATA + (_CHOSEN if "cross-validated" in variants else ())
         notes += ON_STARTS + _ON_BASELINES if number == 5 else ()
         notes += _ON_ACCURACY if field == "accuracy" else ()
-        return [beside(title, figures, number, printed, notes)]
+        sheet = beside(title, figures, number, printed, notes)
+        return [sheet, _leads(figures)] if number == 5 else [sheet]
 
     cells = cells_of(request, variants)
     if number == 5:
         cells += cells_of_baselines(request, BASELINES, 8, 1)
     return Plan(cells, present)
+
+
+def _leads(figures: Mapping[str, Callable[[str], Value]]) -> Sheet:
+    """Return what the accuracies by start say of the starts and of the baselines."""
+    rows = []
+    for (first, second), names in _LEADS.items():
+        printed = None
+        if names is not None:
+            pairs = both(*(theirs(5)[name].get for name in names))
+            printed = mean(a - b for a, b in pairs)
+        pairs = both(figures[first], figures[second])
+        rows.append(lead(first, second, (a - b for a, b in pairs), printed))
+    heads = ("first", "second", "lead", "from", "to", f"lead {PAPER}", "verdict")
+    return Sheet("Leads by start, and what they say", heads, rows, _ON_LEADS)

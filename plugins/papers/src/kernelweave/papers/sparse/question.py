@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data import folds
-from ..measuring import interval, mean, spread, within
+from ..measuring import mean, spread, within
 from ..plan import PAPER, Cell, Plan, Request, Results, Sheet, Value
+from .leads import lead
 from .sets import SETS, cell, read, report, theirs
 
 if TYPE_CHECKING:
@@ -181,22 +182,9 @@ def _leads(n_kernels: int, means: list[dict[str, float]]) -> list[list[Value]]:
     pairs += [(OPTIMUM, second) for second in (_BEST, *METHODS) if second not in pairs[-1]]
     rows: list[list[Value]] = []
     for first, second in pairs:
-        low, lead, high = interval([each[first] - each[second] for each in means])
-        theirs_too = lead_in_the_paper(n_kernels, second) if first == ALGORITHM_1 else None
-        words = verdict(first, second, low, high)
-        rows.append([first, second, lead, low, high, theirs_too, words])
+        printed = lead_in_the_paper(n_kernels, second) if first == ALGORITHM_1 else None
+        rows.append(lead(first, second, (each[first] - each[second] for each in means), printed))
     return rows
-
-
-def verdict(first: str, second: str, low: float | None, high: float | None) -> str | None:
-    """Return what an interval of a lead says, in words."""
-    if low is None or high is None:
-        return None
-    if low > 0.0:
-        return f"{first} leads"
-    if high < 0.0:
-        return f"{second} leads"
-    return "no lead is shown"
 
 
 def lead_in_the_paper(n_kernels: int, second: str) -> float | None:

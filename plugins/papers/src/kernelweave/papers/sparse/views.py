@@ -14,6 +14,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Labels
 from ..measuring import mean, spread, within
 from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .group_lasso import NEEDS, GroupLasso
+from .leads import lead
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -52,6 +53,10 @@ _NOTES = (
     "found: of the three true views, how many are among those kept (weight above 0.001), or, for "
     "the forest, among its three largest sums of importances. exact: seeds in which the views kept "
     "are the three.",
+)
+_ON_LEADS = (
+    "lead: points of accuracy of the first over the second on the same rows, the mean over the "
+    "seeds with a 95 % interval (Student's t).",
 )
 _NOTES_DIGITS = (
     f"Handwritten digits (scikit-learn's 1797 of 8 × 8 pixels, ten classes), {_N_TRAIN} rows train "
@@ -236,9 +241,29 @@ def _present(n_views: int, results: Results) -> list[Sheet]:
         rows.append([*row, float(np.median(seconds)) if seconds else None])
     told = ("found, of 3", "kept", "exact") if n_views else ("kept", "of them noise", "most kept")
     columns = ("method", "accuracy (%)", "±", *told, "CPU seconds, median")
-    if n_views:
-        return [Sheet(f"{n_views} made views, three of which matter", columns, rows, _NOTES)]
-    return [Sheet("Nine views of digits, two of them noise", columns, rows, _NOTES_DIGITS)]
+    title = f"{n_views} made views, three of which matter"
+    if not n_views:
+        title = "Nine views of digits, two of them noise"
+    leads = Sheet(
+        "Leads of three views, and what they say",
+        ("first", "second", "lead", "from", "to", "verdict"),
+        _leads(results, n_views),
+        _ON_LEADS,
+    )
+    return [Sheet(title, columns, rows, _NOTES if n_views else _NOTES_DIGITS), leads]
+
+
+def _leads(results: Results, n_views: int) -> list[list[Value]]:
+    """Return the leads of the three views that are proved over each other method that was run."""
+    first, *others = METHODS if n_views else _ON_DIGITS
+    ours = within(results, first)
+    rows = []
+    for second in filter(_is_there, others):
+        theirs = within(results, second)
+        seeds = sorted(ours.keys() & theirs)
+        differences = (ours[seed]["accuracy"] - theirs[seed]["accuracy"] for seed in seeds)
+        rows.append(lead(first, second, differences))
+    return rows
 
 
 def _made_views(name: str, found: list[Any]) -> list[Value]:
