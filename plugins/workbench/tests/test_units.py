@@ -105,6 +105,30 @@ def test_a_cell_without_the_unit_of_its_column_is_read_in_it(model: Path, tmp_pa
     assert few.shape == known.shape
 
 
+def test_a_test_that_lacks_columns_is_refused_before_anything_is_learned(
+    run: Callable, tmp_path: Path
+) -> None:
+    table = written(tmp_path / "t.csv", cost=COST, id=range(60))
+    asked = ["fit", table, "--target", "cost", "--test"]
+    options = ["--no-compare", "--max-iter", "1"]
+    short = pd.read_csv(table)
+    short.drop(columns=["weight", "id"]).to_csv(tmp_path / "a.csv", index=False)
+    assert (
+        "lacks 1 of the 3 columns that the model uses: 'weight'"
+        in run(*asked, tmp_path / "a.csv", "--max-time", "600").error
+    )
+    short.drop(columns="cost").to_csv(tmp_path / "b.csv", index=False)
+    assert "b.csv has no column 'cost'" in run(*asked, tmp_path / "b.csv").error
+    short.drop(columns="id").to_csv(tmp_path / "c.csv", index=False)
+    assert run(*asked, tmp_path / "c.csv", *options).status == 0
+
+
+def test_a_table_without_the_target_is_refused(run: Callable, model: Path, tmp_path: Path) -> None:
+    table = written(tmp_path / "t.csv", weight=behind(WEIGHT, "kg"))
+    for command in ("certify", "report"):
+        assert "has no column 'cost'; the columns are" in run(command, model, table).error
+
+
 @pytest.mark.parametrize(
     ("cells", "numbers", "unit"),
     [

@@ -98,6 +98,8 @@ def test_points_outside_the_box(tessellated, X):
     assert len(caught) == 1
     with pytest.warns(KernelWeaveWarning, match="^4 samples"):
         clip.diag(far)
+    with pytest.warns(KernelWeaveWarning, match="^1 sample lies outside .* and was moved"):
+        clip.diag(far[:1])
 
 
 def test_bad_parameters_are_refused(X):

@@ -164,9 +164,10 @@ class Tessellated(_MatrixKernel):
 
     def _warn(self, count: int) -> None:
         if count:
+            lie, were = ("sample lies", "was") if count == 1 else ("samples lie", "were")
             warnings.warn(
-                f"{count} samples lie outside the box of the tessellated kernel and were moved "
-                "onto its surface: learn with a wider box if that is many",
+                f"{count} {lie} outside the box of the tessellated kernel and {were} moved onto "
+                "its surface: learn with a wider box if that is many",
                 KernelWeaveWarning,
                 stacklevel=4,
             )

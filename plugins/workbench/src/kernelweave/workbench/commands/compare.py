@@ -45,7 +45,8 @@ def compare_command(
     task : str
         As for `kernelweave fit`.
     models : str
-        Which, by the names that the table shows; several may follow. Default: all.
+        Which, by the names that the table shows; several may follow, or stand between commas.
+        Default: all.
     folds : int
         Folds.
     drop : str
@@ -69,11 +70,12 @@ def compare_command(
 
     table = read_table(data, header=not no_header)
     known = read_target(table, choose_target(table, target), task)
+    names = None if models is None else [name for each in models for name in each.split(",")]
     if known.hint:
         console.say("note", known.hint)
     with config_context(memory_limit=memory_limit):
         found = compare_table(
-            table, known, names=models, n_folds=folds, drop=drop or [], weights=weights,
+            table, known, names=names, n_folds=folds, drop=drop or [], weights=weights,
             max_time=max_time, seed=seed, told=lambda sentence: console.say("note", sentence),
         )  # fmt: skip
     emit_json(found) if json else _show(found)

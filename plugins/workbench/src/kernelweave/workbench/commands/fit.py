@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -175,7 +177,7 @@ def _fit(
     force: bool,
 ) -> dict[str, Any]:
     """Fit, save where asked, and return the summary."""
-    from ..data import choose_target, in_units, read_target
+    from ..data import choose_target, read_target
     from ..doubts import shared_rows
     from ..fitting import feature_columns, fit_table
     from ..models import save_model
@@ -189,8 +191,7 @@ def _fit(
     features = feature_columns(table, column, drop)
     notes = [target.hint] if target.hint else []
     if other is not None:
-        numbers = [name for name in (*features, column) if table.has_numbers(name)]
-        other = in_units(other, numbers, table.units)
+        other = _test(other, table, features if choices.views is None else [], column)
         notes += shared_rows(table, other, [*features, column])
     for sentence in notes:
         console.say("note", sentence)
@@ -214,6 +215,27 @@ def _fit(
         "interrupted": outcome.interrupted,
         "file": None if path is None else str(path),
     }
+
+
+def _test(other: Any, table: Any, features: Sequence[str], column: str) -> Any:
+    """Return rows to test with in the units of a table; refuse them before anything is learned."""
+    from kernelweave.evidence import ColumnEncoder
+
+    from ..data import choose_target, in_units
+
+    choose_target(other, column)
+    absent = [name for name in features if name not in other.columns]
+    unused = set(absent)
+    if absent:
+        encoder = ColumnEncoder()
+        with warnings.catch_warnings(), suppress(ValueError):
+            # of a column that a fit leaves out, or refuses, the fit speaks itself
+            warnings.simplefilter("ignore")
+            encoder.fit(table.inputs(absent))
+            unused -= {row.column for row in encoder.report_ if row.done == "used"}
+    other.require([name for name in features if name not in unused])
+    numbers = [name for name in (*features, column) if table.has_numbers(name)]
+    return in_units(other, numbers, table.units)
 
 
 def _verdict(outcome: Any, measure: str) -> str:

@@ -191,10 +191,7 @@ class Table:
             raise CommandError(f"{place}: the value is missing{written}: {REMEDY}")
         if is_number(cell):
             raise CommandError(f"{place}: the value is {cell}, not a finite number: correct it")
-        raise CommandError(
-            f"{place}: {str(cell)!r} is not a number: correct it, or leave the column out with "
-            f"--drop {column!r}"
-        )
+        raise CommandError(f"{place}: {str(cell)!r} is not a number: correct it")
 
 
 def _blanked(series: pd.Series) -> pd.Series:

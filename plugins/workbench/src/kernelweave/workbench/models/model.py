@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels
 
-from ..data import Table, Target, in_units, read_table, read_target
+from ..data import Table, Target, choose_target, in_units, read_table, read_target
 from ..errors import CommandError
 from ..machines import encoder_of, kernel_machine
 from ..scoring.held_out import HeldOut
@@ -141,9 +141,9 @@ class Model:
         """Return the known targets of a table, for the model's task.
 
         `column`: their name; the one that the model was fitted to without it. Raises CommandError
-        as `read_target` does, and if they are in another unit than the model's.
+        as `choose_target` and `read_target` do, and if they are in another unit than the model's.
         """
-        name = column or self.header.target
+        name = choose_target(table, column or self.header.target)
         if self.header.task == "regression":
             unit = self.header.units.get(self.header.target)
             table = in_units(table, [name], {} if unit is None else {name: unit})
