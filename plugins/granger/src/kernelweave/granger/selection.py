@@ -13,7 +13,7 @@ from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.checks import integer
 from kernelweave.vv_rkhs import PrecomputedFamily
 
-from .shared_grams import LOST, SharedGrams, factored
+from .shared_grams import LOST, SharedGrams, blocks, factored
 from .target import Task, fit_target
 from .together import fit_together, precision
 
@@ -106,12 +106,12 @@ def held_out_errors(
         f"Gram matrices of {len(seen)} kernels for the {len(train)} samples of a fold",
         alternative="give fewer kernels or lags, or raise memory_limit",
     )
-    cross = np.stack([grams[j][np.ix_(test, train)].astype(dtype) for j in seen])
+    cross = blocks(grams, seen, test, train, dtype)
     if apart:
         error = LOST * task.tol * float(lams.min()) * len(train)
         shared = factored(grams, seen, train, unit[seen], error, dtype)
         return _errors_apart(shared, cross, Y[train], Y[test], lams, task)
-    inner = np.stack([grams[j][np.ix_(train, train)] for j in seen])
+    inner = blocks(grams, seen, train, train, grams.dtype)
     return _errors_of_group(inner, cross, Y[train], Y[test], lams, task)
 
 

@@ -180,11 +180,11 @@ def factored(
             f"{len(grams)} Gram matrices of {grams.shape[1]} samples and a copy of {m} of them",
             alternative="forbid no links, give fewer kernels or lags, or raise memory_limit",
         )
-        whole = _part(grams, seen, rows, dtype)
+        whole = blocks(grams, seen, rows, rows, dtype)
     units = [np.flatnonzero(unit == each) for each in np.unique(unit)]
     found = []
     for which in units:
-        exact = grams if every else _part(grams, seen[which], rows, grams.dtype)
+        exact = grams if every else blocks(grams, seen[which], rows, rows, grams.dtype)
         places = seen[which] if every else np.arange(len(which))
         one = leading(exact, places, error, l // _WORTH)
         if one is None:
@@ -194,8 +194,12 @@ def factored(
     return FactoredGrams(whole, units, bases, inside)
 
 
-def _part(grams: RealArray, seen: Index, rows: Index, dtype: Any) -> RealArray:
-    part = np.empty((len(seen), len(rows), len(rows)), dtype=dtype)
-    for one, j in zip(part, seen, strict=True):
-        one[:] = grams[j][np.ix_(rows, rows)]
-    return part
+def blocks(grams: RealArray, which: Index, rows: Index, columns: Index, dtype: Any) -> RealArray:
+    """Return rows and columns of some matrices, shape (n_which, n_rows, n_columns).
+
+    Rows first: they are contiguous, and both together as indices take three times as long.
+    """
+    found = np.empty((len(which), len(rows), len(columns)), dtype=dtype)
+    for one, j in zip(found, which, strict=True):
+        one[:] = grams[j].take(rows, axis=0).take(columns, axis=1)
+    return found
