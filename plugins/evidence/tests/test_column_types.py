@@ -215,6 +215,23 @@ class TestDates:
         assert_same(encoder.transform(tokyo), rows)
         assert_same(encoder.transform(pl.from_pandas(tokyo)), rows)
 
+    @pytest.mark.parametrize(
+        ("form", "later"),
+        [
+            ("%Y-%m-%d %H:%M:%S", ["2020-03-01", "2020-03-01T00:00", "2020-03-01 00:00:00.0"]),
+            ("%Y-%m-%d", ["2020-03-01 00:00:00", "2020-03-01T00:00", "2020-03-01"]),
+        ],
+    )
+    def test_a_date_may_come_with_its_hour_or_without(self, form: str, later: list[str]) -> None:
+        when = pd.Series(pd.date_range("2020-01-01", periods=N, freq="31h")).dt.strftime(form)
+        encoder = ColumnEncoder().fit(pd.DataFrame({"when": when}))
+        days = (pd.Timestamp("2020-03-01") - pd.Timestamp(0)).days
+        assert (
+            encoder.transform(pd.DataFrame({"when": later})).numeric[:, -1].tolist() == [days] * 3
+        )
+        with pytest.raises(ValueError, match=f"held dates of the format {form} .* '01/03/2020'"):
+            encoder.transform(pd.DataFrame({"when": ["01/03/2020", "2020-13-01"]}))
+
     def test_dates_of_every_type_are_the_same(self) -> None:
         days = [datetime.date(2020, 1, 1) + datetime.timedelta(3 * i) for i in range(N)]
         _, rows = encoded(pd.DataFrame({"when": pd.to_datetime(days)}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.workbench import Table, read_table
+from kernelweave.workbench import Table, load_model, read_table
 from kernelweave.workbench.data import read_target
 from kernelweave.workbench.errors import CommandError
 
@@ -269,6 +270,35 @@ def test_a_title_of_a_csv_is_told(tmp_path: Path, written: str, between: str) ->
     assert table.columns == list(FRAME.columns)
     assert table.frame["name"].tolist() == FRAME["name"].tolist()
     assert table.where(0) == f"line {at + 1}"
+
+
+@pytest.mark.parametrize("way", ["CSV", "quoted", "Excel"])
+def test_a_saved_index_is_called_so_and_left_out(run: Callable, tmp_path: Path, way: str) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "y"])
+    path = tmp_path / "t"
+    if way == "Excel":
+        content = io.BytesIO()
+        frame.to_excel(content)
+        path.write_bytes(content.getvalue())
+    else:
+        frame.to_csv(path, quoting=1 if way == "quoted" else 0)
+    with pytest.warns(KernelWeaveWarning, match="column 1 has no name and is called 'index'"):
+        assert read_table(path).columns == ["index", "a", "y"]
+    options = ["--target", "y", "--max-iter", "1", "--no-compare", "--out", tmp_path / "m"]
+    run("fit", path, *options)
+    model = load_model(tmp_path / "m")
+    assert {row["name"]: row["done"] == "used" for row in model.header.prepared} == {
+        "index": False, "a": True,
+    }  # fmt: skip
+    assert len(model.predict(frame[["a"]])) == 40
+
+
+@pytest.mark.parametrize("text", ["a b y\n1 2,5 x\n3 4 y\n", "  a    b y\n  1  2.5 x\n 3   4 y\n"])
+def test_blanks_may_stand_between_columns(tmp_path: Path, text: str) -> None:
+    table = read(tmp_path, text.encode())
+    assert table.frame.to_dict("list") == {"a": [1, 3], "b": [2.5, 4.0], "y": ["x", "y"]}
+    assert read(tmp_path, b"full name\nAnn\nBob\n").columns == ["full name"]
 
 
 def test_what_is_no_title(tmp_path: Path) -> None:

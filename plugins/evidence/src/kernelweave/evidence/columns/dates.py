@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _LOOKS_LIKE_A_DATE = re.compile(r"\d\D.*\d|\d{8}")
 _DAYS = "days since 1970"
+# with the hour or without, whichever training had
+_ISO = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,12 @@ class DateParts:
         import pandas as pd
 
         if isinstance(column, Words):
-            moments = pd.to_datetime(
-                _series(column),
-                format=self.format or None,
-                errors="coerce",
-                utc="%z" in self.format,
-            )
+            words, utc = _series(column), "%z" in self.format
+            moments = pd.to_datetime(words, format=self.format or None, errors="coerce", utc=utc)
+            if self.format.startswith("%Y-%m-%d"):
+                iso = words.where(words.str.fullmatch(_ISO))
+                read = pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=utc)
+                moments = moments.fillna(read)
         else:
             moments = column.values
         if self.zone:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from ..errors import CommandError
 from .dialect import LOOKED_AT, decode, separator_of
-from .table import Table, are_codes, check_names, is_number, warn_of_title
+from .table import Table, are_codes, check_names, is_number, warn_of_title, with_index
 from .written import read_numbers
 
 # at the beginning of a cell
@@ -67,11 +67,12 @@ def _without_title(text: str, source: str, separator: str) -> str:
 
 def _names(cells: list[str], source: str) -> list[str]:
     """Return the column names of a header, or say what is wrong with it."""
+    cells = with_index(cells, source)
     check_names(filter(None, cells), source)
     if "" in cells:
         raise CommandError(
-            f"{source}: column {cells.index('') + 1} has no name (a row index that was saved, a "
-            f"separator too many, or a title above the names): name it or remove it"
+            f"{source}: column {cells.index('') + 1} has no name (a separator too many, or "
+            f"a title above the names): name it or remove it"
         )
     counted = [[str(j + start) for j in range(len(cells))] for start in (0, 1)]
     if all(is_number(cell) for cell in cells) and cells not in counted:

@@ -59,7 +59,7 @@ def separator_of(text: str) -> str:
     Returns
     -------
     str
-        Comma, semicolon, tab or bar.
+        Comma, semicolon, tab or bar; a blank where none of them and as many blanks in every line.
 
     Examples
     --------
@@ -67,7 +67,9 @@ def separator_of(text: str) -> str:
     ';'
     """
     found = max(_SEPARATORS, key=lambda each: _evenness(text, each))
-    return found if _evenness(text, found) else ","
+    if _evenness(text, found):
+        return found
+    return " " if _evenness(text, " ") == 1.0 else ","
 
 
 def _evenness(text: str, separator: str) -> float:

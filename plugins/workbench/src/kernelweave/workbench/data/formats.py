@@ -14,7 +14,7 @@ import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
 from ..errors import CommandError, one_line
-from .table import Table, check_names, warn_of_title
+from .table import Table, check_names, warn_of_title, with_index
 from .written import read_numbers
 
 PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -53,8 +53,9 @@ def read_excel(content: bytes, source: str, *, header: bool = True) -> Table:
         raise CommandError(f"{source} is an old Excel file: save it as .xlsx or as CSV")
     try:
         sheets = pd.read_excel(
-            io.BytesIO(content), sheet_name=None, header=None, na_values=[""], keep_default_na=False
-        )
+            io.BytesIO(content), sheet_name=None, header=None, dtype=object, na_values=[""],
+            keep_default_na=False,
+        )  # fmt: skip
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise CommandError(f"{source} is not a sound Excel file: {one_line(error)}") from error
     full = {name: sheet.dropna(how="all") for name, sheet in sheets.items()}
@@ -131,10 +132,11 @@ def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
     rows = sheet.iloc[1:] if header else sheet
     lines = [int(row) + 1 for row in rows.index]
     if header:
-        unnamed = [j for j, name in enumerate(sheet.iloc[0], 1) if pd.isna(name)]
-        if unnamed:
-            raise CommandError(f"{source}: column {unnamed[0]} has no name: name it or remove it")
-        names = [str(name).strip() for name in sheet.iloc[0]]
+        names = ["" if pd.isna(name) else str(name).strip() for name in sheet.iloc[0]]
+        names = with_index(names, source)
+        if "" in names:
+            unnamed = names.index("") + 1
+            raise CommandError(f"{source}: column {unnamed} has no name: name it or remove it")
         check_names(names, source)
     else:
         names = [str(j) for j in range(sheet.shape[1])]

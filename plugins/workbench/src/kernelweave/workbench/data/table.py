@@ -233,6 +233,20 @@ def check_names(names: Iterable[str], source: str) -> None:
         raise CommandError(f"{source} has two columns named {twice[0]!r}: rename one")
 
 
+def with_index(names: list[str], source: str) -> list[str]:
+    """Return names in which a first column without one is called index.
+
+    `names`: of columns, empty where there is none. Returns: as they are where another one lacks its
+    name too. Tables that pandas and R write have the numbers of their rows there.
+    """
+    if names[0] or len(names) == 1 or not all(names[1:]) or "index" in names:
+        return names
+    warnings.warn(
+        f"{source}: column 1 has no name and is called 'index'", KernelWeaveWarning, stacklevel=4
+    )
+    return ["index", *names[1:]]
+
+
 def warn_of_title(source: str, place: str, row: int, title: str, names: int) -> None:
     """Say that a table has a title above the names of its columns.
 
