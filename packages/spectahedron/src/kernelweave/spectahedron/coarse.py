@@ -10,11 +10,10 @@ from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.arrays import Matrix
 
 from .settings import LowRank
-from .start import Start, at_new_caps
+from .start import Start
 
-_PART = 1500
+_PART = 500
 _SHRINK = 5
-_PATH = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
 def part_of(problem: Problem, size: int) -> Problem:
@@ -42,21 +41,12 @@ def coarse_factor(
 ) -> Matrix:
     """Return a factor of the P of a part of the samples.
 
-    The part is a fifth of the samples, which begins at a part of its own where it is large too.
-    The smallest is solved along a path of growing C, since a large C makes a cold start slow and
-    its solution at a tenth of C is near.
+    The part is a fifth of the samples, at least 500, which begins at a part of its own where it is
+    large too.
 
-    `solve`: of a part, roughly; `problem`: of more than 1500 samples; `settings`: of the whole
+    `solve`: of a part, roughly; `problem`: of more than 500 samples; `settings`: of the whole
     problem: the precision, and the columns of the first factor.
     """
     part = part_of(problem, max(_PART, problem.n_samples // _SHRINK))
-    top = float(part.learner.C)
-    fractions = _PATH if part.n_samples == _PART else (1.0,)
-    start, last = None, 0.0
-    for fraction in fractions:
-        C = fraction * top
-        near = None if start is None else Start(start.P, at_new_caps(start.dual_coef, last, C))
-        at = replace(part, learner=replace(part.learner, C=C))
-        start, last = solve(at, replace(settings, rescue=False, start=near)), C
-    assert start is not None
+    start = solve(part, replace(settings, rescue=False, start=None))
     return start.factor(float(problem.constraint.min_eig))

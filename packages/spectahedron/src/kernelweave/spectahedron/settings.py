@@ -43,8 +43,8 @@ class LowRank(Settings):
         rule=FLAG,
     )
     coarse: bool = parameter(
-        "Whether 4000 samples or more begin at the kernel of a problem over 1500 of them, solved "
-        "roughly along a path of C, instead of at the balanced direction.",
+        "Whether 1000 samples or more begin at the kernel of a problem over a fifth of them, 500 "
+        "at least, solved roughly, instead of at the balanced direction.",
         default=True,
         rule=FLAG,
     )
