@@ -12,6 +12,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ class Member:
         """Whether the member lives under ``plugins/``."""
         return self.folder.parent.name == "plugins"
 
-    @property
+    @cached_property
     def import_name(self) -> str:
         """The dotted name to import: ``kernelweave.<name>``, or flat for the template."""
         spaced = self.name.replace("-", "_")

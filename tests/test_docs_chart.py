@@ -78,6 +78,6 @@ def test_the_map_of_imports_holds_every_member_and_points_downwards() -> None:
     assert set(graph) == set(members())
     corners = found.places(graph)
     assert all(corners[to][1] > corners[name][1] for name, to in graph.edges)
-    svg = ElementTree.fromstring(found.drawn("Who imports whom?"))
+    svg = ElementTree.fromstring(found.drawn("Who imports whom?", graph))
     assert len(svg.findall("rect")) == len(members())
     assert "relaxations imports" in (svg.findtext("desc") or "")

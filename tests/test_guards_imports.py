@@ -99,8 +99,9 @@ def called_import(node: ast.Call) -> list[str]:
 def imports(path: Path, module: str) -> Iterator[Import]:
     """Yield every import of a file, inside functions too."""
     is_package = path.name == "__init__.py"
-
-    def walk(node: ast.AST, optional: bool) -> Iterator[Import]:
+    waiting: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text(encoding="utf-8")), False)]
+    while waiting:
+        node, optional = waiting.pop()
         found: list[str] = []
         if isinstance(node, ast.Import):
             found = [alias.name for alias in node.names]
@@ -110,18 +111,23 @@ def imports(path: Path, module: str) -> Iterator[Import]:
             found = called_import(node)
         for name in found:
             yield Import(name, f"{module}:{getattr(node, 'lineno', 0)}", optional)
-        for child in ast.iter_child_nodes(node):
-            guarded = isinstance(node, ast.Try) and catches_import_error(node)
-            inside = guarded and child in getattr(node, "body", [])
-            yield from walk(child, optional or inside or is_type_checking(node))
-
-    yield from walk(ast.parse(path.read_text(encoding="utf-8")), False)
+        tried = node.body if isinstance(node, ast.Try) and catches_import_error(node) else []
+        provided = optional or is_type_checking(node)
+        waiting += [(each, provided or each in tried) for each in ast.iter_child_nodes(node)]
 
 
-def member_imports(member: Member) -> Iterator[Import]:
-    """Yield every import of a member's package."""
-    for path in member.files():
-        yield from imports(path, member.module(path))
+def all_imports(root: Path) -> dict[str, list[Import]]:
+    """Return every import of each member's package."""
+    return {
+        name: [item for path in member.files() for item in imports(path, member.module(path))]
+        for name, member in members(root).items()
+    }
+
+
+@pytest.fixture(scope="module")
+def ours() -> dict[str, list[Import]]:
+    """Every import of this repository."""
+    return all_imports(ROOT)
 
 
 def owner_of(module: str, known: dict[str, Member]) -> str | None:
@@ -132,8 +138,9 @@ def owner_of(module: str, known: dict[str, Member]) -> str | None:
     return None
 
 
-def direction_problems(root: Path) -> list[str]:
+def direction_problems(root: Path, found: dict[str, list[Import]] | None = None) -> list[str]:
     """Imports between members run one way only."""
+    found = all_imports(root) if found is None else found
     known = members(root)
     packages = {name for name, member in known.items() if not member.is_plugin}
     problems = [
@@ -142,21 +149,22 @@ def direction_problems(root: Path) -> list[str]:
     ]
     for name, member in known.items():
         allowed = ALLOWED.get(name, packages if member.is_plugin else set())
-        for item in member_imports(member):
+        for item in found[name]:
             owner = owner_of(item.module, known)
             if owner not in {None, name, *allowed}:
                 problems.append(f"{item.where}: {name} may not import {owner}")
     return problems
 
 
-def declaration_problems(root: Path) -> list[str]:
+def declaration_problems(root: Path, found: dict[str, list[Import]] | None = None) -> list[str]:
     """Every import is the standard library's, the member's own, or a declared requirement."""
+    found = all_imports(root) if found is None else found
     known = members(root)
     providers = importlib.metadata.packages_distributions()
     problems = []
     for name, member in known.items():
         declared = {canonicalize_name(line.name) for line in member.requirements(extras=True)}
-        for item in member_imports(member):
+        for item in found[name]:
             top = item.module.partition(".")[0]
             owner = owner_of(item.module, known)
             if owner is not None:
@@ -193,8 +201,8 @@ def plant(root: Path, name: str, text: str, needs: str = "") -> None:
     )
 
 
-def test_imports_run_one_way() -> None:
-    assert direction_problems(ROOT) == []
+def test_imports_run_one_way(ours: dict[str, list[Import]]) -> None:
+    assert direction_problems(ROOT, ours) == []
 
 
 @pytest.mark.parametrize(
@@ -218,8 +226,8 @@ def test_planted_wrong_direction_is_caught(tmp_path: Path, member: str, text: st
     assert len(direction_problems(tmp_path)) == 1
 
 
-def test_every_import_is_declared() -> None:
-    assert declaration_problems(ROOT) == []
+def test_every_import_is_declared(ours: dict[str, list[Import]]) -> None:
+    assert declaration_problems(ROOT, ours) == []
 
 
 def test_planted_undeclared_import_is_caught(tmp_path: Path) -> None:

@@ -127,7 +127,10 @@ def body_problems(
 
 def file_problems(path: Path) -> list[str]:
     """Return what is wrong with the compiled code of one file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    if not any(name in text for name in COMPILERS | FORBIDDEN):
+        return []
+    tree = ast.parse(text)
     known = numba_names(tree)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     marked = {

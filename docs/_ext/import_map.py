@@ -65,9 +65,9 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.5
 
 
-def drawn(title: str) -> str:
-    """Return the SVG."""
-    graph = nx.transitive_reduction(imports())
+def drawn(title: str, graph: nx.DiGraph) -> str:
+    """Return the SVG of who imports whom."""
+    graph = nx.transitive_reduction(graph)
     corners = places(graph)
     parts = []
     for name, to in graph.edges:
@@ -104,7 +104,7 @@ class ImportMap(SphinxDirective):
     final_argument_whitespace: ClassVar[bool] = True
 
     def run(self) -> list[nodes.Node]:
-        return [nodes.raw("", drawn(self.arguments[0]), format="html")]
+        return [nodes.raw("", drawn(self.arguments[0], imports()), format="html")]
 
 
 def setup(app: Any) -> dict[str, bool]:
