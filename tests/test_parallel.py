@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import tracemalloc
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -84,13 +85,20 @@ def search(grams: np.ndarray, y: np.ndarray) -> GridSearchCV:
     return GridSearchCV(model, GRID, cv=CV).fit(PrecomputedGrams(grams), y)
 
 
+@pytest.fixture(scope="module")
+def serial(stack: tuple) -> GridSearchCV:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return search(*stack)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", BACKENDS)
-def test_sixty_fits_give_what_one_worker_gives(name: str, stack: tuple) -> None:
-    grams, y = stack
-    serial = search(grams, y)
+def test_sixty_fits_give_what_one_worker_gives(
+    name: str, stack: tuple, serial: GridSearchCV
+) -> None:
     with backend(name):
-        side_by_side = search(grams, y)
+        side_by_side = search(*stack)
     assert len(serial.cv_results_["params"]) * CV == 60
     for fold in range(CV):
         key = f"split{fold}_test_score"

@@ -113,5 +113,5 @@ def test_folds_of_factors_choose_what_folds_of_matrices_choose(kind):
     full = kind(kernels, **options).fit(X, targets)
     assert (full.k0_, full.lam_) == (exact.k0_, exact.lam_)
     np.testing.assert_allclose(full.path_scores_.scores, exact.path_scores_.scores, atol=1e-2)
-    few = kind(kernels, **{**options, "n_components": 10}).fit(X, targets)
+    few = kind(kernels, **{**options, "n_components": 10, "tol": 1e-2}).fit(X, targets)
     assert few.path_scores_.scores.shape == exact.path_scores_.scores.shape

@@ -26,8 +26,10 @@ def bytes_of(n_block, dtype="float64"):
     return int(1.5 * np.dtype(dtype).itemsize * n_block**2) + 1
 
 
-@pytest.mark.parametrize("n_block", [20, 60, 100, N])
-@pytest.mark.parametrize("task", ["classes", "numbers"])
+@pytest.mark.parametrize(
+    ("task", "n_block"),
+    [*(("classes", n) for n in (20, 60, 100, N)), *(("numbers", n) for n in (40, 60, 100, N))],
+)
 def test_blocks_of_any_size_reach_the_stored_optimum(task, n_block):
     learner, entries, K, y = case(task)
     stored = learner.solve(K, y, tol=1e-8)

@@ -38,6 +38,14 @@ def blocks(family, X, Y):
     return G
 
 
+@pytest.fixture(scope="module", params=SETTINGS, ids=str)
+def setting(request):
+    """A family, its points, and the block of each pair of them: 2,485 sums of integrals."""
+    family = make(*request.param)
+    X = points(family.n_features, 70)
+    return family, X, blocks(family, X, X)
+
+
 def close(got, expected, tolerance=1e-12):
     assert got.shape == expected.shape
     assert np.abs(got - expected).max() <= tolerance * np.abs(expected).max()
@@ -80,15 +88,14 @@ def test_z_degree_zero_keeps_monomials_of_x():
     assert not family.monomials[:, 3:].any()
 
 
-@pytest.mark.parametrize(("n", "degree", "z_degree"), SETTINGS)
-def test_grams(n, degree, z_degree):
-    family, X = make(n, degree, z_degree), points(n, 70)
-    Y = np.random.default_rng(2).random((9, n))
+def test_grams(setting):
+    family, X, square = setting
+    Y = np.random.default_rng(2).random((9, family.n_features))
     rng, n_P = np.random.default_rng(3), family.n_P
     v, A = rng.normal(size=n_P), rng.normal(size=(n_P, n_P))
     prepared = family.prepare(X)
     assert (prepared.n_P, prepared.n_samples) == (n_P, 70)
-    square, wide = blocks(family, X, X), blocks(family, X, Y)
+    wide = blocks(family, X, Y)
     out = np.full((70, 70), np.nan)
     assert prepared.gram_rank_one(v, out) is out
     close(out, np.einsum("i,klij,j->kl", v, square, v))
@@ -102,14 +109,13 @@ def test_grams(n, degree, z_degree):
         close(family.diag(X, P), np.diag(np.tensordot(square, P, 2)))
 
 
-@pytest.mark.parametrize(("n", "degree", "z_degree"), SETTINGS)
-def test_moments(n, degree, z_degree):
-    m = 70
-    family, X = make(n, degree, z_degree), points(n, m)
+def test_moments(setting):
+    family, X, square = setting
+    m = len(X)
     rng = np.random.default_rng(4)
     W = rng.normal(size=(2, m))
     W[:, ::3] = 0.0
-    square, prepared = blocks(family, X, X), family.prepare(X)
+    prepared = family.prepare(X)
     expected = np.einsum("tk,tl,klij->tij", W, W, square)
     D = prepared.moment(W)
     close(D, expected.sum(axis=0))
