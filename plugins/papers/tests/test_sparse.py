@@ -113,6 +113,7 @@ def test_notes_explain_no_column_that_is_not_there(name, quick, shared):
     for sheet in plan.present({}):
         heads = {head.partition(", n ≤")[0] for head in sheet.columns}
         for note in sheet.notes:
+            assert quick or "quick" not in note
             explained = {
                 term.strip()
                 for part in re.split(r"[.;] ", note)
