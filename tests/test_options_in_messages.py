@@ -87,6 +87,11 @@ def test_granger_speaks_of_its_options(
     assert PARAMETER.findall(line) == []
 
 
+def test_granger_names_the_option_of_a_lam_at_an_end(say: Say, series: Path) -> None:
+    lines = say("granger", series, *["--lams", "0.02", "--lams", "0.01"])
+    assert "of --lams, has the least held-out error" in " ".join(lines.split())
+
+
 @pytest.mark.parametrize(
     ("tokens", "said"),
     [

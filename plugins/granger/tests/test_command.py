@@ -124,6 +124,14 @@ def test_lags_are_listed_or_chosen(table: Path, capsys: pytest.CaptureFixture[st
         granger_command(str(table), lags="two")
 
 
+def test_candidates_of_lambda(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    granger_command(str(table), drop=["time", "run"], lams=[3.0, 0.3, 0.03], json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["lam"] == 0.3
+    with pytest.raises(ValueError, match="give one of the two"):
+        granger_command(str(table), drop=["time", "run"], lam=0.1, lams=[1.0, 0.1])
+
+
 def test_gaps_are_refused_or_skipped(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = table.read_text().splitlines()
     lines[5] = lines[5].rsplit(",", 1)[0] + ","

@@ -28,6 +28,7 @@ def granger_command(
     pairs: bool | None = None,
     gaps: Literal["raise", "skip"] = "raise",
     lam: float | None = None,
+    lams: list[float] | None = None,
     tol: float = 1e-3,
     max_iter: int = 500,
     memory_limit: float | None = None,
@@ -76,6 +77,8 @@ def granger_command(
         What an empty cell or NaN means: an error, or a gap, whose rows are left out.
     lam : float
         Regularisation. Default: by cross-validation.
+    lams : float
+        A candidate for the choice of lambda; give several. Default: 7 from 10 to 0.01.
     tol : float
         The relative gap between the proved bounds of every fit to reach.
     max_iter : int
@@ -129,8 +132,7 @@ def granger_command(
         )
     model = GrangerGraph(
         asked,
-        lam="cv" if lam is None else lam,
-        cv=5 if lam is None else None,
+        **_strength(lam, lams),
         replicates=table.replicates,
         exogenous=exogenous,
         never_targets=never_target,
@@ -159,6 +161,15 @@ def granger_command(
     if graph is not None:
         _export(model, graph)
     _print_json(model, rows) if json else _print_text(model, rows, top, data)
+
+
+def _strength(lam: float | None, lams: list[float] | None) -> dict[str, Any]:
+    """Return λ, or what it is chosen from, as `GrangerGraph` takes them."""
+    if lam is None:
+        return {"lam": "cv", "lams": lams, "cv": 5}
+    if lams:
+        raise ValueError("--lams are candidates for what --lam fixes: give one of the two")
+    return {"lam": lam, "cv": None}
 
 
 def _lags(given: int | str) -> int | str | list[int]:

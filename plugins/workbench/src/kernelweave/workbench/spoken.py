@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from kernelweave.kernels_core import CommandSpec
 
 # parameters that are no words of English: they are told wherever they stand, others before a value
-_NO_WORDS = frozenset({"k0", "lam", "tol", "delta", "epsilon"})
+_NO_WORDS = frozenset({"k0", "lam", "lams", "tol", "delta", "epsilon"})
 _REFUSED = r"(?:set|give|pass|use) {name}=(?:None|False)"
 _ON = r"(?<![\w.'\"-]){name}=True"
 _GIVEN = r"(?<![\w.'\"-]){name}=(?!=)'?(\w*)'?"
