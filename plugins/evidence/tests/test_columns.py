@@ -206,6 +206,25 @@ class TestLaterTables:
             rows = encoder.transform(X)
         assert rows.numeric.tolist() == [[3.0, 0.0], [1.5, 1.0], [4.0, 0.0]]
 
+    @pytest.mark.parametrize(
+        "cells",
+        [
+            *([1, 0, 1, 1], [1.0, 0.0, 1.0, 1.0], ["1", "0", 1, 1]),
+            *(["TRUE", "FALSE", "TRUE", "TRUE"], ["TRUE", "false", "1", True]),
+        ],
+    )
+    def test_a_boolean_may_be_written_in_other_ways(self, cells: list[object]) -> None:
+        truths = [True, False, True, True]
+        for one, other in ((truths, cells), (cells, truths)):
+            encoder = ColumnEncoder(min_frequency=1).fit(pd.DataFrame({"a": one}))
+            if len(set(one)) > 2:
+                # words in several spellings are words of their own
+                continue
+            known, same = (encoder.transform(pd.DataFrame({"a": each})) for each in (one, other))
+            np.testing.assert_array_equal(known.numeric, same.numeric)
+            np.testing.assert_array_equal(known.codes, same.codes)
+            assert not encoder.outside(same).any()
+
     def test_one_word_among_many_numbers_is_a_gap_in_training_too(self) -> None:
         cells = [*map(str, range(40, 20, -1)), "unknown", "unknown"]
         X = pd.DataFrame({"a": cells, "b": np.sin(np.arange(22))})

@@ -178,7 +178,10 @@ def _parsed(words: Words) -> FloatArray:
     """Return the number of each label, NaN where it is none, and a NaN behind them for gaps."""
     import pandas as pd
 
-    values = pd.to_numeric(pd.Series([*words.labels, None], dtype=object), errors="coerce")
+    labels: list[object] = [*words.labels, None]
+    if words.seen == "booleans":
+        labels = [None if each is None else each == "True" for each in labels]
+    values = pd.to_numeric(pd.Series(labels, dtype=object), errors="coerce")
     return np.asarray(values, dtype=np.float64)
 
 

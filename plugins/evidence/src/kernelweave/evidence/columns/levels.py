@@ -12,6 +12,7 @@ from .raw import Codes, Words
 
 RARE = "(rare)"
 GAP = "(missing)"
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +68,17 @@ class Levels:
         return cls(tuple(labels), np.array(shares) / mass.sum(), lookup, int(gap), len(rare))
 
     def transform(self, words: Words) -> Codes:
-        """Return the codes of rows; a word never seen has the number of levels as its code."""
-        unseen = len(self.labels)
-        known = [self.lookup.get(label, unseen) for label in words.labels]
+        """Return the codes of rows; a word never seen has the number of levels as its code.
+
+        Where training had booleans, 1 and TRUE are True.
+        """
+        unseen, lookup, labels = len(self.labels), self.lookup, words.labels
+        truths = (
+            {_TRUTHS.get(label.casefold()): label for label in lookup} if len(lookup) == 2 else {}
+        )
+        if truths.keys() == {True, False}:
+            labels = tuple(truths.get(_TRUTHS.get(each.casefold()), each) for each in labels)
+        known = [lookup.get(label, unseen) for label in labels]
         return np.array([*known, self.gap], dtype=np.int64)[words.codes]
 
 
