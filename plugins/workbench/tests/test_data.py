@@ -231,7 +231,7 @@ def test_target_that_is_not_there(tmp_path: Path, wanted: str | None, said: str)
     [
         (["p", "q", "p"], "classification", "U"),
         (["0", "1", "0"], "classification", "i"),
-        (["0.5", "1", "0.5"], "classification", "f"),
+        (["0.5", "1", "0.5"], "classification", "U"),
         (["true", "false", "true"], "classification", "U"),
         (["None", "some", "some"], "classification", "U"),
         (["1", "2", "3"], "regression", "f"),

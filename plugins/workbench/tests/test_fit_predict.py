@@ -186,6 +186,16 @@ def test_another_file_is_scored(run: Callable, csv: Path, tmp_path: Path) -> Non
     assert "on other rows" in run("fit", train, *options).out
 
 
+def test_classes_may_be_numbers_with_decimals(run: Callable, tmp_path: Path) -> None:
+    rng, path, model = np.random.default_rng(0), tmp_path / "t.csv", tmp_path / "m"
+    frame = pd.DataFrame({"a": rng.normal(size=60)})
+    frame.assign(y=np.where(frame.a > 0.0, "1,5", "2,5")).to_csv(path, index=False)
+    done = run("fit", path, "--target", "y", *QUICK, "--no-compare", "--out", model)
+    assert "classification of y (the target has two distinct values)" in done.out
+    assert set(run("predict", model, path).out.split()[1:]) == {"1.5", "2.5"}
+    assert run("report", model, path).status == 0
+
+
 def test_weights_of_rows_and_classes(run: Callable, csv: Path, tmp_path: Path) -> None:
     frame, path, model = pd.read_csv(csv), tmp_path / "t.csv", tmp_path / "m"
     frame["n"] = np.arange(150) % 3

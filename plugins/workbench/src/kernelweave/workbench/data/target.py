@@ -188,5 +188,7 @@ def _check_text(table: Table, column: str, numbers: npt.NDArray[np.float64]) -> 
 
 
 def _plain_labels(numbers: npt.NDArray[np.float64]) -> Labels:
-    """Return whole numbers as integers, so that they are written as they were read."""
-    return numbers.astype(np.int64) if np.array_equal(numbers, np.round(numbers)) else numbers
+    """Return whole numbers as integers, others as words: classes are no quantities."""
+    if np.array_equal(numbers, np.round(numbers)):
+        return numbers.astype(np.int64)
+    return np.array([f"{each:.15g}" for each in numbers])
