@@ -186,6 +186,23 @@ def test_another_file_is_scored(run: Callable, csv: Path, tmp_path: Path) -> Non
     assert "on other rows" in run("fit", train, *options).out
 
 
+def test_another_file_may_lack_what_the_model_does_not_use(run: Callable, tmp_path: Path) -> None:
+    rng, train, test = np.random.default_rng(0), tmp_path / "train.csv", tmp_path / "test.csv"
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    frame["y"] = frame.a + frame.b
+    frame.to_csv(test, index=False)
+    options = ["fit", train, "--target", "y", *QUICK, "--no-compare", "--test", test]
+    for more in ([], ["--weights", "n"]):
+        # a copy of a column is left out
+        extra = frame.assign(n=np.arange(60) % 3) if more else frame.assign(copy=frame.a)
+        extra.to_csv(train, index=False)
+        done = run(*options, *more)
+        assert "on other rows" in done.out, done.error
+    frame.assign(copy=frame.a).to_csv(train, index=False)
+    frame.drop(columns="a").to_csv(test, index=False)
+    assert "lacks 1 of the 2 columns that the model uses: 'a'" in run(*options).error
+
+
 def test_classes_may_be_numbers_with_decimals(run: Callable, tmp_path: Path) -> None:
     rng, path, model = np.random.default_rng(0), tmp_path / "t.csv", tmp_path / "m"
     frame = pd.DataFrame({"a": rng.normal(size=60)})
@@ -210,7 +227,9 @@ def test_weights_of_rows_and_classes(run: Callable, csv: Path, tmp_path: Path) -
     assert found["measure"] == "class-weighted accuracy"
     frame.assign(n=-1).to_csv(path, index=False)
     assert "weights must be >= 0" in run("fit", path, *options, "--weights", "n").error
-    assert "did you mean 'n'" in run("fit", path, *options, "--weights", "nn").error
+    lacking = run("fit", path, *options, "--weights", "nn").error
+    assert "--weights: " in lacking
+    assert "did you mean 'n'" in lacking
 
 
 def test_dropping_columns_and_counting_them(run: Callable, csv: Path, tmp_path: Path) -> None:

@@ -47,8 +47,7 @@ def compare_table(
     if n_folds < 2:
         raise CommandError(f"--folds must be at least 2, got {n_folds}")
     models = _chosen(names, target.task, max_time, n_folds, weights is not None)
-    aside = [weights] if weights is not None else []
-    columns = feature_columns(table, target.column, [*drop, *aside])
+    columns = feature_columns(table, target.column, drop, weights)
     X, y = table.inputs(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
     counts = np.ones(len(y)) if weight is None else weight

@@ -112,8 +112,7 @@ def fit_table(
     Returns: the best model so far where Ctrl-C ended the fit. Raises CommandError if no feature is
     left, or a cell cannot be used.
     """
-    aside = [weights] if weights is not None else []
-    columns = feature_columns(table, target.column, [*drop, *aside])
+    columns = feature_columns(table, target.column, drop, weights)
     choices = choices.seeing(columns)
     seen = choices.given.get("views")
     if seen is not None:
@@ -252,11 +251,8 @@ def read_weights(table: Table, column: str) -> Any:
     """Return what each row counts.
 
     `table`: the data; `column`: its name. Returns shape (n_rows,): not negative, and not all zero.
-    Raises CommandError if there is no such column, or a weight is missing or negative.
+    Raises CommandError if a weight is missing or negative.
     """
-    if column not in table.columns:
-        hint = did_you_mean(column, table.columns, what="columns")
-        raise CommandError(f"--weights: {table.source} has no column {column!r}; {hint}")
     values = table.numbers(column)
     if values.min() < 0 or not values.any():
         what = f"{values.min():g}" if values.min() < 0 else "zeros only"
@@ -264,17 +260,23 @@ def read_weights(table: Table, column: str) -> Any:
     return values
 
 
-def feature_columns(table: Table, target: str, drop: Sequence[str] = ()) -> list[str]:
+def feature_columns(
+    table: Table, target: str, drop: Sequence[str] = (), weights: str | None = None
+) -> list[str]:
     """Return the names of the features in the order of the table.
 
-    `table`: the data; `target`: the column to predict; `drop`: columns to leave out. Raises
-    CommandError if a column to drop is not there, or nothing is left.
+    `table`: the data; `target`: the column to predict; `drop`: columns to leave out; `weights`: the
+    one that says what each row counts. Raises CommandError if one of them is not there, or nothing
+    is left.
     """
-    for name in drop:
+    aside = [("--drop", name) for name in drop]
+    aside += [("--weights", weights)] if weights is not None else []
+    for option, name in aside:
         if name not in table.columns:
             hint = did_you_mean(name, table.columns, what="columns")
-            raise CommandError(f"--drop: {table.source} has no column {name!r}; {hint}")
-    columns = [name for name in table.columns if name != target and name not in drop]
+            raise CommandError(f"{option}: {table.source} has no column {name!r}; {hint}")
+    unused = {target, *(name for _, name in aside)}
+    columns = [name for name in table.columns if name not in unused]
     if not columns:
         raise CommandError(f"{table.source} has no column beside the target {target!r}")
     return columns

@@ -188,7 +188,7 @@ def _fit(
         if column in names:
             raise CommandError(f"{option} {column!r} is the target")
     target = read_target(table, column, task)
-    features = feature_columns(table, column, drop)
+    features = feature_columns(table, column, drop, weights)
     notes = [target.hint] if target.hint else []
     if other is not None:
         other = _test(other, table, features if choices.views is None else [], column)
@@ -231,7 +231,7 @@ def _test(other: Any, table: Any, features: Sequence[str], column: str) -> Any:
         with warnings.catch_warnings(), suppress(ValueError):
             # of a column that a fit leaves out, or refuses, the fit speaks itself
             warnings.simplefilter("ignore")
-            encoder.fit(table.inputs(absent))
+            encoder.fit(table.inputs(features))
             unused -= {row.column for row in encoder.report_ if row.done == "used"}
     other.require([name for name in features if name not in unused])
     numbers = [name for name in (*features, column) if table.has_numbers(name)]

@@ -16,7 +16,15 @@ import pandas as pd
 
 from ..errors import CommandError
 from .dialect import LOOKED_AT, decode, separator_of
-from .table import Table, are_codes, check_names, is_number, warn_of_title, with_index
+from .table import (
+    Table,
+    are_codes,
+    check_names,
+    is_number,
+    warn_of_title,
+    with_index,
+    without_row_numbers,
+)
 from .written import read_numbers
 
 # at the beginning of a cell
@@ -44,7 +52,8 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
     if frame.empty:
         raise CommandError(f"{source} has column names but no rows: there is nothing to learn from")
     lines = functools.cache(lambda: _lines(text, source, separator, len(names), header))
-    return Table(source, frame, lines=lines, units=units, texts=texts, separator=separator)
+    table = Table(source, frame, lines=lines, units=units, texts=texts, separator=separator)
+    return without_row_numbers(table) if header and not first[0] else table
 
 
 def _without_title(text: str, source: str, separator: str) -> str:
@@ -67,7 +76,7 @@ def _without_title(text: str, source: str, separator: str) -> str:
 
 def _names(cells: list[str], source: str) -> list[str]:
     """Return the column names of a header, or say what is wrong with it."""
-    cells = with_index(cells, source)
+    cells = with_index(cells)
     check_names(filter(None, cells), source)
     if "" in cells:
         raise CommandError(

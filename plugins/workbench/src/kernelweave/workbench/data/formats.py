@@ -14,7 +14,7 @@ import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
 from ..errors import CommandError, one_line
-from .table import Table, check_names, warn_of_title, with_index
+from .table import Table, check_names, warn_of_title, with_index, without_row_numbers
 from .written import read_numbers
 
 PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -132,8 +132,8 @@ def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
     rows = sheet.iloc[1:] if header else sheet
     lines = [int(row) + 1 for row in rows.index]
     if header:
-        names = ["" if pd.isna(name) else str(name).strip() for name in sheet.iloc[0]]
-        names = with_index(names, source)
+        first = ["" if pd.isna(name) else str(name).strip() for name in sheet.iloc[0]]
+        names = with_index(first)
         if "" in names:
             unnamed = names.index("") + 1
             raise CommandError(f"{source}: column {unnamed} has no name: name it or remove it")
@@ -141,7 +141,8 @@ def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
     else:
         names = [str(j) for j in range(sheet.shape[1])]
     frame = rows.set_axis(names, axis=1).infer_objects()
-    return _table(frame, source, lines)
+    table = _table(frame, source, lines)
+    return without_row_numbers(table) if header and not first[0] else table
 
 
 def _table(frame: pd.DataFrame, source: str, lines: list[int] | None = None) -> Table:

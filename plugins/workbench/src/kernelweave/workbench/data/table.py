@@ -233,18 +233,41 @@ def check_names(names: Iterable[str], source: str) -> None:
         raise CommandError(f"{source} has two columns named {twice[0]!r}: rename one")
 
 
-def with_index(names: list[str], source: str) -> list[str]:
+def with_index(names: list[str]) -> list[str]:
     """Return names in which a first column without one is called index.
 
     `names`: of columns, empty where there is none. Returns: as they are where another one lacks its
-    name too. Tables that pandas and R write have the numbers of their rows there.
+    name too.
     """
     if names[0] or len(names) == 1 or not all(names[1:]) or "index" in names:
         return names
-    warnings.warn(
-        f"{source}: column 1 has no name and is called 'index'", KernelWeaveWarning, stacklevel=4
-    )
     return ["index", *names[1:]]
+
+
+def without_row_numbers(table: Table) -> Table:
+    """Return a table without its column index, which had no name, where it holds numbers.
+
+    `table`: as it was read. Tables that pandas and R write have the numbers of their rows there,
+    which may tell an order that the target follows. Dates, words and what has a unit stay.
+    """
+    cells = table.inputs(["index"])["index"].dropna()
+    left_out = (
+        "index" not in table.units
+        and not are_codes(cells)
+        and not np.isnan(as_numbers(cells)).any()
+    )
+    said = (
+        "holds numbers, as those of rows that pandas and R save: it is left out; name it to use it"
+        if left_out
+        else "is called 'index'"
+    )
+    warnings.warn(
+        f"{table.source}: column 1 has no name and {said}", KernelWeaveWarning, stacklevel=3
+    )
+    if not left_out:
+        return table
+    texts = {name: cells for name, cells in table.texts.items() if name != "index"}
+    return replace(table, frame=table.frame.drop(columns="index"), texts=texts)
 
 
 def warn_of_title(source: str, place: str, row: int, title: str, names: int) -> None:
