@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -80,6 +82,14 @@ def test_people_see_names_and_a_verdict(run: Callable, table: Path) -> None:
     assert (
         "did you mean 'dummy'" in run("compare", table, "--target", "y", "--models", "dumy").error
     )
+
+
+def test_blanks_may_stand_beside_the_commas_between_models(run: Callable, table: Path) -> None:
+    asked = ["compare", table, "--target", "y", "--folds", "2", "--json", "--models"]
+    for names in ("dummy, boosting", " boosting,,dummy,"):
+        done = run(*asked, names)
+        assert {row["name"] for row in json.loads(done.out)["models"]} == {"dummy", "boosting"}
+    assert "--models names no model: leave it out" in run(*asked, " ,").error
 
 
 def test_scores_and_leads_are_the_usual_ones() -> None:
@@ -280,6 +290,28 @@ def test_a_limit_ends_a_wait_that_runs_no_python() -> None:
         waited_for.wait()
     rescue.cancel()
     assert not waited_for.is_set()
+
+
+@pytest.mark.parametrize("before", [signal.SIG_IGN, signal.SIG_DFL])
+def test_a_limit_holds_where_a_shell_ignores_ctrl_c(before: signal.Handlers) -> None:
+    kept = signal.signal(signal.SIGINT, before)
+    waited = []
+    try:
+        with pytest.raises(TimeoutError, match=r"not done after 0\.05 s"), ended_after(0.05):
+            waited.append(threading.Event().wait(20.0))
+        assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, kept)
+    assert waited == []
+
+
+def test_a_limit_is_told_where_the_block_keeps_what_it_has() -> None:
+    with (
+        pytest.raises(TimeoutError, match=r"not done after 0\.05 s"),
+        ended_after(0.05),
+        suppress(KeyboardInterrupt),
+    ):
+        threading.Event().wait(20.0)
 
 
 def test_ctrl_c_is_not_taken_for_a_limit() -> None:

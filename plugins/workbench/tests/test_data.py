@@ -126,6 +126,8 @@ BAD = {
     "no names": ("1,2,0\n3,4,1\n", "begins with numbers (1, 2, 0, ...)"),
     "nothing": ("", "is empty"),
     "blanks": (" \n\n", "is empty"),
+    "a mark": ("\ufeff", "is empty"),
+    "a mark and lines": ("\ufeff\n\n", "is empty"),
     "no rows": ("a,b,y\n", "has column names but no rows"),
     "short row": ("a,b,y\n1,2,0\n3,4\n", "line 3: 2 cells where the header has 3"),
     "long row": ("a,b,y\n1,2,0\n3,4,1,5\n", "line 3: 4 cells where the header has 3"),

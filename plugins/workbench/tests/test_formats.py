@@ -316,6 +316,32 @@ def test_blanks_may_stand_between_columns(tmp_path: Path, text: str) -> None:
     assert read(tmp_path, b"full name\nAnn\nBob\n").columns == ["full name"]
 
 
+def test_blank_lines_of_utf_16_are_empty(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="is empty"):
+        read(tmp_path, "\n\n".encode("utf-16"))
+
+
+def test_commas_between_blanks_are_decimal(tmp_path: Path) -> None:
+    table = read(tmp_path, b"w y\n70,5 1,25\n71,5 2,75\n")
+    assert table.frame.to_dict("list") == {"w": [70.5, 71.5], "y": [1.25, 2.75]}
+    with pytest.warns(KernelWeaveWarning, match="'Sales 2024'"):
+        assert read(tmp_path, b"Sales 2024\nfirst name,last\nAnn Lee,Fox\n").columns[1] == "last"
+
+
+def test_blanks_may_end_lines(tmp_path: Path) -> None:
+    for end in (b"\n", b"\r\n"):
+        table = read(tmp_path, end.join([b"a b ", b"1 2 ", b"3 4", b""]))
+        assert table.frame.to_dict("list") == {"a": [1, 3], "b": [2, 4]}
+
+
+@pytest.mark.parametrize("row", ["5.1,3.5,setosa", "1,2", "1;2,5;x", "70 kg;tall", "x,07:30"])
+@pytest.mark.parametrize("names", ["a", "x1 x2 label", "x1 | x2"])
+def test_no_row_of_numbers_is_taken_for_names(tmp_path: Path, row: str, names: str) -> None:
+    n_cells = len(row.split(";" if ";" in row else ","))
+    with pytest.raises(CommandError, match=f"line 2: {n_cells} cells where the header has 1: "):
+        read(tmp_path, f"{names}\n{row}\n{row}\n{row}\n".encode())
+
+
 def test_what_is_no_title(tmp_path: Path) -> None:
     assert read(tmp_path, b"name\nBob\nAnn\n").columns == ["name"]
     with pytest.warns(KernelWeaveWarning, match="'Report'"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -9,6 +10,7 @@ from kernelweave.kernels_core import config_context
 
 from .. import console
 from ..console import emit_json
+from ..errors import CommandError
 
 _Flag = Parameter(negative=())
 _WIDE = 76
@@ -70,7 +72,9 @@ def compare_command(
 
     table = read_table(data, header=not no_header)
     known = read_target(table, choose_target(table, target), task)
-    names = None if models is None else [name for each in models for name in each.split(",")]
+    names = None if models is None else re.findall(r"[^\s,]+", ",".join(models))
+    if names == []:
+        raise CommandError("--models names no model: leave it out to compare all")
     if known.hint:
         console.say("note", known.hint)
     with config_context(memory_limit=memory_limit):

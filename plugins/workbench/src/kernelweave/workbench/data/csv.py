@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from ..errors import CommandError
-from .dialect import LOOKED_AT, decode, separator_of
+from .dialect import LOOKED_AT, decode, separator_of, without_trailing_blanks
 from .table import (
     Table,
     are_codes,
@@ -25,7 +25,7 @@ from .table import (
     with_index,
     without_row_numbers,
 )
-from .written import read_numbers
+from .written import is_written_number, read_numbers
 
 # at the beginning of a cell
 _LED_BY_ZERO = r"(^|[\s\"{}])0[0-9]"
@@ -35,11 +35,15 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
     """Read a CSV, whatever its separator, its decimal sign and its letters.
 
     `content`: text; `source`: what messages call it; `header`: whether the first line names the
-    columns; without, they are 0, 1, . Raises CommandError on bytes that are no text, names that are
-    missing or occur twice, no rows, or rows of different lengths.
+    columns; without, they are 0, 1, . Raises CommandError on bytes that are no text, blank lines
+    alone, names that are missing or occur twice, no rows, or rows of different lengths.
     """
     text = decode(content, source)
+    if not text.strip():
+        raise CommandError(f"{source} is empty: there is nothing to learn from")
     separator = separator_of(text)
+    if separator == " ":
+        text = without_trailing_blanks(text)
     if header:
         text = _without_title(text, source, separator)
     first_line = next(line for line in text.splitlines() if line.strip())
@@ -48,7 +52,9 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
     except csv.Error as error:
         raise CommandError(f"{source}, line 1: {error}: correct the line") from error
     names = _names(first, source) if header else [str(j) for j in range(len(first))]
-    frame, units, texts = read_numbers(_parse(text, source, separator, names, header), separator)
+    frame, units, texts = read_numbers(
+        _parse(text, source, separator, names, header), source, separator
+    )
     if frame.empty:
         raise CommandError(f"{source} has column names but no rows: there is nothing to learn from")
     lines = functools.cache(lambda: _lines(text, source, separator, len(names), header))
@@ -57,16 +63,21 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
 
 
 def _without_title(text: str, source: str, separator: str) -> str:
-    """Return a text in which lines of a single cell above the names of the columns are blank."""
+    """Return a text in which lines of a single cell above the names of the columns are blank.
+
+    Numbers are rows, not names: a single cell above them may be the names, separated otherwise.
+    """
     try:
         records = list(islice(_records(text, separator), LOOKED_AT))
     except csv.Error:
         return text
     width, _ = Counter(len(cells) for _, cells in records).most_common(1)[0]
     n_above = next((i for i, (_, cells) in enumerate(records) if sum(map(bool, cells)) > 1), 0)
-    above = records[:n_above]
+    above, below = records[:n_above], records[n_above][1]
+    if width == 1 or not above or any(map(is_written_number, below)):
+        return text
     # "a," may name one column of two
-    if width == 1 or not above or (width == 2 and any(len(cells) > 1 for _, cells in above)):
+    if width == 2 and any(len(cells) > 1 for _, cells in above):
         return text
     last = above[-1][0]
     title = next(filter(None, (cell for _, cells in above for cell in cells)), "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 import warnings
 from collections import Counter
 from itertools import islice
@@ -13,6 +14,8 @@ from kernelweave.kernels_core import KernelWeaveWarning
 
 from ..errors import CommandError
 
+_TRAILING_BLANKS = re.compile(r" +(?=[\r\n]|\Z)")
+_NOT_DECIMAL = re.compile(r"(?<!\d),|,(?!\d)")
 # the comma last: where commas are decimal, it cuts all lines evenly too
 _SEPARATORS = "\t;|,"
 LOOKED_AT = 50
@@ -59,7 +62,8 @@ def separator_of(text: str) -> str:
     Returns
     -------
     str
-        Comma, semicolon, tab or bar; a blank where none of them and as many blanks in every line.
+        Comma, semicolon, tab or bar; a blank where none of them, or decimal commas alone, and as
+        many blanks in every line.
 
     Examples
     --------
@@ -67,9 +71,20 @@ def separator_of(text: str) -> str:
     ';'
     """
     found = max(_SEPARATORS, key=lambda each: _evenness(text, each))
-    if _evenness(text, found):
+    evenness = _evenness(text, found)
+    head = "".join(islice(io.StringIO(text), LOOKED_AT))
+    decimal = found == "," and evenness < 1.0 and not _NOT_DECIMAL.search(head)
+    if evenness and not decimal:
         return found
-    return " " if _evenness(text, " ") == 1.0 else ","
+    return " " if _evenness(without_trailing_blanks(head), " ") == 1.0 else ","
+
+
+def without_trailing_blanks(text: str) -> str:
+    """Return lines without the blanks at their ends.
+
+    `text`: lines in which blanks stand between columns.
+    """
+    return _TRAILING_BLANKS.sub("", text)
 
 
 def _evenness(text: str, separator: str) -> float:

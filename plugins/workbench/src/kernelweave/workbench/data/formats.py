@@ -150,6 +150,6 @@ def _table(frame: pd.DataFrame, source: str, lines: list[int] | None = None) -> 
     if frame.empty:
         raise CommandError(f"{source} has no rows or no columns: there is nothing to learn from")
     frame.columns = pd.Index([str(name) for name in frame.columns])
-    found, units, texts = read_numbers(frame.reset_index(drop=True))
+    found, units, texts = read_numbers(frame.reset_index(drop=True), source)
     where = None if lines is None else lambda: lines
     return Table(source, found, lines=where, units=units, texts=texts)

@@ -35,8 +35,9 @@ def read_frame(frame: Any, *, target: str | None = None) -> Table:
     if target is not None and target not in names:
         raise CommandError(f"the table has no column {target!r}; it has {', '.join(names[:12])}")
     columns = {str(name): _column(native[name]) for name in native.columns}
-    read, units, texts = read_numbers(pd.DataFrame(columns))
-    return Table("the table", read, target=target, units=units, texts=texts)
+    source = "the table"
+    read, units, texts = read_numbers(pd.DataFrame(columns), source)
+    return Table(source, read, target=target, units=units, texts=texts)
 
 
 def _eager(frame: object) -> Any:

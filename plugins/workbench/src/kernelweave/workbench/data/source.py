@@ -127,8 +127,6 @@ def _unpacked(content: bytes, source: str) -> bytes:
 
 def _read_content(content: bytes, source: str, header: bool) -> Table:
     """Read what the bytes themselves say they are."""
-    if not content.strip():
-        raise CommandError(f"{source} is empty: there is nothing to learn from")
     if content.startswith(PARQUET):
         return read_parquet(content, source)
     if content.startswith((ZIP, OLD_EXCEL)):

@@ -252,7 +252,8 @@ def without_row_numbers(table: Table) -> Table:
     """
     cells = table.inputs(["index"])["index"].dropna()
     left_out = (
-        "index" not in table.units
+        len(cells) > 0
+        and "index" not in table.units
         and not are_codes(cells)
         and not np.isnan(as_numbers(cells)).any()
     )

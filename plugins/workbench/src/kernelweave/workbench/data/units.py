@@ -27,7 +27,8 @@ def in_units(table: Table, columns: Iterable[str], known: Mapping[str, str]) -> 
         if table.has_numbers(name):
             _compare(table, name, known.get(name, ""))
         elif name in table.columns:
-            read[name] = read_in_unit(table.frame[name], known.get(name, ""), table.separator)
+            unit = known.get(name, "")
+            read[name] = read_in_unit(table.frame[name], unit, table.source, table.separator)
     if not read:
         return table
     frame = table.frame.copy(deep=False)

@@ -53,7 +53,7 @@ class _Cell:
 
 
 def read_numbers(
-    frame: pd.DataFrame, separator: str | None = None
+    frame: pd.DataFrame, source: str, separator: str | None = None
 ) -> tuple[pd.DataFrame, dict[str, str], dict[str, pd.Series]]:
     """Return a frame whose columns of written numbers are numbers, the units and texts they had.
 
@@ -63,16 +63,16 @@ def read_numbers(
     taken to be in it, with a warning. One or two words among many numbers stay as they are. Other
     columns as they are.
 
-    `frame`: cells as they are written; `separator`: between the columns: where it is a comma, 1,234
-    has a thousand. So have $1,234 anywhere, 1.234 € anywhere, and $1.234 between semicolons, unless
-    other cells of the column show that these are decimals. Where cells have no separator, those of
-    all columns decide.
+    `frame`: cells as they are written; `source`: what warnings call it; `separator`: between the
+    columns: where it is a comma, 1,234 has a thousand. So have $1,234 anywhere, 1.234 € anywhere,
+    and $1.234 between semicolons, unless other cells of the column show that these are decimals.
+    Where cells have no separator, those of all columns decide.
 
     Examples
     --------
     >>> import pandas as pd
     >>> written = pd.DataFrame({"a": ["1.234,5 €", "2 €"], "b": ["x,1", "y"]})
-    >>> found, units, texts = read_numbers(written, ";")
+    >>> found, units, texts = read_numbers(written, "t.csv", ";")
     >>> found["a"].tolist(), units, texts["a"].tolist()
     ([1234.5, 2.0], {'a': '€'}, ['1.234,5 €', '2 €'])
     """
@@ -83,19 +83,20 @@ def read_numbers(
     for name, cells in texts.items():
         written = _cells(cells)
         unit = _unit_of_most(written, frame[name])
-        known = _written(name, written, unit, between)
+        place = f"{source}: column {name!r}"
+        known = _written(place, written, unit, between)
         if not known or not _nearly_all(known, cells, frame[name]):
             continue
         if separator is None and between == "," and not unit and (cell := _unsure(known)):
             unsure[name] = f"{cell!r} is read as {known[cell]:.0f}"
         read[name] = _numbered(frame[name], cells, known)
         if unit:
-            _warn_of_bare(name, frame[name], written, known, unit)
+            _warn_of_bare(place, frame[name], written, known, unit)
             units[name] = unit
     if unsure:
         warnings.warn(
-            f"column {', '.join(map(repr, unsure))}: {next(iter(unsure.values()))}, its comma as "
-            "one between thousands; if it is a decimal comma, write a point",
+            f"{source}: column {', '.join(map(repr, unsure))}: {next(iter(unsure.values()))}, "
+            "its comma as one between thousands; if it is a decimal comma, write a point",
             KernelWeaveWarning,
             stacklevel=2,
         )
@@ -106,16 +107,18 @@ def read_numbers(
     return found, units, {name: frame[name] for name in read}
 
 
-def read_in_unit(column: pd.Series, unit: str, separator: str | None = None) -> pd.Series:
+def read_in_unit(
+    column: pd.Series, unit: str, source: str, separator: str | None = None
+) -> pd.Series:
     """Return a column of texts in which those in one unit, or in none, are numbers.
 
-    `column`: texts; `unit`: empty for none; `separator`: as for `read_numbers`. Returns: other
-    texts, such as numbers in other units, as they are.
+    `column`: texts; `unit`: empty for none; `source`, `separator`: as for `read_numbers`. Returns:
+    other texts, such as numbers in other units, as they are.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> read_in_unit(pd.Series(["70,5 kg", "68 kg", "150 lb"]), "kg", ";").tolist()
+    >>> read_in_unit(pd.Series(["70,5 kg", "68 kg", "150 lb"]), "kg", "t.csv", ";").tolist()
     [70.5, 68.0, '150 lb']
     """
     name = str(column.name)
@@ -123,12 +126,21 @@ def read_in_unit(column: pd.Series, unit: str, separator: str | None = None) -> 
     if name not in texts:
         return column
     written = _cells(texts[name])
-    known = _written(name, written, unit, separator or _separator_like(texts), plain=True)
+    place = f"{source}: column {name!r}"
+    known = _written(place, written, unit, separator or _separator_like(texts), plain=True)
     if not known:
         return column
     if unit:
-        _warn_of_bare(name, column, written, known, unit)
+        _warn_of_bare(place, column, written, known, unit)
     return _numbered(column, texts[name], known)
+
+
+def is_written_number(text: str) -> bool:
+    """Whether a cell is a number in some way to write one, with a unit or without.
+
+    `text`: the cell.
+    """
+    return bool(_cells([text]))
 
 
 def units_in(cells: pd.Series) -> set[str]:
@@ -213,7 +225,7 @@ def _unit_of_most(written: Mapping[Any, _Cell], column: pd.Series) -> str:
 
 
 def _written(
-    name: str, written: Mapping[Any, _Cell], unit: str, separator: str, *, plain: bool = False
+    place: str, written: Mapping[Any, _Cell], unit: str, separator: str, *, plain: bool = False
 ) -> dict[Any, float]:
     """Return the number of each cell in a unit or in none; nothing where none are read anew.
 
@@ -226,7 +238,7 @@ def _written(
     if not texts:
         return exact if anew else {}
     anew = anew or any(text != cell.strip() for cell, text in texts.items())
-    found = _thousands(name, texts, unit, separator) or _numbers(
+    found = _thousands(place, texts, unit, separator) or _numbers(
         texts, english=separator == "," or unit in ("$", "£", "¥"), anew=anew
     )
     return found | exact if found else {}
@@ -255,7 +267,7 @@ def _numbered(column: pd.Series, cells: list[object], known: Mapping[Any, float]
 
 
 def _warn_of_bare(
-    name: str, column: pd.Series, written: Mapping[Any, _Cell], known: Iterable[Any], unit: str
+    place: str, column: pd.Series, written: Mapping[Any, _Cell], known: Iterable[Any], unit: str
 ) -> None:
     """Say how many rows have no unit and are taken to be in that of the others."""
     bare = [cell for cell in known if written[cell].unit != unit]
@@ -263,7 +275,7 @@ def _warn_of_bare(
     if n_bare:
         said = "has no unit and is" if n_bare == 1 else "have no unit and are"
         warnings.warn(
-            f"column {name!r}: {n_bare} of {len(column)} rows {said} read as {unit}",
+            f"{place}: {n_bare} of {len(column)} rows {said} read as {unit}",
             KernelWeaveWarning,
             stacklevel=3,
         )
@@ -296,7 +308,7 @@ def _unsure(known: dict[Any, float]) -> str:
     return "" if sure or not texts else texts[0]
 
 
-def _thousands(name: str, texts: dict[Any, str], unit: str, separator: str) -> dict[Any, float]:
+def _thousands(place: str, texts: dict[Any, str], unit: str, separator: str) -> dict[Any, float]:
     """Return whole amounts, if all are and some have points between thousands."""
     if unit != "€" and (unit not in ("$", "£", "¥") or separator != ";"):
         return {}
@@ -307,7 +319,7 @@ def _thousands(name: str, texts: dict[Any, str], unit: str, separator: str) -> d
     if set(points) == {1}:
         cell = next(iter(found))
         warnings.warn(
-            f"column {name!r}: {cell!r} is read as {found[cell]:.0f}, its point as one between "
+            f"{place}: {cell!r} is read as {found[cell]:.0f}, its point as one between "
             "thousands; if it is a decimal point, remove the sign of the currency",
             KernelWeaveWarning,
             stacklevel=3,

@@ -20,13 +20,30 @@ def _interrupt_main() -> None:
 
 
 @contextmanager
+def _hearing_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt where a shell has it ignored, as in jobs started with &."""
+    before = signal.getsignal(signal.SIGINT)
+    on_main = threading.current_thread() is threading.main_thread()
+    # of a handler that is not Python's nothing could put it back
+    if callable(before) or before is None or not on_main:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
 def ended_after(seconds: float | None) -> Iterator[None]:
     """End the block when so many seconds are over, as Ctrl-C would.
 
     Compiled code ends at its next return to Python, a wait at once. To be used on the main thread,
     as Ctrl-C is heard nowhere else.
 
-    `seconds`: ``None`` is no limit. Raises TimeoutError if the time was over.
+    `seconds`: ``None`` is no limit. Raises TimeoutError if the time was over, also where the block
+    ended well.
     """
     if seconds is None:
         yield
@@ -39,15 +56,17 @@ def ended_after(seconds: float | None) -> Iterator[None]:
 
     timer = threading.Timer(seconds, end)
     timer.daemon = True
-    try:
-        timer.start()
+    with _hearing_interrupts():
         try:
-            yield
-        finally:
-            # an interrupt that is on its way arrives while the timer is waited for
-            timer.cancel()
-            timer.join()
-    except KeyboardInterrupt:
-        if not over.is_set():
-            raise
-        raise TimeoutError(f"it was not done after {seconds:g} s") from None
+            timer.start()
+            try:
+                yield
+            finally:
+                # an interrupt that is on its way arrives while the timer is waited for
+                timer.cancel()
+                timer.join()
+        except KeyboardInterrupt:
+            if not over.is_set():
+                raise
+    if over.is_set():
+        raise TimeoutError(f"it was not done after {seconds:g} s")
