@@ -178,6 +178,19 @@ def test_a_part_keeps_the_balance_of_loss_and_norm() -> None:
     assert np.mean(part.targets > 0) == pytest.approx(np.mean(case.targets > 0), abs=0.02)
 
 
+def test_a_part_keeps_rare_classes_and_no_sample_without_weight() -> None:
+    X = np.random.default_rng(0).normal(size=(1200, 2))
+    model = TessellatedKernelClassifier(C=1.0, tol=1e-2).fit(X, np.repeat([0, 1, 2], [600, 1, 599]))
+    assert model.dual_gap_ <= 1e-2 * model.result_.upper_bound
+    case = problem("weights", 200)
+    weight = np.zeros(200)
+    weight[[3, 50, 120, 121]] = 1.0
+    case = replace(case, sample_weight=weight)
+    part = part_of(case, 50)
+    assert part.sample_weight.tolist() == [1.0] * 4
+    assert part.learner.C == case.learner.C
+
+
 @pytest.mark.parametrize("kind", ["classes", "numbers", "tasks"])
 def test_a_start_at_a_part_reaches_the_same_optimum(
     kind: str, monkeypatch: pytest.MonkeyPatch

@@ -17,15 +17,21 @@ _SHRINK = 5
 
 
 def part_of(problem: Problem, size: int) -> Problem:
-    """Return the problem over every so many samples in the order of their targets.
+    """Return the problem over every so many samples with weight, in the order of their targets.
 
-    C grows by what the weights of the samples left out would have added, so that loss and norm
-    keep their balance and the best kernel hardly changes.
+    A class of fewer keeps one. C grows by what the weights of the samples left out would have
+    added, so that loss and norm keep their balance and the best kernel hardly changes.
     """
-    rows = np.lexsort(problem.targets[::-1])
-    rows = np.sort(rows[np.linspace(0, len(rows) - 1, size).round().astype(np.intp)])
     weight = problem.sample_weight
     whole = np.ones(problem.n_samples) if weight is None else np.asarray(weight)
+    order = np.lexsort(problem.targets[::-1])
+    order = order[whole[order] > 0.0]
+    rows = order[np.linspace(0, len(order) - 1, min(size, len(order))).round().astype(np.intp)]
+    if problem.learner.name == "svc":
+        above = problem.targets[:, order] > 0.0
+        firsts = [*above.argmax(axis=1), *(~above).argmax(axis=1)]
+        rows = np.append(rows, order[firsts])
+    rows = np.unique(rows)
     C = float(problem.learner.C) * float(whole.sum() / whole[rows].sum())
     return replace(
         problem,
