@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import joblib
@@ -351,6 +352,19 @@ def test_targets_with_a_lam_of_their_own_are_counted() -> None:
     selection = choose(errors, np.array([10.0, 1.0, 0.1]), [np.array([0]), np.array([1])], False)
     with pytest.warns(KernelWeaveWarning, match="λ = 10, the largest of lams.* for 1 of 2 targets"):
         warn_of_ends(selection)
+
+
+def test_the_largest_lam_is_no_end_where_nothing_drives() -> None:
+    errors = np.array([[1.0, 0.1], [1.0, 0.2], [1.2, 0.3]])
+    groups = [np.array([0]), np.array([1])]
+    alone = choose(errors, np.array([10.0, 1.0, 0.1]), groups, False)
+    assert alone.at_ends()[0].tolist() == [False, True]
+    one = choose(errors[:, :1], np.array([10.0, 1.0, 0.1]), groups[:1], True)
+    assert one.chosen[0] == 0
+    assert one.end == ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_ends(one)
 
 
 @pytest.mark.slow

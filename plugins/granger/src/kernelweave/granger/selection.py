@@ -53,21 +53,33 @@ class Selection:
 
     `lams` of shape (n_lams,): candidates; `errors` of shape (n_lams, n_nodes): mean squared error
     of held-out predictions, in standardised units; `chosen` of shape (n_groups,): candidate of each
-    target group.
+    target group; `sums` of shape (n_lams, n_groups): errors by which each group chose.
     """
 
     lams: npt.NDArray[np.float64]
     errors: Matrix
     chosen: Index
+    sums: Matrix
 
     @property
     def end(self) -> str:
         """Return whether the one λ that serves all is the largest or the least candidate."""
-        if len(self.lams) < 2 or len(set(self.chosen.tolist())) > 1:
-            return ""
-        return {0: "the largest tried", len(self.lams) - 1: "the least tried"}.get(
-            int(self.chosen[0]), ""
-        )
+        largest, least = self.at_ends()
+        if largest.all():
+            return "the largest tried"
+        return "the least tried" if least.all() else ""
+
+    def at_ends(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Return which groups chose the largest λ, and the least, where more of it may be better.
+
+        Where the two largest have one error, no kernel has a weight, and a larger one changes
+        nothing.
+        """
+        if len(self.lams) < 2:
+            never = np.zeros(len(self.chosen), dtype=bool)
+            return never, never
+        changes = ~np.isclose(self.sums[0], self.sums[1], rtol=1e-9, atol=0.0)
+        return (self.chosen == 0) & changes, self.chosen == len(self.lams) - 1
 
     def error(self, groups: list[Index]) -> npt.NDArray[np.float64]:
         """Return the held-out error of each node at the chosen λ, shape (n_nodes,)."""
@@ -171,21 +183,22 @@ def choose(
     - `shared`: whether all targets share one λ
     """
     if shared:
-        best = np.full(len(groups), int(np.nansum(errors, axis=1).argmin()))
+        sums = np.repeat(np.nansum(errors, axis=1)[:, None], len(groups), axis=1)
     else:
-        best = np.array([int(errors[:, nodes].sum(axis=1).argmin()) for nodes in groups])
-    return Selection(lams, errors, best)
+        sums = np.column_stack([errors[:, nodes].sum(axis=1) for nodes in groups])
+    return Selection(lams, errors, sums.argmin(axis=0), sums)
 
 
 def warn_of_ends(selection: Selection) -> None:
     """Warn where the best λ is the largest or the least candidate: what lies beyond is unknown."""
-    lams, chosen = selection.lams, selection.chosen
-    if len(lams) < 2:
-        return
-    for at, which, more in ((0, "largest", "larger"), (len(lams) - 1, "smallest", "smaller")):
-        count = int(np.count_nonzero(chosen == at))
+    lams, (largest, least) = selection.lams, selection.at_ends()
+    for ends, at, which, more in (
+        (largest, 0, "largest", "larger"),
+        (least, -1, "smallest", "smaller"),
+    ):
+        count = int(np.count_nonzero(ends))
         if count:
-            whose = "" if count == len(chosen) else f" for {count} of {len(chosen)} targets"
+            whose = "" if count == len(ends) else f" for {count} of {len(ends)} targets"
             warnings.warn(
                 f"λ = {lams[at]:.3g}, the {which} of lams, has the least held-out error{whose}: "
                 f"give {more} ones too, they may have less",
