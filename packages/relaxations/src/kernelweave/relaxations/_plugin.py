@@ -23,7 +23,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Bertsimas, Iglesias and Johnson 2025, problem (4)",
             summary="certified global optimum: cutting planes, then branch and bound on supports",
-            scaling={"m": 2.2, "q": 1.5},
+            scaling={"m": 2.1, "q": 1.5},
         )
     )
     register(

@@ -40,9 +40,8 @@ _CURVED_SUM = _needs("centers|beta", learner="at", degree=_SUM)
 _CURVED = _needs("centers|beta", learner="at")
 
 # measured at 200 to 1600 samples, where Gram matrices in m² weigh beside solves in m³
-_LINEAR = {"m": 2.3, "p": 1.0}
+_LINEAR = {"m": 2.2, "p": 1.0}
 _SECOND = {"m": 2.2, "p": 2.0}
-_QUADRATIC = {"m": 2.4, "p": 1.0}
 _ALGORITHMS = {
     "krr-pgd": (
         "linear_pgd:LinearPGDSearch", _SUM_ON_BALL, _REGRESSION, _LINEAR,
@@ -61,11 +60,11 @@ _ALGORITHMS = {
         f"{_PAPER}, Algorithm 4, corrected", "interpolated fixed point with β‖μ‖²",
     ),
     "krr-pgd2": (
-        "quadratic_pgd:QuadraticPGDSearch", _PRODUCT_ON_BALL, _REGRESSION, _QUADRATIC,
+        "quadratic_pgd:QuadraticPGDSearch", _PRODUCT_ON_BALL, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 5, corrected", "projected gradient for products of kernels",
     ),
     "krr-rpgd2": (
-        "quadratic_pgd:RegularizedQuadraticPGDSearch", _PRODUCT_CHARGED, _REGRESSION, _QUADRATIC,
+        "quadratic_pgd:RegularizedQuadraticPGDSearch", _PRODUCT_CHARGED, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 6, corrected", "the same with β‖μ‖²",
     ),
     "krr-gmkl": (
