@@ -13,6 +13,7 @@ from kernelweave.evidence import (
     EvidenceKernelRegressor,
 )
 from kernelweave.evidence.explaining.anova import anova_shares, centred_products
+from kernelweave.evidence.explaining.effects import EffectFinder
 from kernelweave.evidence.explaining.expansion import Expansion
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.terms import Scales
@@ -80,6 +81,23 @@ def kappa(expansion, i: int, values) -> np.ndarray:
     share, own, code = views.shares[0], points.C[0], np.asarray(values)[:, None]
     overlap = (own == code) - share[own] - share[code] + np.sum(share**2)
     return views.jump[2] * overlap
+
+
+def test_a_dimension_is_averaged_once_for_all_its_pairs(product_term, monkeypatch) -> None:
+    expansion, rows = product_term
+    dimensions = [Dimension(name, name, "number") for name in "ab"]
+    dimensions.append(Dimension("c", "c", "level", tuple("uvw"), np.array([0.4, 0.3, 0.3])))
+    finder = EffectFinder(expansion, rows, dimensions, lambda latent: latent[:, 0], 0)
+    asked, mean = [], EffectFinder._mean
+
+    def counted(self, *settings):
+        asked.append(settings)
+        return mean(self, *settings)
+
+    monkeypatch.setattr(EffectFinder, "_mean", counted)
+    finder.strongest_pairs(2, range(3))
+    # two dimensions at a time, each alone, and the mean
+    assert len(asked) == (5 * 5 + 5 * 3 + 5 * 3) + (5 + 5 + 3) + 1
 
 
 def test_moments_of_kappa_are_those_of_quadrature(product_term) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -85,6 +86,8 @@ class EffectFinder:
     dimensions: Sequence[Dimension]
     respond: Respond
     output: int
+    # mean predictions at the values of a dimension's grid, which all its pairs ask for
+    _known: dict[tuple[int, int], FloatArray] = field(default_factory=dict, init=False, repr=False)
 
     def strengths(self) -> FloatArray:
         """Return half the mean square that a prediction changes by with each dimension's value.
@@ -100,7 +103,7 @@ class EffectFinder:
 
     def column(self, j: int) -> ColumnEffect:
         """Return the effect of a dimension, with its band."""
-        grid, centre = self._grid(j, _GRID), np.mean(self._response(self.rows))
+        grid, centre = self._grid(j, _GRID), self._centre
         own = self.expansion.seen(self.rows.numeric, self.rows.codes)
         mean_own = self.expansion.kernel(own).mean(axis=0)
         within = self.expansion.kernel(own, own).mean()
@@ -132,10 +135,8 @@ class EffectFinder:
     def pair(self, i: int, j: int, n_grid: int = _PAIR_GRID) -> PairEffect:
         """Return what two dimensions do together, beyond what each does alone."""
         first, second = self._grid(i, n_grid), self._grid(j, n_grid)
-        alone_first = np.array([self._mean((i, g)) for g in first])
-        alone_second = np.array([self._mean((j, h)) for h in second])
         both = np.array([[self._mean((i, g), (j, h)) for h in second] for g in first])
-        effect = both - alone_first[:, None] - alone_second + np.mean(self._response(self.rows))
+        effect = both - self._alone(i, n_grid)[:, None] - self._alone(j, n_grid) + self._centre
         return PairEffect(
             (self.dimensions[i].name, self.dimensions[j].name),
             (self._shown(i, first), self._shown(j, second)),
@@ -156,6 +157,18 @@ class EffectFinder:
         ]
         sizes = [float(np.std(few.pair(*pair, _COARSE_GRID).effect)) for pair in pairs]
         return [pairs[k] for k in np.argsort(sizes)[::-1][:n_pairs]]
+
+    @cached_property
+    def _centre(self) -> float:
+        """Return the mean prediction."""
+        return self._mean()
+
+    def _alone(self, j: int, n_grid: int) -> FloatArray:
+        """Return the mean prediction at each value of a dimension, remembered."""
+        if (j, n_grid) not in self._known:
+            values = np.array([self._mean((j, value)) for value in self._grid(j, n_grid)])
+            self._known[j, n_grid] = values
+        return self._known[j, n_grid]
 
     @property
     def _latent_output(self) -> int:
