@@ -80,6 +80,17 @@ def test_one_support_equals_the_master_problem(lam):
         assert pool.model(weights) + lam * weights @ weights == pytest.approx(lowest, rel=1e-9)
 
 
+@pytest.mark.parametrize("lam", [0.01, 0.1, 1.0])
+def test_small_penalties_take_few_steps(lam):
+    """Pairwise steps alone zigzag where λ is small: 5000 did not do for some of these."""
+    cuts = arrays(random_cuts())
+    for support in combinations(range(Q), K):
+        marks, shares = np.zeros(K + 2, dtype=np.int64), np.zeros(K + 2)
+        shares[0] = 1.0
+        *_, steps = settle(*cuts, lam, np.inf, 5000, np.array(support), np.zeros(K), marks, shares)
+        assert steps < 100
+
+
 def exact_dual(pool, chosen, marks, shares, lam):
     """Return the dual value over a support at some multipliers, without rounding."""
     used = np.flatnonzero(shares)
