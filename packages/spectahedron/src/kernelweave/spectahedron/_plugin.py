@@ -20,7 +20,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             prefers=_PREFERS,
             tasks=("classification", "regression"),
             summary="low-rank factors, saddle-free Newton steps, columns added on demand",
-            scaling={"m": 1.8, "n_P": 2.0},
+            scaling={"m": 2.0, "n_P": 2.0},
         )
     )
     register(
