@@ -10,9 +10,16 @@ from .sets import SETS
 
 
 def lead(first: str, second: str, differences: Iterable[float], *printed: Value) -> list[Value]:
-    """Return a row: who over whom, the mean difference, its interval, what is printed, in words."""
+    """Return a row: who over whom, the mean difference, its interval, what is printed, in words.
+
+    A single difference has no interval, which the row says.
+    """
     low, middle, high = interval(differences)
-    return [first, second, middle, low, high, *printed, verdict(first, second, low, high)]
+    words = verdict(first, second, low, high)
+    ends: list[Value] = [low, high, words]
+    if middle is not None and low is None:
+        ends = ["of one alone"] * 3
+    return [first, second, middle, *ends[:2], *printed, ends[2]]
 
 
 def verdict(first: str, second: str, low: float | None, high: float | None) -> str | None:
