@@ -15,7 +15,7 @@ from kernelweave.kernels_core.testing import small_problems
 SIZES = (20, 200, 400, 800, 1600)
 MARGIN = 0.3
 N_ITER = 2
-REPEATS = 3
+REPEATS = 7
 # an exponent is trusted where the growing part is this share of the largest cost
 LEAST_SHARE = 0.2
 STEEPEST = 8.0

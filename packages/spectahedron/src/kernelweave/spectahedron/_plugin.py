@@ -43,7 +43,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 2, corrected",
             summary="rank-one atoms with an exact line search",
-            scaling={"m": 1.6, "n_P": 1.6},
+            scaling={"m": 1.8, "n_P": 1.6},
         )
     )
     register(
