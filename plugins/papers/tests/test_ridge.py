@@ -10,22 +10,24 @@ import pytest
 from kernelweave.papers import Drawing, MissingDataError, Request, Sheet, tables
 from kernelweave.papers.data import drawn, load
 from kernelweave.papers.ridge import protocol
+from kernelweave.papers.ridge.claims import WIDTHS, claim, verdict
 from kernelweave.papers.ridge.figures import DEGREES
-from kernelweave.papers.ridge.tables import verdict
+from matplotlib.figure import Figure
 from sklearn.kernel_ridge import KernelRidge
 
 NAMES = [f"krr-{n}" for n in range(1, 5)] + [f"krr-figure-{n}" for n in range(1, 13)]
 # what the paper's columns have
 N_CELLS = {"krr-1": 12, "krr-2": 12, "krr-3": 12, "krr-4": 12}
+CURVES = len(DEGREES) * len(WIDTHS)
 # breast cancer is two sets
-N_CELLS |= {"krr-figure-5": 2 * len(DEGREES), "krr-figure-10": 2 * len(DEGREES)}
+N_CELLS |= {"krr-figure-5": 2 * CURVES, "krr-figure-10": 2 * CURVES}
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("quick", [True, False])
 def test_plans(name: str, quick: bool, shared: Path) -> None:
     plan = tables()[name].plan(Request(quick=quick, folder=shared / "data"))
-    assert len(plan.cells) == N_CELLS.get(name, len(DEGREES))
+    assert len(plan.cells) == N_CELLS.get(name, CURVES)
     assert all(cell.is_reduced == quick for cell in plan.cells)
     shown = plan.present({})
     assert all(isinstance(item, Sheet | Drawing) for item in shown)
@@ -53,9 +55,52 @@ def test_cells_of_a_table(name: str, shared: Path) -> None:
         assert 0.2 < row[2] < 2.0
         assert 0.2 < row[sheet.columns.index("RMSE, γ/m")] < 2.0
         assert isinstance(row[-1], float)
-    # the printed error of BM on sonar is one of another table
-    assert len(claims.rows) == (2 if name == "krr-4" else 3)
+    # the printed error of BM on sonar is one of another table; two rows are of λ
+    assert len(claims.rows) == {"krr-1": 5, "krr-2": 3, "krr-4": 2}[name]
     assert all(len(row) == len(claims.columns) for row in claims.rows)
+    assert not claims.without_empty_columns().empty()
+
+
+@pytest.mark.parametrize("name", ["krr-1", "krr-2", "krr-3", "krr-4"])
+@pytest.mark.parametrize("quick", [True, False])
+def test_notes_tell_of_what_is_there(name: str, quick: bool, shared: Path) -> None:
+    sheet, claims = tables()[name].plan(Request(quick=quick, folder=shared / "data")).present({})
+    text = " ".join((*sheet.notes, *claims.notes))
+    methods = {row[0] for row in sheet.rows}
+    for method in ("BM", "UNIF"):
+        assert method in methods or method not in text
+    # halves are the paper's way to test, not to validate
+    assert ("halves" in text) == (quick and name in ("krr-2", "krr-4"))
+
+
+@pytest.mark.parametrize("rise", [0.1, -0.1])
+def test_what_lambda_does_is_said(rise: float, shared: Path) -> None:
+    """The paper says that errors fall as λ grows: ours that rise are the contrary."""
+    said = "the contrary" if rise > 0 else "as printed"
+    noise = [0.001 * i for i in range(10)]
+    by_lam = [
+        (1e-4, [0.5 + each for each in noise]),
+        (10.0, [0.5 + rise - each for each in noise]),
+    ]
+    request = Request(folder=shared / "data")
+    plan = tables()["krr-1"].plan(request)
+    _, claims = plan.present({cell.key: {"rmse": [], "by λ": by_lam} for cell in plan.cells})
+    row = next(row for row in claims.rows if row[0] == "PGD (d = 2), at λ = 10 less at 0.0001")
+    assert row[4] == row[8] == said
+    assert row[1] == pytest.approx(rise - 0.009)
+
+    plan = tables()["krr-figure-1"].plan(request)
+    halves = [[0.5 + each, 0.5 + rise - each] for each in noise]
+    curve = {"lam": [1e-4, 10.0], "size": [1.0, 1.0], "cv": [0.5, 0.5], "test": halves}
+    _, sheet, claims = plan.present({cell.key: curve for cell in plan.cells})
+    assert [row[4] for row in claims.rows] == [said] * 3 + ["no difference is shown"] * 2
+    assert claims.rows[0][0] == "d = 1: λ = 10 less λ = 0.0001"
+    assert sheet.rows[0][4] == pytest.approx(0.5045)
+
+
+def test_one_difference_says_that_it_is_alone() -> None:
+    row = claim("a less b", 0.1, {"γ": [0.2], "γ/m": []})
+    assert row == ["a less b", 0.2, *["of one alone"] * 3, *[None] * 4]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +128,7 @@ def test_a_width_divided_by_the_columns_is_no_identity(shared: Path) -> None:
 def test_both_sets_called_breast_cancer_are_shown(shared: Path) -> None:
     shown = tables()["krr-figure-5"].plan(Request(quick=True, folder=shared / "data")).present({})
     titles = [item.title for item in shown]
-    assert titles[::2] == [
+    assert titles[::3] == [
         "Regression on breast cancer (Wisconsin)",
         "Regression on breast cancer (Ljubljana)",
     ]
@@ -93,11 +138,15 @@ def test_both_sets_called_breast_cancer_are_shown(shared: Path) -> None:
 def test_cells_of_a_figure(name: str, shared: Path) -> None:
     plan = tables()[name].plan(Request(quick=True, folder=shared / "data"))
     values = {cell.key: shortened(cell) for cell in plan.cells}
-    drawing, sheet = plan.present(values)
+    drawing, sheet, claims = plan.present(values)
     assert isinstance(drawing, Drawing)
+    drawing.draw(Figure())
+    assert len(claims.rows) == 5
     lams = protocol.lambdas(True)
     assert [row[:2] for row in sheet.rows] == [[d, lam] for d in DEGREES for lam in lams]
-    assert all(0.0 <= row[3] < 1.5 for row in sheet.rows)
+    assert all(0.0 <= row[i] < 1.5 for row in sheet.rows for i in (3, 4, 6, 7))
+    assert not sheet.empty()
+    assert not claims.empty()
 
 
 def test_errors_equal_kernel_ridge(shared: Path) -> None:

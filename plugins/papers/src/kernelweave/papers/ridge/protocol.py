@@ -128,5 +128,5 @@ def sizes_of(method: str, quick: bool) -> Sequence[float]:
 
 
 def lambdas(quick: bool) -> Sequence[float]:
-    """Return the λ that are searched."""
-    return LAMBDAS[::2] if quick else LAMBDAS
+    """Return the λ that are searched, the least and the largest of the paper among them."""
+    return (*LAMBDAS[::2], LAMBDAS[-1]) if quick else LAMBDAS

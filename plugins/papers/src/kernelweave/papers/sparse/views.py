@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 
-from ..measuring import mean, spread, within
+from ..measuring import mean, settled, spread, within
 from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .group_lasso import NEEDS, GroupLasso
 from .leads import lead
@@ -187,9 +186,9 @@ def kept_by(model: BaseEstimator, columns: Mapping[str, list[int]]) -> list[str]
 def measure(name: str, n_train: int, n_views: int, seed: int) -> dict[str, Any]:
     """Fit a method to one draw: accuracy, views and CPU seconds; of 0 views, the digits."""
     data = made(n_train, n_views, seed) if n_views else digits(n_train, seed)
-    start = time.process_time()
-    model = method(name, data.columns, real=not n_views).fit(data.X, data.y)
-    seconds = time.process_time() - start
+    model, seconds = settled(
+        lambda: method(name, data.columns, real=not n_views).fit(data.X, data.y)
+    )
     found: dict[str, Any] = {
         "accuracy": 100.0 * float(np.mean(model.predict(data.X_test) == data.y_test)),
         "seconds": seconds,
@@ -237,7 +236,6 @@ def _present(n_views: int, results: Results) -> list[Sheet]:
         row: list[Value] = [name, mean(accuracy), spread(accuracy)]
         row += _made_views(name, found) if n_views else _digit_views(name, found)
         seconds = [each["seconds"] for each in found]
-        # the first fit of a process loads and compiles
         rows.append([*row, float(np.median(seconds)) if seconds else None])
     told = ("found, of 3", "kept", "exact") if n_views else ("kept", "of them noise", "most kept")
     columns = ("method", "accuracy (%)", "±", *told, "CPU seconds, median")
