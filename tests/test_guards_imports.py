@@ -20,7 +20,7 @@ ALLOWED = {
     "qp-smo": {"kernels-core"},
     "spectahedron": {"kernels-core", "qp-smo"},
     "mkl-sparse": {"kernels-core", "qp-smo"},
-    "vv-rkhs": {"kernels-core", "qp-smo", "spectahedron"},
+    "vv-rkhs": {"kernels-core", "qp-smo"},
     "relaxations": {"kernels-core", "qp-smo", "mkl-sparse", "spectahedron"},
     # the command line reads tables as the evidence kernels do
     "workbench": {

@@ -130,7 +130,8 @@ def functions() -> list[Function]:
 
 
 def _projections() -> list[Function]:
-    from kernelweave import baselines, mkl_sparse, ridge_mkl, spectahedron, vv_rkhs
+    from kernelweave import baselines, mkl_sparse, ridge_mkl, vv_rkhs
+    from kernelweave.kernels_core import psd_cone
 
     vector, square = np.array([0.9, 0.5, 0.125]), np.array([[2.0, 0.5], [0.5, -1.0]])
     radius = {"q": (0.5,), "radius": (0.0,)}
@@ -139,28 +140,28 @@ def _projections() -> list[Function]:
             mkl_sparse.project_sparse_simplex, {"w": vector, "k0": 2}, ("w",), (), {"k0": (0, 1.5)}
         ),
         Function(
-            spectahedron.project_simplex,
+            psd_cone.project_simplex,
             {"values": vector, "total": 1.0},
             ("values",),
             (),
             {"total": (0.0, math.inf)},
         ),
         Function(
-            spectahedron.project_spectahedron,
+            psd_cone.project_spectahedron,
             {"P": square, "trace": 1.0},
             (),
             ("P",),
             {"trace": (0.0, math.inf)},
         ),
         Function(
-            spectahedron.frank_wolfe,
+            psd_cone.frank_wolfe,
             {"f": lambda P: (0.5 * (P * P).sum(), P), "start": np.eye(2) / 4, "tol": 1e-3},
             (),
             ("start",),
             {"tol": (math.inf,), "max_iter": (1.5,)},
         ),
         Function(
-            spectahedron.sparse_sdp,
+            psd_cone.sparse_sdp,
             {"gradient": lambda L: L - square, "start": np.eye(2) / 4, "trace": 1.0, "tol": 1e-3},
             (),
             ("start",),

@@ -15,7 +15,7 @@ from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.memory import require
-from kernelweave.spectahedron import project_spectahedron
+from kernelweave.kernels_core.psd_cone import project_spectahedron
 from kernelweave.spectahedron.algorithm import SaddleAlgorithm
 from kernelweave.spectahedron.saddle import SaddleOracle
 from numpy.typing import NDArray

@@ -18,13 +18,13 @@ import numpy as np
 from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.arrays import Matrix, RealArray
 from kernelweave.kernels_core.formula.learner import Solution
+from kernelweave.kernels_core.psd_cone import project_spectahedron
 from kernelweave.qp_smo.engine import solve_box
 from kernelweave.qp_smo.problem import Budget
 from scipy.linalg import eigh
 
 from .algorithm import SaddleAlgorithm
 from .frank_wolfe_search import balanced_direction
-from .projection import project_spectahedron
 from .saddle import SaddleOracle
 from .settings import AcceleratedPrimalDual
 

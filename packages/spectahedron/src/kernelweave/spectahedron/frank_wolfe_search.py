@@ -16,10 +16,10 @@ import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import RealArray
 from kernelweave.kernels_core.formula.learner import Solution
+from kernelweave.kernels_core.psd_cone.eigen import top_eigenpair
+from kernelweave.kernels_core.psd_cone.rank_one import find_root
 
 from .algorithm import SaddleAlgorithm
-from .eigen import top_eigenpair
-from .rank_one import find_root
 from .saddle import Direction, SaddleOracle
 from .settings import FrankWolfe
 

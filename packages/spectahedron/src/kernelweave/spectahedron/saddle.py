@@ -18,11 +18,11 @@ from kernelweave.kernels_core.checks import LARGEST, SMALLEST
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.memory import limit_bytes
+from kernelweave.kernels_core.psd_cone.eigen import largest_eigenvalue_bound, top_eigenpair
 from kernelweave.qp_smo import UnstoredKernel
 from kernelweave.qp_smo.unstored import Gram
 from numpy.typing import DTypeLike
 
-from .eigen import largest_eigenvalue_bound, top_eigenpair
 from .gram import GramAt
 from .gram_memory import require_grams
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from kernelweave.spectahedron.eigen import largest_eigenvalue_bound
+from kernelweave.kernels_core.psd_cone.eigen import largest_eigenvalue_bound
 
 from .objective import Evaluation, Objective
 from .penalties import Penalty

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import NONNEGATIVE, POSITIVE, check_array
-from kernelweave.spectahedron import SparseSDPSolution, sparse_sdp
-from kernelweave.spectahedron.projection import project_simplex
+from kernelweave.kernels_core.psd_cone import SparseSDPSolution, project_simplex, sparse_sdp
 from scipy.linalg import eigh
 
 

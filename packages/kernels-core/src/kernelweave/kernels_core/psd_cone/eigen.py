@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from kernelweave.kernels_core.arrays import Matrix
 from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.linalg import ArpackError, eigsh
+
+from ..arrays import Matrix
 
 _EPS = float(np.finfo(np.float64).eps)
 _DENSE_UP_TO = 96

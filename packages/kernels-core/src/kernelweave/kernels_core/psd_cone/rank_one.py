@@ -11,11 +11,11 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import relative_gap
-from kernelweave.kernels_core.arrays import Matrix
-from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, check_array
-from kernelweave.kernels_core.clock import expired
 
+from ..arrays import Matrix
+from ..checks import COUNT, NONNEGATIVE, POSITIVE, check_array
+from ..clock import expired
+from ..result import relative_gap
 from .eigen import largest_eigenvalue_bound, top_eigenpair
 
 _DENSE_UP_TO = 96
@@ -88,7 +88,7 @@ def frank_wolfe(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.spectahedron import frank_wolfe
+    >>> from kernelweave.kernels_core.psd_cone import frank_wolfe
     >>> target = np.diag([3.0, -1.0])
     >>> def f(P):
     ...     return 0.5 * np.sum((P - target) ** 2), P - target
@@ -233,7 +233,7 @@ def sparse_sdp(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.spectahedron import sparse_sdp
+    >>> from kernelweave.kernels_core.psd_cone import sparse_sdp
     >>> target = np.diag([2.0, 0.0])
     >>> found = sparse_sdp(lambda L: L - target, np.eye(2), 2.0,
     ...                    line_search=lambda L, D: -np.vdot(L - target, D) / np.vdot(D, D))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from kernelweave.spectahedron import project_simplex, project_spectahedron
+from kernelweave.kernels_core.psd_cone import project_simplex, project_spectahedron
 from numpy.testing import assert_allclose
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from kernelweave.spectahedron import frank_wolfe, project_spectahedron, sparse_sdp
+from kernelweave.kernels_core.psd_cone import frank_wolfe, project_spectahedron, sparse_sdp
 
 
 def least_squares(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

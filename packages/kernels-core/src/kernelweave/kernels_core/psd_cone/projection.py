@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.checks import POSITIVE, check_array
+
+from ..checks import POSITIVE, check_array
 
 
 def project_simplex(values: npt.NDArray[np.floating], total: float) -> npt.NDArray[np.float64]:
@@ -33,7 +34,7 @@ def project_simplex(values: npt.NDArray[np.floating], total: float) -> npt.NDArr
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.spectahedron import project_simplex
+    >>> from kernelweave.kernels_core.psd_cone import project_simplex
     >>> project_simplex(np.array([3.0, 1.0, 0.0]), 2.0)
     array([2., 0., 0.])
     """
@@ -74,7 +75,7 @@ def project_spectahedron(P: npt.NDArray[np.floating], trace: float) -> npt.NDArr
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.spectahedron import project_spectahedron
+    >>> from kernelweave.kernels_core.psd_cone import project_spectahedron
     >>> project_spectahedron(np.diag([3.0, -1.0]), trace=2.0)
     array([[2., 0.],
            [0., 0.]])
