@@ -180,6 +180,45 @@ def declaration_problems(root: Path, found: dict[str, list[Import]] | None = Non
     return problems
 
 
+def circles(edges: dict[str, set[str]]) -> set[frozenset[str]]:
+    """Return the sets of names that reach each other, two or more."""
+    reach = {name: set(beside) for name, beside in edges.items()}
+    for middle in edges:
+        for beside in reach.values():
+            if middle in beside:
+                beside |= reach[middle]
+    around = {name: {each for each in reach[name] if name in reach.get(each, ())} for name in edges}
+    return {frozenset(each) for each in around.values() if len(each) > 1}
+
+
+def internal_edges(found: list[Import], member: Member, *, rooms: bool) -> dict[str, set[str]]:
+    """Return which file of a member imports which other, or which of its folders.
+
+    Imports inside functions count, those for types alone do not.
+    """
+    files = {member.module(path): path for path in member.files()}
+    edges: dict[str, set[str]] = {name: set() for name in files}
+    for item in found:
+        source, target = item.where.rpartition(":")[0], item.module
+        while target and target not in files:
+            target = target.rpartition(".")[0]
+        if rooms:
+            source, target = (".".join(name.split(".")[:3]) for name in (source, target))
+        is_folder = all(files[n].name == "__init__.py" for n in (source, target) if n in files)
+        if not item.optional and target not in ("", source) and (is_folder or not rooms):
+            edges[source].add(target)
+    return edges
+
+
+def all_circles(root: Path, found: dict[str, list[Import]], *, rooms: bool) -> set[frozenset[str]]:
+    """Return the circles within every member."""
+    return {
+        each
+        for name, member in members(root).items()
+        for each in circles(internal_edges(found[name], member, rooms=rooms))
+    }
+
+
 def heavy_modules(code: str) -> set[str]:
     """Run code in a fresh interpreter and return the heavy packages that it loaded."""
     report = f"import sys; print(*[name for name in {HEAVY!r} if name in sys.modules])"
@@ -224,6 +263,31 @@ def test_planted_wrong_direction_is_caught(tmp_path: Path, member: str, text: st
     assert direction_problems(tmp_path) == []
     plant(tmp_path, member, text)
     assert len(direction_problems(tmp_path)) == 1
+
+
+def test_no_files_or_folders_of_a_member_import_in_circles(ours: dict[str, list[Import]]) -> None:
+    families = "kernelweave.kernels_core.families"
+    # a family makes the kernel of a P, and that kernel is computed by its family
+    known = {frozenset(f"{families}.{each}" for each in ("learned", "polynomial", "tessellated"))}
+    assert all_circles(ROOT, ours, rooms=False) == known
+    assert all_circles(ROOT, ours, rooms=True) == set()
+
+
+@pytest.mark.parametrize("rooms", [False, True])
+def test_planted_circle_is_caught(tmp_path: Path, rooms: bool) -> None:
+    plant(tmp_path, "packages/one", "")
+    source = tmp_path / "packages" / "one" / "src" / "kernelweave" / "one"
+    for room, text in {
+        "left": "from ..right import b",
+        "right": "def f():\n    from ..left import b",
+    }.items():
+        (source / room).mkdir()
+        (source / room / "__init__.py").touch()
+        (source / room / "a.py").write_text(text)
+        (source / room / "b.py").write_text("from . import a")
+    found = all_circles(tmp_path, all_imports(tmp_path), rooms=rooms)
+    names = ("left", "right") if rooms else ("left.a", "left.b", "right.a", "right.b")
+    assert found == {frozenset(f"kernelweave.one.{each}" for each in names)}
 
 
 def test_every_import_is_declared(ours: dict[str, list[Import]]) -> None:

@@ -28,7 +28,7 @@ def problem():
 @pytest.fixture(scope="session")
 def published(shared):
     """Return a reader of a published setting: Grams, eight by default, labels, the setting."""
-    from kernelweave.kernels_core.kernels.paper import default_kernels
+    from kernelweave.kernels_core.kernels import default_kernels
 
     settings = json.loads((shared / "golden" / "smkl_settings.json").read_text())["sets"]
 

@@ -2,8 +2,12 @@ import json
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core.kernels import PAPER_FIFTY, PAPER_TEN, KernelDictionary
-from kernelweave.kernels_core.kernels.paper import default_kernels
+from kernelweave.kernels_core.kernels import (
+    PAPER_FIFTY,
+    PAPER_TEN,
+    KernelDictionary,
+    default_kernels,
+)
 from kernelweave.qp_smo import SVC
 from kernelweave.qp_smo.saddle import GramStack, KSupport, solve_kernel_weights
 from kernelweave.relaxations import lower_bound, solve_global

@@ -7,10 +7,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core.families import TessellatedFamily
+from kernelweave.kernels_core.families import Tessellated, TessellatedFamily
 from kernelweave.kernels_core.families._groups import evaluate, program
 from kernelweave.kernels_core.families._sub_boxes import Bound, SubBoxes, SubBoxGram
-from kernelweave.kernels_core.kernels import Tessellated
 from numpy.testing import assert_allclose, assert_array_equal
 
 LISTED = ((0,), (1, 2), (0, 1, 3), (0, 1, 2), (2,))

@@ -10,7 +10,15 @@ from .exceptions import (
     UnknownNameError,
     UnsupportedProblemError,
 )
-from .families import CallableFamily, IntegralFamily, PolynomialFamily, TessellatedFamily
+from .families import (
+    CallableFamily,
+    FamilyKernel,
+    GeneralizedPolynomial,
+    IntegralFamily,
+    PolynomialFamily,
+    Tessellated,
+    TessellatedFamily,
+)
 from .formula import Learner, Needs, Problem, Solution, SolveStatus, WeightSet
 from .hookspecs import hookimpl, hookspec
 from .kernels import (
@@ -18,9 +26,7 @@ from .kernels import (
     PAPER_TEN,
     RBF,
     Combination,
-    FamilyKernel,
     FittedDictionary,
-    GeneralizedPolynomial,
     Kernel,
     KernelDictionary,
     Laplacian,
@@ -29,7 +35,6 @@ from .kernels import (
     PrecomputedGrams,
     ScaledFeatures,
     Sigmoid,
-    Tessellated,
     as_grams,
     as_sklearn_gp_kernel,
     default_kernels,

@@ -12,15 +12,19 @@ if TYPE_CHECKING:
     from .base import Family, PreparedFamily, UnstoredGram
     from .custom import CallableFamily
     from .integral import IntegralFamily
+    from .learned import FamilyKernel, GeneralizedPolynomial, Tessellated
     from .polynomial import PolynomialFamily
     from .tessellated import TessellatedFamily
 
 __all__ = [
     "CallableFamily",
     "Family",
+    "FamilyKernel",
+    "GeneralizedPolynomial",
     "IntegralFamily",
     "PolynomialFamily",
     "PreparedFamily",
+    "Tessellated",
     "TessellatedFamily",
     "UnstoredGram",
 ]
@@ -28,9 +32,12 @@ __all__ = [
 _HOMES = {
     "CallableFamily": "custom",
     "Family": "base",
+    "FamilyKernel": "learned",
+    "GeneralizedPolynomial": "learned",
     "IntegralFamily": "integral",
     "PolynomialFamily": "polynomial",
     "PreparedFamily": "base",
+    "Tessellated": "learned",
     "TessellatedFamily": "tessellated",
     "UnstoredGram": "base",
 }

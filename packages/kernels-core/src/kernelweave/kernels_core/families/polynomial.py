@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, comb
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from kernelweave.kernels_core.checks import integer
@@ -15,9 +15,7 @@ from ..arrays import RealArray
 from ..checks import real_dtype
 from ._arguments import matrix, output, rows, samples, vector
 from ._tables import exponents, power_products
-
-if TYPE_CHECKING:
-    from ..kernels import GeneralizedPolynomial
+from .learned import GeneralizedPolynomial
 
 _RUN = 64
 _UNIT = 2.0**-53
@@ -279,8 +277,6 @@ class PolynomialFamily:
         -------
         GeneralizedPolynomial
         """
-        from ..kernels import GeneralizedPolynomial
-
         return GeneralizedPolynomial(np.asarray(P, dtype=np.float64), self.degree)
 
     @classmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.checks import integer
@@ -20,9 +19,7 @@ from ._prepared_sub_boxes import PreparedSubBoxes
 from ._sub_boxes import SubBoxes
 from ._tables import TessellatedTables, count_tessellated, tessellated_tables
 from ._unstored import factors_of, fill_rectangle
-
-if TYPE_CHECKING:
-    from ..kernels import Tessellated
+from .learned import Tessellated
 
 
 def _corner(name: str, value: ArrayLike) -> NDArray[np.float64]:
@@ -325,8 +322,6 @@ class TessellatedFamily:
         Tessellated
             Points outside the box are moved to its border with a warning.
         """
-        from ..kernels import Tessellated
-
         return Tessellated(
             matrix(P, self.n_P),
             self.degree,

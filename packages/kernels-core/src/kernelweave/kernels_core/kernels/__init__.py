@@ -9,17 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .base import Kernel
-    from .compose import Columns, Combination, Product, Scaled, Sum, UnitDiagonal
+    from .base import Columns, Kernel, Product, Scaled, Sum
+    from .compose import Combination, UnitDiagonal
     from .conformance import check_kernel
-    from .dictionary import KernelDictionary
+    from .dictionary import PAPER_FIFTY, PAPER_TEN, KernelDictionary, default_kernels
     from .fitted import Centered, Clipped
     from .fitted_dictionary import FittedDictionary, FittedFamily
     from .fitted_factors import FittedFactors, LowRankDictionary
     from .gp import as_sklearn_gp_kernel
-    from .learned import FamilyKernel, GeneralizedPolynomial, Tessellated
     from .nystroem import Nystroem
-    from .paper import PAPER_FIFTY, PAPER_TEN, default_kernels
     from .precomputed import PrecomputedGrams, as_grams
     from .psd import Spectrum, require_psd
     from .scaled import ScaledFeatures
@@ -28,11 +26,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "Kernel": "base",
     "check_kernel": "conformance",
-    "Columns": "compose",
+    "Columns": "base",
     "Combination": "compose",
-    "Product": "compose",
-    "Scaled": "compose",
-    "Sum": "compose",
+    "Product": "base",
+    "Scaled": "base",
+    "Sum": "base",
     "UnitDiagonal": "compose",
     "KernelDictionary": "dictionary",
     "Centered": "fitted",
@@ -42,13 +40,10 @@ _HOMES = {
     "FittedFactors": "fitted_factors",
     "LowRankDictionary": "fitted_factors",
     "as_sklearn_gp_kernel": "gp",
-    "FamilyKernel": "learned",
-    "GeneralizedPolynomial": "learned",
-    "Tessellated": "learned",
     "Nystroem": "nystroem",
-    "PAPER_FIFTY": "paper",
-    "PAPER_TEN": "paper",
-    "default_kernels": "paper",
+    "PAPER_FIFTY": "dictionary",
+    "PAPER_TEN": "dictionary",
+    "default_kernels": "dictionary",
     "PrecomputedGrams": "precomputed",
     "as_grams": "precomputed",
     "Spectrum": "psd",
@@ -66,7 +61,6 @@ __all__ = [  # noqa: RUF022
     "Kernel", "Linear", "Polynomial", "RBF", "Laplacian", "Sigmoid", "standard_kernels",
     "Sum", "Product", "Scaled", "Columns", "Combination", "UnitDiagonal", "Centered", "Clipped",
     "ScaledFeatures", "Nystroem",
-    "Tessellated", "GeneralizedPolynomial", "FamilyKernel",
     "KernelDictionary", "FittedDictionary", "FittedFamily", "FittedFactors", "LowRankDictionary",
     "PAPER_TEN", "PAPER_FIFTY", "default_kernels",
     "PrecomputedGrams", "as_grams", "Spectrum", "require_psd",

@@ -1,22 +1,21 @@
-"""The base of every kernel: a value that is called on samples."""
+"""A kernel is a value that is called on samples; so are sums, products, multiples and columns."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import memory
 from ..arrays import Points, RealArray, Rows, is_sparse
-from ..checks import Rule
+from ..checks import Rule, number
 from ._parameters import Parameters
 from ._validation import check_pair, check_samples, is_vector
-
-if TYPE_CHECKING:
-    from .compose import Columns, Product, Scaled, Sum
 
 
 class Kernel(Parameters, ABC):
@@ -155,14 +154,10 @@ class Kernel(Parameters, ABC):
         >>> RBF(gamma=0.5).on([0, 3])
         RBF(gamma=0.5).on([0, 3])
         """
-        from .compose import Columns
-
         single = isinstance(columns, (int, np.integer)) and not isinstance(columns, bool)
         return Columns(self, [columns] if single else columns)  # type: ignore[list-item, arg-type]
 
     def __add__(self, other: object) -> Sum:
-        from .compose import Sum
-
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __radd__(self, other: object) -> Kernel:
@@ -170,16 +165,226 @@ class Kernel(Parameters, ABC):
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __mul__(self, other: object) -> Product | Scaled:
-        from .compose import Product, Scaled
-
         if isinstance(other, Kernel):
             return Product(self, other)
         return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
 
     def __rmul__(self, other: object) -> Scaled:
-        from .compose import Scaled
-
         return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
 
 
 KERNEL = Rule("a kernel such as RBF(gamma=1.0)", lambda value: isinstance(value, Kernel))
+
+
+def all_psd(kernels: Sequence[Kernel]) -> bool | None:
+    """Return whether all are positive semidefinite, None where nobody knows."""
+    answers = {k.is_psd for k in kernels}
+    if False in answers:
+        return False
+    return None if None in answers else True
+
+
+def first_refuser(kernels: Sequence[Kernel]) -> Kernel | None:
+    """Return the first kernel within them that takes no sparse samples."""
+    refusers = (k._sparse_refuser() for k in kernels)
+    return next((r for r in refusers if r is not None), None)
+
+
+_WEIGHT = replace(
+    number(least=0.0),
+    words="a finite number >= 0 (a negative multiple of a kernel is not positive semidefinite)",
+)
+
+
+def _is_columns(value: object) -> bool:
+    S = np.asarray(value)
+    return S.ndim == 1 and S.size > 0 and S.dtype.kind in "iu" and bool(S.min() >= 0)
+
+
+_COLUMNS = Rule(
+    "a list of 0-based column numbers, at least one",
+    _is_columns,
+    then=Rule("without repetitions", lambda value: len(np.unique(value)) == len(value)),
+)
+
+
+class _Pair(Kernel):
+    """Two kernels joined by an operation on their matrices."""
+
+    _rules: ClassVar[dict[str, Rule]] = {"k1": KERNEL, "k2": KERNEL}
+
+    def __init__(self, k1: Kernel, k2: Kernel) -> None:
+        self.k1 = k1
+        self.k2 = k2
+
+    @property
+    def is_psd(self) -> bool | None:
+        """Proved when both kernels are."""
+        return all_psd((self.k1, self.k2))
+
+    def _sparse_refuser(self) -> Kernel | None:
+        return first_refuser((self.k1, self.k2))
+
+
+class Sum(_Pair):
+    """k(x, y) = k₁(x, y) + k₂(x, y), written ``k1 + k2``.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.kernels import Linear, RBF
+    >>> (Linear() + RBF(gamma=1.0))([[1.0, 1.0]])
+    array([[3.]])
+    """
+
+    name = "sum"
+
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
+        K = self.k1._gram(X, Y)
+        K += self.k2._gram(X, Y)
+        return K
+
+    def _diag(self, X: Points) -> RealArray:
+        return np.asarray(self.k1._diag(X) + self.k2._diag(X))
+
+    def __repr__(self) -> str:
+        return f"{self.k1!r} + {self.k2!r}"
+
+
+class Product(_Pair):
+    """k(x, y) = k₁(x, y) k₂(x, y), written ``k1 * k2`` (positive semidefinite by Schur).
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.kernels import Linear, RBF
+    >>> (Linear() * RBF(gamma=1.0))([[1.0, 1.0]])
+    array([[2.]])
+    """
+
+    name = "product"
+
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
+        K = self.k1._gram(X, Y)
+        K *= self.k2._gram(X, Y)
+        return K
+
+    def _diag(self, X: Points) -> RealArray:
+        return np.asarray(self.k1._diag(X) * self.k2._diag(X))
+
+    def __repr__(self) -> str:
+        return " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.k1, self.k2))
+
+
+class Scaled(Kernel):
+    """k(x, y) = w k₁(x, y), written ``w * k1``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        k₁.
+    weight : float, nonnegative
+        w.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.kernels import RBF
+    >>> 2.0 * RBF(gamma=1.0)
+    2.0 * RBF(gamma=1.0)
+    """
+
+    name = "scaled"
+
+    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL, "weight": _WEIGHT}
+
+    def __init__(self, kernel: Kernel, weight: float = 1.0) -> None:
+        self.kernel = kernel
+        self.weight = weight
+
+    @property
+    def is_psd(self) -> bool | None:
+        """What the scaled kernel is."""
+        return self.kernel.is_psd
+
+    def _sparse_refuser(self) -> Kernel | None:
+        return self.kernel._sparse_refuser()
+
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
+        K = self.kernel._gram(X, Y)
+        K *= K.dtype.type(self.weight)
+        return K
+
+    def _diag(self, X: Points) -> RealArray:
+        d = self.kernel._diag(X)
+        return np.asarray(d * d.dtype.type(self.weight))
+
+    def __repr__(self) -> str:
+        inner = f"({self.kernel!r})" if isinstance(self.kernel, Sum) else repr(self.kernel)
+        return f"{float(self.weight)!r} * {inner}"
+
+
+class Columns(Kernel):
+    """k(x, y) = k₁(x_S, y_S): a kernel that sees some columns only, written ``k.on(S)``.
+
+    A kernel that takes no sparse samples gets these columns of them as a dense array.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        k₁.
+    columns : sequence of int
+        S, 0-based and without repetition.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.kernels import Linear
+    >>> Linear().on([1])([[5.0, 2.0]])
+    array([[4.]])
+    """
+
+    name = "columns"
+
+    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL, "columns": _COLUMNS}
+
+    def __init__(self, kernel: Kernel, columns: Sequence[int]) -> None:
+        self.kernel = kernel
+        self.columns = columns
+
+    @property
+    def is_psd(self) -> bool | None:
+        """What the restricted kernel is."""
+        return self.kernel.is_psd
+
+    def _sparse_refuser(self) -> Kernel | None:
+        return None  # a kernel that refuses sparse samples gets its columns dense
+
+    def _at(self, X: Points) -> Kernel:
+        return Columns(self.kernel._at(self._select(X)), self.columns)
+
+    def _select(self, X: Points) -> Points:
+        S = np.asarray(self.columns)
+        if S.max() >= X.shape[1]:
+            raise ValueError(
+                f"{self!r} needs column {S.max()}, but the samples have {X.shape[1]} features"
+            )
+        out = X[:, S]
+        if not is_sparse(out):
+            return np.ascontiguousarray(out)
+        if self.kernel._sparse_refuser() is None:
+            return out
+        n, m = out.shape
+        memory.require(
+            n * m * out.dtype.itemsize,
+            f"{m} columns of {n} samples, dense for {self.kernel!r}",
+            alternative="use Linear, Polynomial or RBF on them, which take sparse samples",
+        )
+        return out.toarray()
+
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
+        return self.kernel._gram(self._select(X), None if Y is None else self._select(Y))
+
+    def _diag(self, X: Points) -> RealArray:
+        return self.kernel._diag(self._select(X))
+
+    def __repr__(self) -> str:
+        compound = isinstance(self.kernel, (Sum, Product, Scaled))
+        inner = f"({self.kernel!r})" if compound else repr(self.kernel)
+        return f"{inner}.on({np.asarray(self.columns).tolist()})"

@@ -21,8 +21,9 @@ from .by_name import kernel_by_name
 from .compose import Combination, UnitDiagonal
 from .fitted import NORMALIZATION, Clipped, fit_normalization
 from .fitted_dictionary import FittedDictionary, require_stack
+from .paper import fifty, ten
 from .psd import REMEDY, Spectrum, describe, find_indefinite
-from .standard import RBF, Laplacian, Linear, Polynomial
+from .standard import RBF, Laplacian, Linear, Polynomial, Sigmoid
 from .views import View, views_of
 
 # name, what was given for the kernel, and its view
@@ -169,8 +170,6 @@ class KernelDictionary(Parameters):
         X : array-like, shape (n, n_features)
             Not looked at: these kernels fit any number of features.
         """
-        from .paper import default_kernels
-
         return default_kernels()
 
     def _stated(self) -> list[tuple[str, Kernel, View | None]]:
@@ -414,3 +413,26 @@ def _unique(stated: Stated) -> list[tuple[str, Kernel, View | None]]:
         label = name if counts[name] == 1 else f"{name} #{seen[name]}"
         out.append((str(label), _as_kernel(kernel), view))
     return out
+
+
+def default_kernels() -> KernelDictionary:
+    """Return what ``kernels=None`` means: the paper's ten kernels without the two sigmoids.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.kernels import default_kernels
+    >>> len(default_kernels())
+    8
+    """
+    return KernelDictionary([k for k in ten() if not isinstance(k, Sigmoid)])
+
+
+PAPER_TEN = KernelDictionary(ten())
+"""The ten kernels of the sparse multiple kernel learning paper, for standardised data.
+
+Two of them are sigmoids, so that fitting raises NotPSDError on most data; say what to do with
+``KernelDictionary(PAPER_TEN, psd="clip")``, or leave them out: `default_kernels`.
+"""
+
+PAPER_FIFTY = KernelDictionary(fifty(), psd="clip")
+"""Fifty kernels: 1 linear, 18 polynomial, 12 Gaussian, 12 sigmoid (clipped), 7 Laplacian."""

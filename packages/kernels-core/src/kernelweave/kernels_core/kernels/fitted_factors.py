@@ -13,8 +13,8 @@ from ..arrays import FloatArray, Points, RealArray, Rows
 from ..checks import COUNT, LARGEST
 from ..exceptions import NotPSDError
 from ._validation import check_samples, check_size, check_weights
-from .base import Kernel
-from .compose import Combination, Scaled, UnitDiagonal
+from .base import Kernel, Scaled
+from .compose import Combination, UnitDiagonal
 from .dictionary import KernelDictionary
 from .fitted import is_same, trace_scale
 from .nystroem import Nystroem, factorise

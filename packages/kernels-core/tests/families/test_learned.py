@@ -7,13 +7,13 @@ import pickle
 import numpy as np
 import pytest
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
-from kernelweave.kernels_core.families import PolynomialFamily, TessellatedFamily
-from kernelweave.kernels_core.kernels import (
-    RBF,
+from kernelweave.kernels_core.families import (
     GeneralizedPolynomial,
+    PolynomialFamily,
     Tessellated,
-    check_kernel,
+    TessellatedFamily,
 )
+from kernelweave.kernels_core.kernels import RBF, check_kernel
 from sklearn.base import clone
 from sklearn.svm import SVC
 

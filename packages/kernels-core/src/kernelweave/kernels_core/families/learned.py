@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays import Points, RealArray
 from ..checks import Rule, integer, one_of
 from ..exceptions import KernelWeaveWarning
-from .base import Kernel
-from .psd import find_indefinite
+from ..kernels.base import Kernel
+from ..kernels.psd import find_indefinite
 
 if TYPE_CHECKING:
-    from ..families._groups import Order
-    from ..families.base import Family
+    from ._groups import Order
+    from .base import Family
 
 
 def _is_square(value: object) -> bool:
@@ -123,7 +123,7 @@ class Tessellated(_MatrixKernel):
         return np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
 
     def _family(self, n_features: int) -> Family:
-        from ..families import TessellatedFamily
+        from .tessellated import TessellatedFamily
 
         return TessellatedFamily(
             self.degree,
@@ -193,7 +193,7 @@ class GeneralizedPolynomial(_MatrixKernel):
         self.degree = degree
 
     def _family(self, n_features: int) -> Family:
-        from ..families import PolynomialFamily
+        from .polynomial import PolynomialFamily
 
         return PolynomialFamily(self.degree)
 
