@@ -211,8 +211,7 @@ class Objective:
             Y=self.Y_norm,
         )
         if turn is not None:
-            errors = {name: getattr(turn, name) for name in ("skew", "K_error", "Y_error")}
-            sizes = replace(sizes, **errors)
+            sizes = replace(sizes, K_error=turn.K_error, Y_error=turn.Y_error)
         Y = self.Y if turn is None else turn.Y
         value, upper, dot = self._primal(solved.fit, Y, C, sizes)
         w = np.zeros(len(weights)) if self.fixed_input else self.grams.inner(C, L)
@@ -295,7 +294,7 @@ class Objective:
         value = error**2 / self.total_weight + self.lam * dot
         fit_norm = float(np.linalg.norm(fit))
         slack = largest * (sizes.fit_error + sizes.dot_error * (fit_norm + sizes.Y))
-        slack += sizes.Y_error + sizes.skew * error
+        slack += sizes.Y_error
         dot_slack = sizes.C * (sizes.fit_error + sizes.dot_error * fit_norm)
         upper = (error + slack) ** 2 / self.total_weight + self.lam * (dot + dot_slack)
         return value, upper * (1.0 + 1e-14), dot
@@ -311,7 +310,7 @@ class Objective:
         norm = sizes.C
         if self.cell_root is not None:
             norm = float(np.linalg.norm(divided(point.C, self.cell_root)))
-        return dot, self.ridge * norm**2 * (1.0 + 4.0 * sizes.dot_error + 2.0 * sizes.skew)
+        return dot, self.ridge * norm**2 * (1.0 + 4.0 * sizes.dot_error)
 
     def solution(self, point: Evaluation) -> VectorSolution:
         """Return the function at a point, in the units of the data as given."""

@@ -30,7 +30,7 @@ class Sizes:
     """Norms of one evaluation: everything the error bounds need.
 
     `n_samples`, `n_outputs`, `n_kernels`: l, n, m; `K`: Σ ηⱼ ‖Kⱼ‖, at least the Frobenius norm of
-    K; `C`, `L`, `Y`: Frobenius norms; `skew`, `K_error`, `Y_error`: of the coordinates, see `Turn`.
+    K; `C`, `L`, `Y`: Frobenius norms; `K_error`, `Y_error`: of the coordinates, see `Turn`.
     """
 
     n_samples: int
@@ -40,7 +40,6 @@ class Sizes:
     C: float
     L: float
     Y: float
-    skew: float = 0.0
     K_error: float = 0.0
     Y_error: float = 0.0
 

@@ -40,21 +40,25 @@ class Turn:
     - `factors`: with T of shape (n_samples, n_samples)
     - `gram`: diag(tᵢᵀ K tᵢ)
     - `Y` of shape (n_samples, n_outputs): Tᵀ Y, as computed
-    - `skew` ≥ ‖TᵀT − I‖₂
-    - `K_error` ≥ ‖KT − T diag(σ)‖₂, ‖TᵀKT − diag(σ)‖₂
-    - `Y_error` ≥ ‖Tᵀ Y − Ỹ‖, ‖T Ỹ − Y‖ for the computed Ỹ
+    - `K_error` ≥ ‖UᵀKU − diag(σ)‖₂ for the orthogonal U next to T, T = UH with H ⪰ 0
+    - `Y_error` ≥ ‖UᵀY − Ỹ‖ for the computed Ỹ
+
+    What is evaluated at D is thus, up to these two, what C = UD gives: U is never formed.
     """
 
     factors: EigenFactors
     gram: DiagonalGram
     Y: Matrix
-    skew: float
     K_error: float
     Y_error: float
 
     @classmethod
     def of(cls, factors: EigenFactors, K: Matrix, Y: Matrix) -> Turn:
-        """Measure the factors of K (3 l³ flops)."""
+        """Measure the factors of K (3 l³ flops).
+
+        With e = ‖TᵀT − I‖₂ ≥ ‖H − I‖₂, f = ‖KT − T diag(σ)‖₂ and M = UᵀKU, from MH − H diag(σ) =
+        Uᵀ(KT − T diag(σ)): ‖M − diag(σ)‖ ≤ f + e‖M‖ + e max σ, and ‖M‖ ≤ max σ + ‖M − diag(σ)‖.
+        """
         T, l = factors.T, len(K)
         each = gamma(l + 2)  # of a product: times the norms of what is multiplied
         T_norm, K_norm, Y_norm = (float(np.linalg.norm(part)) for part in (T, K, Y))
@@ -66,16 +70,13 @@ class Turn:
         product = T.T @ T
         product.flat[:: l + 1] -= 1.0
         skew = float(np.linalg.norm(product)) + each * T_norm**2
-        stretch = math.sqrt(1.0 + skew)
-        turned = T.T @ Y
-        lost = each * T_norm * Y_norm
+        rest = off + 2.0 * skew * largest
         return cls(
             factors,
             DiagonalGram(sigma),
-            turned,
-            skew=skew * (1.0 + 1e-9),
-            K_error=(skew * largest + stretch * off) * (1.0 + 1e-9),
-            Y_error=(skew * Y_norm + stretch * lost) * (1.0 + 1e-9),
+            T.T @ Y,
+            K_error=rest / (1.0 - skew) * (1.0 + 1e-9) if skew < 1.0 else math.inf,
+            Y_error=(skew * Y_norm + each * T_norm * Y_norm) * (1.0 + 1e-9),
         )
 
     def solve(self, L: Matrix, ridge: float) -> SylvesterSolution:
