@@ -142,6 +142,31 @@ def test_shared_or_separate_lambda(driven: np.ndarray) -> None:
     np.testing.assert_allclose(separate.lam_, np.array([1.0, 0.1, 0.01])[best])
 
 
+def test_small_lambdas_are_left_out_once_errors_rise() -> None:
+    from kernelweave.granger.selection import search
+
+    lams, asked = np.array([10.0, 1.0, 0.3, 0.1, 0.03, 0.01]), []
+    first, groups = lams[:4].tolist(), [np.array([0]), np.array([1])]
+    falling = [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+    for errors, shared, tried in (
+        ([50.0, 20.0, 10.0, 19.0, 90.0, 90.0], True, [first]),
+        ([50.0, 20.0, 10.0, 11.05, 13.0, 90.0], True, [first, [0.03]]),
+        ([50.0, 20.0, 10.0, 10.0, 11.0, 12.1], True, [first, [0.03], [0.01]]),
+        ([50.0, 20.0, 10.0, 19.0, 90.0, 90.0], False, [first, [0.03], [0.01]]),
+    ):
+        table = np.column_stack([errors, falling])
+
+        def errors_of(some: np.ndarray, table: np.ndarray = table) -> np.ndarray:
+            asked.append(some.tolist())
+            return table[np.searchsorted(-lams, -some)]
+
+        asked.clear()
+        found = search(lams, errors_of, groups, shared)
+        assert asked == tried
+        assert found.lams.tolist() == [each for part in tried for each in part]
+        assert found.lams[found.chosen[0]] == lams[table.sum(axis=1).argmin() if shared else 2]
+
+
 def test_permutations_find_the_edge_and_spare_the_others(driven: np.ndarray) -> None:
     model = GrangerGraph(
         lam=0.1, cv=None, significance="permutation", n_draws=60, random_state=0, tol=1e-2

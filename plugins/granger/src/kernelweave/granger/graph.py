@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from .graph_parameters import LAMS, LENGTHS, GraphParameters
 from .graph_use import GraphUse
 from .pairs import Pair, choose_pairs, shares, takes_all
 from .roles import Roles, make_roles
-from .selection import choose, held_out_errors, make_folds, warn_of_ends
+from .selection import held_out_errors, make_folds, search, warn_of_ends
 from .series import LaggedSamples, lag_list, lagged_samples, replicate_codes
 from .shared_grams import LOST, factored
 from .significance import (
@@ -226,21 +226,32 @@ class GrangerGraph(GraphUse, GraphParameters):
         self.lam_ = np.full(n_targets, lams[0])
         if self.cv is None:
             return
+        errors_of = self._errors_of(grams, samples)
+        self.selection_ = search(lams, errors_of, self._columns, self.shared_lam)
+        self.lam_ = lams[self.selection_.chosen]
+        self.rmse_ = np.sqrt(self.selection_.error(self._columns)) * self._scale
+
+    def _errors_of(self, grams: RealArray, samples: LaggedSamples) -> Callable[[Vector], Matrix]:
+        """Return a function from the next candidates of λ to the held-out errors of all nodes."""
         folds, models = make_folds(self.cv, samples.replicate), self._models_alike()
         work = [
-            (grams, samples.targets[:, columns], seen, self._unit, apart, fold, lams, self._task())
+            (grams, samples.targets[:, columns], seen, self._unit, apart, fold, self._task())
             for columns, seen, apart in models
             for fold in folds
         ]
-        found = self._in_parallel(held_out_errors, work)
-        errors = np.full((len(lams), samples.targets.shape[1]), np.nan)
+        starts: list[Any] = [None] * len(work)
         n_held_out = sum(len(test) for _, test in folds)
-        for k, (columns, _, _) in enumerate(models):
-            each = found[k * len(folds) : (k + 1) * len(folds)]
-            errors[:, columns] = np.sum(each, axis=0) / n_held_out
-        self.selection_ = choose(errors, lams, self._columns, self.shared_lam)
-        self.lam_ = lams[self.selection_.chosen]
-        self.rmse_ = np.sqrt(self.selection_.error(self._columns)) * self._scale
+
+        def errors_of(lams: Vector) -> Matrix:
+            given = ((*each, lams, start) for each, start in zip(work, starts, strict=True))
+            found, starts[:] = zip(*self._in_parallel(held_out_errors, given), strict=True)
+            errors = np.full((len(lams), samples.targets.shape[1]), np.nan)
+            for k, (columns, _, _) in enumerate(models):
+                each = found[k * len(folds) : (k + 1) * len(folds)]
+                errors[:, columns] = np.sum(each, axis=0) / n_held_out
+            return errors
+
+        return errors_of
 
     def _fit_targets(self, grams: RealArray, samples: LaggedSamples) -> None:
         """Set what the fits on all samples give."""

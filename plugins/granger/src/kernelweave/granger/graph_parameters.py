@@ -110,7 +110,10 @@ class GraphParameters(Estimator):
         "λ, or its choice by cross-validation.", default="cv", kind='"cv" or float', rule=_LAM
     )
     lams: Any = parameter(
-        "Candidates; 7 from 10 to 10⁻² by default.", default=None, kind="sequence of float"
+        "Candidates; 7 from 10 to 10⁻² by default. Of five or more the two smallest are left out "
+        "where held-out errors have risen before.",
+        default=None,
+        kind="sequence of float",
     )
     shared_lam: bool = parameter(
         "Whether one λ serves all targets, which is the steadier choice for short series.",

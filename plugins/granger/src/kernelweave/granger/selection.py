@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning, memory
-from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.checks import integer
 from kernelweave.vv_rkhs import PrecomputedFamily
 
@@ -18,6 +19,7 @@ from .target import Task, fit_target
 from .together import fit_together, precision
 
 Fold = tuple[Index, Index]
+_RISEN = 1.02  # times the least error: smaller λ are not tried then
 
 
 def make_folds(cv: Any, replicate: Index) -> list[Fold]:
@@ -51,9 +53,10 @@ _FOLDS = replace(integer(2), words="an integer >= 2 or a splitter")
 class Selection:
     """Held-out errors and what they choose.
 
-    `lams` of shape (n_lams,): candidates; `errors` of shape (n_lams, n_nodes): mean squared error
-    of held-out predictions, in standardised units; `chosen` of shape (n_groups,): candidate of each
-    target group; `sums` of shape (n_lams, n_groups): errors by which each group chose.
+    `lams` of shape (n_lams,): candidates that were tried, descending; `errors` of shape (n_lams,
+    n_nodes): mean squared error of held-out predictions, in standardised units; `chosen` of shape
+    (n_groups,): candidate of each target group; `sums` of shape (n_lams, n_groups): errors by which
+    each group chose.
     """
 
     lams: npt.NDArray[np.float64]
@@ -81,6 +84,11 @@ class Selection:
         changes = ~np.isclose(self.sums[0], self.sums[1], rtol=1e-9, atol=0.0)
         return (self.chosen == 0) & changes, self.chosen == len(self.lams) - 1
 
+    @property
+    def is_past(self) -> bool:
+        """Whether the last error of every group is above its least one for certain."""
+        return bool((self.sums[-1] > _RISEN * self.sums.min(axis=0)).all())
+
     def error(self, groups: list[Index]) -> npt.NDArray[np.float64]:
         """Return the held-out error of each node at the chosen λ, shape (n_nodes,)."""
         out = np.full(self.errors.shape[1], np.nan)
@@ -96,9 +104,10 @@ def held_out_errors(
     unit: Index,
     apart: bool,
     fold: Fold,
-    lams: npt.NDArray[np.float64],
     task: Task,
-) -> Matrix:
+    lams: npt.NDArray[np.float64],
+    start: Any = None,
+) -> tuple[Matrix, Any]:
     """Return sums of squared errors at the held-out samples of a fold, shape (n_lams, n_outputs).
 
     - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
@@ -107,8 +116,11 @@ def held_out_errors(
     - `unit` of shape (n_kernels,): whose history each kernel sees
     - `apart`: whether every column is a target of its own, not a node of one group
     - `fold`: training and test samples
-    - `lams` of shape (n_lams,): candidates; each fit starts at the weights of the one before
     - `task`: the problem
+    - `lams` of shape (n_lams,): candidates; each fit starts at the weights of the one before
+    - `start`: weights that the first one starts at
+
+    Returns the weights of the last one too.
     """
     train, test = fold
     dtype = precision(lams, task) if apart else grams.dtype
@@ -122,9 +134,9 @@ def held_out_errors(
     if apart:
         error = LOST * task.tol * float(lams.min()) * len(train)
         shared = factored(grams, seen, train, unit[seen], error, dtype)
-        return _errors_apart(shared, cross, Y[train], Y[test], lams, task)
+        return _errors_apart(shared, cross, Y[train], Y[test], lams, task, start)
     inner = blocks(grams, seen, train, train, grams.dtype)
-    return _errors_of_group(inner, cross, Y[train], Y[test], lams, task)
+    return _errors_of_group(inner, cross, Y[train], Y[test], lams, task, start)
 
 
 def _errors_apart(
@@ -134,11 +146,13 @@ def _errors_apart(
     wanted: Matrix,
     lams: npt.NDArray[np.float64],
     task: Task,
-) -> Matrix:
-    """Return the sums for columns that are targets each."""
+    start: Matrix | None,
+) -> tuple[Matrix, Matrix]:
+    """Return the sums, and the last weights, for columns that are targets each."""
     mean = known.mean(axis=0)
     Y = np.ascontiguousarray((known - mean).T)
-    weights = np.zeros((len(Y), grams.n_kernels))  # the largest λ leaves few others
+    # the largest λ leaves few others
+    weights = np.zeros((len(Y), grams.n_kernels)) if start is None else start
     flat = cross.reshape(len(cross), -1)
     total = np.zeros((len(lams), len(Y)))
     for i, lam in enumerate(lams):
@@ -151,7 +165,7 @@ def _errors_apart(
         K = (weights.astype(cross.dtype) @ flat).reshape(len(Y), *cross.shape[1:])
         values = np.matmul(K, found.coef.astype(cross.dtype)[:, :, None])[:, :, 0].T
         total[i] = ((values + mean - wanted) ** 2).sum(axis=0)
-    return total
+    return total, weights
 
 
 def _errors_of_group(
@@ -161,15 +175,42 @@ def _errors_of_group(
     wanted: Matrix,
     lams: npt.NDArray[np.float64],
     task: Task,
-) -> Matrix:
-    """Return the sums for the nodes of one group."""
-    family, start = PrecomputedFamily(inner, check=False), None
+    start: Vector | None,
+) -> tuple[Matrix, Vector | None]:
+    """Return the sums, and the last weights, for the nodes of one group."""
+    family = PrecomputedFamily(inner, check=False)
     total = np.zeros((len(lams), known.shape[1]))
     for i, lam in enumerate(lams):
         fit = fit_target(family, known, float(lam), task, start=start)
         total[i] = ((fit.predict(cross) - wanted) ** 2).sum(axis=0)
         start = fit.weights
-    return total
+    return total, start
+
+
+def search(
+    lams: npt.NDArray[np.float64],
+    errors_of: Callable[[npt.NDArray[np.float64]], Matrix],
+    groups: list[Index],
+    shared: bool,
+) -> Selection:
+    """Return the candidate of least error, without fits at λ far below it.
+
+    The two smallest of five candidates or more are tried last, one by one, unless errors have
+    risen before: small λ leave many weights above zero and take most of the time.
+
+    - `lams` of shape (n_lams,): candidates, descending
+    - `errors_of`: held-out errors of the next few candidates, shape (n_lams, n_nodes)
+    - `groups`, `shared`: see `choose`
+    """
+    parts = np.split(lams, [-2, -1]) if len(lams) > 4 else [lams]
+    errors = errors_of(parts[0])
+    found = choose(errors, parts[0], groups, shared)
+    for part in parts[1:]:
+        if found.is_past:
+            break
+        errors = np.concatenate([errors, errors_of(part)])
+        found = choose(errors, lams[: len(errors)], groups, shared)
+    return found
 
 
 def choose(
