@@ -45,6 +45,7 @@ OURS = {
     "large",
     "mkl-baselines",
     "smkl-optima",
+    "smkl-proofs",
     "smkl-question",
     "smkl-question-50",
     "smkl-views",

@@ -113,6 +113,23 @@ def test_tables_share_what_is_the_same(run: Callable, tmp_path: Path) -> None:
     assert "A full run: 4 cells, " in text
 
 
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [
+        ((), "full"),
+        (("--quick", "--jobs", 1), "quick"),
+        (("--subsample", 50), "restricted"),
+        (("--repeats", 2), "restricted"),
+    ],
+)
+def test_the_page_says_what_kind_of_run_it_was(
+    run: Callable, tmp_path: Path, asked: tuple[object, ...], kind: str
+) -> None:
+    done = run("tables", "good", "--out", tmp_path, *asked)
+    assert done.status == 0, done.said
+    assert f"A {kind} run: " in (tmp_path / "tables.md").read_text()
+
+
 def test_a_failed_cell_costs_itself_alone(run: Callable, tmp_path: Path) -> None:
     done = run("tables", "unlucky", "--out", tmp_path / "t")
     assert done.status == 2

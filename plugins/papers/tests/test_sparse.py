@@ -278,6 +278,7 @@ def test_what_an_optimum_costs(shared):
     assert row[6] <= 25
     assert row[7] == 98.75
     assert row[-1] == "Linear(), RBF(gamma=0.5)"
+    assert 50.0 < sum(value[part] for part in optima._PARTS.values()) <= 100.0
 
 
 def test_a_cell_with_more_kernels(shared):

@@ -72,6 +72,18 @@ def test_a_cell_of_every_method(method: str, shared: Path) -> None:
         assert found["gap"] <= 1e-4
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, "Splits of each set: 3; training rows: all."),
+        ({"repeats": 2, "subsample": 200}, "Splits of each set: 2; training rows: at most 200."),
+    ],
+)
+def test_the_page_says_what_it_is_made_of(asked: dict[str, int], said: str, shared: Path) -> None:
+    plan = tables()["smkl-question"].plan(Request(folder=shared / "data", **asked))
+    assert said in plan.present({})[0].notes
+
+
 def test_leads_are_means_over_the_sets(shared: Path) -> None:
     plan = tables()["smkl-question"].plan(Request(folder=shared / "data", repeats=1))
     ours = {"iris": 2.0, "wine": 4.0, "heart": 3.0}

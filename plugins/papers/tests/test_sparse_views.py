@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
-from kernelweave.papers.sparse import views
+from kernelweave.papers.sparse import proofs, views
 from kernelweave.papers.sparse.group_lasso import NEEDS
 from kernelweave.papers.sparse.views import METHODS, digits, made, measure
 
@@ -64,6 +64,18 @@ def test_a_rival_that_is_not_installed_is_said_to_be(monkeypatch: pytest.MonkeyP
         shown = sheet.without_empty_columns()
         assert ("±" in shown.columns) == (n_seeds > 1)
         assert not shown.empty()
+
+
+def test_what_a_proof_costs() -> None:
+    plan = tables()["smkl-proofs"].plan(Request(quick=True))
+    found = json.loads(json.dumps(proofs.measure(60, 6, k0=2, C=1.0, lam=1.0)))
+    assert 0.0 <= found["gap"] <= 1e-4
+    assert 0.0 <= found["relaxation (%)"] < 100.0
+    (sheet,) = plan.present({plan.cells[1].key: found})
+    row = dict(zip(sheet.columns, sheet.rows[1], strict=True))
+    assert (row["views"], row["k₀"], row["supports"]) == (40, 5, 658008)
+    assert {name: row[name] for name in found} == found
+    assert set(sheet.empty()) >= {"40, solves", "200, gap"}
 
 
 def test_plans_and_pictures() -> None:

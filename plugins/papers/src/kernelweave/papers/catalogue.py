@@ -135,6 +135,8 @@ def _sparse() -> Iterator[Table]:
     yield _table("smkl-views", "sparse.views:table", _OWN, summary)
     summary = "the share of draws in which the true views are found, by rows and views"
     yield _table("smkl-views-phase", "sparse.phase:figure", _OWN, summary)
+    summary = "what it costs to prove which few of 40 to 200 views are best"
+    yield _table("smkl-proofs", "sparse.proofs:table", _OWN, summary)
     summary = "nine views of real digits, two of them noise, over ten splits"
     yield _table("smkl-views-digits", "sparse.views:table", _OWN, summary, n_views=0)
 

@@ -94,8 +94,9 @@ def tables_command(
         return
     _compute(work, jobs, max_time)
     spent = sum(each.seconds for each in work.outcomes.values())
-    mode = "A quick run" if quick else "A full run"
-    summary = f"{mode}: {len(work.outcomes)} cells, {_minutes(spent)} of work."
+    restricted = subsample or repeats or dataset or method
+    kind = "quick" if quick else "restricted" if restricted else "full"
+    summary = f"A {kind} run: {len(work.outcomes)} cells, {_minutes(spent)} of work."
     _finish(work, out, summary, as_json=json)
 
 

@@ -139,7 +139,7 @@ def section(chosen: Chosen, outcomes: Mapping[str, Outcome]) -> Section:
     reduced = sum(cell.is_reduced for cell in chosen.plan.cells)
     if reduced:
         made.problems.append(
-            f"A quick run: {reduced} of {len(chosen.plan.cells)} cells use fewer samples or "
+            f"A reduced run: {reduced} of {len(chosen.plan.cells)} cells use fewer samples or "
             "splits than the paper, so no figure here is a comparison with it."
         )
     return made

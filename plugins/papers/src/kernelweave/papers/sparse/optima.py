@@ -23,9 +23,9 @@ _ON_SECONDS = (
     "more, and so may end sooner.",
     "fits: seconds of the relaxation over those of scikit-learn's SVC (precomputed, tol 1e-3) on "
     "the combined Gram matrix at its weights, the median of five, in the same process.",
-    "svm, combining, forms, master: where the seconds of the relaxation went, by the clock.",
+    "svm, combining, forms, master: per cent of the relaxation's time.",
 )
-# where the relaxation's seconds went, as it counts them, and how the table calls them
+# where the relaxation's time went, as it counts it, and how the table calls that
 _PARTS = {"svm": "svm", "combine": "combining", "forms": "forms", "master": "master"}
 _COLUMNS = (
     *("relaxation", "its gap", "solves", "optimum", "gap", "more solves", "best published"),
@@ -59,7 +59,10 @@ def measure(
         "seconds": seconds,
         "with proof": with_proof,
         "fits": seconds / _seconds_of_a_fit(stack.combine(relaxed.weights), parts.y, C),
-        **{shown: relaxed.counts.seconds[part] for part, shown in _PARTS.items()},
+        **{
+            shown: 100.0 * relaxed.counts.seconds[part] / relaxed.seconds
+            for part, shown in _PARTS.items()
+        },
         "kernels at the optimum": ", ".join(fitted.names[j] for j in best.support),
     }
 

@@ -146,10 +146,12 @@ def table(request: Request, n_kernels: int) -> Plan:
     """Plan the comparison with eight or fifty kernels."""
     n_splits = 1 if request.quick else request.repeats or _N_SPLITS
     cells = cells_of(request, METHODS, n_kernels, n_splits)
-    return Plan(cells, partial(_present, n_kernels))
+    most = f"at most {request.sample_limit}" if request.sample_limit else "all"
+    made_of = f"Splits of each set: {n_splits}; training rows: {most}."
+    return Plan(cells, partial(_present, n_kernels, (_OF_KERNELS[n_kernels], made_of, *_NOTES)))
 
 
-def _present(n_kernels: int, results: Results) -> list[Sheet]:
+def _present(n_kernels: int, notes: tuple[str, ...], results: Results) -> list[Sheet]:
     means: dict[str, dict[str, float]] = {}
     rows: list[list[Value]] = []
     for name in SETS:
@@ -166,7 +168,6 @@ def _present(n_kernels: int, results: Results) -> list[Sheet]:
             means[name] = {method: float(np.mean(found[method])) for method in METHODS}
             means[name][_BEST] = max(means[name][method] for method in BASELINES)
     heads = ("data", *METHODS, "± of Algorithm 1")
-    notes = (_OF_KERNELS[n_kernels], *_NOTES)
     title = f"Test accuracy (%) with {n_kernels} kernels, tuned alike"
     leads = Sheet(
         f"Leads with {n_kernels} kernels, and what they say",
