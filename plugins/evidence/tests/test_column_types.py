@@ -136,6 +136,27 @@ def test_words_with_a_leading_zero_stay_words() -> None:
     assert "codes that begin with 0, such as '007', and is read as words" in told
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("form", ["${:,.2f}", "{} EUR", "EUR {}", "{},5", "{} m²", "-{} €", "{}%"])
+def test_amounts_that_are_read_as_words_are_warned_of(form: str, rows: int) -> None:
+    cells = [form.format(990 + 7 * i) for i in range(30)] * rows
+    used = "left out" if rows == 1 else "used"
+    with pytest.warns(ColumnWarning, match="written as words, such as .*read_table") as seen:
+        encoder, _ = encoded(pd.DataFrame({"a": cells, "b": np.arange(len(cells)) % 7.0}))
+    assert len(seen) == 1
+    assert encoder.report_[0].done == used
+    assert repr(cells[0]) in encoder.report_[0].sentence
+
+
+@pytest.mark.parametrize("form", ["{}", "C-{}", "room {}", "{}-9", "7.{}.3", "{}:30", "A{}"])
+def test_other_words_are_no_amounts(form: str) -> None:
+    cells = [form.format(10 + i) for i in range(30)] * 3
+    encoder, _ = encoded(pd.DataFrame({"a": cells, "b": np.arange(90) % 7.0}))
+    assert "written as words" not in encoder.report_[0].sentence
+    few = pd.DataFrame({"a": ["10 %", "20 %", "30 %"] * 10, "b": np.arange(30) % 7.0})
+    assert encoded(few)[0].report_[0].sentence == "3 levels."
+
+
 def test_numbers_among_words_are_words() -> None:
     X = np.array([[1, "one", 1.0, "1", True, "one"]], dtype=object).T
     encoder, rows = encoded(X)

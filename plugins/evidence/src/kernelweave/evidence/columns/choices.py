@@ -18,6 +18,12 @@ _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _NAMES_OF_IDENTIFIERS = re.compile(
     r"(?i:id|idx|index|uuid|row|row[ _]?(id|nr|no|number)|unnamed: ?\d+|.*[ _.-]id)|.*[a-z](Id|ID)"
 )
+# $1,200.50 and 12 EUR and 1,5: what stands before and behind the number
+_AMOUNT = re.compile(
+    r"[-+(]?([^\w\s.,;:()+-]?|[A-Z]{3})\s*[-+]?"
+    r"(?:[1-9]\d{0,2}(?:[.,' ]\d{3})+|\d+)(?:,\d+|\.\d+)?"
+    r"\s*([^\d\s.,;:()+-]?[^\d\s)]{0,5})\)?"
+)
 # fewer rows, or fewer numbers for each word that is none, can be so by chance
 _FEWEST_ROWS = 20
 _NUMBERS_AN_ODD = 10
@@ -58,6 +64,20 @@ def _told_codes(raw: Raw) -> str:
         if shown
         else ""
     )
+
+
+def amount_in(words: Words) -> str:
+    """Return one of the cells of a column of amounts in one unit, or with commas; empty for others.
+
+    Many different ones, for few levels such as 10 % are classes as well.
+    """
+    found = [(each, _AMOUNT.fullmatch(each)) for each in words.labels]
+    amounts = [(each, match[1] + match[2]) for each, match in found if match is not None]
+    units = {unit for _, unit in amounts}
+    if len(found) < _FEWEST_ROWS or len(found) - len(amounts) > _MOST_ODD or len(units) != 1:
+        return ""
+    shown = next((each for each, unit in amounts if unit or "," in each), "")
+    return shown if words.seen == "words" else ""
 
 
 def numbers_in(words: Words) -> Numbers | None:

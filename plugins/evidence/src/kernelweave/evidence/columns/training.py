@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
-from .choices import is_identifier, settle
+from .choices import amount_in, is_identifier, settle
 from .dates import DateParts
 from .encoded import Dimension
 from .errors import ColumnWarning
@@ -24,6 +24,12 @@ _IDENTIFIER = (
 _WORDS = (
     "has words of its own in almost every row, as an identifier or free text has",
     "if rows have something in common there, such as an area or a keyword, make it a column",
+)
+
+
+_AMOUNTS = (
+    "has numbers that are written as words, such as {!r}",
+    "make numbers of them, as kernelweave.workbench.read_table does",
 )
 
 
@@ -138,8 +144,10 @@ def fit_levels(
         levels = Levels.fit(
             column, max_levels=max_levels, min_frequency=min_frequency, weight=weight
         )
+        amount = amount_in(column)
+        why, advice = (_AMOUNTS[0].format(amount), _AMOUNTS[1]) if amount else _WORDS
         if levels.labels == (RARE,):
-            _leave_out(name, _WORDS, findings)
+            _leave_out(name, (why, advice), findings)
             continue
         if len(levels.labels) == 1:
             findings.leave_out(name, f"It is {levels.labels[0]!r} in every row.")
@@ -148,6 +156,9 @@ def fit_levels(
         if first != name:
             findings.leave_out(name, f"It parts the rows as {first!r} does.")
             continue
+        if amount:
+            findings.say(name, f"It {why}; {advice}.")
+            warnings.warn(f"column {name!r} {why}; {advice}", ColumnWarning, stacklevel=3)
         findings.say(name, _told(levels, len(column), int(column.gaps.sum())))
         kept.append(LevelColumn(position, name, levels))
     return kept
