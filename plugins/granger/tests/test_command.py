@@ -272,6 +272,18 @@ def test_a_time_that_was_not_dropped_is_noticed(table: Path) -> None:
     assert read_series(str(table), "run", ["time"]).frame.columns.tolist() == ["a", "b", "c"]
 
 
+def test_a_time_that_begins_again_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"run": np.repeat([1, 2, 3], 9), "t": np.tile(np.arange(9) * 10.0, 3)})
+    frame.assign(a=rng.normal(size=27), on=rng.integers(0, 2, 27)).to_csv(path, index=False)
+    with pytest.warns(KernelWeaveWarning, match="column t counts .* begins again.*--drop 't'.*--r"):
+        read_series(str(path), None, [])
+    assert read_series(str(path), "run", ["t"]).frame.columns.tolist() == ["a", "on"]
+    frame.assign(a=frame["t"] % 20, run=rng.normal(size=27), t=0.5).to_csv(path, index=False)
+    assert read_series(str(path), None, ["t"]).frame["a"].max() == 10.0
+
+
 @pytest.mark.parametrize(
     ("form", "step"),
     [("%d.%m.%Y", "MS"), ("%d.%m.%Y", "D"), ("%d/%m/%Y", "D"), ("%m/%d/%Y", "D"), ("%Y-%m", "MS")],

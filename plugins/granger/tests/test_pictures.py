@@ -168,6 +168,9 @@ def test_the_page_lists_edges_by_p_value_and_draws_those_that_pass(model: Grange
     assert page.count("<figcaption>") == edges["passes"].sum() > 0
     assert page.count("data:image/svg+xml;base64,") == 2 + edges["passes"].sum()
     assert "Benjamini and Hochberg" in page
+    dark, paper = page.split("@media print")
+    assert "img { filter: invert" in dark
+    assert "img { filter: none" in paper
     assert "http" not in re.sub('data:image[^"]*', "", page), "needs nothing beside it"
 
 

@@ -217,16 +217,27 @@ def _in_order(
 
 
 def _warn_of_a_time(frame: pd.DataFrame, labels: pd.Series[str] | None) -> None:
-    """Say if a column rises from each row of a replicate to the next, as a time does."""
+    """Say if a column rises from each row of a replicate to the next, as a time does.
+
+    Without replicates it may begin anew where one ends.
+    """
     together: npt.NDArray[np.bool_] = np.ones(len(frame) - 1, dtype=bool)
     if labels is not None:
         together = labels.to_numpy()[1:] == labels.to_numpy()[:-1]
-    rises = (np.diff(frame, axis=0)[together] > 0).all(axis=0)
-    if together.sum() >= _ENOUGH and rises.any():
-        name = frame.columns[int(np.argmax(rises))]
-        warnings.warn(
-            f"column {name} rises in every row, as a time does, and was taken for a series: "
-            f"--drop {name!r} leaves it out",
-            KernelWeaveWarning,
-            stacklevel=3,
-        )
+    steps = np.diff(frame, axis=0)[together]
+    rises = (steps > 0).all(axis=0)
+    again = (steps == steps.max(axis=0, initial=0.0)) | (frame[1:][together] == frame.min())
+    # single events between zeros rise in half of the rows at most
+    again = again.all(axis=0).to_numpy() & ((steps > 0).mean(axis=0) > 0.5) & (labels is None)
+    if together.sum() < _ENOUGH or not (rises | again).any():
+        return
+    name = frame.columns[int(np.argmax(rises | again))]
+    counts, remedy = ("rises in every row, as a time does,", "")
+    if not rises.any():
+        counts = "counts in equal steps and begins again, as the time of several runs does,"
+        remedy = ", and --replicate names the column that tells the runs apart"
+    warnings.warn(
+        f"column {name} {counts} and was taken for a series: --drop {name!r} leaves it out{remedy}",
+        KernelWeaveWarning,
+        stacklevel=3,
+    )
