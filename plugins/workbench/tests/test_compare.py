@@ -70,7 +70,7 @@ def test_the_best_stands_first(run: Callable, table: Path) -> None:
 
 
 def test_people_see_names_and_a_verdict(run: Callable, table: Path) -> None:
-    done = run("compare", table, "--target", "y", "--models", "rbf,dummy", "tkl", "--folds", "2")
+    done = run("compare", table, "--target", "y", "--models", "rbf,dummy", "tkl", "--cv", "2")
     assert done.status == 0
     for said in (
         "tuned RBF machine",
@@ -85,7 +85,7 @@ def test_people_see_names_and_a_verdict(run: Callable, table: Path) -> None:
 
 
 def test_blanks_may_stand_beside_the_commas_between_models(run: Callable, table: Path) -> None:
-    asked = ["compare", table, "--target", "y", "--folds", "2", "--json", "--models"]
+    asked = ["compare", table, "--target", "y", "--cv", "2", "--json", "--models"]
     for names in ("dummy, boosting", " boosting,,dummy,"):
         done = run(*asked, names)
         assert {row["name"] for row in json.loads(done.out)["models"]} == {"dummy", "boosting"}

@@ -126,7 +126,7 @@ def test_other_models_are_scored_on_folds_too(run: Callable, tmp_path: Path) -> 
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     path, model = tmp_path / "prices.csv", tmp_path / "model"
     X.iloc[:150, [2, 3, 8]].assign(price=200_000 + 50_000 * y).to_csv(path, index=False)
-    options = ["--model", "tkl", "--tol", "0.1", "--degree", "0", "--no-compare", "--folds", "2"]
+    options = ["--model", "tkl", "--tol", "0.1", "--degree", "0", "--no-compare", "--cv", "2"]
     found = json.loads(
         run("fit", path, "--target", "price", *options, "--out", model, "--json").out
     )
@@ -259,7 +259,7 @@ def test_dropping_columns_and_counting_them(run: Callable, csv: Path, tmp_path: 
         (["--algorithm", "tkl-frank"], "'tkl-frank-wolfe'?"),
         (["--k0", "2"], f"--model tkl has no --k0: {SPARSE}"),
         (["--model", "evidence", "--C", "1"], "--model evidence has no --C"),
-        (["--folds", "1"], "--folds must be at least 2"),
+        (["--cv", "1"], "--cv must be at least 2"),
         (["--out", "no/model"], "there is no folder no"),
     ],
 )
@@ -312,7 +312,7 @@ def test_options_reach_the_estimator() -> None:
     assert name == "tkl"
     assert settings.items() <= params.items()
     assert params["random_state"] == 5
-    name, make = Choices(folds=4).maker("regression")
+    name, make = Choices(n_folds=4).maker("regression")
     assert (name, make().n_folds) == ("evidence", 4)
 
 

@@ -79,7 +79,7 @@ def test_views_are_learned_saved_shown_and_reported(
     pytest.importorskip("kernelweave.mkl_sparse")
     views, model, page = tmp_path / "v.toml", tmp_path / "m.kw", tmp_path / "m.html"
     views.write_text('place = ["town"]\nmain = ["a"]\nrest = ["sensor_*"]\n')
-    options = ["--target", "y", "--model", "sparse", "--views", views, "--k0", "cv", "--folds", "2"]
+    options = ["--target", "y", "--model", "sparse", "--views", views, "--k0", "cv", "--cv", "2"]
     found = json.loads(run("fit", table, *options, "--no-compare", "--out", model, "--json").out)
     weights = {row["name"]: row["weight"] for row in found["views"]}
     assert weights["main"] > weights["place"] > 0 == weights["rest"]
@@ -89,7 +89,7 @@ def test_views_are_learned_saved_shown_and_reported(
     loaded = load_model(model)
     assert len(loaded.predict(str(table))) == 60
     options[-4:] = ["--k0", "1", "--n-views", "1"]
-    one = json.loads(run("fit", table, *options, "--no-compare", "--folds", "2", "--json").out)
+    one = json.loads(run("fit", table, *options, "--no-compare", "--cv", "2", "--json").out)
     assert [row["weight"] for row in one["views"] if row["name"] == "main"] == [1.0]
     run("report", model, "--out", page)
     text = page.read_text()

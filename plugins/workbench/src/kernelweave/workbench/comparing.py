@@ -45,7 +45,7 @@ def compare_table(
     CommandError if a name is not known, or no model can be fitted.
     """
     if n_folds < 2:
-        raise CommandError(f"--folds must be at least 2, got {n_folds}")
+        raise CommandError(f"--cv must be at least 2, got {n_folds}")
     models = _chosen(names, target.task, max_time, n_folds, weights is not None)
     columns = feature_columns(table, target.column, drop, weights)
     X, y = table.inputs(columns), target.values

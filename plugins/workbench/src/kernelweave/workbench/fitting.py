@@ -37,14 +37,14 @@ class Choices:
     - `model`: a model of the `zoo`; that of the algorithm without it
     - `settings`: parameters of its estimator by their names, ``algorithm`` among them; ``None`` is
       as if absent
-    - `folds`: folds whose rows are held out
+    - `n_folds`: folds whose rows are held out
     - `seed`: of everything random, so that the same command gives the same file
     - `views`: the file that names groups of columns
     """
 
     model: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
-    folds: int | None = None
+    n_folds: int | None = None
     seed: int = 0
     views: Path | None = None
 
@@ -64,8 +64,8 @@ class Choices:
         """Return the model's name and what makes one, unfitted."""
         settings = self.given
         name = self.model or model_of(settings.get("algorithm"), task)
-        if name == "evidence" and self.folds is not None:
-            settings["n_folds"] = self.folds
+        if name == "evidence" and self.n_folds is not None:
+            settings["n_folds"] = self.n_folds
         if name == "evidence" and task == "classification":
             # its own folds give them
             settings.pop("probability", None)
@@ -124,7 +124,7 @@ def fit_table(
     for sentence in notes:
         told(sentence)
     watch = clock.Stopwatch()
-    n_folds = choices.folds or _FOLDS
+    n_folds = choices.n_folds or _FOLDS
     fits = 1 if name == "evidence" else 1 + n_folds
     bar = fit_bar(f"learning from {len(X)} rows", fits)
     with table.speaking(), _leaving_to_summary(name), bar as end_fit:

@@ -23,7 +23,7 @@ def compare_command(
     target: str | None = None,
     task: Literal["auto", "classification", "regression"] = "auto",
     models: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
-    folds: int = 3,
+    cv: int = 3,
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
     weights: str | None = None,
     max_time: float | None = None,
@@ -49,8 +49,8 @@ def compare_command(
     models : str
         Which, by the names that the table shows; several may follow, or stand between commas.
         Default: all.
-    folds : int
-        Folds.
+    cv : int
+        Folds of the cross-validation.
     drop : str
         A column to leave out; may be given several times.
     weights : str
@@ -79,7 +79,7 @@ def compare_command(
         console.say("note", known.hint)
     with config_context(memory_limit=memory_limit):
         found = compare_table(
-            table, known, names=names, n_folds=folds, drop=drop or [], weights=weights,
+            table, known, names=names, n_folds=cv, drop=drop or [], weights=weights,
             max_time=max_time, seed=seed, told=lambda sentence: console.say("note", sentence),
         )  # fmt: skip
     emit_json(found) if json else _show(found)

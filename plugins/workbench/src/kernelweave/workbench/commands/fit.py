@@ -36,7 +36,7 @@ def fit_command(
     out: Path | None = None,
     test: str | None = None,
     compare: Annotated[bool, Parameter(negative="--no-compare")] = True,
-    folds: int | None = None,
+    cv: int | None = None,
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
     weights: str | None = None,
     class_weight: Literal["balanced"] | None = None,
@@ -84,9 +84,9 @@ def fit_command(
     compare : bool
         Set a tuned RBF machine, HistGradientBoosting and a dummy beside the model, on the same
         rows; --no-compare does without.
-    folds : int
-        Folds whose rows are held out, each from a fit of its own. Default: 3. The evidence kernel
-        holds out one part of more than 2000 rows.
+    cv : int
+        Folds of the cross-validation: each row is predicted by a fit that did not see it. Default:
+        3. The evidence kernel holds out one part of more than 2000 rows.
     drop : str
         A column to leave out; may be given several times.
     weights : str
@@ -151,9 +151,9 @@ def fit_command(
         "k0": k0, "n_views": n_views, "lam": lam, "class_weight": class_weight,
         "probability": probability or None,
     }  # fmt: skip
-    if folds is not None and folds < 2:
-        raise CommandError(f"--folds must be at least 2, got {folds}")
-    choices = Choices(model, settings, folds, seed, views)
+    if cv is not None and cv < 2:
+        raise CommandError(f"--cv must be at least 2, got {cv}")
+    choices = Choices(model, settings, cv, seed, views)
     table = read_table(data, header=not no_header)
     other = None if test is None else read_table(test, header=not no_header)
     with config_context(memory_limit=memory_limit):
