@@ -192,6 +192,16 @@ def test_classes_may_be_codes(tmp_path: Path) -> None:
         read_target(read(tmp_path, text.replace("12", "").encode() + b"4,12\n"), "b")
 
 
+@pytest.mark.parametrize("form", ["%m/%d/%Y %H:%M", "%d.%m.%Y", "%Y-%m-%d", None])
+def test_dates_have_a_range_however_they_are_written(form: str | None) -> None:
+    days = pd.Series(pd.date_range("2024-02-27", periods=30, freq="27h")[::-1])
+    if form:
+        days = days.dt.strftime(form)
+    days[3] = None
+    found = read_table(pd.DataFrame({"day": days, "b": range(30)})).extent("day", "dates")
+    assert found == {"range": "2024-02-27 to 2024-03-30", "gaps": 1}
+
+
 def test_dates_and_gaps_of_excel(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": [1.0, None, 3.0], "d": pd.date_range("2020", periods=3)})
     frame["t"] = [True, False, True]
@@ -299,6 +309,18 @@ def test_other_saved_indices_are_called_so(tmp_path: Path, way: str, index: Any)
         assert read_table(path).columns == ["index", "a"]
 
 
+@pytest.mark.parametrize("way", ["CSV", "Excel"])
+def test_a_saved_index_of_blanks_is_called_so(tmp_path: Path, way: str) -> None:
+    frame = pd.DataFrame({"a": [1, 2, 3]}, index=["", "", ""])
+    path = _saved_with_index(frame, tmp_path / "t", way)
+    if way == "Excel":
+        # an empty first column is none, as anywhere in a sheet
+        assert read_table(path).columns == ["a"]
+    else:
+        with pytest.warns(KernelWeaveWarning, match="column 1 has no name and is called 'index'$"):
+            assert read_table(path).inputs(["index"])["index"].isna().all()
+
+
 def _saved_with_index(frame: pd.DataFrame, path: Path, way: str) -> Path:
     if way == "Excel":
         content = io.BytesIO()
@@ -314,6 +336,22 @@ def test_blanks_may_stand_between_columns(tmp_path: Path, text: str) -> None:
     table = read(tmp_path, text.encode())
     assert table.frame.to_dict("list") == {"a": [1, 3], "b": [2.5, 4.0], "y": ["x", "y"]}
     assert read(tmp_path, b"full name\nAnn\nBob\n").columns == ["full name"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        (["review text", "hello world", "good bye"], ["review text"]),
+        (["net weight", "12 kg", "13 kg"], ["net weight"]),
+        (["net weight", "12 300", "13 450"], ["net", "weight"]),
+        (["town people", "Bonn 330", "Ulm 130"], ["town", "people"]),
+        (["town people x", "Bonn 330 a", "Ulm ? b", "Jena 110 c"], ["town", "people", "x"]),
+    ],
+)
+def test_blanks_between_words_alone_part_no_columns(
+    tmp_path: Path, rows: list[str], columns: list[str]
+) -> None:
+    assert read(tmp_path, "\n".join(rows).encode()).columns == columns
 
 
 def test_blank_lines_of_utf_16_are_empty(tmp_path: Path) -> None:

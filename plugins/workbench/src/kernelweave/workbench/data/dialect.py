@@ -13,6 +13,7 @@ from itertools import islice
 from kernelweave.kernels_core import KernelWeaveWarning
 
 from ..errors import CommandError
+from .written import is_written_number
 
 _TRAILING_BLANKS = re.compile(r" +(?=[\r\n]|\Z)")
 _NOT_DECIMAL = re.compile(r"(?<!\d),|,(?!\d)")
@@ -62,8 +63,8 @@ def separator_of(text: str) -> str:
     Returns
     -------
     str
-        Comma, semicolon, tab or bar; a blank where none of them, or decimal commas alone, and as
-        many blanks in every line.
+        Comma, semicolon, tab or bar; a blank where none of them, or decimal commas alone, and the
+        lines have as many blanks and numbers between them: else they are sentences.
 
     Examples
     --------
@@ -76,7 +77,17 @@ def separator_of(text: str) -> str:
     decimal = found == "," and evenness < 1.0 and not _NOT_DECIMAL.search(head)
     if evenness and not decimal:
         return found
-    return " " if _evenness(without_trailing_blanks(head), " ") == 1.0 else ","
+    head = without_trailing_blanks(head)
+    return " " if _evenness(head, " ") == 1.0 and _has_numbers(head) else ","
+
+
+def _has_numbers(text: str) -> bool:
+    """Whether blanks leave a column of numbers that are not the beginnings of amounts, as 5 kg."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    rows = lines[1:] or lines
+    columns = list(zip(*csv.reader(rows, delimiter=" ", skipinitialspace=True), strict=True))
+    numeric = [2 * sum(map(is_written_number, cells)) > len(cells) for cells in columns]
+    return any(numeric) and (numeric[-1] or not all(map(is_written_number, rows)))
 
 
 def without_trailing_blanks(text: str) -> str:

@@ -16,8 +16,6 @@ from kernelweave.kernels_core import KernelWeaveWarning
 
 from ..errors import CommandError
 
-# written so, dates are in the order of their letters
-_ISO = re.compile(r"\d{4}-\d\d-\d\d")
 _DIGITS = re.compile(r"[0-9]+")
 MISSING = {"", "na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "?", "<na>"}
 REMEDY = "fill it in or remove the row; missing values are not guessed"
@@ -126,11 +124,9 @@ class Table:
         numbers = as_numbers(rest)
         if len(rest) and np.isfinite(numbers).all() and not are_codes(rest):
             span = f"{numbers.min():g} to {numbers.max():g} {self.units.get(column, '')}".rstrip()
-        elif pd.api.types.is_datetime64_any_dtype(rest):
-            span = f"{rest.min():%Y-%m-%d} to {rest.max():%Y-%m-%d}"
-        elif len(rest) and rest.map(lambda cell: bool(_ISO.match(str(cell)))).all():
-            words = rest.astype(str)
-            span = f"{words.min()} to {words.max()}"
+        elif seen == "dates":
+            moments = _moments(rest)
+            span = f"{moments.min():%Y-%m-%d} to {moments.max():%Y-%m-%d}"
         else:
             counts = rest.astype(str).value_counts()
             few = ", ".join(map(str, counts.index[:3])) + (", …" if len(counts) > 3 else "")
@@ -192,6 +188,18 @@ class Table:
         if is_number(cell):
             raise CommandError(f"{place}: the value is {cell}, not a finite number: correct it")
         raise CommandError(f"{place}: {str(cell)!r} is not a number: correct it")
+
+
+def _moments(cells: pd.Series) -> pd.Series:
+    """Return dates, or words that are dates, as the evidence kernel reads them; no gaps."""
+    from skrub import ToDatetime
+
+    if pd.api.types.is_datetime64_any_dtype(cells):
+        return cells
+    moments: pd.Series = ToDatetime().fit_transform(
+        pd.Series(cells.astype(str).str.strip().unique(), dtype="str")
+    )
+    return moments
 
 
 def _blanked(series: pd.Series) -> pd.Series:
