@@ -133,7 +133,7 @@ def test_the_evidence_is_fitted_again(run: Callable, tmp_path: Path) -> None:
     assert found["again_score"] == pytest.approx(found["held_out_score"], abs=0.05)
     assert found["predictions_differ"] < 0.05
     said = " ".join(run("certify", model, data).out.split())
-    assert "the labels of the same rows: the answers differ in" in said
+    assert "predicted the same rows: the two give" in said
     assert "does not solve" in run("certify", model, data, "--algorithm", "tkl-low-rank").error
     frame["target"] = frame["target"].sample(frac=1, random_state=0).to_numpy()
     frame.to_csv(data, index=False)

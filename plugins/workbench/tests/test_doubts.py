@@ -120,7 +120,7 @@ def test_a_target_that_hangs_on_a_row(sound: pd.DataFrame) -> None:
     sound.loc[4, "y"] = 1e4
     (said,) = asked(sound)
     assert said == (
-        "1 of 60 rows makes 98 % of the target's variance: R² and its error hang on them"
+        "1 of 60 rows makes 98 % of the target's variance: R² and its error rest on them"
     )
 
 

@@ -162,8 +162,8 @@ def _repeated(X: pd.DataFrame, y: Labels) -> Iterator[str]:
         return
     if _differ_by_chance(rows):
         yield (
-            f"{n_repeated} of {len(rows)} rows repeat an earlier one, target included: a row is no "
-            "test where its copy was learned from, and the scores flatter; if they are copies, "
+            f"{n_repeated} of {len(rows)} rows repeat an earlier one, target included: a model "
+            "that learned from a row knows its copy, so the scores are too good; if they are copies, "
             "keep one of each"
         )
 
@@ -185,8 +185,8 @@ def shared_rows(table: Table, other: Table, columns: Sequence[str]) -> list[str]
     ):
         return []
     return [
-        f"{n_shared} of the {len(asked)} rows of {other.source} are among those learned from: they "
-        "are no test, and the score on them flatters"
+        f"{n_shared} of the {len(asked)} rows of {other.source} are among those learned from, so "
+        "the score on them is too good"
     ]
 
 
@@ -215,8 +215,8 @@ def _ordered(X: pd.DataFrame) -> Iterator[str]:
         if order:
             yield (
                 f"the rows are in the order of {str(name)!r}, and those held out are drawn at "
-                "random: the score is for moments between others that are known; to see how well "
-                f"later ones are predicted, fit without the {order} rows and pass them as --test"
+                "random, so the score says how well moments between known ones are predicted; for "
+                f"later moments, fit without the {order} rows and pass them as --test"
             )
 
 
@@ -227,7 +227,7 @@ def _few_rows(y: FloatArray) -> Iterator[str]:
     share = float(squares[:n_rows].sum())
     if share > 0.5:
         rows = f"{n_rows} of {len(y)} rows make" if n_rows > 1 else f"1 of {len(y)} rows makes"
-        yield f"{rows} {100 * share:.0f} % of the target's variance: R² and its error hang on them"
+        yield f"{rows} {100 * share:.0f} % of the target's variance: R² and its error rest on them"
 
 
 def _order(column: pd.Series) -> str:

@@ -75,7 +75,7 @@ def _no_better(found: Mapping[str, Any], ranking: Ranking | None) -> str:
     answer = "the mean" if found["task"] == "regression" else "the most frequent class"
     return (
         f"No better than {answer} for every row, which scores {scored['dummy']:z.3f}: these "
-        f"columns may say nothing of the target, or the rows may be too few. "
+        f"columns may say nothing about the target, or the rows may be too few. "
     )
 
 

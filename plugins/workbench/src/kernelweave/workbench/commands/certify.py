@@ -87,12 +87,14 @@ def _show_repeated(found: dict[str, Any], task: str) -> None:
     screen = console.out()
     console.print_section(screen, "certificate", rows.items())
     share = f"{100 * found['predictions_differ']:.2g} %"
-    differ = f"in {share} of them" if task == "classification" else f"by {share} of its spread"
-    what = "labels" if task == "classification" else "target"
+    differ = (
+        f"give {share} of them another label"
+        if task == "classification"
+        else f"differ by {share} of the target's spread"
+    )
     screen.print(
-        f"A second fit, on other folds, was asked for the {what} of the same rows: the answers "
-        f"differ {differ}. That shows how well the fit can be repeated; that no other kernel has "
-        f"more evidence is not proved."
+        f"A second fit, on other folds, predicted the same rows: the two {differ}. That shows how "
+        f"well the fit can be repeated. It does not prove that no other kernel has more evidence."
     )
 
 
