@@ -163,8 +163,8 @@ def _repeated(X: pd.DataFrame, y: Labels) -> Iterator[str]:
     if _differ_by_chance(rows):
         yield (
             f"{n_repeated} of {len(rows)} rows repeat an earlier one, target included: a model "
-            "that learned from a row knows its copy, so the scores are too good; if they are copies, "
-            "keep one of each"
+            "that learned from a row knows its copy, so the scores are too good; if they are "
+            "copies, keep one of each"
         )
 
 
