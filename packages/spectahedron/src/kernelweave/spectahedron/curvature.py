@@ -10,9 +10,11 @@ dK the Gram of c (UVᵀ + VUᵀ), F the free samples, M the inverse of K_FF on �
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Matrix, RealArray
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.memory import limit_bytes
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, qr
 
@@ -21,7 +23,8 @@ from .gram import GramAt
 from .saddle import SaddleOracle
 
 _FREE = 1e-9
-_ORDER = 800
+# measured: half as large a basis as 800 takes no more steps, and an eighth of the time
+_ORDER = 400
 _MOST_FREE = 4000
 # one float64 matrix of the free samples and its factor, in a quarter of the limit
 _SHARE = 64
@@ -189,8 +192,8 @@ class FactorModel:
 class AtomModel:
     """The model along P + t (atom − P), the atom that of the top eigenvector of D.
 
-    OPT_A ≈ OPT_A(P) − slope t + ½ curvature t². Forms the atom's entries at the free samples, in
-    ``buffer`` where the family cannot compute them alone.
+    OPT_A ≈ OPT_A(P) − slope t + ½ curvature t². Takes the atom's entries at the free samples; the
+    whole Gram matrix is ``formed`` only where the family cannot compute them alone.
     """
 
     def __init__(
@@ -198,19 +201,21 @@ class AtomModel:
         oracle: SaddleOracle,
         point: Point,
         answers: list[Response | None],
-        buffer: RealArray | None,
+        formed: Callable[[Matrix], GramAt],
     ) -> None:
         slope = 0.5 * oracle.spread * (point.direction.value - point.stationarity)
         self.slope = max(slope, 0.0)
         self.curvature = 0.0
-        atom = oracle.at(point.direction.vector[:, None], None)
+        pairs = zip(point.solution.dual_coef, answers, strict=True)
+        free = [(u, answer) for u, answer in pairs if answer is not None]
+        here = [point.gram.times(answer.rows, u) for u, answer in free]
+        vector = point.direction.vector[:, None]
+        atom = oracle.at(vector, None)
         if atom.entries is None:
-            atom = oracle.at(point.direction.vector[:, None], buffer)
-        for u, answer in zip(point.solution.dual_coef, answers, strict=True):
-            if answer is not None:
-                rows = answer.rows
-                change = atom.times(rows, u) - point.gram.times(rows, u)
-                self.curvature += float(answer.inverse(change[:, None])[0, 0])
+            atom = formed(vector)
+        for (u, answer), now in zip(free, here, strict=True):
+            change = atom.times(answer.rows, u) - now
+            self.curvature += float(answer.inverse(change[:, None])[0, 0])
 
     def step(self, limit: float) -> tuple[float, float]:
         """Return the best t in (0, limit] and the decrease expected there."""

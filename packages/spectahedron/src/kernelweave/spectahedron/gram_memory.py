@@ -11,7 +11,7 @@ from kernelweave.kernels_core.memory import limit_bytes, require, size_text
 from kernelweave.qp_smo.unstored import largest_block
 
 GRAM = one_of("auto", "stored", "blocks")
-_N_GRAMS = 2
+_N_GRAMS = 1
 _LEAST_BLOCK = 500
 # a product without a stored Gram matrix then takes some minutes on one core
 _MOST_UNASKED = 200_000

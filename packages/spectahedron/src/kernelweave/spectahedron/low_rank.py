@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, Problem, Status, relative_gap
-from kernelweave.kernels_core.arrays import Matrix, RealArray
+from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
 
@@ -77,8 +77,8 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
     Where it is slow, `tkl-interior-point` runs once, if the problem is small enough for it, and
     hands its P back. One iteration forms the Gram of r rank-one atoms, one moment matrix, the
     second-order model (what r moment matrices cost, plus a Cholesky factorisation on the free
-    samples and an eigendecomposition of order ≤ 800) and one warm-started learner solve. It
-    holds two Gram-sized arrays and the learner's copy of half of one, or none (``gram``).
+    samples and an eigendecomposition of order ≤ 400) and one warm-started learner solve. It
+    holds one Gram-sized array and the learner's copy of half of another, or none (``gram``).
     """
 
     settings: LowRank = LowRank()
@@ -91,25 +91,24 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         """
         asked = self.settings
         stored = grams_are_stored(problem, asked.dtype, asked.gram)
-        self.oracle = oracle = SaddleOracle(problem, asked.dtype, n_grams=2, stored=stored)
+        self.oracle = oracle = SaddleOracle(problem, asked.dtype, n_grams=1, stored=stored)
         self._n_interior = 0
         self._progress = Progress()
         self._rescue = InteriorPointSearch() if asked.rescue else None
         shape = (problem.n_samples,) * 2
-        self._buffer = np.empty(shape, dtype=oracle.dtype) if stored else None
-        K = np.empty(shape, dtype=oracle.dtype) if stored else None
+        self._array = np.empty(shape, dtype=oracle.dtype) if stored else None
         rank = max(2, asked.rank)
         if asked.start is not None:
-            return self._continued(asked.start, K)
+            return self._continued(asked.start)
         if asked.coarse and problem.n_samples >= _LARGE:
             U = coarse_factor(roughly_solved, problem, replace(asked, rank=rank))
-            point = self._evaluate(U, K, None, np.inf, relative=_CLOSE)
+            point = self._evaluate(U, None, np.inf, relative=_CLOSE)
             return LowRankState(point, _NEAR, _NEAR, point.direction.lower_bound)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
         U = leading_factor(oracle.moment(u), rank)
-        return self._restarted(self._evaluate(U, K, None, np.inf), rank)
+        return self._restarted(self._evaluate(U, None, np.inf), rank)
 
-    def _continued(self, start: Start, K: RealArray | None) -> LowRankState:
+    def _continued(self, start: Start) -> LowRankState:
         """Begin at a neighbour's P, with its dual point as the learner's start."""
         oracle = self.oracle
         for name, value, wanted in (
@@ -119,7 +118,7 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
             if np.shape(value) != wanted:
                 raise ValueError(f"start.{name} must have shape {wanted}, got {np.shape(value)}")
         U = start.factor(oracle.min_eig)
-        gram = oracle.at(U, K)
+        gram = self._formed(U)
         kernel = oracle.kernel(gram)
         near = oracle.evaluate(kernel, start.dual_coef * oracle.scale, entries=gram.entries)
         target = _CLOSE * oracle.upper_bound(near)
@@ -131,23 +130,33 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         lower = point.direction.lower_bound
         for _ in range(_MOST_RESTARTS):
             U = leading_factor(point.direction.moment, rank)
-            trial = self._evaluate(U, self._buffer, point.solution, 0.1 * point.upper)
+            trial = self._evaluate(U, point.solution, 0.1 * point.upper)
             lower = max(lower, trial.direction.lower_bound)
             if trial.upper > _WORTH * point.upper:
                 break
-            point = self._accepted(trial, point)
+            point = trial
         return LowRankState(point, 0.3, 0.5, lower)
 
+    def _formed(self, U: Matrix) -> GramAt:
+        """Return the Gram matrix at U, written over the last one."""
+        self._gram = self.oracle.at(U, self._array)
+        return self._gram
+
+    def _models(self, point: Point) -> tuple[FactorModel, AtomModel]:
+        """Return the models there; its Gram matrix is formed again where another took its place.
+
+        Nothing asks for that matrix afterwards: a rejected trial may be written over it.
+        """
+        if self._array is not None and point.gram is not self._gram:
+            point.gram = self._formed(point.U)
+        answers = responses(self.oracle, point)
+        factor = FactorModel(self.oracle, point, answers)
+        return factor, AtomModel(self.oracle, point, answers, self._formed)
+
     def _evaluate(
-        self,
-        U: Matrix,
-        K: RealArray | None,
-        warm: Solution | None,
-        target: float,
-        *,
-        relative: float = 0.1,
+        self, U: Matrix, warm: Solution | None, target: float, *, relative: float = 0.1
     ) -> Point:
-        return self._solved(U, self.oracle.at(U, K), warm, target, relative=relative)
+        return self._solved(U, self._formed(U), warm, target, relative=relative)
 
     def _solved(
         self,
@@ -168,11 +177,6 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
             solution = oracle.refined(solution, U)
             upper = oracle.upper_bound(solution)
         return Point(U, gram, solution, direction, upper)
-
-    def _accepted(self, trial: Point, last: Point) -> Point:
-        """Return the trial, whose Gram matrix stays, and write the next into that of the last."""
-        self._buffer = last.gram.array
-        return trial
 
     def step(self, state: LowRankState | InteriorState) -> LowRankState | InteriorState:
         """Take one step of the method in charge; hand over where that is due."""
@@ -199,11 +203,11 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         U = vectors[:, kept] * np.sqrt(values[kept])
         point = rest.point
         target = max(following.upper - following.lower, _FLOOR * following.upper)
-        trial = self._evaluate(U / np.linalg.norm(U), self._buffer, following.solution, target)
+        trial = self._evaluate(U / np.linalg.norm(U), following.solution, target)
         lower = max(rest.lower, following.lower, trial.direction.lower_bound)
         self._progress = Progress()
         if trial.upper < point.upper:
-            return LowRankState(self._accepted(trial, point), 0.1, 0.1, lower)
+            return LowRankState(trial, 0.1, 0.1, lower)
         return LowRankState(point, rest.radius, rest.share, lower, rest.models)
 
     def _newton_step(self, state: LowRankState) -> LowRankState:
@@ -211,9 +215,7 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         point, oracle = state.point, self.oracle
         gap = max(point.upper - state.lower, _FLOOR * abs(point.upper))
         if state.models is None:
-            answers = responses(oracle, point)
-            atom = AtomModel(oracle, point, answers, self._buffer)
-            state.models = FactorModel(oracle, point, answers), atom
+            state.models = self._models(point)
         factor, atom = state.models
         step, decrease = factor.step(state.radius)
         share, growth = atom.step(state.share)
@@ -222,7 +224,7 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         U = U / np.linalg.norm(U)
         expected = max(growth, decrease) / oracle.scale
         noise = self.settings.inner_fraction * max(expected, _FLOOR * abs(point.upper))
-        trial = self._evaluate(U, self._buffer, point.solution, min(noise, gap))
+        trial = self._evaluate(U, point.solution, min(noise, gap))
         lower = max(state.lower, trial.direction.lower_bound)
         ratio = (point.upper - trial.upper) / max(expected, np.finfo(float).tiny)
         return self._judge(state, trial, ratio, lower, share if grows else 0.0)
@@ -239,7 +241,7 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
             length = float(np.linalg.norm(trial.U - state.point.U))
             radius = resized(radius, length, ratio, 1.0)
         if ratio > 1e-4:
-            return LowRankState(self._accepted(trial, state.point), radius, limit, lower)
+            return LowRankState(trial, radius, limit, lower)
         return LowRankState(state.point, radius, limit, lower, state.models, state.rejected + 1)
 
     def best(self, state: LowRankState | InteriorState) -> Matrix:
