@@ -137,6 +137,7 @@ FAULTS.values("algorithm", error("no-such", "ValueError", "UnknownNameError"), "
 FAULTS.values("verbose", error("verbose"), "yes")
 FAULTS.values("n_init", error("n_init"), 0, 1.5)
 FAULTS.values("n_views", error("n_views"), 0, 1.5, "two")
+FAULTS.values("n_landmarks", error("n_landmarks"), 0, 1.5, True, "many")
 FAULTS.values("approximation", error("approximation"), "exact", True)
 FAULTS.values("n_components", error("n_components"), 0, 1.5)
 FAULTS.values("patience", error("patience"), 0, -1)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pickle
 import tracemalloc
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from kernelweave.evidence import EvidenceKernelRegressor
 from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.plan import LargePlan
@@ -198,6 +200,22 @@ def test_all_rows_are_landmarks_where_each_doubling_gains() -> None:
     assert known.sum() == 60
 
 
+def test_landmarks_are_as_many_as_allowed() -> None:
+    path = Plan(precisions=(5.0,))
+    assert LargePlan.of(path).sizes(36_000, 30_000) == [500, 1000, 2000, 4000]
+    assert LargePlan.of(path).sizes(1_000_000, 50_000) == [500, 1000, 2000]
+    assert LargePlan.of(path, 300).sizes(36_000, 30_000) == [300]
+    assert LargePlan.of(path, 1500).sizes(36_000, 30_000) == [500, 1000, 1500]
+    assert LargePlan.of(path, 5000).sizes(1_000_000, 50_000) == [500, 1000, 2000, 4000, 5000]
+    # all 6000 rows come next
+    assert LargePlan.of(path, 8000).sizes(6000, 5400) == [500, 1000, 2000]
+    rows, new = friedman(900).take(np.arange(600)), friedman(900).take(np.arange(600, 900))
+    allowed = replace(LargePlan.of(PLAN.path, 50), metric_rows=80, first=20)
+    learned = learn_large(rows, allowed, np.random.RandomState(0))
+    assert [step.n_landmarks for step in learned.record] == [20, 40, 50]
+    assert r2(learned, new) > 0.5
+
+
 def test_a_weaker_pull_is_tried_again_with_more_landmarks() -> None:
     rows = friedman(900)
     plan = replace(PLAN, path=Plan(precisions=(500.0, 5.0), max_iter=15))
@@ -331,6 +349,13 @@ def test_the_ridge_stays_where_deviations_mean_something() -> None:
     rows = Rows(X[:, 3:], np.zeros((1200, 0), dtype=np.int64), X[:, 3][None])
     learned = learn_large(rows, PLAN, np.random.RandomState(0))
     assert min(step.ridge for step in learned.record) >= 1e-5
+
+
+@pytest.mark.parametrize("wrong", [0, 2.5, True, "many", None, [500]])
+def test_a_wrong_number_of_landmarks_is_refused(wrong: Any) -> None:
+    X, y = make_friedman1(60, n_features=5, random_state=0)
+    with pytest.raises(ValueError, match='n_landmarks must be "auto" or an integer >= 1, got'):
+        EvidenceKernelRegressor(n_landmarks=wrong).fit(X, y)
 
 
 def test_more_landmarks_than_the_memory_limit_holds_are_refused() -> None:

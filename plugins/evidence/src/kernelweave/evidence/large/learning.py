@@ -187,7 +187,7 @@ def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:
     require(
         int(8 * numbers) + width * n_landmarks * n_held,
         f"{n_landmarks} landmarks of {seen.n_rows} rows",
-        alternative="raise memory_limit or allow fewer landmarks",
+        alternative="raise memory_limit or give fewer n_landmarks",
     )
 
 

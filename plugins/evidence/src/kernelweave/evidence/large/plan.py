@@ -26,6 +26,7 @@ class LargePlan:
     - `first_rows`: of these, how many choose λ
     - `held_out`: rows held out at most; they are a tenth where that is less
     - `first`, `most`: landmarks to begin with and at most; in between their number doubles
+    - `most_itself`: whether `most` comes last where it is no doubling
     - `work`: landmarks are also no more than ``(work / n_rows)`` to the power ½, which sums over a
       million rows pass with 2000
     - `all_rows`: of no more rows than these, all may be landmarks: they need no sums
@@ -39,17 +40,27 @@ class LargePlan:
     held_out: int = 4000
     first: int = 500
     most: int = 4000
+    most_itself: bool = False
     work: float = 5e12
     all_rows: int = 8000
     dtype: DTypeLike = np.float32
 
+    @classmethod
+    def of(cls, path: Plan, n_landmarks: int | str = "auto") -> LargePlan:
+        """Return the plan with at most some landmarks, or as many as the rows ask for."""
+        if isinstance(n_landmarks, str):
+            return cls(path)
+        return cls(path, most=n_landmarks, most_itself=True, work=np.inf, all_rows=n_landmarks)
+
     def sizes(self, n_rows: int, n_candidates: int) -> list[int]:
         """Return the numbers of landmarks to try."""
-        limit = min(self.most, n_candidates, int(np.sqrt(self.work / n_rows)))
+        limit = int(min(self.most, n_candidates, np.sqrt(self.work / n_rows)))
         if n_rows <= self.all_rows:
             # all rows are next, and cost less than sums with more than half of them
             limit = min(limit, n_candidates // 2)
-        sizes = [min(self.first, n_candidates)]
+        sizes = [min(self.first, self.most, n_candidates)]
         while 2 * sizes[-1] <= limit:
             sizes.append(2 * sizes[-1])
+        if self.most_itself and n_rows > self.all_rows and sizes[-1] < limit:
+            sizes.append(limit)
         return sizes

@@ -55,6 +55,7 @@ def fit_command(
     max_iter: Annotated[int | None, _OTHERS] = None,
     degree: Annotated[int | None, _OTHERS] = None,
     delta: Annotated[float | None, _OTHERS] = None,
+    n_landmarks: Annotated[int | None, _OTHERS] = None,
     k0: Annotated[int | Literal["cv"] | None, _OTHERS] = None,
     n_views: Annotated[int | Literal["cv"] | None, _OTHERS] = None,
     lam: Annotated[float | Literal["cv"] | None, _OTHERS] = None,
@@ -127,6 +128,9 @@ def fit_command(
         tkl: degree of the monomials in the kernel. Default: 1. ridge: of products of kernels.
     delta : float
         tkl: how far the kernel's box reaches beyond the range of the data. Default: 0.5.
+    n_landmarks : int
+        evidence: landmarks at most, for more than 2000 rows. Fewer cost less. Default: 4000, 2000
+        of a million rows, all of up to 8000 rows.
     k0 : int
         sparse: kernels at most, with --n-views of each view; cv lets folds choose. Default: 3.
     n_views : int
@@ -148,8 +152,8 @@ def fit_command(
     settings = {
         "algorithm": algorithm, "kernel": kernel, "C": C, "epsilon": epsilon, "tol": tol,
         "max_iter": max_iter, "max_time": max_time, "degree": degree, "delta": delta,
-        "k0": k0, "n_views": n_views, "lam": lam, "class_weight": class_weight,
-        "probability": probability or None,
+        "n_landmarks": n_landmarks, "k0": k0, "n_views": n_views, "lam": lam,
+        "class_weight": class_weight, "probability": probability or None,
     }  # fmt: skip
     if cv is not None and cv < 2:
         raise CommandError(f"--cv must be at least 2, got {cv}")
