@@ -142,7 +142,7 @@ def warn_once(cause: str) -> None:
     )
 
 
-def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+def njit(**options: object) -> Callable[[Callable[..., Any]], Any]:
     """Return numba's ``njit`` with a cache that survives damage.
 
     `**options`: of ``numba.njit``; ``cache=True`` keeps the compiled code on disk.

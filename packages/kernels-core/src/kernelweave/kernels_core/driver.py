@@ -81,7 +81,7 @@ class _Run:
     history: History = field(default_factory=History)
     remark: str = ""
 
-    def observe(self, state: Any) -> None:
+    def observe(self, state: object) -> None:
         """Take in the bounds of a state; keep its parameters if it is the best so far."""
         lower, upper = (float(bound) for bound in self.algorithm.gap(state))
         self.lower = max(self.lower, lower)
@@ -103,7 +103,7 @@ class _Run:
             counts={} if counts is None else counts(state),
         )
 
-    def outcome(self, state: Any) -> Status | None:
+    def outcome(self, state: object) -> Status | None:
         """Return why the solve ends here, if it does."""
         if relative_gap(self.lower, self.upper) <= self.tol:
             return Status.CONVERGED
@@ -151,7 +151,7 @@ def solve(
     callback: Callback | None = None,
     verbose: int = 0,
     on_interrupt: str = "raise",
-    **params: Any,
+    **params: object,
 ) -> Result:
     """Solve ``problem`` to a relative certified gap of ``tol``.
 

@@ -249,7 +249,7 @@ def _conic(
     name: str,
     solver: str | None,
     max_time: float | None,
-    couple: Any,
+    couple: object,
     vectors: FloatArray | None,
 ) -> Bound:
     """Return the best bound that the multipliers of the solvers prove."""

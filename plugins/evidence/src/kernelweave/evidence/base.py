@@ -396,7 +396,7 @@ class EvidenceModel(Explained, Estimator):
         check_is_fitted(self, "kernel_")
         return self.encoder_.transform(X, estimator=self)
 
-    def encode(self, X: Any) -> FloatArray:
+    def encode(self, X: Rows) -> FloatArray:
         """Return the rows that `kernel_` takes: numbers, then codes of levels.
 
         `X` of shape (n_samples, n_columns). Returns shape (n_samples, n_dimensions): equal to X

@@ -63,7 +63,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     True
     """
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Learn the kernel and the regression function.
 
         Parameters
@@ -127,7 +127,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return values[:, output]
 
     @by_parts
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Rows, return_std: bool = False) -> Any:
         """Return predictions.
 
         Parameters
@@ -157,7 +157,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return values[:, 0] if self._flat else values
 
     @by_parts
-    def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[FloatArray, FloatArray]:
+    def predict_interval(self, X: Rows, confidence: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """Return the ends of prediction intervals.
 
         By the jackknife+: each row is left out in turn, under a kernel that its own fold learned
@@ -208,7 +208,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         kind='dict, "balanced" or None',
     )
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Learn the kernel and the decision functions.
 
         Parameters
@@ -279,6 +279,6 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
     def _last_step(self, predictor: ExactPredictor) -> ExactPredictor:
         return with_likelihood(predictor)
 
-    def _values(self, X: Any) -> FloatArray:
+    def _values(self, X: object) -> FloatArray:
         encoded = self._encoded(X)
         return self._predictor.mean(*encoded)

@@ -35,7 +35,7 @@ def one_or_several(rule: Rule) -> Rule:
 def _of_each(rule: Rule) -> Rule:
     """Return the rule, and what follows it, for a number or each of several."""
 
-    def holds(value: Any) -> bool:
+    def holds(value: object) -> bool:
         several = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
         return value == "cv" if isinstance(value, str) else all(map(rule.holds, several))
 

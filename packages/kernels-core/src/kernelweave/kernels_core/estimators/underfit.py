@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import Rows
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, indexable
@@ -45,7 +46,9 @@ _ROWS = 1000
 _CONSTANT = 1e-28
 
 
-def warn_if_underfit(model: BaseEstimator, X: Any, truth: NDArray[Any], weight: FloatArray) -> None:
+def warn_if_underfit(
+    model: BaseEstimator, X: Rows, truth: NDArray[Any], weight: FloatArray
+) -> None:
     """Warn where a fit that nobody stopped explains next to nothing of its training rows.
 
     - `X`: the training rows as ``predict`` takes them, or a `PrecomputedGrams` of them
@@ -70,7 +73,7 @@ def rows_to_judge(weight: FloatArray) -> Index:
     return kept[np.linspace(0, len(kept) - 1, min(_ROWS, len(kept))).astype(np.intp)]
 
 
-def _some(X: Any, rows: Index) -> Any:
+def _some(X: Rows, rows: Index) -> Any:
     if isinstance(X, PrecomputedGrams):
         return X[rows, np.arange(X.shape[1])]
     if hasattr(X, "column_names") and hasattr(X, "take"):

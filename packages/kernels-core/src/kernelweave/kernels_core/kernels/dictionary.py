@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeAlias, overload
+from typing import ClassVar, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -98,7 +98,7 @@ class KernelDictionary(Parameters):
 
     def __init__(
         self,
-        kernels: Any,
+        kernels: object,
         columns: Sequence[object] | Mapping[str, object] | None = None,
         normalize: Literal["trace", "unit-diagonal", "center", "center-trace"] | None = None,
         psd: Literal["raise", "drop", "clip", "keep"] = "raise",

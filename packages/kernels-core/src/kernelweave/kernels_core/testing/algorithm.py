@@ -20,7 +20,7 @@ _SLACK = 1e-9
 
 
 def check_algorithm(
-    algorithm: str | AlgorithmSpec, *, tol: float = 1e-2, max_iter: int = 300, **params: Any
+    algorithm: str | AlgorithmSpec, *, tol: float = 1e-2, max_iter: int = 300, **params: object
 ) -> None:
     """Check one algorithm on small problems for every triple that it accepts.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
@@ -67,7 +67,7 @@ class ColumnEncoder:
         self.min_frequency = min_frequency
 
     def fit(
-        self, X: Any, sample_weight: FloatArray | None = None, *, estimator: Any = None
+        self, X: Rows, sample_weight: FloatArray | None = None, *, estimator: object = None
     ) -> ColumnEncoder:
         """Learn medians, levels and formats of dates from training rows.
 
@@ -102,7 +102,7 @@ class ColumnEncoder:
         self._learn(table if len(rows) == len(table) else table.take(rows), weight, rows)
         return self
 
-    def transform(self, X: Any, *, estimator: Any = None, first: int = 0) -> Encoded:
+    def transform(self, X: Rows, *, estimator: object = None, first: int = 0) -> Encoded:
         """Return rows as numbers and codes.
 
         Parameters
@@ -177,7 +177,7 @@ class ColumnEncoder:
                 f"min_frequency must be an integer >= 1 or a share in (0, 1), got {least!r}"
             )
 
-    def _read(self, X: Any, estimator: BaseEstimator, *, reset: bool) -> Table:
+    def _read(self, X: Rows, estimator: BaseEstimator, *, reset: bool) -> Table:
         import pandas as pd
         from sklearn.utils.validation import validate_data
 

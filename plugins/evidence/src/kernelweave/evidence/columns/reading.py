@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-def read_table(X: Any, estimator: BaseEstimator | None = None) -> Table:
+def read_table(X: Rows, estimator: BaseEstimator | None = None) -> Table:
     """Return the columns of a table.
 
     Parameters

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RandomState
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
@@ -229,7 +229,7 @@ class EffectFinder:
         return np.array([labels[int(code)] for code in grid]) if labels else grid
 
 
-def some_rows(rows: Rows, n_rows: int, random_state: Any) -> Rows:
+def some_rows(rows: Rows, n_rows: int, random_state: RandomState) -> Rows:
     """Return rows drawn by their weights; all where they are few and weigh the same.
 
     `n_rows`: at least 2. Raises ValueError if ``n_rows`` is below 2.

@@ -82,7 +82,7 @@ class Batches:
 
     def __init__(
         self,
-        source: Any,
+        source: object,
         target: str | Sequence[str] | None = None,
         *,
         weight: str | None = None,

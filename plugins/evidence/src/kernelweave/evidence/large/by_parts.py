@@ -20,7 +20,7 @@ def by_parts(method: F) -> F:
     signature = inspect.signature(method)
 
     @functools.wraps(method)
-    def answer(self: Any, X: Rows, *arguments: object, **settings: object) -> Any:
+    def answer(self: object, X: Rows, *arguments: object, **settings: object) -> Any:
         from .dask_parts import is_dask, predicted_parts
 
         if not is_dask(X):

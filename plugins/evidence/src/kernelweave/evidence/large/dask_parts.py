@@ -49,7 +49,7 @@ class DaskParts:
     kept: Index
 
     @classmethod
-    def of(cls, X: Any, y: Any, weight: Any = None) -> DaskParts:
+    def of(cls, X: Rows, y: ArrayLike, weight: ArrayLike | None = None) -> DaskParts:
         """Pair the parts of dask arrays or data frames, and count their rows.
 
         Raises TypeError if the targets or weights are no dask array or series; ValueError if they
@@ -79,7 +79,7 @@ class DaskParts:
         drawn, told = compute(_tree(tasks, _add_looks))
         return drawn.whole(), told
 
-    def source(self, encoder: ColumnEncoder, targets: Targets, **_: Any) -> DaskSource:
+    def source(self, encoder: ColumnEncoder, targets: Targets, **_: object) -> DaskSource:
         """Return what a fit asks of all rows."""
         return DaskSource(self, encoder, targets)
 
@@ -127,7 +127,7 @@ class DaskSource:
         return zip(self.table.parts, self.table.firsts, self.table.kept, strict=False)
 
 
-def delayed(each: Any) -> Any:
+def delayed(each: object) -> Any:
     """Return a function or value of dask's graphs."""
     return importlib.import_module("dask").delayed(each)
 

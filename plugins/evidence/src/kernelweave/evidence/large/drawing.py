@@ -122,7 +122,7 @@ class _Shown:
                     own = other.rows[name, what]
                     self._note_other(name, own)
 
-    def _note_other(self, name: Any, own: tuple[int, Batch]) -> None:
+    def _note_other(self, name: object, own: tuple[int, Batch]) -> None:
         """Keep a row of a column if its value is another than the first."""
         value = pd.DataFrame(own[1].X)[name]
         first = pd.DataFrame(self.rows[name, "first"][1].X)[name]
@@ -140,7 +140,7 @@ class _Shown:
         return wanted
 
 
-def _others(column: pd.Series[Any], first: Any) -> NDArray[np.bool_]:
+def _others(column: pd.Series[Any], first: object) -> NDArray[np.bool_]:
     """Return where a column has a value that is not ``first``; lists are refused elsewhere."""
     if not pd.api.types.is_scalar(first):
         return np.zeros(len(column), dtype=np.bool_)

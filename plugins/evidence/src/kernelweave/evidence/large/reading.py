@@ -28,7 +28,7 @@ class LocalParts:
     batches: Batches
 
     @classmethod
-    def of(cls, batches: Batches, *others: Any) -> LocalParts:
+    def of(cls, batches: Batches, *others: object) -> LocalParts:
         """Take batches, which bring their own targets and weights."""
         if any(each is not None for each in others):
             raise ValueError(

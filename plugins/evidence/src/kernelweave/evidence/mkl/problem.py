@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem
@@ -43,7 +42,7 @@ class Standard:
 
 
 def weight_problem(
-    stored: Any, X: Points, targets: FloatArray, weight: FloatArray | None
+    stored: object, X: Points, targets: FloatArray, weight: FloatArray | None
 ) -> Problem:
     """Return the problem whose weights the evidence chooses.
 
