@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from kernelweave.kernels_core.psd_cone.eigen import largest_eigenvalue_bound
 
+from .levelling import levelled
 from .objective import Evaluation, Objective
 from .penalties import Penalty
 from .rounding import in_problem_units
 
+_NEAR = 0.5  # of the upper bound: a lower one that far is worth another search
 _LOOSE = 1.5  # times the gap as computed: what measured errors of eigenvectors may add
 
 
@@ -107,8 +109,13 @@ class Bounds:
         )
         return max(0.0, bound)
 
-    def interval(self, point: Evaluation, stationarity_tol: float) -> tuple[float, float]:
-        """Return proved bounds over 2λ; of the relaxation once joint learning is stationary."""
+    def interval(
+        self, point: Evaluation, stationarity_tol: float, *, level: bool = True
+    ) -> tuple[float, float]:
+        """Return proved bounds over 2λ; of the relaxation once joint learning is stationary.
+
+        `level`: whether an output kernel's lower bound is also that of a better C, for half a step.
+        """
         if not (self.learn_input and self.learn_output):
             lower = self.lower(point)
         else:
@@ -118,7 +125,19 @@ class Bounds:
         if point.turn is not None and upper - lower > _LOOSE * self._unproved_gap(point):
             exact = self.objective.in_samples(point)
             lower, upper = max(lower, self.lower(exact)), min(upper, self.upper(exact))
+            point = exact
+        alone = self.learn_output and not self.learn_input and self.objective.cell_root is None
+        if level and alone and lower >= _NEAR * upper:
+            lower = max(lower, self.lower(self._levelled(point)))
         return in_problem_units(lower, upper, self.objective.lam)
+
+    def _levelled(self, point: Evaluation) -> Evaluation:
+        """Return the same with a C whose bound on output kernels is better, see `levelled`."""
+        objective = self.objective
+        C = levelled(point.C, point.B, objective.targets(point), objective.ridge, self.tau)
+        B = C.T @ objective.product(point, C)
+        sizes = replace(point.sizes, C=float(np.linalg.norm(C)))
+        return replace(point, C=C, B=0.5 * (B + B.T), sizes=sizes)
 
     def _worst(self, point: Evaluation) -> Callable[[float], float]:
         """Return a proved bound on factor · ⟨C, K_η C L⟩ − ω(η) over what is learned."""

@@ -195,6 +195,12 @@ class Objective:
         """Return Y in the coordinates of a point."""
         return self.Y if point.turn is None else point.turn.Y
 
+    def product(self, point: Evaluation, C: Matrix) -> Matrix:
+        """Return K_η C in the coordinates of a point."""
+        K = self._gram(point.weights) if point.turn is None else point.turn.gram
+        image: Matrix = K @ C
+        return image
+
     def _evaluation(
         self, weights: Vector, L: Matrix, solved: SylvesterSolution, turn: Turn | None
     ) -> Evaluation:

@@ -37,6 +37,7 @@ _TIGHTEST, _LOOSEST = 1e-9, 1e-2
 _SHORT = 0.03  # a step that so many halvings led to
 _FIRST_POWER = 3.0 / 8.0
 _FLATTEST = 0.01  # of the largest slope
+_LEVEL_EVERY = 3  # steps: a better lower bound costs half of one
 _LONGEST, _SHORTEST = 1e12, 1e-12  # times the first lengths
 
 
@@ -217,7 +218,8 @@ class SpectralGradientSearch:
 
     def gap(self, state: SPGState) -> tuple[float, float]:
         """Return the proved bounds; of a relaxation for joint learning, where it ends."""
-        return self.setting.bounds.interval(state.point, self._reachable(state))
+        level = state.n_iter % _LEVEL_EVERY == 0
+        return self.setting.bounds.interval(state.point, self._reachable(state), level=level)
 
     def _reachable(self, state: SPGState) -> float:
         """Return the stationarity to ask for: where steps fail, no less than values can tell."""
