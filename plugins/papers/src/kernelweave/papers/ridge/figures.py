@@ -214,7 +214,7 @@ def _claims(found: _Curves) -> list[list[Value]]:
     lams: list[float] = next((value["lam"] for value in found.values()), [])
     ends = f"λ = {lams[-1]:g} less λ = {lams[0]:g}" if lams else "the largest λ less the least"
     # equal shares of wrong labels differ by rounding
-    test = {key: np.round(value["test"], 12) for key, value in found.items()}
+    test = {key: np.round(np.array(value["test"]), 12) for key, value in found.items()}
     for degree in DEGREES:
         along = {w: test[w, degree] for w in WIDTHS if (w, degree) in test}
         differences = {w: along[w][:, -1] - along[w][:, 0] if w in along else () for w in WIDTHS}
