@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
+from kernelweave.papers.engine.chosen import choose, narrowed
 from kernelweave.papers.sparse.leads import verdict
 from kernelweave.papers.sparse.question import (
     ALGORITHM_1,
@@ -99,3 +100,16 @@ def test_leads_are_means_over_the_sets(shared: Path) -> None:
     assert row["from"] == pytest.approx(3.0 - 4.302652729911275 / np.sqrt(3.0))
     assert row["lead (paper)"] == pytest.approx(3.34, abs=0.005)
     assert row["verdict"] == f"{ALGORITHM_1} leads"
+
+
+def test_leads_of_some_sets_stay(shared: Path) -> None:
+    request = Request(folder=shared / "data", repeats=1)
+    chosen = choose(["smkl-question"], request, tables())
+    (few,) = narrowed(chosen, ["iris", "wine"])
+    results = {cell.key: {"accuracy": 90.0} for cell in few.plan.cells}
+    accuracy, leads = few.plan.present(results)
+    assert [row[0] for row in accuracy.rows] == ["iris", "wine"]
+    assert leads.rows[0][:3] == [ALGORITHM_1, "best baseline of the set", 0.0]
+    # a single method leads nobody
+    (alone,) = narrowed(chosen, ["iris"], ["EasyMKL"])
+    assert len(alone.plan.present({"iris/EasyMKL/0": {"accuracy": 90.0}})) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from kernelweave.workbench.errors import CommandError, did_you_mean, one_line
@@ -57,17 +57,20 @@ def narrowed(
     """Return the tables that have these data sets and methods, with their cells and rows alone.
 
     The first part of a cell's key and the first column of a sheet name the data set, the second
-    part of the key the method; upper and lower case are the same, and none asks for all. A name
-    that no table has is refused with those that they have.
+    part of the key the method; upper and lower case are the same, and none asks for all. A sheet
+    that names no set is one over the sets: it stays where it has all its figures. A name that no
+    table has is refused with those that they have.
     """
     found = list(chosen)
+    sets = {cell.key.split("/")[0].casefold() for each in chosen for cell in each.plan.cells}
     for part, (what, names) in enumerate({"data set": datasets, "method": methods}.items()):
         if names:
             found = _with_part(found, part, what, names)
     if not datasets:
         return found
     return [
-        replace(each, plan=Plan(each.plan.cells, _rows_of(each.plan, datasets))) for each in found
+        replace(each, plan=Plan(each.plan.cells, _rows_of(each.plan, datasets, sets)))
+        for each in found
     ]
 
 
@@ -95,9 +98,9 @@ def _with_part(
 
 
 def _rows_of(
-    plan: Plan, datasets: Sequence[str]
+    plan: Plan, datasets: Sequence[str], sets: Set[str]
 ) -> Callable[[Mapping[str, object]], Sequence[Sheet | Drawing]]:
-    """Return the plan's presentation, its sheets cut to the rows of some data sets."""
+    """Return the plan's presentation, its sheets cut to the rows of some of its data sets."""
     wanted = {name.casefold() for name in datasets}
 
     def present(results: Mapping[str, object]) -> list[Sheet | Drawing]:
@@ -105,9 +108,12 @@ def _rows_of(
         for item in plan.present(results):
             if isinstance(item, Drawing):
                 continue
-            rows = [row for row in item.rows if str(row[0]).casefold() in wanted]
+            names = [str(row[0]).casefold() for row in item.rows]
+            rows = [row for row, name in zip(item.rows, names, strict=True) if name in wanted]
             if rows:
                 shown.append(replace(item, rows=rows))
+            elif not sets & set(names) and not item.empty():
+                shown.append(item)
         return shown
 
     return present
