@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
 from kernelweave.papers.measuring import exponents
+from kernelweave.papers.tessellated.times import measure
+from kernelweave.spectahedron import TessellatedKernelClassifier
 
 
 def run(name: str, folder: Path, most_samples: int) -> list[Any]:
@@ -28,6 +30,21 @@ def test_gas_turbine(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # the targets have a variance of 244
     assert found["test error (MSE)"] < 10.0
     assert not sheet.empty()
+
+
+def test_no_first_fit_is_larger_than_those_that_are_timed(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+    fit = TessellatedKernelClassifier.fit
+
+    def watched(self: Any, X: Any, y: Any) -> Any:
+        sizes.append(len(y))
+        return fit(self, X, y)
+
+    monkeypatch.setattr(TessellatedKernelClassifier, "fit", watched)
+    measure(str(shared / "data" / "liver_bupa.csv"), "tkl-sdp", 8, 1)
+    assert sizes == [4, 8]
 
 
 def test_exponents_of_the_parts(shared: Path) -> None:
