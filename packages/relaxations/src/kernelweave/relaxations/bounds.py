@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 from .conic import CLOSE, Attempt, attempts, report
 from .epigraph import Epigraph
 from .model import (
+    Couple,
     Model,
     base_model,
     couple_diagonal,
@@ -249,7 +250,7 @@ def _conic(
     name: str,
     solver: str | None,
     max_time: float | None,
-    couple: object,
+    couple: Couple,
     vectors: FloatArray | None,
 ) -> Bound:
     """Return the best bound that the multipliers of the solvers prove."""

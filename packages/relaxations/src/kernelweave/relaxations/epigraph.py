@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.qp_smo.problem import BoxProblem
 
 from .conic import cvxpy
+
+if TYPE_CHECKING:
+    from cvxpy import Constraint, Expression, Variable
+
+# θ and f of one task ↦ the constraints that tie them
+Tie: TypeAlias = "Callable[[Variable, Variable], list[Constraint]]"
 
 
 @dataclass
@@ -23,13 +30,13 @@ class Epigraph:
     - `coupling`: what ties θ, f and the kernel, per task
     """
 
-    cost: Any = 0.0
-    constraints: list[Any] = field(default_factory=list)
-    thetas: list[Any] = field(default_factory=list)
-    functions: list[Any] = field(default_factory=list)
-    above: list[Any] = field(default_factory=list)
-    below: list[Any] = field(default_factory=list)
-    coupling: list[list[Any]] = field(default_factory=list)
+    cost: Expression | float = 0.0
+    constraints: list[Constraint] = field(default_factory=list)
+    thetas: list[Variable] = field(default_factory=list)
+    functions: list[Variable] = field(default_factory=list)
+    above: list[Constraint] = field(default_factory=list)
+    below: list[Constraint] = field(default_factory=list)
+    coupling: list[list[Constraint]] = field(default_factory=list)
 
     def dual_points(self) -> list[FloatArray]:
         """Return u of each task, nearly feasible, shape (n,) each."""
@@ -39,7 +46,7 @@ class Epigraph:
         ]
 
 
-def epigraph(boxes: Iterable[Any], couple: Callable[[Any, Any], list[Any]]) -> Epigraph:
+def epigraph(boxes: Iterable[BoxProblem], couple: Tie) -> Epigraph:
     """State the losses of every task, with a free intercept each.
 
     `boxes`: p, lower, upper and ε of each task's dual; `couple`: ``couple(theta, f)`` returns the
@@ -64,7 +71,7 @@ def epigraph(boxes: Iterable[Any], couple: Callable[[Any, Any], list[Any]]) -> E
     return whole
 
 
-def schur(theta: Any, f: Any, K: Any) -> Any:
+def schur(theta: Expression, f: Expression, K: Expression | FloatArray) -> Constraint:
     """Return ``[θ fᵀ; f K] ⪰ 0``, which says θ ≥ fᵀ K⁺ f and f in the range of K.
 
     `theta`, `f`, `K` of shape (), (n,) and (n, n).

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.qp_smo.learners import BoxLearner
+from kernelweave.qp_smo.saddle import Stack
 from numpy.typing import ArrayLike
 
 from .conic import cvxpy
 from .epigraph import Epigraph, epigraph, schur
 from .sparse_problem import SparseProblem, as_problem
+
+if TYPE_CHECKING:
+    from cvxpy import Constraint, Problem, Variable
+
+# θ, f and β ↦ the constraints that tie them
+Couple: TypeAlias = "Callable[[Variable, Variable, Variable], list[Constraint]]"
 
 
 @dataclass
@@ -22,13 +30,13 @@ class Model:
     `weights`, `shares`: β and z; `learner`: θ, f and the constraints of each task.
     """
 
-    problem: Any
-    weights: Any
-    shares: Any
+    problem: Problem
+    weights: Variable
+    shares: Variable
     learner: Epigraph
 
 
-def base_model(problem: SparseProblem, couple: Any, *, integer: bool = False) -> Model:
+def base_model(problem: SparseProblem, couple: Couple, *, integer: bool = False) -> Model:
     """Return ``min Σ losses + ½Σθ + λΣω`` over everything but the tie between θ, f and β.
 
     `couple`: ``couple(theta, f, beta)`` returns the list of constraints of one task; `integer`:
@@ -49,14 +57,14 @@ def base_model(problem: SparseProblem, couple: Any, *, integer: bool = False) ->
     return Model(whole, beta, z, learner)
 
 
-def couple_vectors(vectors: FloatArray, forms: FloatArray) -> Any:
+def couple_vectors(vectors: FloatArray, forms: FloatArray) -> Couple:
     """Return the tie ``θ · Σ βⱼ xᵀKⱼx ≥ (xᵀf)²`` for the rows x of ``vectors``, as cones.
 
     `vectors` of shape (L, n); `forms` of shape (q, L): ``xᵀKⱼx``.
     """
     cp = cvxpy()
 
-    def couple(theta: Any, f: Any, beta: Any) -> list[Any]:
+    def couple(theta: Variable, f: Variable, beta: Variable) -> list[Constraint]:
         combined = forms.T @ beta
         along = vectors @ f
         total, ones = combined + theta, np.ones(len(vectors))
@@ -65,7 +73,7 @@ def couple_vectors(vectors: FloatArray, forms: FloatArray) -> Any:
     return couple
 
 
-def couple_diagonal(basis: FloatArray, diagonals: FloatArray) -> Any:
+def couple_diagonal(basis: FloatArray, diagonals: FloatArray) -> Couple:
     """Return the tie of (15): ``θ ≥ Στⱼ`` and ``τⱼ · Σ βᵢ(Dᵢ)ⱼⱼ ≥ (uⱼᵀf)²``.
 
     `basis` of shape (n, n): the common eigenvectors as columns; `diagonals` of shape (q, n): the
@@ -73,7 +81,7 @@ def couple_diagonal(basis: FloatArray, diagonals: FloatArray) -> Any:
     """
     cp = cvxpy()
 
-    def couple(theta: Any, f: Any, beta: Any) -> list[Any]:
+    def couple(theta: Variable, f: Variable, beta: Variable) -> list[Constraint]:
         tau = cp.Variable(basis.shape[1], nonneg=True)
         combined = diagonals.T @ beta
         along = basis.T @ f
@@ -83,17 +91,17 @@ def couple_diagonal(basis: FloatArray, diagonals: FloatArray) -> Any:
     return couple
 
 
-def couple_matrix(problem: SparseProblem) -> Any:
+def couple_matrix(problem: SparseProblem) -> Couple:
     """Return the tie ``[θ fᵀ; f K(β)] ⪰ 0``, a linear matrix inequality in n + q + 2 unknowns."""
     grams = [np.asarray(K, dtype=np.float64) for K in problem.grams.matrices]
 
-    def couple(theta: Any, f: Any, beta: Any) -> list[Any]:
+    def couple(theta: Variable, f: Variable, beta: Variable) -> list[Constraint]:
         return [schur(theta, f, sum(beta[j] * K for j, K in enumerate(grams)))]
 
     return couple
 
 
-def couple_pairs(problem: SparseProblem) -> Any:
+def couple_pairs(problem: SparseProblem) -> Couple:
     """Return the tie of (18): all 3 × 3 principal submatrices with the first row are ⪰ 0.
 
     They are one linear map of θ, f and β onto an array of shape (n(n − 1)/2, 3, 3): a constraint
@@ -121,7 +129,7 @@ def couple_pairs(problem: SparseProblem) -> Any:
         shape=(9 * j.size, q),
     )
 
-    def couple(theta: Any, f: Any, beta: Any) -> list[Any]:
+    def couple(theta: Variable, f: Variable, beta: Variable) -> list[Constraint]:
         corners = corner @ cp.reshape(theta, (1,), order="C")
         flat = corners + of_f @ f + of_beta @ beta
         return [cp.reshape(flat, (j.size, 3, 3), order="C") >> 0]
@@ -130,7 +138,7 @@ def couple_pairs(problem: SparseProblem) -> Any:
 
 
 def misdp(
-    grams: Any,
+    grams: Stack | ArrayLike | Sequence[ArrayLike],
     y: ArrayLike,
     *,
     C: float | None = None,

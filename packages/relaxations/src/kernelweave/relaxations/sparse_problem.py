@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import check_sample_weight
 from kernelweave.qp_smo.learners import BoxLearner
+from kernelweave.qp_smo.problem import BoxProblem
 from kernelweave.qp_smo.saddle import KSupport, Stack, as_learner, as_stack
 from numpy.typing import ArrayLike
 
@@ -27,14 +28,14 @@ class SparseProblem:
     k0: int
     sample_weight: FloatArray | None = None
 
-    def boxes(self) -> list[Any]:
+    def boxes(self) -> list[BoxProblem]:
         """Return the box problem of each task: p, lower, upper and ε of its dual."""
         K = self.grams.matrices[0]
         return [self.learner.problem(K, y, self.sample_weight) for y in self.targets]
 
 
 def as_problem(
-    grams: Any,
+    grams: Stack | ArrayLike | Sequence[ArrayLike],
     y: ArrayLike,
     *,
     C: float | None,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core import clock
-from kernelweave.kernels_core.arrays import Index, Rows
-from numpy.typing import ArrayLike, NDArray
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Rows
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from ..columns import ColumnEncoder
@@ -26,6 +26,8 @@ from .source import refuse_other_rows, rows_without
 from .sums import Sums, block_sums
 from .survey import PartSurvey, Survey
 
+# what dask has not worked out yet
+Delayed: TypeAlias = Any
 # results that one task adds up
 _FAN = 4
 _HEAR = 0.05
@@ -44,7 +46,7 @@ class DaskParts:
     `firsts`, `kept`: where each part begins, among all rows and among those of positive weight.
     """
 
-    parts: list[tuple[Any, ...]]
+    parts: list[tuple[Delayed, ...]]
     firsts: Index
     kept: Index
 
@@ -123,16 +125,16 @@ class DaskSource:
         tell(total.n_rows)
         return total
 
-    def _places(self) -> zip[tuple[tuple[Any, ...], Any, Any]]:
+    def _places(self) -> zip[tuple[tuple[Delayed, ...], np.intp, np.intp]]:
         return zip(self.table.parts, self.table.firsts, self.table.kept, strict=False)
 
 
-def delayed(each: object) -> Any:
+def delayed(each: object) -> Delayed:
     """Return a function or value of dask's graphs."""
     return importlib.import_module("dask").delayed(each)
 
 
-def delayed_parts(each: Any, name: str) -> list[Any]:
+def delayed_parts(each: Any, name: str) -> list[Delayed]:
     """Return the parts of a dask array, cut along its rows only, or of a data frame."""
     if not is_dask(each):
         raise TypeError(
@@ -144,7 +146,7 @@ def delayed_parts(each: Any, name: str) -> list[Any]:
     return list(np.ravel(np.array(each.to_delayed(), dtype=object)))
 
 
-def compute(task: Any, *, stoppable: bool = False) -> Any:
+def compute(task: Delayed, *, stoppable: bool = False) -> Any:
     """Return a result, by the client in force if there is one.
 
     `stoppable`: whether to give up where time is up. Raises Stopped where time is up; RuntimeError
@@ -185,7 +187,7 @@ def _limit(size: int, n_rows: int) -> float:
     return float((size + 12.0 * np.sqrt(size)) / max(1, n_rows))
 
 
-def _tree(tasks: Sequence[Any], add: Callable[[list[Any]], Any]) -> Any:
+def _tree(tasks: Sequence[Delayed], add: Callable[[list[Any]], Any]) -> Delayed:
     """Return the sum of results, neighbours first."""
     while len(tasks) > 1:
         tasks = [delayed(add)(list(tasks[k : k + _FAN])) for k in range(0, len(tasks), _FAN)]
@@ -201,25 +203,32 @@ def _add(parts: list[Any]) -> Any:
     return total
 
 
-def _add_looks(parts: list[tuple[PartDraw, Any]]) -> tuple[PartDraw, Any]:
+def _add_looks(parts: list[tuple[PartDraw, Targets]]) -> tuple[PartDraw, Targets]:
     return _add([part[0] for part in parts]), _add([part[1] for part in parts])
 
 
-def _batch(X: Any, y: Any, weight: Any) -> Batch:
+def _batch(X: Sized, y: ArrayLike, weight: ArrayLike | None) -> Batch:
     own = np.asarray(y)
     if len(own) != len(X):
         raise ValueError(f"a part of X has {len(X)} rows and that of y {len(own)}: cut both alike")
     return Batch(X, own, None if weight is None else np.asarray(weight))
 
 
-def _count(X: Rows, y: ArrayLike, weight: ArrayLike | None) -> tuple[int, int]:
+def _count(X: Sized, y: ArrayLike, weight: ArrayLike | None) -> tuple[int, int]:
     batch = _batch(X, y, weight)
     return len(batch), len(batch) if weight is None else int(np.sum(batch.weight > 0))
 
 
 def _look(
-    X: Any, y: Any, weight: Any, targets: Any, first: int, size: int, seed: int, limit: float
-) -> tuple[PartDraw, Any]:
+    X: Sized,
+    y: ArrayLike,
+    weight: ArrayLike | None,
+    targets: Targets,
+    first: int,
+    size: int,
+    seed: int,
+    limit: float,
+) -> tuple[PartDraw, Targets]:
     told, drawn = copy.deepcopy(targets), PartDraw.empty(size, limit)
     batch = _batch(X, y, weight)
     if len(batch):
@@ -228,7 +237,8 @@ def _look(
 
 
 def _survey(
-    X: Any, y: Any, weight: Any, first: int, encoder: Any, targets: Any, kept: int, size: int,
+    X: Sized, y: ArrayLike, weight: ArrayLike | None, first: int, encoder: ColumnEncoder,
+    targets: Targets, kept: int, size: int,
     seed: int, limit: float,
 ) -> PartSurvey | None:  # fmt: skip
     if not len(X):
@@ -238,7 +248,8 @@ def _survey(
 
 
 def _sums(
-    X: Any, y: Any, weight: Any, first: int, encoder: Any, targets: Any, landmarks: Landmarks,
+    X: Sized, y: ArrayLike, weight: ArrayLike | None, first: int, encoder: ColumnEncoder,
+    targets: Targets, landmarks: Landmarks,
     standard: Standardised, kept: int, places: Index,
 ) -> Sums:  # fmt: skip
     if not len(X):
@@ -248,7 +259,7 @@ def _sums(
         return block_sums(landmarks, rows_without(rows, kept, places), standard, lambda: False)
 
 
-def predicted_parts(model: Any, method: str, X: Any, **settings: Any) -> Any:
+def predicted_parts(model: object, method: str, X: Any, **settings: object) -> Any:
     """Return a prediction of every row of a dask table as dask arrays, not yet worked out.
 
     `method`: its name; `**settings`: of the method.
@@ -278,8 +289,8 @@ def predicted_parts(model: Any, method: str, X: Any, **settings: Any) -> Any:
 
 
 def _predict(
-    model: Any, method: str, part: Any, shapes: list[Any], settings: dict[str, Any]
-) -> tuple[NDArray[Any], ...]:
+    model: object, method: str, part: Sized, shapes: list[Any], settings: dict[str, object]
+) -> tuple[FloatArray | Labels, ...]:
     if not len(part):
         return tuple(np.empty((0, *shape), dtype) for shape, dtype in shapes)
     out = getattr(model, method)(part, **settings)
