@@ -85,7 +85,7 @@ def _refuse_other_data(model: Model, X: Any, y: Labels) -> None:
 
 def _repeated(
     model: Model,
-    X: Any,
+    X: Rows,
     y: npt.NDArray[Any],
     algorithm: str | None,
     max_iter: int | None,

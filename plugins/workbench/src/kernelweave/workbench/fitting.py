@@ -167,7 +167,7 @@ def _leaving_to_summary(name: str) -> Iterator[None]:
         yield
 
 
-def _importance(estimator: Any) -> list[dict[str, Any]]:
+def _importance(estimator: object) -> list[dict[str, Any]]:
     """Return what each column is worth on rows held out, the strongest first."""
     machine = kernel_machine(estimator)
     if not hasattr(machine, "held_out_fold_") or not (machine.held_out_fold_ >= 0).any():
@@ -210,7 +210,7 @@ class WeightedModel:
         self._weighted = weighted
         self._ended = ended
 
-    def fit(self, X: Any, y: Any, weight: Any) -> Any:
+    def fit(self, X: object, y: object, weight: object) -> Any:
         """Learn from rows."""
         fitted = fit_model(self._model, X, y, weight if self._weighted else None)
         if _was_stopped(fitted):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kernelweave.kernels_core.arrays import Rows
+
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
@@ -68,7 +70,7 @@ def fitted_machine(estimator: BaseEstimator, attribute: str) -> Any:
     return machine
 
 
-def transformed(estimator: BaseEstimator, X: Any) -> Any:
+def transformed(estimator: BaseEstimator, X: Rows) -> Any:
     """Return samples as the kernel machine sees them, after the steps before it.
 
     `estimator`: fitted: a kernel machine, a pipeline, or a search over either; `X` of shape

@@ -96,7 +96,7 @@ def _kernels(model: Model) -> dict[str, float]:
     return dict(sorted(found.items(), key=lambda at: -at[1]))
 
 
-def _chosen(machine: Any, settings: Mapping[str, object]) -> dict[str, float]:
+def _chosen(machine: object, settings: Mapping[str, object]) -> dict[str, float]:
     """Return the settings that folds chose."""
     names = [name for name, value in settings.items() if value == "cv"]
     return {name: getattr(machine, f"{name}_") for name in names if hasattr(machine, f"{name}_")}

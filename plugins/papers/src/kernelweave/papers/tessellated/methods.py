@@ -85,7 +85,7 @@ def _tube(y: FloatArray) -> float:
     return min(0.1, 0.1 * float(np.std(y)))
 
 
-def _standardised(machine: Any, **grid: list[Any]) -> tuple[Any, _Grid]:
+def _standardised(machine: object, **grid: list[Any]) -> tuple[Any, _Grid]:
     """Return a pipeline that standardises the features first, and the grid of its last step."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -175,7 +175,7 @@ def paper_dictionary(n_features: int, *, quick: bool, per_feature: bool = True) 
 
 
 def _multiple(
-    name: str, kernels: Any, y: FloatArray, *, classes: bool, quick: bool
+    name: str, kernels: object, y: FloatArray, *, classes: bool, quick: bool
 ) -> tuple[Any, _Grid]:
     from kernelweave import baselines
 

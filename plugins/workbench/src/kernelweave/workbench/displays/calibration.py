@@ -89,7 +89,7 @@ class DecisionCalibrationDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: BaseEstimator, X: Any, y: npt.ArrayLike, *, ax: Axes | None = None
+        cls, estimator: BaseEstimator, X: object, y: npt.ArrayLike, *, ax: Axes | None = None
     ) -> DecisionCalibrationDisplay:
         """Draw the decision values of a classifier of two classes.
 
@@ -126,7 +126,7 @@ class DecisionCalibrationDisplay:
         y: npt.ArrayLike,
         decision: npt.ArrayLike,
         *,
-        pos_label: Any = True,
+        pos_label: object = True,
         ax: Axes | None = None,
     ) -> DecisionCalibrationDisplay:
         """Draw decision values.

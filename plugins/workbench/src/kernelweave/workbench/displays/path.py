@@ -179,7 +179,7 @@ class PathDisplay:
 
     @classmethod
     def from_estimator(
-        cls, search: Any, *, parameter: str | None = None, ax: Axes | None = None
+        cls, search: object, *, parameter: str | None = None, ax: Axes | None = None
     ) -> PathDisplay:
         """Draw the cross-validated score along a setting that a search tried.
 

@@ -88,7 +88,7 @@ class SurfaceDisplay:
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        X: Any,
+        X: object,
         *,
         features: Sequence[int | str] = (0, 1),
         response: str = "auto",

@@ -123,7 +123,7 @@ class Model:
         """The estimator that learned the kernel."""
         return kernel_machine(self.estimator)
 
-    def inputs(self, table: Any) -> Any:
+    def inputs(self, table: object) -> Any:
         """Return the rows of a table as the estimator takes them.
 
         `table`: anything that `read_table` reads, or a table that it returned. Returns shape
@@ -149,7 +149,7 @@ class Model:
             table = in_units(table, [name], {} if unit is None else {name: unit})
         return read_target(table, name, self.header.task)
 
-    def predict(self, table: Any) -> Labels:
+    def predict(self, table: object) -> Labels:
         """Return a prediction per row; columns are matched by name and others passed over.
 
         Parameters
@@ -173,7 +173,7 @@ class Model:
             return np.asarray(self.estimator.predict(self.inputs(rows)))
 
     def predict_interval(
-        self, table: Any, confidence: float = 0.9
+        self, table: object, confidence: float = 0.9
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the ends of prediction intervals.
 
@@ -205,7 +205,7 @@ class Model:
             low, high = self.estimator.predict_interval(self.inputs(rows), confidence)
         return low, high
 
-    def predict_proba(self, table: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, table: object) -> npt.NDArray[np.float64]:
         """Return the probability of each class.
 
         Parameters
@@ -235,7 +235,7 @@ class Model:
                 f"a {self.header.task} with {self.header.estimator} has no {what}: {having} them"
             )
 
-    def outside(self, table: Any) -> tuple[int, list[str]]:
+    def outside(self, table: object) -> tuple[int, list[str]]:
         """Return how many rows lie outside what the model learned from, and in which columns.
 
         Parameters
@@ -262,7 +262,7 @@ class Model:
         return int(beyond.any(axis=1).sum()), [name for name, n in counts.most_common() if n]
 
 
-def _rows(table: Any) -> Table:
+def _rows(table: object) -> Table:
     return table if isinstance(table, Table) else read_table(table)
 
 

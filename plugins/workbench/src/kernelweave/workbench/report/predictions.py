@@ -140,7 +140,7 @@ def _curves(
 
 
 def _roc(found: Evaluation, labels: list[Any]) -> Picture:
-    def each(y: ArrayLike, share: Any, *, style: dict[str, Any], **options: Any) -> None:
+    def each(y: ArrayLike, share: object, *, style: dict[str, Any], **options: object) -> None:
         from sklearn.metrics import RocCurveDisplay
 
         RocCurveDisplay.from_predictions(y, share, curve_kwargs=style | {"marker": ""}, **options)
@@ -154,7 +154,7 @@ def _roc(found: Evaluation, labels: list[Any]) -> Picture:
 
 
 def _precision_recall(found: Evaluation, labels: list[Any]) -> Picture:
-    def each(y: ArrayLike, share: Any, *, style: dict[str, Any], **options: Any) -> None:
+    def each(y: ArrayLike, share: object, *, style: dict[str, Any], **options: object) -> None:
         from sklearn.metrics import PrecisionRecallDisplay
 
         PrecisionRecallDisplay.from_predictions(y, share, **options, **style | {"marker": ""})
@@ -174,7 +174,9 @@ def _precision_recall(found: Evaluation, labels: list[Any]) -> Picture:
 def _calibration(found: Evaluation, labels: list[Any]) -> Picture:
     bins = int(np.clip(len(found.y) // 20, 3, 10))
 
-    def each(y: ArrayLike, share: Any, *, style: Mapping[str, object], **options: object) -> None:
+    def each(
+        y: ArrayLike, share: object, *, style: Mapping[str, object], **options: object
+    ) -> None:
         from sklearn.calibration import CalibrationDisplay
 
         CalibrationDisplay.from_predictions(

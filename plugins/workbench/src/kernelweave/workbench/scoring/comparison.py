@@ -79,7 +79,7 @@ class Row:
 
 def tried(
     models: Sequence[Rival],
-    X: Any,
+    X: object,
     y: npt.NDArray[Any],
     task: str,
     *,

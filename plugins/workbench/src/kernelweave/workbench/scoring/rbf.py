@@ -85,7 +85,7 @@ class TunedRBF:
         gamma = _GAMMA / max(1, Z.shape[1])
         folds = kind(FOLDS, shuffle=True, random_state=self.seed)
 
-        def search(**grid: Any) -> Any:
+        def search(**grid: object) -> Any:
             chosen = GridSearchCV(machine, grid | {"gamma": gamma}, cv=folds, refit=False)
             return chosen.fit(Z, y, sample_weight=weight)
 

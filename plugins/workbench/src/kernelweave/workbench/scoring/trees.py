@@ -60,7 +60,7 @@ class BoostedTrees:
         """Return the probability of each class."""
         return np.asarray(self._model.predict_proba(self._rows(X)[0]))
 
-    def _rows(self, X: Any) -> tuple[Any, list[int]]:
+    def _rows(self, X: Rows) -> tuple[Any, list[int]]:
         """Return rows as the library takes them, and which columns hold words."""
         numbers, codes = with_gaps(self._encoder, X)
         words = list(range(numbers.shape[1], numbers.shape[1] + codes.shape[1]))
