@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.checks import number
 from kernelweave.kernels_core.estimators.labels import class_weights
 from kernelweave.kernels_core.estimators.underfit import (
@@ -201,7 +200,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
     True
     """
 
-    classes_: npt.NDArray[Any] = fitted("ndarray of shape (n_classes,)", "The labels.")
+    classes_: Labels = fitted("ndarray of shape (n_classes,)", "The labels.")
     class_weight: Any = parameter(
         "Multiplies the weights of the rows of each class.",
         default=None,
@@ -247,7 +246,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         return ClassTargets()
 
     def _know(self, targets: ClassTargets) -> None:
-        def weigh(labels: npt.NDArray[Any], masses: FloatArray) -> FloatArray:
+        def weigh(labels: Labels, masses: FloatArray) -> FloatArray:
             return class_weights(self, labels, np.arange(len(labels)), masses)
 
         targets.check(weigh)

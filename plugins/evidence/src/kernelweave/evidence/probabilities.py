@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
-from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
 from .calibration import Calibration
@@ -18,7 +16,7 @@ from .large.by_parts import by_parts
 class CalibratedClasses(ABC):
     """Mixed into classifiers whose decision values held-out rows calibrate."""
 
-    classes_: NDArray[Any]
+    classes_: Labels
     _calibration: Calibration
 
     @abstractmethod
@@ -88,5 +86,5 @@ class CalibratedClasses(ABC):
             Labels from ``classes_``.
         """
         best = self._logits(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[best]
+        labels: Labels = self.classes_[best]
         return labels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
@@ -37,7 +37,7 @@ class Classes:
     each row has.
     """
 
-    labels: NDArray[Any]
+    labels: Labels
     codes: NDArray[np.intp]
 
     @property

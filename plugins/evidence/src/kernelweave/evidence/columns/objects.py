@@ -63,7 +63,7 @@ def read_labels(codes: Labels, values: list[object], seen: str) -> Words:
     return Words(owner[codes].astype(np.int64), tuple(str(each) for each in distinct), seen)
 
 
-def _factorize(values: Labels, name: str) -> tuple[NDArray[Any], list[Any]]:
+def _factorize(values: Labels, name: str) -> tuple[Labels, list[Any]]:
     import pandas as pd
 
     try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from numpy.typing import DTypeLike, NDArray
 
 from ..mixture import mixed_kernel
@@ -28,11 +28,11 @@ _CHUNK = 8192
 class _Side(NamedTuple):
     """Rows, as the compiled pass takes them, and their part of the linear term."""
 
-    x: NDArray[Any]
-    v: NDArray[Any]
-    g: NDArray[Any]
+    x: RealArray
+    v: RealArray
+    g: RealArray
     c: NDArray[np.int64]
-    linear: NDArray[Any]
+    linear: RealArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,8 @@ class Landmarks:
         return Landmarks(self.views, points, self.scales, dtype)
 
     def features(
-        self, numeric: FloatArray, codes: NDArray[np.int64], out: NDArray[Any] | None = None
-    ) -> NDArray[Any]:
+        self, numeric: FloatArray, codes: NDArray[np.int64], out: RealArray | None = None
+    ) -> RealArray:
         """Return the kernel between rows and landmarks, shape (n, n_landmarks)."""
         out = np.empty((len(numeric), len(self)), dtype=self.dtype) if out is None else out
         for rows, own in self._pieces(numeric, codes):
@@ -81,7 +81,7 @@ class Landmarks:
 
     def _pieces(
         self, numeric: FloatArray, codes: NDArray[np.int64]
-    ) -> Iterator[tuple[slice, NDArray[Any]]]:
+    ) -> Iterator[tuple[slice, RealArray]]:
         """Yield the features of a few rows at a time, in a buffer that is used again."""
         size = max(1, _CACHE // (len(self) * np.dtype(self.dtype).itemsize))
         buffers = np.empty((4, size, len(self)), dtype=self.dtype)
@@ -104,7 +104,7 @@ class Landmarks:
     def _sides(self) -> list[_Side]:
         return [self._side(self.points, each, landmark=True) for each in self.scales]
 
-    def _of_dimensions(self, scales: Scales) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _of_dimensions(self, scales: Scales) -> tuple[RealArray, RealArray]:
         p, jump = len(self.points.X), self.views.jump
         part = scales.shape(jump)[0, p:] * jump[p:]
         levels = np.vstack([scales.ell[p:] ** 2, part])
@@ -136,9 +136,7 @@ def _slices(n: int, size: int) -> Iterator[slice]:
         yield slice(start, min(n, start + size))
 
 
-def _add_exponentials(
-    d2: NDArray[Any], out: NDArray[Any], spare: NDArray[Any], weights: FloatArray
-) -> None:
+def _add_exponentials(d2: RealArray, out: RealArray, spare: RealArray, weights: FloatArray) -> None:
     """Add the three terms that fall off with the distance; ``d2`` is lost."""
     w = weights.astype(out.dtype)
     least = _NEGLIGIBLE * float(weights.sum())

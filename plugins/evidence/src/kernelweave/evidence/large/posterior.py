@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
@@ -27,7 +27,7 @@ _PIECES = 16
 class Posterior(Protocol):
     """The posterior of a function of landmarks."""
 
-    def left(self, own: NDArray[Any], prior: FloatArray) -> FloatArray:
+    def left(self, own: RealArray, prior: FloatArray) -> FloatArray:
         """Return the function's variance, shape (n,).
 
         `own` of shape (n, n_landmarks): features of rows; `prior` of shape (n,): their variances.
@@ -54,7 +54,7 @@ class PosteriorOfSums:
     root: FloatArray
     factor: FloatArray
 
-    def left(self, own: NDArray[Any], prior: FloatArray) -> FloatArray:
+    def left(self, own: RealArray, prior: FloatArray) -> FloatArray:
         """Return the function's variance."""
         seen, open_ = self._parts(own)
         return np.asarray(np.maximum(prior - seen, 0.0) + open_)
@@ -64,7 +64,7 @@ class PosteriorOfSums:
         seen, open_ = self._parts(functionals)
         return seen - open_
 
-    def _parts(self, own: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+    def _parts(self, own: RealArray) -> tuple[FloatArray, FloatArray]:
         z = blas.dtrsm(1.0, self.root, own.astype(np.float64).T, lower=1)
         half = blas.dtrsm(1.0, self.factor, z, lower=1)
         return _squares(z), self.ridge * _squares(half)
@@ -85,7 +85,7 @@ class PosteriorOfRows:
         rows: Rows,
         ridge: float,
         pairs: FloatArray | None = None,
-        factor: NDArray[Any] | None = None,
+        factor: RealArray | None = None,
     ) -> None:
         self.landmarks, self.rows, self.ridge = landmarks, rows, ridge
         self._pairs, self._factor = pairs if factor is None else None, factor
@@ -94,7 +94,7 @@ class PosteriorOfRows:
         return {**self.__dict__, "_pairs": None, "_factor": None}
 
     @property
-    def factor(self) -> NDArray[Any]:
+    def factor(self) -> RealArray:
         """Upper Cholesky factor, shape (n, n)."""
         if self._factor is None:
             pairs = row_pairs(self.landmarks, self.rows) if self._pairs is None else self._pairs
@@ -102,7 +102,7 @@ class PosteriorOfRows:
             self._pairs = None
         return self._factor
 
-    def left(self, own: NDArray[Any], prior: FloatArray) -> FloatArray:
+    def left(self, own: RealArray, prior: FloatArray) -> FloatArray:
         """Return the function's variance."""
         return np.asarray(np.maximum(prior - self._explained(own), 0.0))
 
@@ -110,13 +110,13 @@ class PosteriorOfRows:
         """Return what the training rows explain."""
         return self._explained(functionals)
 
-    def _explained(self, own: NDArray[Any]) -> FloatArray:
+    def _explained(self, own: RealArray) -> FloatArray:
         factor = self.factor
         trsm = blas.strsm if factor.dtype == np.float32 else blas.dtrsm
         return _squares(trsm(1.0, factor, own.astype(factor.dtype, copy=False).T, trans_a=1))
 
 
-def _squares(columns: NDArray[Any]) -> FloatArray:
+def _squares(columns: RealArray) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->j", columns, columns, dtype=np.float64))
 
 
@@ -135,7 +135,7 @@ def row_pairs(landmarks: Landmarks, rows: Rows) -> FloatArray:
     return lower.T
 
 
-def factor_of(pairs: FloatArray, noise: FloatArray) -> NDArray[Any]:
+def factor_of(pairs: FloatArray, noise: FloatArray) -> RealArray:
     """Return the upper Cholesky factor of a kernel and noise.
 
     It is in single precision where rounding stays far below the noise.
@@ -149,7 +149,7 @@ def factor_of(pairs: FloatArray, noise: FloatArray) -> NDArray[Any]:
     for dtype, potrf in ((np.float32, lapack.spotrf), (np.float64, lapack.dpotrf)):
         if dtype is np.float32 and not single:
             continue
-        shifted: NDArray[Any] = np.array(pairs, dtype=dtype, order="F")
+        shifted: RealArray = np.array(pairs, dtype=dtype, order="F")
         shifted.reshape(-1, order="F")[:: n + 1] += noise.astype(dtype)
         factor, info = potrf(shifted, lower=0, clean=1, overwrite_a=1)
         if not info:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import clock
-from kernelweave.kernels_core.arrays import FloatArray
-from numpy.typing import NDArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from scipy.linalg import blas
 
 from ..rows import Rows
@@ -36,7 +34,7 @@ class RowEquations:
         self.landmarks, self.rows = landmarks, rows
         self.right = values.T.copy()
         self._share = 1.0 / rows.mass
-        self._factored: tuple[float, NDArray[Any]] | None = None
+        self._factored: tuple[float, RealArray] | None = None
 
     @cached_property
     def pairs(self) -> FloatArray:
@@ -67,7 +65,7 @@ class RowEquations:
         products = [blas.dsymv(1.0, self.pairs, each, lower=0) for each in columns.T]
         return np.column_stack(products)
 
-    def _refined(self, ridge: float, factor: NDArray[Any]) -> FloatArray | None:
+    def _refined(self, ridge: float, factor: RealArray) -> FloatArray | None:
         """Return the solution by conjugate gradients, all outputs at once."""
         noise = (ridge * self._share)[:, None]
         rest, dual = self.right.copy(), np.zeros_like(self.right)
@@ -89,7 +87,7 @@ class RowEquations:
         return None
 
 
-def _solved(factor: NDArray[Any], right: FloatArray) -> FloatArray:
+def _solved(factor: RealArray, right: FloatArray) -> FloatArray:
     """Return (UᵀU)⁻¹ times columns, in the factor's precision."""
     # for a few columns ten times faster than LAPACK's potrs
     trsv = blas.strsv if factor.dtype == np.float32 else blas.dtrsv

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 
 from ..rows import Rows, Standardised
 from .features import Landmarks
@@ -111,7 +111,7 @@ def _width(latent: FloatArray, held_out: Rows, targets: Standardised) -> float:
 @dataclass
 class _Judge:
     equations: Equations
-    features: FloatArray
+    features: RealArray
     held_out: Rows
     targets: Standardised
     units: FloatArray
