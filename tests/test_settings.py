@@ -53,7 +53,7 @@ def matrix_valued(**params: Any) -> Any:
 @pytest.mark.parametrize(
     ("fit", "name", "value", "change"),
     [
-        (sparse, "smkl-best-response", BestResponse(init="saddle"), BestResponse(patience=1)),
+        (sparse, "smkl-best-response", BestResponse(init="saddle"), BestResponse(init="random")),
         (sparse, "smkl-global", BranchAndBound(), BranchAndBound(accuracy=1e-6)),
         (matrix_valued, "vv-spg", SpectralGradient(), SpectralGradient(memory=1)),
         (matrix_valued, "vv-block-descent", BlockDescent(), BlockDescent(sdp_iter=5)),

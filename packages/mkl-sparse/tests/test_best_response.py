@@ -6,7 +6,13 @@ from kernelweave.kernels_core import Problem, solve
 from kernelweave.kernels_core.kernels import RBF, KernelDictionary, Linear, Polynomial, Sigmoid
 from kernelweave.kernels_core.result import Status
 from kernelweave.kernels_core.testing import check_algorithm
-from kernelweave.mkl_sparse import BestResponse, BestResponseRun, Ending, SparseSimplex
+from kernelweave.mkl_sparse import (
+    BestResponse,
+    BestResponseRun,
+    Ending,
+    SparseMKLClassifier,
+    SparseSimplex,
+)
 from kernelweave.mkl_sparse.algorithm import BestResponseSearch
 from kernelweave.mkl_sparse.starts import largest_kept, random_support
 from kernelweave.qp_smo import SVC, SVR, solve_svc
@@ -97,6 +103,15 @@ def test_a_cycle_is_no_success():
         if result.history.counts["cycle_period"][-1] > 1:
             return
     raise AssertionError("no run cycled")
+
+
+def test_it_starts_at_the_saddle_wherever_it_is_asked_for():
+    X, y = data()
+    assert BestResponse().init == SparseMKLClassifier().init == "saddle"
+    problem = Problem(KERNELS, SVC(C=2.0), SparseSimplex(k0=2, lam=1.0), X, y)
+    by_name = solve(problem, "smkl-best-response", tol=1e-3)
+    at_saddle = solve(problem, "smkl-best-response", tol=1e-3, init="saddle")
+    np.testing.assert_array_equal(by_name.parameters, at_saddle.parameters)
 
 
 def test_starts():

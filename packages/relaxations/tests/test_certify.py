@@ -37,7 +37,9 @@ def test_certify_refuses_other_models():
     X, y = data()
     with pytest.raises(TypeError, match="SparseMKL"):
         certify(SVC().fit(X, y))
-    with pytest.raises(TypeError, match="fit one first"):
+    with pytest.raises(TypeError, match="got SVC: fit one of these first"):
+        certify(SVC())
+    with pytest.raises(TypeError, match="got a SparseMKLClassifier that is not fitted: fit it"):
         certify(SparseMKLClassifier())
     with pytest.raises(TypeError, match="its own certificate_ says how good it is"):
         certify(KernelLearningClassifier("tkl-low-rank", C=0.01, tol=0.1).fit(X, y))
@@ -47,7 +49,8 @@ def test_certify_sends_ridge_models_to_their_own_proof():
     ridge = pytest.importorskip("kernelweave.ridge_mkl")
     X, y = data()
     for model, targets in ((ridge.RidgeMKLRegressor(), X[:, 0]), (ridge.RidgeMKLClassifier(), y)):
-        with pytest.raises(TypeError, match="fit one first"):
+        unfitted = f"got a {type(model).__name__} that is not fitted: its own certificate_ says how"
+        with pytest.raises(TypeError, match=unfitted):
             certify(model)
         with pytest.raises(TypeError, match="its own certificate_ says how good it is"):
             certify(model.fit(X, targets))

@@ -33,7 +33,7 @@ from kernelweave.ridge_mkl.majorize_minimize import ball_update
 from .ridge_problems import random_grams, ridge_objective, stack_problem
 
 GRAMS, Y = random_grams()
-BALL, SPHERE = LqBall(q=2.0), LqBall(q=2.0, center=1.0, radius=0.5)
+BALL, SPHERE = LqBall(q=2.0, center=1.0), LqBall(q=2.0, center=1.0, radius=0.5)
 CONVEX = ("krr-newton", "krr-spg", "krr-mm", "krr-gmkl", "krr-trust-region", "krr-auto")
 
 
@@ -70,7 +70,7 @@ def test_one_kernel_has_one_point(name: str) -> None:
 
 def test_a_box_is_filled() -> None:
     """Over ‖μ − 1‖_∞ ≤ 1, μ ≥ 1, every weight is 2: a larger K only lowers the objective."""
-    result = run("krr-mm", stack_problem(GRAMS, Y, Ridge(C=2.0), LqBall(q=math.inf)))
+    result = run("krr-mm", stack_problem(GRAMS, Y, Ridge(C=2.0), LqBall(q=math.inf, center=1.0)))
     wanted = 0.5 * ridge_objective(GRAMS, Y, 2.0 * np.ones(4), lam=0.5)
     np.testing.assert_array_equal(result.parameters, 2.0 * np.ones(4))
     assert result.lower_bound <= wanted * (1 + 1e-12)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from kernelweave.kernels_core import Status, solve
@@ -66,11 +68,28 @@ def test_zero_start_is_refused_above_degree_1() -> None:
     assert result.status is Status.CONVERGED
 
 
-def test_sphere_must_lie_in_the_orthant() -> None:
+@pytest.mark.parametrize("center", [0.0, (0.1, 2.0, 2.0, 2.0), (0.0, 3.0, 0.0, 3.0)])
+@pytest.mark.parametrize("degree", [1, 2])
+def test_a_sphere_that_leaves_the_orthant(center: Any, degree: int) -> None:
+    """Λ ≤ ‖μ₀‖_∞ does not keep the sphere in the orthant: its part with μ ≥ μ₀ has the optimum."""
     grams, y = random_grams()
-    ball = LqBall(center=(0.1, 2.0, 2.0, 2.0), radius=1.0)
-    with pytest.raises(ValueError, match=r"smallest center 0\.1"):
-        solve(stack_problem(grams, y, Ridge(), ball), "krr-trust-region")
+    problem = stack_problem(grams, y, Ridge(C=20.0), LqBall(center=center), degree=degree)
+    for start in (None, np.array([1.0, 0.0, 0.0, 0.0])):
+        mu_init = None if start is None else start + center
+        result = solve(problem, "krr-trust-region", tol=1e-7, mu_init=mu_init)
+        assert result.status is Status.CONVERGED
+        assert np.all(result.parameters >= np.asarray(center))
+        other = solve(problem, "krr-spg", tol=1e-7)
+        assert result.lower_bound <= other.upper_bound
+        assert other.lower_bound <= result.upper_bound
+
+
+def test_the_trust_region_is_for_the_sphere() -> None:
+    grams, y = random_grams()
+    for degree, other in ((1, "krr-newton"), (2, "krr-spg")):
+        problem = stack_problem(grams, y, Ridge(), LqBall(q=3.0), degree=degree)
+        with pytest.raises(ValueError, match=rf"needs q = 2, got q=3\.0: use {other}"):
+            solve(problem, "krr-trust-region")
 
 
 def test_riemannian_hessian_by_finite_differences() -> None:

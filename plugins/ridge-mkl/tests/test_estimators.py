@@ -148,8 +148,8 @@ def test_dropped_kernels_keep_their_place() -> None:
         ({"algorithm": "krr-pgd", "beta": 1.0}, "beta=None"),
         ({"algorithm": "krr-pgd2"}, "degree=2"),
         ({"algorithm": "krr-newton", "degree": 2}, "degree=1"),
-        ({"algorithm": "krr-trust-region"}, "use krr-newton"),
-        ({"algorithm": "krr-trust-region", "degree": 2}, "use krr-spg"),
+        ({"algorithm": "krr-trust-region", "q": 1.5}, "use krr-newton"),
+        ({"algorithm": "krr-trust-region", "q": 3.0, "degree": 2}, "use krr-spg"),
         ({"algorithm": "krr-nowton"}, "krr-newton"),
     ],
 )
@@ -166,7 +166,8 @@ def test_refusals(parameters: dict[str, Any], said: str) -> None:
         {"algorithm": "krr-rpgd", "beta": 2.0},
         {"algorithm": "krr-rpgd2", "beta": 2.0, "degree": 2},
         {"algorithm": "krr-pgd2", "degree": 2},
-        {"algorithm": "krr-trust-region", "center": 1.0},
+        {"algorithm": "krr-trust-region"},
+        {"algorithm": "krr-trust-region", "center": 1.0, "degree": 2},
         {"algorithm": "krr-iia"},
         {"algorithm": "krr-gmkl"},
     ],
@@ -179,10 +180,15 @@ def test_every_algorithm_by_name(parameters: dict[str, Any]) -> None:
 
 
 def test_generic_estimators_reach_the_algorithms() -> None:
+    """Every weight is free in them too: μ₀ = 0, as in the estimators of this package."""
     X, y = make_regression(30)
-    assert KernelLearningRegressor("krr-newton", C=10.0).fit(X, y).result_.gap <= 1e-3
+    model = KernelLearningRegressor("krr-newton", C=10.0).fit(X, y)
+    assert model.result_.gap <= 1e-3
+    assert np.linalg.norm(model.result_.parameters) == pytest.approx(1.0)
     X, y = make_classification(30)
-    assert KernelLearningClassifier("svm-gmkl", C=10.0).fit(X, y).result_.gap <= 1e-3
+    model = KernelLearningClassifier("svm-gmkl", C=10.0).fit(X, y)
+    assert model.result_.gap <= 1e-3
+    assert np.linalg.norm(model.result_.parameters) == pytest.approx(1.0)
 
 
 @pytest.mark.faults

@@ -20,7 +20,7 @@ N_CASES = dict.fromkeys((*LINEAR, *OTHERS), 12) | {
     **dict.fromkeys(("krr-newton", "krr-mm", "krr-gmkl"), 72),
     "krr-pgd": 48,
     "krr-iia": 36,
-    "krr-trust-region": 6,
+    "krr-trust-region": 30,
 }
 
 
@@ -45,7 +45,7 @@ def accepted(name: str, problem: Any) -> bool:
         return False
     if name == "krr-iia":
         return bool(ball.q > 1)
-    return name != "krr-trust-region" or (ball.q == 2 and ball.radius <= ball.center)
+    return name != "krr-trust-region" or bool(ball.q == 2)
 
 
 def cases(data: dict[str, Any], name: str) -> list[tuple[Any, float]]:

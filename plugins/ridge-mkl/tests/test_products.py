@@ -35,8 +35,9 @@ BALLS = (
     (3, LqBall(q=4.0, radius=0.5, center=0.3)),
 )
 PENALTIES = ((2, Orthant(beta=0.05)), (2, Orthant(beta=1.0)))
-# the trust region walks on the sphere, which has to lie in the orthant
+# the trust region walks on the sphere
 SPHERES = (
+    (2, LqBall(q=2.0, center=0.0)),
     (2, LqBall(q=2.0, center=1.0)),
     (2, LqBall(q=2.0, radius=0.5, center=0.5)),
     (2, LqBall(q=2.0, radius=2.0, center=3.0)),
@@ -195,6 +196,7 @@ def hinge_problem(degree: int, constraint: Any) -> Problem:
         ("svm-gmkl", LqBall(q=2.0, center=0.0)),
         ("svm-gmkl", Orthant(beta=0.3)),
         ("krr-spg", LqBall(q=2.0, center=0.0)),
+        ("krr-trust-region", LqBall(q=2.0, center=0.0)),
         ("krr-trust-region", LqBall(q=2.0, center=1.0)),
     ],
 )
@@ -208,7 +210,7 @@ def test_a_start_without_some_kernels_reaches_the_optimum() -> None:
     """Where a weight is 0 its slope in t^q is infinite, so no face of the ball holds a method."""
     grams, y = random_grams(seed=5)
     problem = stack_problem(grams, y, Ridge(C=5.0), LqBall(q=2.0, center=0.0), degree=2)
-    for name in ("krr-pgd2", "krr-spg"):
+    for name in ("krr-pgd2", "krr-spg", "krr-trust-region"):
         result = solve(problem, name, tol=1e-7, mu_init=[1.0, 0.0, 0.0, 0.0])
         assert result.status is Status.CONVERGED
 

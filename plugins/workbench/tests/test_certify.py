@@ -88,6 +88,7 @@ def test_the_page_does_not_call_a_rule_the_best(run: Callable, tmp_path: Path) -
     text = " ".join(page.read_text().split())
     assert "The weights follow a rule, and no better ones were looked for" in text
     assert "No kernel of this family" not in text
+    assert "proved relative gap" not in text
 
 
 def test_least_squares_learns_classes_under_the_name_of_its_algorithm(run: Callable) -> None:
@@ -97,6 +98,41 @@ def test_least_squares_learns_classes_under_the_name_of_its_algorithm(run: Calla
     assert (found["model"], found["algorithm"]) == ("ridge", "krr-pgd2")
     assert found["gap"] <= 1e-3
     assert "learns products" in run("fit", "iris", "--algorithm", "krr-pgd2").said
+
+
+@pytest.mark.parametrize(
+    ("tokens", "model"),
+    [
+        (["iris", "--algorithm", "smkl-best-response"], "sparse"),
+        (["iris", "--algorithm", "krr-newton"], "ridge"),
+        (["diabetes", "--algorithm", "krr-trust-region", "--degree", "2"], "ridge"),
+        (["iris", "--algorithm", "krr-rpgd", "--beta", "0.1"], "ridge"),
+        (["iris", "--algorithm", "svm-gmkl", "--degree", "2"], "gmkl"),
+        (
+            ["iris", "--model", "gmkl", "--algorithm", "krr-spg", "--degree", "3", "--q", "3"],
+            "gmkl",
+        ),
+    ],
+)
+def test_an_algorithm_starts_as_in_its_estimator(
+    run: Callable, tokens: list[str], model: str
+) -> None:
+    pytest.importorskip("kernelweave.ridge_mkl")
+    pytest.importorskip("kernelweave.mkl_sparse")
+    found = json.loads(run("fit", *tokens, "--no-compare", "--cv", "2", "--json").out)
+    assert found["model"] == model
+    assert found["gap"] <= 1e-2
+    assert found["settings"].get("init", "saddle") == "saddle"
+    assert found["settings"].get("center", 0.0) == 0.0
+
+
+def test_the_algorithm_of_sparse_models_lets_folds_choose(run: Callable) -> None:
+    pytest.importorskip("kernelweave.relaxations")
+    tokens = ("--algorithm", "smkl-global", "--k0", "cv", "--no-compare", "--cv", "2", "--json")
+    found = json.loads(run("fit", "breast-cancer-mean", *tokens).out)
+    assert (found["model"], found["algorithm"]) == ("sparse", "smkl-global")
+    assert found["chosen"]["k0"] in range(1, 6)
+    assert found["gap"] <= 1e-4
 
 
 def test_other_data_are_refused(run: Callable, model: Path, tmp_path: Path) -> None:

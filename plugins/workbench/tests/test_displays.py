@@ -329,6 +329,21 @@ def test_scores_of_a_search_are_the_best_over_other_settings(points: Any) -> Non
     )
 
 
+def test_scores_of_a_model_whose_folds_chose(points: Any) -> None:
+    sparse = pytest.importorskip("kernelweave.mkl_sparse")
+    X, y = points
+    model = sparse.SparseMKLClassifier(k0=[1, 2], cv=2).fit(X, y)
+    for fitted in (model, make_pipeline(StandardScaler(), model).fit(X, y)):
+        display = PathDisplay.from_estimator(fitted)
+        assert display.ax_.get_xlabel().startswith("kernels at most")
+        np.testing.assert_allclose(display.settings, [1, 2])
+    np.testing.assert_allclose(
+        PathDisplay.from_estimator(model.path_scores_, parameter="k0").values, display.values
+    )
+    with pytest.raises(ValueError, match="path_scores_ where folds chose"):
+        PathDisplay.from_estimator(sparse.SparseMKLClassifier(k0=1).fit(X, y))
+
+
 def test_weights_of_several_fits_make_a_path() -> None:
     fits = [Weighted(C, named=True).fit() for C in (100.0, 1.0)]
     display = PathDisplay.from_estimators(fits, parameter="C")

@@ -117,11 +117,7 @@ class SparseMachine(NystroemMachine):
         kind='{"smkl-best-response", "smkl-global"} or Settings',
         default=None,
     )
-    init: Any = parameter(
-        "Where Algorithm 1 starts.",
-        kind='{"saddle", "random", "sdp-3x3", "soc-random"} or array-like of shape (q,)',
-        default="saddle",
-    )
+    init: Any = parameter_of(BestResponse, "init")
     n_init: int = parameter_of(BestResponse, "n_init")
     warm: str = parameter_of(BestResponse, "warm")
     normalize: Any = None

@@ -22,8 +22,8 @@ class BestResponse(Settings):
     algorithm: ClassVar[str] = "smkl-best-response"
     init: Any = parameter(
         "Where the first run starts.",
-        kind='{"random", "saddle", "sdp-3x3", "soc-random"} or array-like of shape (q,)',
-        default="random",
+        kind='{"saddle", "random", "sdp-3x3", "soc-random"} or array-like of shape (q,)',
+        default="saddle",
     )
     n_init: int = parameter(
         "Starts; those beyond the first are random supports.", default=1, rule=COUNT

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from kernelweave.kernels_core.estimators.machine import KernelMachine
 from kernelweave.kernels_core.result import Certificate
 from kernelweave.mkl_sparse.algorithm import oracle_of
+from kernelweave.mkl_sparse.machine import SparseMachine
 
 from .branch_and_bound import solve_global
 
@@ -61,11 +63,9 @@ def certify(
         )
     problem: Any = getattr(estimator, "problem_", None)
     if getattr(getattr(problem, "constraint", None), "name", None) != "sparse-simplex":
-        is_fitted = hasattr(estimator, "certificate_")
         raise TypeError(
             f"certify takes a fitted SparseMKLClassifier or SparseMKLRegressor, got "
-            f"{type(estimator).__name__}: "
-            + ("its own certificate_ says how good it is" if is_fitted else "fit one first")
+            f"{_what_to_do(estimator)}"
         )
     oracle, _ = oracle_of(problem)
     optimum = solve_global(
@@ -83,3 +83,15 @@ def certify(
     upper = float(estimator.result_.upper_bound)
     lower = max(optimum.lower_bound, float(estimator.result_.lower_bound))
     return Certificate(float(np.minimum(lower, upper)), upper, _LOWER, _UPPER)
+
+
+def _what_to_do(estimator: BaseEstimator) -> str:
+    """Return what was given in place of a fitted sparse model, and how to learn how good it is."""
+    kind = type(estimator).__name__
+    if hasattr(estimator, "certificate_"):
+        return f"a fitted {kind}: its own certificate_ says how good it is"
+    if isinstance(estimator, SparseMachine):
+        return f"a {kind} that is not fitted: fit it first"
+    if isinstance(estimator, KernelMachine):
+        return f"a {kind} that is not fitted: its own certificate_ says how good it is once it is"
+    return f"{kind}: fit one of these first"

@@ -31,7 +31,7 @@ def require_grams(n_samples: int, dtype: str, n_grams: int) -> None:
         f"{n_grams} Gram-sized arrays of {n_samples} samples in {dtype} and the "
         "learner's copy of half of one",
         alternative="pass dtype='float32', fit fewer samples, raise memory_limit, or use "
-        "algorithm=LowRank(gram='blocks'), which can do without",
+        "tkl-low-rank, which can do without",
     )
 
 

@@ -36,7 +36,7 @@ class LqBall(Value):
     Examples
     --------
     >>> from kernelweave.ridge_mkl import LqBall
-    >>> LqBall(q=1, radius=2.0, center=0.0).maximizer([1.0, 3.0])
+    >>> LqBall(q=1, radius=2.0).maximizer([1.0, 3.0])
     array([0., 2.])
     """
 
@@ -47,9 +47,9 @@ class LqBall(Value):
     radius: float = parameter("Λ > 0.", default=1.0, rule=POSITIVE)
     center: Any = parameter(
         "μ₀ ≥ 0, one number for all kernels or one for each. 0 is ℓq-norm multiple kernel "
-        "learning.",
+        "learning; the paper has 1, below which no weight falls.",
         kind="float or tuple of float",
-        default=1.0,
+        default=0.0,
         rule=_CENTER,
     )
 

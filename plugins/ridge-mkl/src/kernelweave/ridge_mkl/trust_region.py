@@ -1,8 +1,9 @@
 """Riemannian trust region on the sphere ‖μ − μ₀‖₂ = Λ (Algorithm 8, which its authors never ran).
 
-Corrected: the sphere lies in the orthant if Λ ≤ minₖ μ₀ₖ (printed: ‖μ₀‖_∞); the Riemannian Hessian
-is Hess F[ξ] = PHξ − ((μ − μ₀)ᵀ∇F/Λ²)ξ (36); the retraction is μ₀ + Λ(μ − μ₀ + ξ)/‖μ − μ₀ + ξ‖ (37);
-the ratio is taken at the retracted point. The subproblem is solved exactly: p is small.
+Corrected: the Riemannian Hessian is Hess F[ξ] = PHξ − ((μ − μ₀)ᵀ∇F/Λ²)ξ (36); the retraction is
+μ₀ + Λ|μ − μ₀ + ξ|/‖μ − μ₀ + ξ‖ (37); the ratio is taken at the retracted point. The sphere lies in
+the orthant only if Λ ≤ minₖ μ₀ₖ (printed: ‖μ₀‖_∞); the absolute values keep any other there, and
+never raise F, which falls as any weight grows. The subproblem is solved exactly: p is small.
 """
 
 from __future__ import annotations
@@ -69,21 +70,16 @@ def solve_subproblem(H: FloatArray, g: FloatArray, radius: float) -> FloatArray:
 
 
 class TrustRegionSearch(Descent):
-    """``krr-trust-region``: second-order steps on the sphere; any degree."""
+    """``krr-trust-region``: second-order steps on the sphere where μ ≥ μ₀; any degree."""
 
     settings: DescentSettings = TrustRegion()
 
     def needs(self) -> str | None:
-        """Refuse all but q = 2 and Λ ≤ minₖ μ₀ₖ."""
-        ball = self.constraint
-        lowest = float(np.min(ball.centers(self.oracle.n_kernels)))
-        if ball.q == 2.0 and ball.radius <= lowest:
+        """Refuse all but q = 2."""
+        if self.constraint.q == 2.0:
             return None
         other = "krr-newton" if self.oracle.degree == 1 else "krr-spg"
-        return (
-            f"krr-trust-region needs q = 2 and radius <= the smallest center, got q={ball.q}, "
-            f"radius={ball.radius}, smallest center {lowest}: use {other}"
-        )
+        return f"krr-trust-region needs q = 2, got q={self.constraint.q}: use {other}"
 
     def first_step(self, at: Evaluation) -> tuple[float, dict[str, object]]:
         """Return the first radius Δ, relative to Λ: ½ unless one was given."""
@@ -98,7 +94,7 @@ class TrustRegionSearch(Descent):
         if length == 0.0:
             offset, length = np.ones_like(offset), float(np.sqrt(len(offset)))
         center = self.constraint.centers(len(offset))
-        return np.asarray(np.maximum(center + self.constraint.radius * offset / length, 0.0))
+        return np.asarray(center + self.constraint.radius * np.abs(offset) / length)
 
     def advance(self, state: State) -> State:
         """Return the next state: shrink Δ until a step is accepted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 ModelName = Literal[
-    "evidence", "tkl", "sparse", "ridge", "average", "cka", "easy", "pwmk", "simple"
+    "evidence", "tkl", "sparse", "ridge", "gmkl", "average", "cka", "easy", "pwmk", "simple"
 ]
 # chosen by --algorithm alone
 GENERIC = "generic"

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from kernelweave.kernels_core import CommandSpec
 
 # parameters that are no words of English: they are told wherever they stand, others before a value
-_NO_WORDS = frozenset({"k0", "lam", "lams", "tol", "delta", "epsilon"})
+_NO_WORDS = frozenset({"k0", "lam", "lams", "tol", "delta", "epsilon", "beta", "dtype"})
+# that of learners is no option
+_OF_COMMANDS = frozenset({"task"})
 _REFUSED = r"(?:set|give|pass|use) {name}=(?:None|False)"
 _ON = r"(?<![\w.'\"-]){name}=True"
-_GIVEN = r"(?<![\w.'\"-]){name}=(?!=)'?(\w*)'?"
+_GIVEN = r"(?<![\w.'\"-]){name}=(?!=)(?:'([^']*)'|(\w*))"
 _NAMED = r"(?<![\w.'\"/-]){name}(?![\w(])"
 # one letter may be the name of a column too
 _LETTER = r"(?:(?<=lower )|(?<=raise )|^){name}\b"
@@ -28,7 +30,7 @@ def options_of(spec: CommandSpec) -> dict[str, str]:
     options = {
         each.name: f"--{each.name.replace('_', '-')}"
         for each in known
-        if each.kind is inspect.Parameter.KEYWORD_ONLY
+        if each.kind is inspect.Parameter.KEYWORD_ONLY and each.name not in _OF_COMMANDS
     }
     return options | {name: options[own] for name, own in spec.parameters.items()}
 
@@ -46,13 +48,13 @@ def as_options(message: str, options: Mapping[str, str]) -> str:
     'not within --tol=0.1: raise --draws, or --tol'
     >>> as_options("the level is high: set n_draws=None", options)
     'the level is high: leave --draws out'
-    >>> as_options("set gaps='skip'", {"gaps": "--gaps"})
-    'set --gaps=skip'
+    >>> as_options("set algorithm='smkl-global'", {"algorithm": "--algorithm"})
+    'set --algorithm=smkl-global'
     """
     for name, option in options.items():
         message = re.sub(_REFUSED.format(name=name), f"leave {option} out", message)
         message = re.sub(_ON.format(name=name), option, message)
-        message = re.sub(_GIVEN.format(name=name), rf"{option}=\1", message)
+        message = re.sub(_GIVEN.format(name=name), rf"{option}=\1\2", message)
         if name in _NO_WORDS or "_" in name or len(name) == 1:
             pattern = _LETTER if len(name) == 1 else _NAMED
             message = re.sub(pattern.format(name=name), option, message)

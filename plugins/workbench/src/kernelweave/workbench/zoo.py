@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from kernelweave.kernels_core import AlgorithmSpec, get_algorithm, get_component
+from kernelweave.kernels_core.registry import parts_for
 
 from .data import TableMatrix
 from .errors import CommandError
@@ -16,6 +17,8 @@ from .model_names import GENERIC
 from .views import dictionary_of
 
 _MATRIX_FAMILIES = {"tessellated", "polynomial"}
+# the models of algorithms, by the set of weights that they prefer
+_BY_SET = {"sparse-simplex": "sparse", "lq-ball": "ridge", "orthant": "ridge"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ _FAMILIES = {
     "ridge": _Family(
         "ridge MKL", "kernelweave.ridge_mkl", "RidgeMKLClassifier", "RidgeMKLRegressor"
     ),
+    "gmkl": _Family("generalized MKL", "kernelweave.ridge_mkl", "GeneralizedMKLClassifier", None),
     "average": _Family("AverageMKL", "kernelweave.baselines", "AverageMKLClassifier", None),
     "cka": _Family("CKA", "kernelweave.baselines", "CKAClassifier", None),
     "easy": _Family("EasyMKL", "kernelweave.baselines", "EasyMKLClassifier", None),
@@ -87,20 +91,20 @@ def model_of(algorithm: str | None, task: str) -> str:
     """Return the model that an algorithm belongs to, the evidence kernel without one.
 
     `algorithm`: a registered algorithm; `task`: ``"classification"`` or ``"regression"``. ``"tkl"``
-    for algorithms over positive matrices, ``"ridge"`` for those of least squares where there are
-    classes, which it learns as ±1, else ``"generic"``. Raises UnknownNameError if it is not
-    registered; CommandError if it does not serve the task.
+    for algorithms over positive matrices, ``"sparse"`` for those over few kernels; for those over
+    a ball of weights ``"ridge"``, which learns classes as ±1, or ``"gmkl"`` where they need
+    classes; else ``"generic"``. Raises UnknownNameError if it is not registered; CommandError if it
+    does not serve the task.
     """
     if algorithm is None:
         return "evidence"
     spec = get_algorithm(algorithm)
-    if task not in spec.tasks:
-        if task == "classification" and "ridge" in spec.prefers:
-            return "ridge"
+    name = "tkl" if _over_matrices(spec) else _over_weights(spec)
+    if name != "ridge" and task not in spec.tasks:
         raise CommandError(
             f"--algorithm {spec.name} serves {' and '.join(spec.tasks)}, and this is {task}"
         )
-    return "tkl" if _over_matrices(spec) else "generic"
+    return name
 
 
 def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> Any:
@@ -128,6 +132,7 @@ def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> 
     for each in settings:
         if each not in known:
             raise CommandError(_strange(name, task, each))
+    _refuse_strangers(name, task, settings)
     own = {"random_state": seed, "on_interrupt": "return"}
     machine = kind(**{key: value for key, value in own.items() if key in known}, **settings)
     if name == "evidence":
@@ -172,6 +177,24 @@ def _class_name(family: _Family, task: str) -> str | None:
     return family.classifier if task == "classification" else family.regressor
 
 
+def _refuse_strangers(name: str, task: str, settings: dict[str, Any]) -> None:
+    """Raise CommandError if the algorithm is another model's, or views are limited but not named.
+
+    `settings`: with ``kernels`` where views are named.
+    """
+    algorithm, n_views = settings.get("algorithm"), settings.get("n_views")
+    if algorithm is not None:
+        home = model_of(algorithm, task)
+        # margins are learned by many an algorithm of least squares
+        if home not in (name, GENERIC) and (name, home) != ("gmkl", "ridge"):
+            raise CommandError(f"--algorithm {algorithm} belongs to --model {home}, not to {name}")
+    if n_views is not None and "kernels" not in settings:
+        raise CommandError(
+            f"--n-views {n_views} needs views: give --views FILE, which says what columns each of "
+            "them sees"
+        )
+
+
 def _strange(name: str, task: str, setting: str, parameter: str | None = None) -> str:
     """Return what is wrong with a setting, by another name a parameter of the estimator."""
     option = f"--{setting.replace('_', '-')}"
@@ -192,6 +215,12 @@ def _strange(name: str, task: str, setting: str, parameter: str | None = None) -
 
 def _parameters(name: str, task: str) -> set[str]:
     return set(inspect.signature(_class(name, task)).parameters)
+
+
+def _over_weights(spec: AlgorithmSpec) -> str:
+    """Return the model over the set of weights that an algorithm prefers."""
+    name = _BY_SET.get(next(iter(parts_for(spec, "constraints")), ""), GENERIC)
+    return "gmkl" if name == "ridge" and "ridge" not in parts_for(spec, "learners") else name
 
 
 def _over_matrices(spec: AlgorithmSpec) -> bool:

@@ -22,7 +22,7 @@ def require_stack(n_kernels: int, n_x: int, n_y: int, dtype: DTypeLike) -> None:
     memory.require(
         n_kernels * n_x * n_y * np.dtype(dtype).itemsize,
         f"{n_kernels} Gram matrices of {n_x} x {n_y} samples",
-        alternative="use fewer kernels or samples, float32 matrices, or raise memory_limit",
+        alternative="use fewer kernels or samples, or raise memory_limit",
     )
 
 

@@ -56,6 +56,9 @@ def fit_command(
     degree: Annotated[int | None, _OTHERS] = None,
     delta: Annotated[float | None, _OTHERS] = None,
     n_landmarks: Annotated[int | None, _OTHERS] = None,
+    q: Annotated[float | None, _OTHERS, Parameter(name="--q")] = None,
+    beta: Annotated[float | None, _OTHERS] = None,
+    dtype: Annotated[Literal["float64", "float32"] | None, _OTHERS] = None,
     k0: Annotated[int | Literal["cv"] | None, _OTHERS] = None,
     n_views: Annotated[int | Literal["cv"] | None, _OTHERS] = None,
     lam: Annotated[float | Literal["cv"] | None, _OTHERS] = None,
@@ -109,7 +112,8 @@ def fit_command(
         Print the outcome as JSON.
     model : str
         What is learned: evidence (the default), tkl (kernels over positive matrices, with a
-        proof), sparse (few kernels of many), ridge, average, cka, easy, pwmk, simple.
+        proof), sparse (few kernels of many), ridge, gmkl (its counterpart with margins, for
+        classes), average, cka, easy, pwmk, simple.
     algorithm : str
         What learns the kernel, from `kernelweave list`; without --model the model it belongs to.
     kernel : str
@@ -125,12 +129,19 @@ def fit_command(
     max_iter : int
         Iterations at most.
     degree : int
-        tkl: degree of the monomials in the kernel. Default: 1. ridge: of products of kernels.
+        tkl: degree of the monomials in the kernel. Default: 1. ridge, gmkl: of products of kernels,
+        proved up to --q.
     delta : float
         tkl: how far the kernel's box reaches beyond the range of the data. Default: 0.5.
     n_landmarks : int
         evidence: landmarks at most, for more than 2000 rows. Fewer cost less. Default: 4000, 2000
         of a million rows, all of up to 8000 rows.
+    q : float
+        ridge, gmkl: norm of the ball that holds the weights; 1 gives few kernels. Default: 2.
+    beta : float
+        ridge, gmkl: penalise the squares of the weights, with no ball; products of two are proved.
+    dtype : str
+        tkl: float32 halves the memory of large tables.
     k0 : int
         sparse: kernels at most, with --n-views of each view; cv lets folds choose. Default: 3.
     n_views : int
@@ -152,7 +163,8 @@ def fit_command(
     settings = {
         "algorithm": algorithm, "kernel": kernel, "C": C, "epsilon": epsilon, "tol": tol,
         "max_iter": max_iter, "max_time": max_time, "degree": degree, "delta": delta,
-        "n_landmarks": n_landmarks, "k0": k0, "n_views": n_views, "lam": lam,
+        "n_landmarks": n_landmarks, "q": q, "beta": beta, "dtype": dtype, "k0": k0,
+        "n_views": n_views, "lam": lam,
         "class_weight": class_weight, "probability": probability or None,
     }  # fmt: skip
     if cv is not None and cv < 2:

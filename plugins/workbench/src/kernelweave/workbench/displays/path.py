@@ -189,7 +189,8 @@ class PathDisplay:
         Parameters
         ----------
         search : object
-            Fitted, with ``cv_results_``: a ``GridSearchCV`` or a ``Tessellated…CV``.
+            Fitted, with ``cv_results_``: a ``GridSearchCV``, a ``Tessellated…CV``, or a model whose
+            folds chose, such as ``SparseMKLClassifier(k0="cv")``.
         parameter : str or None, default=None
             The setting; the one that changes most without it.
         ax : matplotlib Axes or None, default=None
@@ -205,9 +206,12 @@ class PathDisplay:
         ValueError
             If there was no search over ``parameter``, or its values are no numbers.
         """
-        results = getattr(search, "cv_results_", None)
+        scored = getattr(kernel_machine(search), "path_scores_", None) or search
+        results = getattr(scored, "cv_results_", None)
         if results is None:
-            raise ValueError("search must be fitted and have cv_results_")
+            raise ValueError(
+                "search must be fitted and have cv_results_, or path_scores_ where folds chose"
+            )
         tried = list(results["params"])
         values = {name: {each[name] for each in tried if name in each} for name in tried[0]}
         if parameter is None:

@@ -129,7 +129,7 @@ def _facts(about: dict[str, Any], found: Evaluation | None, same: bool) -> list[
     used = about["n_features"] - left
     facts.append(("columns used" if not left else f"columns used, {left} left out", f"{used}"))
     facts.append(("rows learned from", f"{about['n_samples']}"))
-    if about["gap"] < float("inf"):
+    if about["gap"] < float("inf") and not about["is_rule"]:
         facts.append(("proved relative gap", f"{about['gap']:.1e}"))
     return facts
 
