@@ -36,7 +36,7 @@ class Status(enum.Enum):
     )
     STALLED = (
         "no further progress is possible in this precision: the bounds hold; raise tol, or "
-        "regularise more, which weighs the loss less; float32, if asked for, ends earlier"
+        "regularise more, which weighs the loss less"
     )
     STOPPED = "a callback asked to stop: the bounds hold, the parameters are the best seen"
     INTERRUPTED = "interrupted from the keyboard: the bounds hold, the parameters are the best seen"

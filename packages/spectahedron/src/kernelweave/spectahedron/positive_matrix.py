@@ -120,7 +120,12 @@ class PositiveMatrixMachine(KernelMachine):
         rule=_COLUMNS,
     )
     min_eig: float = parameter_of(Spectahedron, "min_eig")
-    dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)
+    dtype: str = parameter(
+        "Precision of the Gram matrices; float32 halves their memory, and a search may end at a "
+        "wider gap.",
+        default="float64",
+        rule=DTYPE,
+    )
     gram: str = parameter(
         'Whether Gram matrices are stored; "blocks" computes entries where they are needed, in the '
         'memory that there is, with both bounds still proofs. "auto" stores them where they fit, '
