@@ -147,7 +147,7 @@ def fit_command(
     n_views : int
         sparse: views at most, of those that --views names; cv lets folds choose.
     lam : float
-        sparse, ridge, easy: the penalty of the weights. sparse: cv lets folds choose.
+        sparse, ridge, easy: the penalty of the weights. sparse, ridge: cv lets folds choose.
     views : Path
         Models that weigh kernels: a TOML, JSON or CSV file that names groups of columns. Each
         gets a linear and a Gaussian kernel of its own; columns in no group are left out.
