@@ -69,7 +69,7 @@ def _loss_upper(problem: BoxProblem, values: FunctionValues, b: float) -> float:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class DualProof:
     """The interval that holds the dual optimum, and what it was made from.
 
     `kappa`: ``pᵀu − ε‖u‖₁``, rounded down; `objective`: the dual value in plain floating point;
@@ -183,7 +183,7 @@ def primal_bound(
     return PrimalBound(upper, intercept, chosen)
 
 
-def certify(problem: BoxProblem, landing: Landing) -> Certificate:
+def certify(problem: BoxProblem, landing: Landing) -> DualProof:
     """Prove an interval around the dual optimum from one exactly feasible point.
 
     Lower end: ``κ(u) − ½uᵀKu`` with ``uᵀKu`` rounded up; it holds for any symmetric K. Upper end:
@@ -193,7 +193,7 @@ def certify(problem: BoxProblem, landing: Landing) -> Certificate:
     lower = dual.kappa_down - 0.5 * dual.quadratic_up
     lower -= gamma(4) * (abs(dual.kappa_down) + abs(dual.quadratic_up))
     primal = primal_bound(problem, landing.values, dual, landing.violation)
-    return Certificate(
+    return DualProof(
         dual.kappa_down,
         dual.kappa - 0.5 * dual.quadratic,
         lower if lower > 0.0 else 0.0,
