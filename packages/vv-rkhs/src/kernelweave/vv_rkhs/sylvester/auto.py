@@ -38,8 +38,8 @@ def choose_method(
 
     Counted in flops, weighed by constants of their kind, the same on every machine: an
     eigendecomposition of K; a Cholesky factorisation per distinct eigenvalue of L; conjugate
-    gradients on C or on its columns, with iterations from a bound on the condition number
-    (`Spectrum.iterations`); on its columns from a sketch of K, which takes care of the largest
+    gradients on the columns of C, with iterations from a bound on the condition number
+    (`Spectrum.iterations`); the same from a sketch of K, which takes care of the largest
     eigenvalues, or from an old eigendecomposition, three times the work per iteration and about a
     dozen of them.
 
@@ -83,9 +83,10 @@ def solve_sylvester(
     ridge : float
         r > 0; λl for vector-valued least squares.
     method : str, default="auto"
-        ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"``, ``"nystrom"`` (columns with a sketch
-        of K as the preconditioner), ``"stale"`` (with ``factors``), ``"low-rank"`` (a
-        `FactoredGram` only), or ``"auto"``, the one that is expected to need the least work.
+        ``"eigen"``, ``"cholesky"``, ``"columns"``, ``"nystrom"`` (columns with a sketch of K as the
+        preconditioner), ``"stale"`` (with ``factors``), ``"low-rank"`` (a `FactoredGram` only), or
+        ``"auto"``, the one that is expected to need the least work. ``"cg"``, on C as a whole, is
+        V's, and never chosen.
     C0 : ndarray of shape (n_samples, n_outputs), optional
         Warm start of an iterative method.
     tol : float, default=1e-8

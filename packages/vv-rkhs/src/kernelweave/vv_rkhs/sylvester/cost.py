@@ -24,7 +24,7 @@ _COLUMN = 0.75e-10  # per l² and column: a product with K, and its share of the
 # columns that reading K costs, by its bytes: in the second cache, in the third, in memory
 _STREAM = (1e6, 1.0), (12e6, 5.0), (math.inf, 16.0)
 # per iteration or factor
-_CALLS = {"cg": 1.2e-5, "columns": 4e-5, "cholesky": 5e-5, "nystrom": 1e-4}
+_CALLS = {"columns": 4e-5, "cholesky": 5e-5, "nystrom": 1e-4}
 _SKETCH = 1.4e-10, 2e-6, 5e-4  # per l · rank², per l, and once
 _SINGLE = 0.5  # of the time, in single precision
 _EARLY, _EARLY_SKETCHED = 0.5, 0.45  # measured iterations over the bound below
@@ -63,17 +63,14 @@ class Spectrum:
         square = float(np.vdot(K, K)) / l
         return cls(l, max(largest, mean), mean, math.sqrt(max(0.0, square - mean**2)))
 
-    def iterations(
-        self, rho: Vector, ridge: float, tol: float, *, together: bool = False, known: int = 0
-    ) -> Vector:
+    def iterations(self, rho: Vector, ridge: float, tol: float, *, known: int = 0) -> Vector:
         """Return the expected conjugate-gradient iterations on ρK + rI, one per ρ.
 
         The error falls by 2((√κ − 1)/(√κ + 1))ⁱ. As the k + 1-th eigenvalue is at most
         tr K/(k + 1), k iterations deal with the k largest and κ ≤ 1 + ρ tr K/((k + 1) r) with the
         rest, for every k; the smallest eigenvalue is taken to lie three spreads below the mean.
-        With ``together`` the operator is C ↦ K C L + r C: one number, from the trace
-        tr K · tr L and the extremes of both spectra. A preconditioner that has ``known`` of the
-        largest eigenvalues right leaves the rest to the iterations.
+        A preconditioner that has ``known`` of the largest eigenvalues right leaves the rest to the
+        iterations.
         """
         low = max(0.0, self.mean - 3.0 * self.spread)
         rho = np.maximum(rho, 0.0)[:, None]
@@ -81,10 +78,6 @@ class Spectrum:
         largest = self.largest if known == 0 else math.inf
         top = rho * np.minimum(largest, self.n_samples * self.mean / (known + k + 1.0))
         bottom = np.minimum(rho * low, top)
-        if together:
-            trace = float(rho.sum()) * self.n_samples * self.mean
-            top = np.minimum(float(rho.max()) * self.largest, trace / (k[None] + 1.0))
-            bottom = np.minimum(float(rho.min()) * low, top)
         steps = k + 0.5 * np.sqrt((ridge + top) / (ridge + bottom)) * math.log(2.0 / tol)
         early = _EARLY if known == 0 else _EARLY_SKETCHED
         best: Vector = 1.0 + early * np.minimum(steps.min(axis=1), 2.0 * self.n_samples)
@@ -109,14 +102,14 @@ def weighted_work(
     - `stale`: whether an earlier eigendecomposition is at hand
     - `sketched`: whether a sketch of this K is
 
-    ``"eigen"``, ``"cholesky"``, ``"cg"``, ``"columns"``, ``"nystrom"`` and perhaps ``"stale"``.
+    ``"eigen"``, ``"cholesky"``, ``"columns"``, ``"nystrom"`` and perhaps ``"stale"``. Conjugate
+    gradients on C as a whole are not among them: all systems together need 0.1 % more without.
     """
     l, n = float(spectrum.n_samples), len(rho)
     per_column = _COLUMN * l**2
     stream = next(columns for limit, columns in _STREAM if 8.0 * l**2 < limit)
     each = spectrum.iterations(rho, ridge, tol)
     longest = float(each.max(initial=0.0))
-    together = float(spectrum.iterations(rho, ridge, tol, together=True)[0])
     distinct = len(set(distinct_eigenvalues(rho).tolist()))
     output = _cubic(_EIGEN, n)
     work = {
@@ -124,7 +117,6 @@ def weighted_work(
         "cholesky": distinct * (_cubic(_CHOLESKY, l) + _CALLS["cholesky"])
         + output
         + n * per_column,
-        "cg": together * ((n + stream) * per_column + _CALLS["cg"]),
         "columns": longest * (stream * per_column + _CALLS["columns"])
         + output
         + float(each.sum()) * per_column,
