@@ -123,7 +123,7 @@ class KernelMachine(Estimator):
         """Return how features are scaled before the kernels see them, if they are."""
         return None
 
-    def _kernel(self, problem: Problem, parameters: object) -> Any:
+    def _kernel(self, problem: Problem, parameters: Any) -> Any:
         """Return the learned kernel, on features as the problem has them."""
         return problem.family.kernel(parameters)
 
