@@ -91,7 +91,7 @@ def test_the_rows_learned_from_are_no_test(run: Callable, models: Path, tmp_path
     assert done.status == 0
     assert done.out.strip() == str(page)
     text = page.read_text()
-    assert "a score on them would say nothing of new rows" in text
+    assert "A score on them would say nothing about new rows" in text
     assert "Scores on" not in text
 
 

@@ -171,8 +171,8 @@ def certificate_sentence(found: Mapping[str, Any]) -> str:
     lower, upper = f"{found['lower_bound']:.8g}", f"{found['upper_bound']:.8g}"
     if found["is_rule"]:
         return (
-            f"The weights follow a rule, and no better ones were looked for: the objective at them "
-            f"lies between {lower} and {upper}."
+            f"The weights follow a rule, and no better ones were looked for: their objective lies "
+            f"between {lower} and {upper}."
         )
     # beyond that, digits say nothing to anybody
     percent = 100.0 * max(found["gap"], 1e-5)
@@ -182,9 +182,9 @@ def certificate_sentence(found: Mapping[str, Any]) -> str:
             f"learned kernel is."
         )
     return (
-        f"No kernel of this family has an objective below {lower}; the one learned has at most "
-        f"{upper}, so it is proved to be within {percent:.2g} % of the best. That speaks of the "
-        f"rows learned from; the held-out score says how well others are predicted."
+        f"At fitting these rows the learned kernel is proved to be within {percent:.2g} % of the "
+        f"best of its family: its objective is at most {upper}, and none is below {lower}. How "
+        f"well other rows are predicted is what the held-out score says."
     )
 
 
@@ -206,6 +206,6 @@ def _evidence_sentences(found: Mapping[str, Any]) -> str:
         expected = _expected(scored["score"], 2 * scored["error"], found)
         first = f"On new rows like these, expect {expected}: that is measured, not proved."
     return (
-        f"{first} With the kernel that was chosen, the predictor is the optimum of a convex "
-        f"problem; the kernel itself is a local optimum of the evidence, so another may be better."
+        f"{first} The predictor is the optimum for the chosen kernel; the kernel itself is a local "
+        f"optimum of the evidence, so another may be better."
     )
