@@ -147,7 +147,8 @@ def test_blocks_asked_for_are_silent() -> None:
 def test_stored_is_refused_with_the_figure_and_the_ways_out() -> None:
     X, y = make_regression(1500)
     model = TessellatedKernelRegressor(gram="stored", memory_limit=2**24)
-    with pytest.raises(MemoryBudgetError, match=r"1500 samples in float64 .*MiB.*gram='blocks'"):
+    said = r"1 Gram-sized array of 1500 samples in float64 .*MiB.*gram='blocks'"
+    with pytest.raises(MemoryBudgetError, match=said):
         model.fit(X, y)
 
 

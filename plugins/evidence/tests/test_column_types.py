@@ -148,7 +148,10 @@ def test_amounts_that_are_read_as_words_are_warned_of(form: str, rows: int) -> N
     assert repr(cells[0]) in encoder.report_[0].sentence
 
 
-@pytest.mark.parametrize("form", ["{}", "C-{}", "room {}", "{}-9", "7.{}.3", "{}:30", "A{}"])
+@pytest.mark.parametrize(
+    "form",
+    ["{}", "C-{}", "room {}", "{}-9", "7.{}.3", "{}:30", "A{}", "SKU{}", "BUS {}", "#{}", "<{}"],
+)
 def test_other_words_are_no_amounts(form: str) -> None:
     cells = [form.format(10 + i) for i in range(30)] * 3
     encoder, _ = encoded(pd.DataFrame({"a": cells, "b": np.arange(90) % 7.0}))

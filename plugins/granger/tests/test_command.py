@@ -282,6 +282,17 @@ def test_a_time_that_begins_again_is_noticed(tmp_path: Path) -> None:
     assert read_series(str(path), "run", ["t"]).frame.columns.tolist() == ["a", "on"]
     frame.assign(a=frame["t"] % 20, run=rng.normal(size=27), t=0.5).to_csv(path, index=False)
     assert read_series(str(path), None, ["t"]).frame["a"].max() == 10.0
+    # a column that rises throughout is the one that the sentence names
+    frame.drop(columns="run").assign(row=np.arange(27.0)).to_csv(path, index=False)
+    with pytest.warns(KernelWeaveWarning, match="column row rises in every row"):
+        read_series(str(path), None, [])
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_row_has_no_time(tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    pd.DataFrame({"a": [1.0], "b": [2.0]}).to_csv(path, index=False)
+    assert len(read_series(str(path), None, []).frame) == 1
 
 
 @pytest.mark.parametrize(

@@ -346,6 +346,8 @@ def test_blanks_may_stand_between_columns(tmp_path: Path, text: str) -> None:
         (["net weight", "12 300", "13 450"], ["net", "weight"]),
         (["town people", "Bonn 330", "Ulm 130"], ["town", "people"]),
         (["town people x", "Bonn 330 a", "Ulm ? b", "Jena 110 c"], ["town", "people", "x"]),
+        (["review text", "hello\u2028again world", "good bye"], ["review text"]),
+        (["review text", "so\x85so film", '"good\ntwice" bye'], ["review text"]),
     ],
 )
 def test_blanks_between_words_alone_part_no_columns(

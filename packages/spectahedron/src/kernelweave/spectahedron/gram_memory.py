@@ -26,12 +26,14 @@ def gram_bytes(n_samples: int, dtype: str, n_grams: float) -> int:
 
 def require_grams(n_samples: int, dtype: str, n_grams: int) -> None:
     """Raise before any work if so many Gram matrices do not fit."""
+    arrays, other_way = "arrays", "use tkl-low-rank, which can do without"
+    if n_grams == 1:
+        arrays, other_way = "array", "pass gram='blocks'"
     require(
         gram_bytes(n_samples, dtype, n_grams),
-        f"{n_grams} Gram-sized arrays of {n_samples} samples in {dtype} and the "
+        f"{n_grams} Gram-sized {arrays} of {n_samples} samples in {dtype} and the "
         "learner's copy of half of one",
-        alternative="pass dtype='float32', fit fewer samples, raise memory_limit, or use "
-        "tkl-low-rank, which can do without",
+        alternative="pass dtype='float32', fit fewer samples, raise memory_limit, or " + other_way,
     )
 
 

@@ -225,13 +225,16 @@ def _warn_of_a_time(frame: pd.DataFrame, labels: pd.Series[str] | None) -> None:
     if labels is not None:
         together = labels.to_numpy()[1:] == labels.to_numpy()[:-1]
     steps = np.diff(frame, axis=0)[together]
+    if len(steps) < _ENOUGH:
+        return
     rises = (steps > 0).all(axis=0)
     again = (steps == steps.max(axis=0, initial=0.0)) | (frame[1:][together] == frame.min())
     # single events between zeros rise in half of the rows at most
     again = again.all(axis=0).to_numpy() & ((steps > 0).mean(axis=0) > 0.5) & (labels is None)
-    if together.sum() < _ENOUGH or not (rises | again).any():
+    found = rises if rises.any() else again
+    if not found.any():
         return
-    name = frame.columns[int(np.argmax(rises | again))]
+    name = frame.columns[int(np.argmax(found))]
     counts, remedy = ("rises in every row, as a time does,", "")
     if not rises.any():
         counts = "counts in equal steps and begins again, as the time of several runs does,"

@@ -18,11 +18,12 @@ _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _NAMES_OF_IDENTIFIERS = re.compile(
     r"(?i:id|idx|index|uuid|row|row[ _]?(id|nr|no|number)|unnamed: ?\d+|.*[ _.-]id)|.*[a-z](Id|ID)"
 )
-# $1,200.50 and 12 EUR and 1,5: what stands before and behind the number
+# $1,200.50 and EUR 12 and 1,5: the currency before and the unit behind the number
 _AMOUNT = re.compile(
-    r"[-+(]?([^\w\s.,;:()+-]?|[A-Z]{3})\s*[-+]?"
+    r"[-+(]?([€$£¥%]?|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|SEK|TRY|USD"
+    r"|ZAR)\s*[-+]?"
     r"(?:[1-9]\d{0,2}(?:[.,' ]\d{3})+|\d+)(?:,\d+|\.\d+)?"
-    r"\s*([^\d\s.,;:()+-]?[^\d\s)]{0,5})\)?"
+    r"\s*((?:[€$£¥%]|[^\d\s.,;:()+€$£¥%-][^\d\s)]{0,5})?)\)?"
 )
 # fewer rows, or fewer numbers for each word that is none, can be so by chance
 _FEWEST_ROWS = 20

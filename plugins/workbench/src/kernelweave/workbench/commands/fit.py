@@ -55,7 +55,7 @@ def fit_command(
     max_iter: Annotated[int | None, _OTHERS] = None,
     degree: Annotated[int | None, _OTHERS] = None,
     delta: Annotated[float | None, _OTHERS] = None,
-    n_landmarks: Annotated[int | None, _OTHERS] = None,
+    n_landmarks: Annotated[int | Literal["auto"] | None, _OTHERS] = None,
     q: Annotated[float | None, _OTHERS, Parameter(name="--q")] = None,
     beta: Annotated[float | None, _OTHERS] = None,
     dtype: Annotated[Literal["float64", "float32"] | None, _OTHERS] = None,

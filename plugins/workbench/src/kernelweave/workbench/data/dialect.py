@@ -83,11 +83,17 @@ def separator_of(text: str) -> str:
 
 def _has_numbers(text: str) -> bool:
     """Whether blanks leave a column of numbers that are not the beginnings of amounts, as 5 kg."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    rows = lines[1:] or lines
-    columns = list(zip(*csv.reader(rows, delimiter=" ", skipinitialspace=True), strict=True))
-    numeric = [2 * sum(map(is_written_number, cells)) > len(cells) for cells in columns]
-    return any(numeric) and (numeric[-1] or not all(map(is_written_number, rows)))
+    reader = csv.reader(io.StringIO(text), delimiter=" ", skipinitialspace=True)
+    try:
+        table = [cells for cells in reader if cells]
+    except csv.Error:
+        return True  # what reads the table says what is wrong
+    rows = table[1:] or table
+    numeric = [
+        2 * sum(map(is_written_number, cells)) > len(rows) for cells in zip(*rows, strict=True)
+    ]
+    amounts = all(is_written_number(" ".join(cells)) for cells in rows)
+    return any(numeric) and (numeric[-1] or not amounts)
 
 
 def without_trailing_blanks(text: str) -> str:
