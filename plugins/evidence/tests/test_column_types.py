@@ -160,6 +160,13 @@ def test_other_words_are_no_amounts(form: str) -> None:
     assert encoded(few)[0].report_[0].sentence == "3 levels."
 
 
+def test_dates_may_lie_beyond_nanoseconds() -> None:
+    words = [f"{2000 + i}-01-01" for i in range(28)] + ["9999-12-31", "1066-10-14"]
+    encoder, rows = encoded(pd.DataFrame({"until": words, "b": np.arange(30) % 7.0}))
+    assert encoder.report_[0].seen == "dates"
+    assert len(np.unique(rows.numeric, axis=0)) == 30
+
+
 def test_numbers_among_words_are_words() -> None:
     X = np.array([[1, "one", 1.0, "1", True, "one"]], dtype=object).T
     encoder, rows = encoded(X)

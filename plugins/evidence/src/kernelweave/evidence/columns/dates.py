@@ -102,10 +102,9 @@ def _calendar(moments: pd.Series[Any]) -> pd.DataFrame:
 
 
 def _days(moments: pd.Series[Any]) -> FloatArray:
-    import pandas as pd
-
-    days = (_plain(moments) - pd.Timestamp(0)) / pd.Timedelta(days=1)
-    return np.asarray(days, dtype=np.float64)
+    # in the unit of the moments: nanoseconds end in 2262
+    since = _plain(moments).to_numpy() - np.datetime64(0, "s")
+    return np.asarray(since / np.timedelta64(1, "D"), dtype=np.float64)
 
 
 def _plain(moments: pd.Series[Any]) -> pd.Series[Any]:
