@@ -90,6 +90,27 @@ def test_a_worker_that_is_killed_loses_nothing(cluster: Any, tmp_path: Path) -> 
     np.testing.assert_allclose(model._predictor.dual, whole._predictor.dual, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
+def test_a_part_that_ends_each_of_its_workers_is_told_of(cluster: Any) -> None:
+    frame, home = table(400), os.getpid()
+
+    def part(k: int) -> pd.DataFrame:
+        """Return some rows; a worker that reads the second part ends, as one out of memory does."""
+        if k == 1 and os.getpid() != home:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return frame[100 * k : 100 * (k + 1)]
+
+    parts = [dask_parts.delayed(part)(k) for k in range(4)]
+    lazy = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+    model = EvidenceKernelRegressor(**QUICK)
+    with pytest.raises(RuntimeError, match="ended several workers, as one out of memory does: cut"):
+        model.fit(lazy[["a", "b", "word"]], lazy["price"])
+    assert not hasattr(model, "kernel_")
+    rows = dd.from_pandas(frame, npartitions=4)
+    model.fit(rows[["a", "b", "word"]], rows["price"])
+    assert model.held_out_score_ > 0.5
+
+
 def test_arrays_with_weights_and_classes_without_a_cluster() -> None:
     state = np.random.RandomState(0)
     X = state.rand(500, 3)
