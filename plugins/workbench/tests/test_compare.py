@@ -19,6 +19,7 @@ from kernelweave.evidence import ColumnEncoder, EvidenceKernelRegressor
 from kernelweave.workbench import console
 from kernelweave.workbench.commands import compare, fit
 from kernelweave.workbench.scoring import (
+    HeldOut,
     Row,
     Score,
     cross_predict,
@@ -33,6 +34,7 @@ from kernelweave.workbench.scoring.limits import ended_after
 from kernelweave.workbench.scoring.rbf import TunedRBF
 from kernelweave.workbench.scoring.trees import with_gaps
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.svm import LinearSVC
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +197,26 @@ def test_classes_keep_their_shares_and_probabilities_their_order() -> None:
                           np.ones(93))  # fmt: skip
     np.testing.assert_allclose(found.proba.sum(axis=1), 1.0)
     assert set(found.predicted) == {"q"}
+
+
+def test_decision_values_are_held_out_where_there_are_no_probabilities() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
+    two = np.where(X["a"] > 0, "yes", "no")
+    three = np.where(X["b"] > 1, "high", two)
+    for y in (two, three):
+        fold = folds_of(y, "classification", 3, 0)
+        found = cross_predict(LinearSVC, X, y, "classification", fold, np.ones(60))
+        assert found.proba is None
+        np.testing.assert_array_equal(np.unique(y)[found.decision.argmax(axis=1)], found.predicted)
+        again = HeldOut.from_json(json.loads(json.dumps(found.as_json())))
+        np.testing.assert_array_equal(again.decision, found.decision)
+    # a fit without a class decides nothing about it
+    lonely = np.where(np.arange(60) == 0, "once", two)
+    fold = np.where(np.arange(60) == 0, 0, fold)
+    found = cross_predict(LinearSVC, X, lonely, "classification", fold, np.ones(60))
+    assert found.proba is None
+    assert found.decision is None
 
 
 def test_trees_see_gaps_and_unknown_words() -> None:

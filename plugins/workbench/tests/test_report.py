@@ -85,6 +85,17 @@ def test_a_page_needs_nothing_beside_it(models: Path, page: tuple[Path, str]) ->
     assert text.count("<img") == text.count('alt="') >= 11
 
 
+def test_decision_values_draw_the_curves_of_a_model_without_probabilities(
+    run: Callable, models: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    run("report", models / "tkl.kw", models / "more.csv", "--out", page)
+    text = page.read_text()
+    # of the rows held out, and of those of the file
+    assert text.count(">ROC<") == text.count(">Precision and recall<") == 2
+    assert "Calibration of probabilities" not in text
+
+
 def test_the_rows_learned_from_are_no_test(run: Callable, models: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     done = run("report", models / "t.kw", models / "t.csv", "--out", page)

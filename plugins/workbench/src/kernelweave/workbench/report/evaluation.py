@@ -13,7 +13,7 @@ from kernelweave.kernels_core.arrays import Labels
 from ..data import Table
 from ..errors import CommandError
 from ..models import Model
-from ..scoring import HeldOut, Score, score
+from ..scoring import HeldOut, Score, decision_of_classes, score
 
 _MOST_DRAWN = 300
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -33,6 +33,8 @@ class Evaluation:
         Labels of a classification.
     proba : ndarray of shape (n, n_classes) or None
         Probabilities, where the model has them.
+    decision : ndarray of shape (n, n_classes) or None
+        Decision values, where it has none.
     X : DataFrame or None
         The rows as the model takes them, where they are at hand.
     coverage : dict of float to float
@@ -46,6 +48,7 @@ class Evaluation:
     proba: npt.NDArray[np.float64] | None = None
     X: Any = None
     coverage: dict[float, float] | None = None
+    decision: npt.NDArray[np.float64] | None = None
 
     @property
     def score(self) -> Score:
@@ -101,7 +104,10 @@ def of_held_out(held_out: HeldOut, classes: tuple[Any, ...] | None) -> Evaluatio
     Evaluation
         Without the rows themselves.
     """
-    return Evaluation(held_out.truth, held_out.predicted, str(held_out), classes, held_out.proba)
+    return Evaluation(
+        held_out.truth, held_out.predicted, str(held_out), classes, held_out.proba,
+        decision=held_out.decision,
+    )  # fmt: skip
 
 
 def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
@@ -136,16 +142,17 @@ def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
                 f"{', '.join(map(repr, known))}"
             )
     predicted = model.predict(table)
-    has = {name: hasattr(model.estimator, name) for name in ("predict_proba", "predict_interval")}
-    return Evaluation(
-        target.values,
-        predicted,
-        f"the {len(predicted)} rows of {Path(table.source).name}",
-        known,
-        model.predict_proba(table) if known is not None and has["predict_proba"] else None,
-        model.inputs(table),
-        _coverage(model, table, target.values) if has["predict_interval"] else None,
-    )
+    estimator, rows = model.estimator, model.inputs(table)
+    proba = decision = coverage = None
+    if known is None:
+        if hasattr(estimator, "predict_interval"):
+            coverage = _coverage(model, table, target.values)
+    elif hasattr(estimator, "predict_proba"):
+        proba = model.predict_proba(table)
+    elif hasattr(estimator, "decision_function"):
+        decision = decision_of_classes(estimator, rows)
+    where = f"the {len(predicted)} rows of {Path(table.source).name}"
+    return Evaluation(target.values, predicted, where, known, proba, rows, coverage, decision)
 
 
 def learned_from(model: Model, found: Evaluation) -> bool:

@@ -23,7 +23,7 @@ _MOST_POINTS = 2000
 
 
 def prediction_pictures(found: Evaluation) -> list[Picture]:
-    """Return what suits the task: residuals, or curves of probabilities and a confusion matrix.
+    """Return what suits the task: residuals, or curves and a confusion matrix.
 
     Parameters
     ----------
@@ -40,9 +40,11 @@ def prediction_pictures(found: Evaluation) -> list[Picture]:
     made = [_confusion(found)]
     # a class that is absent has no curve
     shown = [label for label in found.classes if 0 < np.sum(found.y == label) < len(found.y)]
-    if found.proba is not None and shown:
-        shown = shown[-1:] if len(found.classes) == 2 else shown[:_MOST_CURVES]
-        made += [_roc(found, shown), _precision_recall(found, shown), _calibration(found, shown)]
+    shown = shown[-1:] if len(found.classes) == 2 else shown[:_MOST_CURVES]
+    if shown and (found.proba is not None or found.decision is not None):
+        made += [_roc(found, shown), _precision_recall(found, shown)]
+    if shown and found.proba is not None:
+        made.append(_calibration(found, shown))
     return made
 
 
@@ -123,11 +125,12 @@ def _curves(
     """Return what draws a curve for each class by a display of scikit-learn."""
 
     def draw(figure: Figure) -> None:
-        if found.proba is None:
-            raise ValueError("there are no probabilities")
+        values = found.decision if found.proba is None else found.proba
+        if values is None:
+            raise ValueError("there are neither probabilities nor decision values")
         ax = figure.subplots()
         for label, style in zip(labels, SERIES, strict=False):
-            share = found.proba[:, list(found.classes or ()).index(label)]
+            share = values[:, list(found.classes or ()).index(label)]
             each(found.y == label, share, name=str(label), ax=ax, style=style)
         if diagonal:
             ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .comparison import Row, Tried, tried, verdict
-from .held_out import HeldOut, cross_predict, folds_of, held_out_by
+from .held_out import HeldOut, cross_predict, decision_of_classes, folds_of, held_out_by
 from .ranking import Ranking, ranking_of, roc_area
 from .rivals import Rival, rivals
 from .scores import Score, lead, measure_name, score
@@ -16,6 +16,7 @@ __all__ = [
     "Score",
     "Tried",
     "cross_predict",
+    "decision_of_classes",
     "folds_of",
     "held_out_by",
     "lead",

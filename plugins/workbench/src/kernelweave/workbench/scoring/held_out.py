@@ -26,6 +26,7 @@ class HeldOut:
     - `weight` of shape (n_held_out,): what each counts
     - `task`: ``"classification"`` or ``"regression"``
     - `proba` of shape (n_held_out, n_classes): probabilities, where the model has them
+    - `decision` of shape (n_held_out, n_classes): its decision values, where it has none
     """
 
     rows: Index
@@ -35,6 +36,7 @@ class HeldOut:
     weight: FloatArray
     task: str
     proba: FloatArray | None = None
+    decision: FloatArray | None = None
 
     @property
     def score(self) -> Score:
@@ -145,16 +147,33 @@ def cross_predict(
     """
     predicted = np.empty(len(y), dtype=y.dtype if task == "classification" else np.float64)
     classes = np.unique(y) if task == "classification" else np.empty(0)
-    proba: FloatArray | None = np.zeros((len(y), len(classes)))
+    proba, decision = (np.full((len(y), len(classes)), empty) for empty in (0.0, np.nan))
     for k in range(int(fold.max()) + 1):
         own, other = np.flatnonzero((fold != k) & (weight > 0)), np.flatnonzero(fold == k)
         model = make().fit(X.iloc[own], y[own], weight[own])
         predicted[other] = model.predict(X.iloc[other])
-        if proba is not None and len(classes) and hasattr(model, "predict_proba"):
+        if len(classes) and hasattr(model, "predict_proba"):
             known = np.searchsorted(classes, model.classes_)
             proba[np.ix_(other, known)] = model.predict_proba(X.iloc[other])
-        else:
-            proba = None
+        elif len(classes) and hasattr(model, "decision_function"):
+            known = np.searchsorted(classes, model.classes_)
+            decision[np.ix_(other, known)] = decision_of_classes(model, X.iloc[other])
     rows = np.flatnonzero(fold >= 0)
-    given = None if proba is None else proba[rows]
-    return HeldOut(rows, fold[rows], y[rows], predicted[rows], weight[rows], task, given)
+    # a fold that did not see a class has no decision on it
+    shown = [
+        each[rows] if len(classes) and complete else None
+        for each, complete in (
+            (proba, np.all(proba[rows].sum(axis=1) > 0)),
+            (decision, np.all(np.isfinite(decision[rows]))),
+        )
+    ]
+    return HeldOut(rows, fold[rows], y[rows], predicted[rows], weight[rows], task, *shown)
+
+
+def decision_of_classes(model: Any, X: Any) -> FloatArray:
+    """Return the decision values of each class, of two as of more.
+
+    `model`: fitted, with ``decision_function``; `X` of shape (n_rows, n_columns): the table.
+    """
+    found = np.asarray(model.decision_function(X))
+    return np.column_stack([-found, found]) if found.ndim == 1 else found
