@@ -260,7 +260,7 @@ def test_dropping_columns_and_counting_them(run: Callable, csv: Path, tmp_path: 
         (["--k0", "2"], f"--model tkl has no --k0: {SPARSE}"),
         (["--model", "evidence", "--C", "1"], "--model evidence has no --C"),
         (["--cv", "1"], "--cv must be at least 2"),
-        (["--n-landmarks", "auto", "--model", "sparse"], "--model sparse has no --n-landmarks"),
+        (["--n-landmarks", "auto"], "--model tkl has no --n-landmarks"),
         (["--out", "no/model"], "there is no folder no"),
     ],
 )
