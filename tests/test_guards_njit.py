@@ -84,6 +84,15 @@ def shared_options(tree: ast.Module) -> dict[str, dict[str, ast.expr]]:
     return found
 
 
+def options_of(decorator: ast.expr, shared: dict[str, dict[str, ast.expr]]) -> dict[str, ast.expr]:
+    """Return what a decorator is given by name."""
+    options: dict[str, ast.expr] = {}
+    for word in decorator.keywords if isinstance(decorator, ast.Call) else ():
+        named = {word.arg: word.value} if word.arg else shared.get(ast.unparse(word.value), {})
+        options |= named
+    return options
+
+
 def decorator_problems(
     decorator: ast.expr, shared: dict[str, dict[str, ast.expr]]
 ) -> Iterator[str]:
@@ -94,10 +103,7 @@ def decorator_problems(
     if not isinstance(decorator, ast.Call):
         yield "has no cache=True"
         return
-    options: dict[str, ast.expr] = {}
-    for word in decorator.keywords:
-        named = {word.arg: word.value} if word.arg else shared.get(ast.unparse(word.value), {})
-        options |= named
+    options = options_of(decorator, shared)
     if decorator.args or "signature_or_function" in options:
         yield "has an eager signature, which compiles at import"
     cache = options.get("cache")
@@ -123,6 +129,32 @@ def body_problems(
                 yield f"line {node.lineno} uses {node.id} of {elsewhere[node.id]}"
             elif node.id in plain and not hasattr(builtins, node.id):
                 yield f"line {node.lineno} uses {node.id}, which is not njit"
+
+
+def order_problems(function: ast.FunctionDef) -> Iterator[str]:
+    """Yield every innermost loop that stores values and sums others, where sums may be reordered.
+
+    The compiler then asks at run time how far apart the arrays lie, and sums one by one where
+    they are near each other: a rounding that differs from fit to fit.
+    """
+    for loop in ast.walk(function):
+        if not isinstance(loop, ast.For):
+            continue
+        nodes = [node for statement in loop.body for node in ast.walk(statement)]
+        if any(isinstance(node, ast.For) for node in nodes):
+            continue
+        moving = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+        kept = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+        kept += [t for node in nodes if isinstance(node, ast.Assign) for t in node.targets]
+        stores = [target for target in kept if isinstance(target, ast.Subscript)]
+        added = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+        sums = [
+            target
+            for target in added
+            if not moving & {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+        ]
+        if stores and sums:
+            yield f"line {loop.lineno} stores and sums {ast.unparse(sums[0])} in one loop"
 
 
 def file_problems(path: Path) -> list[str]:
@@ -159,6 +191,8 @@ def file_problems(path: Path) -> list[str]:
     for name, (function, decorator) in marked.items():
         found = list(decorator_problems(decorator, shared_options(tree)))
         found += body_problems(function, set(marked), plain, imported_elsewhere(tree))
+        if "fastmath" in options_of(decorator, shared_options(tree)):
+            found += order_problems(function)
         problems += [f"{path.name}: {name} {line}" for line in found]
     return problems
 
@@ -186,7 +220,7 @@ from kernelweave.kernels_core.compiled import njit
 from numba import prange
 
 HALF = 0.5
-_JIT = {"cache": True, "nogil": True}
+_JIT = {"cache": True, "fastmath": {"reassoc"}}
 
 @njit(cache=True, nogil=True)
 def inner(x):
@@ -229,6 +263,7 @@ def test_compiled_code_in_another_file_is_caught(tmp_path: Path) -> None:
         ("njit(cache", "njit('f8(f8)', cache", "eager signature"),
         ("def twin", "fast = njit(cache=True)(len)\n\ndef twin", "decorate the function"),
         ("@njit(cache=True, nogil=True)\ndef inner", "@numba.jit\ndef inner", "plain njit"),
+        ("+ f(values[i])", "+ f(values[i])\n        values[i] = 0.0", "stores and sums total"),
     ],
 )
 def test_planted_violation_is_caught(tmp_path: Path, old: str, new: str, said: str) -> None:

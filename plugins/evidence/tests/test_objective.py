@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernelweave.evidence._njit_pairs import packed_changes
 from kernelweave.evidence.objective import JITTER, Evidence, log_prior, start
 from kernelweave.evidence.terms import GaussianTerm, PairTerms, Scales, cross_kernel, own_kernel
 from kernelweave.evidence.views import Points, Views
@@ -197,3 +198,26 @@ def test_the_recorded_value_and_slopes(golden) -> None:
     value, slopes = evidence(np.array(case["theta"]))
     assert value == pytest.approx(case["value"], rel=1e-12)
     np.testing.assert_allclose(slopes, case["slopes"], rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("n", [17, 20])
+def test_sums_do_not_hang_on_where_arrays_lie(n: int) -> None:
+    """As in fits at once, whose small arrays lie in other places each time."""
+    state = np.random.RandomState(0)
+    numeric, codes, _ = table(n)
+    points = Views.of(numeric, codes).points(numeric, codes)
+    p = len(points.H)
+    strength = np.vstack([state.rand(2, p), np.ones(p)])
+    values, probes = state.rand(3, n * (n + 1) // 2), state.randn(1, n)
+    said, others = set(), []
+    for _ in range(1000):
+        others.append(np.empty(state.randint(1, 2 * n)))
+        if len(others) > 60:
+            others.pop(state.randint(60))
+        far, shape, slope = (value.copy() for value in values)
+        slopes, moved = np.zeros(2 * p), np.zeros((2 * p, 1, n))
+        parts = ((slopes[part], moved[part]) for part in (slice(p), slice(p, 2 * p)))
+        again = Points(*(np.array(part) for part in points))
+        packed_changes(again, strength.copy(), far, 0.3, shape, slope, probes.copy(), *parts)
+        said.add(slopes.tobytes() + moved.tobytes())
+    assert len(said) == 1

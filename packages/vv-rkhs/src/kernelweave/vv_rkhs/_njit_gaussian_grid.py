@@ -75,11 +75,13 @@ def inner_rows(X: Matrix, gamma: float, M: Matrix, start: int, stop: int, out: M
                     d = x - X[first + k, c]
                     e[k] = math.exp(-gamma * d * d)
                 for s in range(n_widths):
+                    # summed apart: beside a store, the order of a sum hangs on where arrays lie
                     total = 0.0
                     for k in range(size):
                         total += M[i, first + k] * e[k]
-                        e[k] *= e[k]
                     row[c, s] += total
+                    for k in range(size):
+                        e[k] *= e[k]
         for c in range(n_columns):
             for s in range(n_widths):
                 out[c, s] += 2.0 * row[c, s] + M[i, i]

@@ -68,15 +68,27 @@ def fill_pairs(left, right, first, n_rows, packed, metric, strength, d2, linear,
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
+def summed(left, right, width):
+    """Return Σ left·right.
+
+    Apart from the loop that fills them: one that stores and sums sums in another order where its
+    arrays happen to lie near each other in memory.
+    """
+    total = 0.0
+    for b in range(width):
+        total += left[b] * right[b]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def spread(change, a, probes, moved):
     """Add ``change[b]``, a matrix entry (a, b) and (b, a), times the probes to ``moved``."""
     for k in range(probes.shape[0]):
         probe, out = probes[k], moved[k]
-        own, total = probe[a], 0.0
+        own = probe[a]
         for b in range(a):
-            total += change[b] * probe[b]
             out[b] += change[b] * own
-        out[a] += total + change[a] * own
+        out[a] += summed(change, probe, a) + change[a] * own
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
@@ -103,19 +115,15 @@ def packed_changes(points, strength, by_distance, linear, by_product, slope, pro
             x, u, h = X[i, a], U[i, a], H[i, a]
             part, rest = strength[0, i], strength[1, i]
             xs, us, hs = X[i], U[i], H[i]
-            total = 0.0
             for b in range(width):
                 step = x - xs[b]
                 change[b] = far[b] * step * step + linear * x * xs[b]
-                total += change[b] * pull[b]
-            metric_slope[i] += total
+            metric_slope[i] += summed(change, pull, width)
             spread(change, a, probes, metric_moved[i])
-            total = 0.0
             for b in range(width):
                 value = h + hs[b] - 3.0 * abs(u - us[b])
                 change[b] = shape[b] * (value - 1.0) / (rest + part * value)
-                total += change[b] * pull[b]
-            kappa_slope[i] += total
+            kappa_slope[i] += summed(change, pull, width)
             spread(change, a, probes, kappa_moved[i])
         for j in range(C.shape[0]):
             i = p + j
@@ -123,19 +131,15 @@ def packed_changes(points, strength, by_distance, linear, by_product, slope, pro
             part, rest, jump = strength[0, i], strength[1, i], strength[2, i]
             cs, hs = C[j], H[i]
             half = 0.5 * linear / jump
-            total = 0.0
             for b in range(width):
                 same = 1.0 if code == cs[b] else 0.0
                 change[b] = far[b] * (1.0 - same) + half * (h + hs[b] + jump * same)
-                total += change[b] * pull[b]
-            metric_slope[i] += total
+            metric_slope[i] += summed(change, pull, width)
             spread(change, a, probes, metric_moved[i])
-            total = 0.0
             for b in range(width):
                 value = h + hs[b] + (jump if code == cs[b] else 0.0)
                 change[b] = shape[b] * (value - 1.0) / (rest + part * value)
-                total += change[b] * pull[b]
-            kappa_slope[i] += total
+            kappa_slope[i] += summed(change, pull, width)
             spread(change, a, probes, kappa_moved[i])
         start += width
 
@@ -172,18 +176,15 @@ def packed_distance_changes(points, by_distance, slope, probes, metric_slope, me
         far = by_distance[start : start + a + 1]
         pull = slope[start : start + a + 1]
         for i in range(p + C.shape[0]):
-            total = 0.0
             if i < p:
                 x, xs = X[i, a], X[i]
                 for b in range(a + 1):
                     step = x - xs[b]
                     change[b] = far[b] * step * step
-                    total += change[b] * pull[b]
             else:
                 code, cs = C[i - p, a], C[i - p]
                 for b in range(a + 1):
                     change[b] = 0.0 if code == cs[b] else far[b]
-                    total += change[b] * pull[b]
-            metric_slope[i] += total
+            metric_slope[i] += summed(change, pull, a + 1)
             spread(change, a, probes, metric_moved[i])
         start += a + 1
