@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .checks import COUNT, number
@@ -118,17 +118,69 @@ def blas_threads(n_samples: int) -> AbstractContextManager[object]:
         return nullcontext()
     if n_samples > ONE_THREAD_BELOW:
         return nullcontext()
-    return _pools().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
+    return one_blas_thread()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Return a context in which linear algebra uses one thread, also where several fits overlap.
+
+    Were each fit to restore what it found, the first to end would give the others their threads
+    back in the middle, and the last would leave the process with one.
+    """
+    pools = _pools()
+    with _HOLDERS.lock:
+        found = [(pool, pool.num_threads) for pool in pools]
+        if _HOLDERS.count == 0:
+            _HOLDERS.before = found
+        _HOLDERS.count += 1
+        _set_threads([(pool, 1) for pool in pools])
+    try:
+        yield
+    finally:
+        with _HOLDERS.lock:
+            _HOLDERS.count -= 1
+            shared = [] if _HOLDERS.count else [p for p in _HOLDERS.before if not _is_own(p[0])]
+            _set_threads([p for p in found if _is_own(p[0])] + shared)
+
+
+@dataclass
+class _Holders:
+    """Those who hold linear algebra to one thread, and the threads that the first of them found."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    count: int = 0
+    before: list[tuple[Any, int]] = field(default_factory=list)
+
+
+_HOLDERS = _Holders()
+
+
+def _is_own(pool: Any) -> bool:
+    """Return whether each thread of this process has a number of its own: OpenMP's rule."""
+    return getattr(pool, "threading_layer", None) == "openmp"
+
+
+def _set_threads(numbers: list[tuple[Any, int]]) -> None:
+    for pool, n_threads in numbers:
+        # since threadpoolctl 3.8 it hears one thread until that is done; here the last to end
+        # restores what the first has set
+        release = getattr(pool, "clear_controlling_thread", None)
+        if release is not None:
+            release(force=True)
+        pool.set_num_threads(n_threads)
+        if release is not None:
+            release(force=True)
 
 
 @functools.cache
-def _pools() -> Any:
-    """Return the thread pools of this process; to look for them costs more than a small solve."""
+def _pools() -> list[Any]:
+    """Return those of linear algebra; to look for them costs more than a small solve."""
     # its linear algebra is another library than NumPy's
     import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas").lib_controllers  # type: ignore[no-any-return]
 
 
 def _is_inside_a_loop() -> bool:

@@ -21,6 +21,7 @@ from kernelweave.kernels_core import (
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, FLAG, SECONDS, Rule, integer, number, one_of
 from kernelweave.kernels_core.clock import expired, time_limit
+from kernelweave.kernels_core.config import one_blas_thread
 from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.estimators.samples import merge_samples
 from kernelweave.kernels_core.memory import require
@@ -31,7 +32,6 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from .columns import ColumnEncoder, Encoded
 from .exact import ExactPredictor
@@ -203,7 +203,7 @@ class EvidenceModel(Explained, Estimator):
         with config_context(memory_limit=self.memory_limit), time_limit(self.max_time):
             try:
                 # one thread: the same bits whatever the machine's number of cores
-                with interrupts.kept(), threadpool_limits(1):
+                with interrupts.kept(), one_blas_thread():
                     missing = self._fit_source(read(state), state)
             except KeyboardInterrupt as stop:
                 cut = True

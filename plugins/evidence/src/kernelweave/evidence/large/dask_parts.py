@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Rows
+from kernelweave.kernels_core.config import one_blas_thread
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from ..columns import ColumnEncoder
 from ..rows import Standardised
@@ -255,7 +255,7 @@ def _sums(
     if not len(X):
         return Sums.nothing(len(landmarks), len(standard.centre))
     rows = encoded(_batch(X, y, weight), first, encoder, targets, again=True)
-    with threadpool_limits(1):
+    with one_blas_thread():
         return block_sums(landmarks, rows_without(rows, kept, places), standard, lambda: False)
 
 
