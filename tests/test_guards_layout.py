@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import re
 import subprocess
@@ -57,6 +58,21 @@ def namespace_problems(root: Path) -> list[str]:
         if canonicalize_name(f"kernelweave-{member.name}") != member.distribution:
             problems.append(f"{member.name} ships {member.distribution}: one word for all three")
     return problems
+
+
+def name_problems(root: Path) -> list[str]:
+    """A class that is not private has a name that no other such class of any member has."""
+    places: dict[str, list[str]] = {}
+    for path in sorted(root.glob("p*/*/src/**/*.py")):
+        where = path.relative_to(root).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(f"{where}:{node.lineno}")
+    return [
+        f"{name} is a class in {' and '.join(found)}: one noun, one class"
+        for name, found in places.items()
+        if len(found) > 1
+    ]
 
 
 def version_problems(root: Path, citation: str, workspace_version: str) -> list[str]:
@@ -135,6 +151,19 @@ def test_planted_namespace_file_is_caught(make_member: MakeMember, tmp_path: Pat
 def test_planted_missing_marker_is_caught(make_member: MakeMember, tmp_path: Path) -> None:
     (make_member("one") / "py.typed").unlink()
     assert "has no py.typed" in namespace_problems(tmp_path)[0]
+
+
+def test_one_class_for_each_name() -> None:
+    assert name_problems(ROOT) == []
+
+
+def test_planted_second_class_is_caught(make_member: MakeMember, tmp_path: Path) -> None:
+    text = "class Plan:\n    pass\n\nclass _Drawn:\n    pass\n"
+    (make_member("one") / "path.py").write_text(text)
+    assert name_problems(tmp_path) == []
+    (make_member("two") / "plan.py").write_text(text)
+    (problem,) = name_problems(tmp_path)
+    assert problem.startswith("Plan is a class in packages/one/src/kernelweave/one/path.py:1 and ")
 
 
 def test_one_version_everywhere() -> None:

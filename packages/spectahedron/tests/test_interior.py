@@ -22,8 +22,8 @@ from kernelweave.qp_smo import SVC, SVR
 from kernelweave.spectahedron import Spectahedron
 from kernelweave.spectahedron.interior import InteriorPointSearch, required_bytes
 from kernelweave.spectahedron.interior.system import NewtonSystem, Symmetric
-from kernelweave.spectahedron.rescue import Progress, affordable
-from kernelweave.spectahedron.saddle import SaddleOracle
+from kernelweave.spectahedron.rescue import BoundHistory, affordable
+from kernelweave.spectahedron.saddle import SpectahedronOracle
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
@@ -163,15 +163,15 @@ def test_what_does_not_fit_is_refused_or_not_begun() -> None:
         with pytest.raises(MemoryBudgetError, match="interior point"):
             solve(problem, "tkl-interior-point")
         with pytest.warns(KernelWeaveWarning, match="goes on without them"):
-            assert not affordable(SaddleOracle(problem))
-    assert affordable(SaddleOracle(problem))
-    assert not affordable(SaddleOracle(problem, stored=False))
+            assert not affordable(SpectahedronOracle(problem))
+    assert affordable(SpectahedronOracle(problem))
+    assert not affordable(SpectahedronOracle(problem, stored=False))
     with time_limit(1e-6):
-        assert affordable(SaddleOracle(problem))
+        assert affordable(SpectahedronOracle(problem))
 
 
 def test_progress_is_slow_where_neither_bound_moves() -> None:
-    stuck, falling, late = Progress(), Progress(), Progress()
+    stuck, falling, late = BoundHistory(), BoundHistory(), BoundHistory()
     for k in range(30):
         stuck.observe(1.0, 2.0)
         falling.observe(1.0, 2.0 * 0.99**k)

@@ -18,7 +18,7 @@ from kernelweave.vv_rkhs import (
     low_rank_factor,
     random_fourier_factor,
 )
-from kernelweave.vv_rkhs.grams import GramStack
+from kernelweave.vv_rkhs.grams import DenseGrams
 from kernelweave.vv_rkhs.objective import work_bytes
 
 
@@ -38,7 +38,7 @@ def test_grid_equals_the_stack(
     X = data[0]
     fitted = GaussianGrid(0.05, 7).fit_grams(X)
     root = np.sqrt(np.random.default_rng(1).uniform(0.5, 2, len(X))) if weighted else None
-    stack = GramStack(np.stack([kernel(X) for kernel in fitted.kernels]), root)
+    stack = DenseGrams(np.stack([kernel(X) for kernel in fitted.kernels]), root)
     weights = np.random.default_rng(2).uniform(0, 1, 21) * (np.arange(21) % 3 > 0)
     weights[7:14] = 0.0
     C = np.random.default_rng(3).standard_normal((600, 2))

@@ -19,7 +19,7 @@ from kernelweave.vv_rkhs import (
     SquaredLpNorm,
     VectorLeastSquares,
 )
-from kernelweave.vv_rkhs.grams import FactoredGrams, GramStack
+from kernelweave.vv_rkhs.grams import DenseGrams, FactoredGrams
 from kernelweave.vv_rkhs.setting import setting_of
 
 # at rest on a problem that is not convex the gap stays open, and every fit says so
@@ -122,7 +122,7 @@ def test_float32_stack(make_problem: Any) -> None:
 def test_norms_are_at_least_those_of_the_matrices(make_problem: Any, weighted: bool) -> None:
     grams = make_problem(l=300, m=3).family.grams
     root = np.linspace(0.5, 2.0, 300) if weighted else np.ones(300)
-    stack = GramStack(grams, root if weighted else None)
+    stack = DenseGrams(grams, root if weighted else None)
     exact = np.linalg.norm(grams * np.outer(root, root), axis=(1, 2))
     assert (stack.norms >= exact).all()
     np.testing.assert_allclose(stack.norms, exact, rtol=1e-8)

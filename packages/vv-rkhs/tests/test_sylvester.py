@@ -11,7 +11,7 @@ from kernelweave.vv_rkhs import (
     EigenFactors,
     FactoredGram,
     NystromFactors,
-    Spectrum,
+    SpectrumEstimate,
     random_fourier_factor,
     solve_sylvester,
 )
@@ -23,7 +23,7 @@ from kernelweave.vv_rkhs.sylvester.eigen import solve_sylvester_eigen
 from kernelweave.vv_rkhs.sylvester.low_rank import solve_sylvester_low_rank
 from scipy.linalg import LinAlgError
 
-FEW_LARGE = Spectrum(n_samples=1500, largest=1000.0, mean=1.0, spread=26.0)
+FEW_LARGE = SpectrumEstimate(n_samples=1500, largest=1000.0, mean=1.0, spread=26.0)
 
 
 def system(
@@ -266,14 +266,14 @@ def test_chooser_follows_conditioning() -> None:
     assert choose_method(FEW_LARGE, rho[-10:], 1500 * 1e-5, stale=True) == "stale"
     assert choose_method(FEW_LARGE, rho, 1500 * 1e-3, sketched=True) == "nystrom"
     assert choose_method(FEW_LARGE, rho[-3:], 1500 * 1e-5) == "cholesky"
-    small = Spectrum(n_samples=150, largest=2.0, mean=1.0, spread=0.1)
+    small = SpectrumEstimate(n_samples=150, largest=2.0, mean=1.0, spread=0.1)
     assert choose_method(small, rho[-2:], 150 * 1e-1) == "columns"
 
 
 def test_spectrum_is_that_of_the_matrix() -> None:
     _, K, _, _ = system()
     values = np.linalg.eigvalsh(K)
-    found = Spectrum.of(K)
+    found = SpectrumEstimate.of(K)
     np.testing.assert_allclose([found.mean, found.spread], [values.mean(), values.std()])
     assert 0.5 * values[-1] <= found.largest <= values[-1] * (1 + 1e-12)
 
@@ -286,7 +286,7 @@ def test_expected_iterations_are_near_the_counted_ones(lam: float) -> None:
     L = np.diag([0.2, 1.0, 1.8])
     Y = np.sin(X @ rng.standard_normal((5, 3)))
     counted = solve_sylvester_columns(K, L, Y, 300 * lam).n_iter
-    expected = Spectrum.of(K).iterations(np.diag(L), 300 * lam, 1e-8).max()
+    expected = SpectrumEstimate.of(K).iterations(np.diag(L), 300 * lam, 1e-8).max()
     assert counted / 2 <= expected <= 2 * counted
 
 

@@ -7,7 +7,7 @@ import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
 from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.plan import LargePlan
-from kernelweave.evidence.path import Plan
+from kernelweave.evidence.path import PathPlan
 from kernelweave.evidence.rows import Rows
 from kernelweave.evidence.views import Views, is_skewed
 from kernelweave.evidence.warp import Warp
@@ -99,7 +99,7 @@ def test_a_large_fit_takes_the_power_too() -> None:
     X, y = ratios(3000)
     rows = Rows(X, np.empty((len(X), 0), dtype=np.int64), y[None])
     plan = LargePlan(
-        Plan(precisions=(5.0,), max_iter=15), metric_rows=150, first=60, most=200, all_rows=0
+        PathPlan(precisions=(5.0,), max_iter=15), metric_rows=150, first=60, most=200, all_rows=0
     )
     state = np.random.RandomState
     bent = learn_large(rows, plan, state(0), powers=True)

@@ -9,13 +9,13 @@ from kernelweave.evidence.exact import ExactPredictor
 from kernelweave.evidence.intervals import LeftOut, jackknife_plus
 from kernelweave.evidence.learn import learn
 from kernelweave.evidence.mixture import fit_mixture
-from kernelweave.evidence.path import Plan
+from kernelweave.evidence.path import PathPlan
 from kernelweave.evidence.rows import Rows
 from sklearn.datasets import make_friedman1
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
-PLAN = Plan((50.0, 5.0), max_iter=15)
+PLAN = PathPlan((50.0, 5.0), max_iter=15)
 
 
 def friedman(n: int, *, weights: bool = False, prices: bool = False) -> Rows:

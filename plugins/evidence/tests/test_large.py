@@ -20,7 +20,7 @@ from kernelweave.evidence.large.sums import Normal, block_sums, total_sums
 from kernelweave.evidence.large.survey import survey
 from kernelweave.evidence.mixture import fit_mixture, mixed_kernel
 from kernelweave.evidence.objective import JITTER
-from kernelweave.evidence.path import Plan
+from kernelweave.evidence.path import PathPlan
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.steps import Stopped
 from kernelweave.evidence.terms import Scales
@@ -31,7 +31,7 @@ from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from sklearn.datasets import make_friedman1
 
 PLAN = LargePlan(
-    Plan(precisions=(5.0,), max_iter=15), metric_rows=80, first=20, most=80, all_rows=0
+    PathPlan(precisions=(5.0,), max_iter=15), metric_rows=80, first=20, most=80, all_rows=0
 )
 
 
@@ -201,7 +201,7 @@ def test_all_rows_are_landmarks_where_each_doubling_gains() -> None:
 
 
 def test_landmarks_are_as_many_as_allowed() -> None:
-    path = Plan(precisions=(5.0,))
+    path = PathPlan(precisions=(5.0,))
     assert LargePlan.of(path).sizes(36_000, 30_000) == [500, 1000, 2000, 4000]
     assert LargePlan.of(path).sizes(1_000_000, 50_000) == [500, 1000, 2000]
     assert LargePlan.of(path, 300).sizes(36_000, 30_000) == [300]
@@ -218,7 +218,7 @@ def test_landmarks_are_as_many_as_allowed() -> None:
 
 def test_a_weaker_pull_is_tried_again_with_more_landmarks() -> None:
     rows = friedman(900)
-    plan = replace(PLAN, path=Plan(precisions=(500.0, 5.0), max_iter=15))
+    plan = replace(PLAN, path=PathPlan(precisions=(500.0, 5.0), max_iter=15))
     learned = learn_large(rows, plan, np.random.RandomState(0))
     assert learned.weights.tolist() in ([1.0, 0.0], [0.0, 1.0])
     kept = learned.fits[int(learned.weights.argmax())]
@@ -367,6 +367,6 @@ def test_more_landmarks_than_the_memory_limit_holds_are_refused() -> None:
 def test_a_target_without_noise_is_met_in_both_precisions(dtype: type) -> None:
     X, y = make_friedman1(1500, n_features=5, noise=0.0, random_state=0)
     rows = Rows(X, np.zeros((1500, 0), dtype=np.int64), y[None])
-    plan = LargePlan(Plan(precisions=(5.0,)), metric_rows=150, first=150, most=300, dtype=dtype)
+    plan = LargePlan(PathPlan(precisions=(5.0,)), metric_rows=150, first=150, most=300, dtype=dtype)
     learned = learn_large(rows.take(np.arange(1200)), plan, np.random.RandomState(0))
     assert r2(learned, rows.take(np.arange(1200, 1500))) > 0.999

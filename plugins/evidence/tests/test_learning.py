@@ -19,7 +19,7 @@ from kernelweave.evidence.kernel import EvidenceKernel
 from kernelweave.evidence.learn import learn
 from kernelweave.evidence.mixture import fit_mixture, path_weights
 from kernelweave.evidence.objective import Evidence, bounds, log_prior, start
-from kernelweave.evidence.path import Plan, fit_path
+from kernelweave.evidence.path import PathPlan, fit_path
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.views import Views
 from kernelweave.kernels_core import clock
@@ -31,7 +31,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 from sklearn.svm import SVR
 
-PLAN = Plan(max_iter=40)
+PLAN = PathPlan(max_iter=40)
 
 
 def friedman(n: int, outputs: int = 1) -> Rows:
@@ -118,8 +118,8 @@ def test_a_corrected_curvature_explains_the_step_and_stays_positive(bend: float)
 def test_classes_and_wide_tables_do_without_a_scale_for_each_column() -> None:
     rows = friedman(60)
     wide = Rows(np.tile(rows.numeric, 7), rows.codes, rows.targets)
-    assert candidate_precisions(Plan(), rows) == (*Plan().precisions, 0.05, np.inf)
-    for plan, each in ((Plan(classes=True), rows), (Plan(), wide)):
+    assert candidate_precisions(PathPlan(), rows) == (*PathPlan().precisions, 0.05, np.inf)
+    for plan, each in ((PathPlan(classes=True), rows), (PathPlan(), wide)):
         assert candidate_precisions(plan, each) == (*plan.precisions, np.inf)
 
 
@@ -128,8 +128,8 @@ def test_a_smooth_function_is_found_from_the_gaussian_alone() -> None:
     X, y = make_friedman1(200, noise=1.0, random_state=0)
     rows = Rows(X, np.empty((200, 0), dtype=np.int64), y[None])
     views = Views.of(rows.numeric, rows.codes)
-    *fits, own, _ = fit_candidates(views, rows, Plan())
-    assert fits[-1].value < fit_path(views, rows, Plan())[-1].value + 1e-6
+    *fits, own, _ = fit_candidates(views, rows, PathPlan())
+    assert fits[-1].value < fit_path(views, rows, PathPlan())[-1].value + 1e-6
     test, truth = make_friedman1(500, random_state=1)
     points = views.points(test, np.empty((500, 0), dtype=np.int64))
     predicted = fit_mixture(views, rows, (own.scales,)).predict(points)[:, 0]
@@ -165,7 +165,7 @@ def test_parts_are_counted_up_to_all_of_them_whatever_is_tried(powers: bool) -> 
     rows = friedman(60)
     rows = Rows(np.exp(3.0 * rows.numeric), rows.codes, np.exp(rows.targets / 3.0))
     splits, told = list(KFold(3).split(rows.numeric)), []
-    plan = Plan((5.0,), max_iter=5)
+    plan = PathPlan((5.0,), max_iter=5)
     learn(
         rows, splits, plan, np.random.RandomState(0), powers=powers,
         tell=lambda *parts: told.append(parts),
@@ -224,12 +224,12 @@ def test_several_outputs_share_the_scales_and_equal_ones_learn_as_one() -> None:
     twice = Rows(rows.numeric, rows.codes, np.vstack([rows.targets] * 2))
     views = Views.of(rows.numeric, rows.codes)
     points, values = views.points(rows.numeric, rows.codes), Standardised.of(rows).values
-    theta = fit_path(views, rows, Plan((50.0,), max_iter=5))[0].theta
+    theta = fit_path(views, rows, PathPlan((50.0,), max_iter=5))[0].theta
     once, _ = Evidence(points, views.jump, values, 0.0)(theta)
     both, _ = Evidence(points, views.jump, np.vstack([values] * 2), 0.0)(theta)
     prior, _ = log_prior(theta, 0.0)
     assert both - prior == pytest.approx(2 * (once - prior))
-    scales = (fit_path(views, rows, Plan((50.0,), max_iter=5))[0].scales,)
+    scales = (fit_path(views, rows, PathPlan((50.0,), max_iter=5))[0].scales,)
     alone = fit_mixture(views, rows, scales).predict(points)
     together = fit_mixture(views, twice, scales).predict(points)
     np.testing.assert_allclose(together, np.hstack([alone, alone]))
@@ -265,7 +265,7 @@ def test_the_unit_of_the_targets_changes_nothing(unit: float) -> None:
     rows = friedman(50)
     views = Views.of(rows.numeric, rows.codes)
     points = views.points(rows.numeric, rows.codes)
-    scales = (fit_path(views, rows, Plan((50.0,), max_iter=5))[0].scales,)
+    scales = (fit_path(views, rows, PathPlan((50.0,), max_iter=5))[0].scales,)
     scaled = Rows(rows.numeric, rows.codes, unit * rows.targets)
     np.testing.assert_allclose(
         fit_mixture(views, scaled, scales).predict(points) / unit,

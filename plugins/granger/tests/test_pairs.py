@@ -10,7 +10,7 @@ from kernelweave.granger.draws import null_weights
 from kernelweave.granger.pairs import choose_pairs, pair_features, shares
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import moved_orders
-from kernelweave.granger.target import Task, fit_target
+from kernelweave.granger.target import TargetSettings, fit_target
 from kernelweave.kernels_core import MemoryBudgetError, config_context
 from kernelweave.vv_rkhs.penalties import ElasticNet, SquaredLpNorm
 
@@ -73,7 +73,10 @@ def test_pairs_with_the_own_history_move_with_the_other_half_alone(
     groups = make_groups(None, list("abc"))
     dictionary, unit = history_dictionary(samples.history, groups, 1, None, pairs=pairs)
     grams, h, Y = np.asarray(dictionary.grams), samples.history, samples.targets[:, [2]]
-    task, seeds = Task(penalty, learn_output=False, tol=1e-8, max_iter=2000), np.array([5, 9])
+    task, seeds = (
+        TargetSettings(penalty, learn_output=False, tol=1e-8, max_iter=2000),
+        np.array([5, 9]),
+    )
     first = int(np.flatnonzero(unit == 3)[0])
     mixed = {first + k: (h[:, [2]], h[:, [pairs[k][0]]]) for k in (1, 2)}
     share = shares(unit, 3, pairs)

@@ -13,9 +13,9 @@ from kernelweave.granger.pairs import pair_features
 from kernelweave.granger.reduced_grams import reduction
 from kernelweave.granger.selection import held_out_errors
 from kernelweave.granger.series import make_groups
-from kernelweave.granger.shared_grams import FactoredGrams, MovedGrams, SharedGrams, factored
+from kernelweave.granger.shared_grams import MovedGrams, SharedFactoredGrams, SharedGrams, factored
 from kernelweave.granger.significance import moved_orders
-from kernelweave.granger.target import Task
+from kernelweave.granger.target import TargetSettings
 from kernelweave.kernels_core import config_context
 from kernelweave.vv_rkhs.penalties import ElasticNet
 
@@ -111,7 +111,7 @@ def test_weights_by_chance_are_those_of_all_samples(
     with_pairs: bool,
 ) -> None:
     grams, unit, targets, history = data
-    task = Task(ElasticNet(), learn_output=False, tol=1e-6, max_iter=200)
+    task = TargetSettings(ElasticNet(), learn_output=False, tol=1e-6, max_iter=200)
     places = np.flatnonzero(unit > 2) if with_pairs else []
     mixed = {int(j): (history[:, [0]], history[:, [k + 1]]) for k, j in enumerate(places)}
     seen = np.arange(len(grams)) if with_pairs else np.flatnonzero(unit <= 2)
@@ -129,7 +129,7 @@ def test_products_through_factors_are_those_of_the_matrices(
     grams, unit, targets, _ = data
     seen, rows = np.arange(len(grams)), np.arange(219)
     found = factored(grams, seen, rows, unit, 1e-7, np.float64)
-    assert isinstance(found, FactoredGrams)
+    assert isinstance(found, SharedFactoredGrams)
     C, every = np.ascontiguousarray(targets.T), np.arange(3)
     expected = SharedGrams(grams).images(C, every)
     np.testing.assert_allclose(found.images(C, every), expected, atol=1e-6)
@@ -163,7 +163,7 @@ def test_held_out_errors_through_factors_are_those_of_the_matrices(
 ) -> None:
     grams, unit, targets, _ = data
     fold = np.arange(170), np.arange(170, 219)
-    task = Task(ElasticNet(), learn_output=False, tol=1e-6, max_iter=200)
+    task = TargetSettings(ElasticNet(), learn_output=False, tol=1e-6, max_iter=200)
     lams, seen = np.array([10.0, 1.0, 0.1]), np.arange(len(grams))
     given = (grams, targets, seen, unit, True, fold, task)
     found, weights = held_out_errors(*given, lams)

@@ -18,7 +18,7 @@ from kernelweave.granger.significance import (
     moved_orders,
     pooled_p_values,
 )
-from kernelweave.granger.target import Task, fit_target
+from kernelweave.granger.target import TargetSettings, fit_target
 from kernelweave.kernels_core import KernelWeaveWarning, MemoryBudgetError, config_context
 from kernelweave.vv_rkhs.penalties import ElasticNet
 
@@ -68,7 +68,7 @@ def test_weights_by_chance_are_those_of_histories_moved_away() -> None:
     samples = lagged_samples(X / X.std(axis=0), 1)
     dictionary, owner = history_dictionary(samples.history, make_groups(None, list("abc")), 1, None)
     grams, Y, seen = dictionary.grams, samples.targets[:, [1]], np.flatnonzero(owner != 2)
-    task = Task(ElasticNet(0.5), learn_output=False, tol=1e-11, max_iter=500)
+    task = TargetSettings(ElasticNet(0.5), learn_output=False, tol=1e-11, max_iter=500)
     seeds = np.array([3, 8])
     every = np.arange(len(owner))
     replicate = samples.replicate
@@ -112,7 +112,7 @@ def test_draws_that_come_twice_are_fitted_once() -> None:
     X, _ = random_network(3, 40, random_state=0)
     samples = lagged_samples(X, 1, np.repeat([0, 1], 20))
     dictionary, owner = history_dictionary(samples.history, make_groups(None, list("abc")), 1, None)
-    task = Task(ElasticNet(0.5), learn_output=False, tol=1e-9, max_iter=500)
+    task = TargetSettings(ElasticNet(0.5), learn_output=False, tol=1e-9, max_iter=500)
     seeds = np.random.default_rng(0).permutation(np.repeat(np.arange(6), 3))
     found = null_weights(
         *(dictionary.grams, samples.targets[:, [0]], np.arange(len(owner)), owner == 0),
@@ -245,7 +245,7 @@ def test_features_of_pairs_of_all_draws_count_in_the_memory() -> None:
     rng = np.random.default_rng(0)
     Y, grams = rng.standard_normal((40, 1)), np.stack([np.eye(40)] * 3)
     wide = rng.standard_normal((2, 40, 30))
-    task = Task(ElasticNet(), learn_output=False, tol=1e-3, max_iter=10)
+    task = TargetSettings(ElasticNet(), learn_output=False, tol=1e-3, max_iter=10)
     with (
         config_context(memory_limit=2**20),
         pytest.raises(MemoryBudgetError, match="pairs of 32 draws"),

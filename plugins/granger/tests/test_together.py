@@ -9,7 +9,7 @@ from kernelweave.granger._njit_models import minimise_models
 from kernelweave.granger.dictionary import history_dictionary
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.shared_grams import MovedGrams, SharedGrams
-from kernelweave.granger.target import Task, fit_target
+from kernelweave.granger.target import TargetSettings, fit_target
 from kernelweave.granger.together import at_once, fit_together
 from kernelweave.kernels_core import config_context
 from kernelweave.vv_rkhs.penalties import ElasticNet
@@ -36,7 +36,7 @@ def test_together_as_one_by_one(data: tuple[np.ndarray, np.ndarray], lam: float,
     found = fit_together(
         SharedGrams(grams), Y, np.full(3, lam), penalty, None, tol=TOL, max_iter=200
     )
-    task = Task(penalty, learn_output=False, tol=1e-8, max_iter=2000)
+    task = TargetSettings(penalty, learn_output=False, tol=1e-8, max_iter=2000)
     for y, weights, coef, gap in zip(Y, found.weights, found.coef, found.gaps, strict=True):
         fit = fit_target(grams, y[:, None], lam, task)
         A = np.tensordot(weights, grams, 1) + lam * len(y) * np.eye(len(y))

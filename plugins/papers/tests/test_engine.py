@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernelweave.papers import Cell, Drawing, Plan, Request, Sheet, Table
+from kernelweave.papers import Cell, Drawing, PaperTable, Plan, Request, Sheet
 from kernelweave.papers.engine.chosen import Chosen, narrowed
-from kernelweave.papers.engine.kept import KeptCells, Outcome
+from kernelweave.papers.engine.kept import CellOutcome, KeptCells
 from kernelweave.papers.engine.running import compute_all
 from kernelweave.papers.engine.sections import grid, shown
 
@@ -51,7 +51,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
     CALLS.clear()
     targets = {"good": plan, "unlucky": bad_plan, "homeless": needs_data}
     specs = {
-        name: Table(
+        name: PaperTable(
             name=name,
             target=f"{__name__}:{target.__name__}",
             summary=f"a {name} table",
@@ -211,7 +211,7 @@ def test_what_json_cannot_hold_is_kept_as_numbers(tmp_path: Path) -> None:
     cell = Cell(key="a", compute=dict, arguments={"x": 1})
     from kernelweave.papers.engine.running import plain
 
-    KeptCells(tmp_path).put(cell, Outcome(plain({"a": np.arange(2), "b": np.float32(1)}), 0.1))
+    KeptCells(tmp_path).put(cell, CellOutcome(plain({"a": np.arange(2), "b": np.float32(1)}), 0.1))
     assert KeptCells(tmp_path).get(cell).value == {"a": [0, 1], "b": 1.0}
 
 
@@ -254,7 +254,7 @@ def broken_plan(request: Request) -> Plan:
 
 
 def add(monkeypatch: pytest.MonkeyPatch, name: str, target: Callable) -> None:
-    spec = Table(
+    spec = PaperTable(
         name=name, target=f"{__name__}:{target.__name__}", summary="another", paper="Nowhere"
     )
     from kernelweave.papers import catalogue
@@ -297,7 +297,7 @@ def test_data_sets_and_methods_together(run: Callable, tmp_path: Path) -> None:
         )
 
     known = of("a/SVM/0", "a/trees/0", "b/SVM/0", "c/SVM/0")
-    chosen = [Chosen(Table(name="t", target="m:f", summary="", paper=""), known)]
+    chosen = [Chosen(PaperTable(name="t", target="m:f", summary="", paper=""), known)]
     (kept,) = narrowed(chosen, ["A", "c"], ["svm"])
     assert [cell.key for cell in kept.plan.cells] == ["a/SVM/0", "c/SVM/0"]
     (kept,) = narrowed(chosen, (), ["trees"])
@@ -335,7 +335,7 @@ def test_ctrl_c_keeps_what_is_done(
 ) -> None:
     def stops(cells: list, *_: object) -> Any:
         cell = cells[0]
-        outcome = Outcome(square(**cell.arguments), 0.1)
+        outcome = CellOutcome(square(**cell.arguments), 0.1)
         KeptCells(tmp_path / "cells").put(cell, outcome)
         yield cell, outcome
         raise KeyboardInterrupt

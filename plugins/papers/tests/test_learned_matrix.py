@@ -11,7 +11,7 @@ from kernelweave.papers import Request, Sheet, tables
 from kernelweave.papers.study import learned_matrix
 from kernelweave.papers.study.prior_path import (
     STRENGTHS,
-    Kernel,
+    PriorPoint,
     learn_path,
     objective,
     units_of,
@@ -49,7 +49,7 @@ def test_derivatives_are_differences(problem, strength):
     def at(values):
         lower = np.zeros((n, n))
         lower[place] = values[2:]
-        return objective(Kernel(values[0], values[1], lower), units, y, strength)
+        return objective(PriorPoint(values[0], values[1], lower), units, y, strength)
 
     values = np.array([-1.0, -2.0, *factor[place]])
     _, (of_weight, of_noise, of_factor) = at(values)

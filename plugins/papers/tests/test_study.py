@@ -14,7 +14,7 @@ from kernelweave.papers.study.intervals import corrected_resampled, of_independe
 from kernelweave.papers.study.protocol import measure, rows_trained
 from kernelweave.papers.study.rivals import METHODS, OURS, RIVALS, reason_not_run
 from kernelweave.papers.study.sets import SETS, address, samples
-from kernelweave.papers.study.showing import Findings, drawing, scores, shares, verdict
+from kernelweave.papers.study.showing import SizeResults, drawing, scores, shares, verdict
 from kernelweave.workbench.pages import figure_svg
 
 
@@ -102,7 +102,7 @@ def planted(lead: float = 2.0) -> dict[str, dict[str, float]]:
 
 
 def test_what_is_planted_is_found() -> None:
-    found = Findings(planted(), 300, list(SETS), list(METHODS))
+    found = SizeResults(planted(), 300, list(SETS), list(METHODS))
     sheet = verdict(found)
     by_rival = {str(row[0]): dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows}
     n = len(SETS)
@@ -121,10 +121,10 @@ def test_what_is_planted_is_found() -> None:
 
 def test_what_was_not_computed_is_missing_and_not_zero() -> None:
     results = {key: each for key, each in planted().items() if not key.startswith("pima/GP")}
-    found = Findings(results, 300, list(SETS), list(METHODS))
+    found = SizeResults(results, 300, list(SETS), list(METHODS))
     assert scores(found)[0].empty() == ["pima, GP"]
     assert len(found.differences("GP")) == len(SETS) - 1
-    nothing = Findings({}, 300, list(SETS), list(METHODS))
+    nothing = SizeResults({}, 300, list(SETS), list(METHODS))
     assert verdict(nothing).empty()
     assert figure_svg(drawing(nothing).draw).startswith(b"<?xml")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.qp_smo.saddle import Evaluation, SaddleOracle, WeightPenalty, objective_upper
+from kernelweave.qp_smo.saddle import SaddleEvaluation, SaddleOracle, WeightPenalty, objective_upper
 
 from .projection import project_sparse_simplex
 
@@ -50,7 +50,7 @@ class BestResponseRun:
     ----------
     objectives : list of float
         ``F(β⁰), F(β¹), …`` as primal upper bounds.
-    best : Evaluation or None
+    best : SaddleEvaluation or None
         At the sparse weights of the least objective so far.
     upper : float
         That objective.
@@ -72,7 +72,7 @@ class BestResponseRun:
     cap: float | None
     weights: FloatArray
     objectives: list[float] = field(default_factory=list)
-    best: Evaluation | None = None
+    best: SaddleEvaluation | None = None
     upper: float = np.inf
     saved_value: float = np.inf
     ending: Ending = Ending.RUNNING

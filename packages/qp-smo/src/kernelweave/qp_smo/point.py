@@ -19,7 +19,7 @@ _UNIT = 2.0**-53
 _BLOCK = 32
 
 
-class Product(NamedTuple):
+class GramProduct(NamedTuple):
     """``f = Σ uₖ K[k]`` and ``majorant = Σ |uₖ| |K[k]|``.
 
     `f`, `majorant` of shape (n,); `n_rows`: rows of K that were read: those with u ≠ 0;
@@ -32,7 +32,7 @@ class Product(NamedTuple):
     n_roundings: int
 
 
-def product(K: KernelArray, u: FloatArray) -> Product:
+def product(K: KernelArray, u: FloatArray) -> GramProduct:
     """Multiply in float64, whatever K is: 4mn flops with m nonzeros in u.
 
     Blocks of about √m rows are summed before they are added, so a term passes through at most
@@ -50,7 +50,7 @@ def product(K: KernelArray, u: FloatArray) -> Product:
         weights = u[chosen]
         f += weights @ part
         majorant += np.abs(weights) @ np.abs(part, out=part)
-    return Product(f, majorant, m, block + -(-m // block) + 1)
+    return GramProduct(f, majorant, m, block + -(-m // block) + 1)
 
 
 def values_with_error(

@@ -13,7 +13,7 @@ from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.rounding import sums_to_zero
 from numpy.typing import ArrayLike
 
-from .squares import Kernel, SquaredLoss, certify, factorize, noise_diagonal
+from .squares import BoundedGram, SquaredLoss, certify, factorize, noise_diagonal
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Ridge(SquaredLoss):
 
     def at(
         self,
-        kernel: Kernel,
+        kernel: BoundedGram,
         targets: FloatArray,
         noise: FloatArray,
         active: npt.NDArray[np.bool_] | None = None,

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 
 from . import validation
-from .squares import Factor, Kernel, SquaredLoss, certify, factorize, noise_diagonal
+from .squares import BoundedGram, Factorisation, SquaredLoss, certify, factorize, noise_diagonal
 
 _MAX_STEPS = 100
 F = TypeVar("F")
@@ -48,7 +48,7 @@ class _Point:
 
 def solve_hinge(
     K: FloatArray, noise: FloatArray, y: FloatArray, active: Mask | None = None
-) -> tuple[FloatArray, float, Factor, int]:
+) -> tuple[FloatArray, float, Factorisation, int]:
     """Minimise ½uᵀKu + ½ Σ (1/Rᵢ) max(0, 1 − yᵢ(f + b)ᵢ)², f = Ku.
 
     - `K` of shape (n, n): positive semidefinite
@@ -88,7 +88,9 @@ def _newton(
     return sums_to_zero(y * loss / noise), point.b, factor, n_iter
 
 
-def _ridge_on(K: FloatArray, noise: FloatArray, y: FloatArray, mask: Mask) -> tuple[Factor, _Point]:
+def _ridge_on(
+    K: FloatArray, noise: FloatArray, y: FloatArray, mask: Mask
+) -> tuple[Factorisation, _Point]:
     """Solve the ridge problem with intercept on the samples of ``mask``."""
     rows = np.flatnonzero(mask)
     factor = factorize(K, noise, True, rows)
@@ -187,7 +189,7 @@ class SquaredHingeSVC(SquaredLoss):
 
     def at(
         self,
-        kernel: Kernel,
+        kernel: BoundedGram,
         targets: FloatArray,
         noise: FloatArray,
         active: npt.NDArray[np.bool_] | None = None,
@@ -202,7 +204,7 @@ class SquaredHingeSVC(SquaredLoss):
         """
         rows = np.stack([validation.check_labels(y, noise) for y in targets])
         u, b = np.empty_like(rows), np.empty(len(rows))
-        factors: list[Factor] = []
+        factors: list[Factorisation] = []
         n_iter = 0
         for t, y in enumerate(rows):
             guess = None if active is None else active[t]

@@ -34,7 +34,7 @@ from .problem import KernelArray
 
 
 @dataclass(frozen=True)
-class Factor:
+class Factorisation:
     """Cholesky factor of (K + R) on some samples, and the intercept's column.
 
     `rows` of shape (k,): the samples; ``None`` means all; `cholesky`: of `scipy.linalg.cho_factor`,
@@ -79,7 +79,7 @@ class Factor:
 
 def factorize(
     K: FloatArray, noise: FloatArray, intercept: bool, rows: npt.NDArray[np.intp] | None = None
-) -> Factor:
+) -> Factorisation:
     """Factor K + R, adding the least power of ten of jitter that rounding calls for.
 
     - `K` of shape (n, n): symmetric
@@ -106,7 +106,7 @@ def factorize(
             if not np.isfinite(jitter) or jitter > float(base.max()):
                 raise
     ones = np.asarray(cho_solve(cholesky, np.ones(len(A)))) if intercept else None
-    return Factor(rows, cholesky, ones)
+    return Factorisation(rows, cholesky, ones)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Squares:
 
     objective: float
     products: Products
-    factors: tuple[Factor, ...] = ()
+    factors: tuple[Factorisation, ...] = ()
 
     def curvature(self, G: FloatArray) -> FloatArray:
         """Return Σₜ Gₜ Mₜ Gₜᵀ, shape (p, p), for G of shape (p, T, n)."""
@@ -153,7 +153,7 @@ class Squares:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class BoundedGram:
     """A Gram matrix with what bounds the rounding of products with it.
 
     - `K` of shape (n, n): symmetric
@@ -168,7 +168,7 @@ class Kernel:
     n_roundings: int = 0
 
     @classmethod
-    def exact(cls, K: npt.ArrayLike) -> Kernel:
+    def exact(cls, K: npt.ArrayLike) -> BoundedGram:
         """Return a matrix that is the problem itself, not the result of a computation.
 
         `K` of shape (n, n): symmetric, positive semidefinite.
@@ -187,7 +187,7 @@ class Kernel:
 
 
 def certify(
-    kernel: Kernel,
+    kernel: BoundedGram,
     noise: FloatArray,
     targets: FloatArray,
     u: FloatArray,
@@ -195,7 +195,7 @@ def certify(
     *,
     hinge: bool,
     n_iter: int,
-    factors: tuple[Factor, ...],
+    factors: tuple[Factorisation, ...],
 ) -> Solution:
     """Return the solution at a feasible u with both ends proved.
 
@@ -277,8 +277,8 @@ def noise_diagonal(C: float, n_samples: int, sample_weight: ArrayLike | None) ->
 class SquaredLoss(ABC):
     """What ridge and the squared hinge share; `at` is all they add.
 
-    Its presence tells an algorithm that the learner takes a `Kernel` and that the details of its
-    solutions are `Squares`, with a curvature.
+    Its presence tells an algorithm that the learner takes a `BoundedGram` and that the details of
+    its solutions are `Squares`, with a curvature.
     """
 
     name: ClassVar[str]
@@ -289,7 +289,7 @@ class SquaredLoss(ABC):
     @abstractmethod
     def at(
         self,
-        kernel: Kernel,
+        kernel: BoundedGram,
         targets: FloatArray,
         noise: FloatArray,
         active: npt.NDArray[np.bool_] | None = None,
@@ -358,7 +358,7 @@ class SquaredLoss(ABC):
         active = None if dual0 is None else np.atleast_2d(dual0) != 0.0
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weight is None or weight.shape != (n,) or weight.min() != 0.0 or not weight.any():
-            return self.at(Kernel.exact(kernel), rows, self.noise(n, weight), active)
+            return self.at(BoundedGram.exact(kernel), rows, self.noise(n, weight), active)
         return self._without_zeros(kernel, rows, weight, active)
 
     def _without_zeros(
@@ -371,7 +371,7 @@ class SquaredLoss(ABC):
         """Solve for the samples of positive weight; the others have u = 0 and no loss."""
         live = np.flatnonzero(weight)
         found = self.at(
-            Kernel.exact(K[np.ix_(live, live)]),
+            BoundedGram.exact(K[np.ix_(live, live)]),
             rows[:, live],
             self.noise(len(live), weight[live]),
             None if active is None else active[:, live],

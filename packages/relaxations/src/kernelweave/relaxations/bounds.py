@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike
 from .conic import CLOSE, Attempt, attempts, report
 from .epigraph import Epigraph
 from .model import (
+    ConicModel,
     Couple,
-    Model,
     base_model,
     couple_diagonal,
     couple_matrix,
@@ -272,7 +272,11 @@ def _conic(
 
 
 def _from_multipliers(
-    problem: SparseProblem, name: str, model: Model, attempt: Attempt, vectors: FloatArray | None
+    problem: SparseProblem,
+    name: str,
+    model: ConicModel,
+    attempt: Attempt,
+    vectors: FloatArray | None,
 ) -> Bound:
     bound = _proven(problem, model.learner, name, vectors)
     weights = np.maximum(np.asarray(model.weights.value, dtype=np.float64), 1e-300)

@@ -24,7 +24,7 @@ Couple: TypeAlias = "Callable[[Variable, Variable, Variable], list[Constraint]]"
 
 
 @dataclass
-class Model:
+class ConicModel:
     """A relaxation in cvxpy, with the parts that its duals are read from.
 
     `weights`, `shares`: β and z; `learner`: θ, f and the constraints of each task.
@@ -36,7 +36,7 @@ class Model:
     learner: Epigraph
 
 
-def base_model(problem: SparseProblem, couple: Couple, *, integer: bool = False) -> Model:
+def base_model(problem: SparseProblem, couple: Couple, *, integer: bool = False) -> ConicModel:
     """Return ``min Σ losses + ½Σθ + λΣω`` over everything but the tie between θ, f and β.
 
     `couple`: ``couple(theta, f, beta)`` returns the list of constraints of one task; `integer`:
@@ -54,7 +54,7 @@ def base_model(problem: SparseProblem, couple: Couple, *, integer: bool = False)
     learner = epigraph(problem.boxes(), lambda theta, f: couple(theta, f, beta))
     cost = problem.lam * cp.sum(omega) + learner.cost
     whole = cp.Problem(cp.Minimize(cost), [*constraints, *learner.constraints])
-    return Model(whole, beta, z, learner)
+    return ConicModel(whole, beta, z, learner)
 
 
 def couple_vectors(vectors: FloatArray, forms: FloatArray) -> Couple:
@@ -145,7 +145,7 @@ def misdp(
     lam: float,
     k0: int,
     learner: BoxLearner | None = None,
-) -> Model:
+) -> ConicModel:
     """State the mixed-integer semidefinite program (13) for cvxpy.
 
     ``min C Σσ + ½θ + λΣω`` over ``[θ fᵀ; f K(β)] ⪰ 0``, ``σ ≥ 1 − y∘(f + b)``, ``βⱼ² ≤ zⱼωⱼ``,

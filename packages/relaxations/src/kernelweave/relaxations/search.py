@@ -11,9 +11,9 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch, expired
 from kernelweave.kernels_core.result import History, relative_gap
 from kernelweave.qp_smo.saddle import (
-    Evaluation,
     MasterSolution,
     NestedPenalty,
+    SaddleEvaluation,
     SaddleOracle,
     SaddleSearch,
     WeightPenalty,
@@ -87,7 +87,7 @@ class SupportSearch:
         self.oracle = oracle
         self.tol = tol
         self.upper = np.inf
-        self.best: Evaluation | None = None
+        self.best: SaddleEvaluation | None = None
         self.history = History()
         self.relaxation = SaddleSearch(oracle, penalty, 0.1 * tol)
         self.is_branching = False
@@ -142,7 +142,9 @@ class SupportSearch:
         else:
             self._look(heapq.heappop(self._open))
 
-    def visit(self, weights: FloatArray, finer: float = 1.0, below: float = 0.0) -> Evaluation:
+    def visit(
+        self, weights: FloatArray, finer: float = 1.0, below: float = 0.0
+    ) -> SaddleEvaluation:
         """Evaluate sparse weights and keep them if they are the best.
 
         `finer`: than usual; `below`: how far the cuts there are below the threshold, of which the
@@ -153,7 +155,7 @@ class SupportSearch:
         self.record(self._keep(found))
         return found
 
-    def _keep(self, found: Evaluation) -> float:
+    def _keep(self, found: SaddleEvaluation) -> float:
         """Keep sparse weights that were evaluated, if they are the best; return their value."""
         upper = objective_upper(found, self._root.on_support(found.weights > 0.0))
         if upper < self.upper or self.best is None:

@@ -17,7 +17,7 @@ from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.psd_cone import project_spectahedron
 from kernelweave.spectahedron.algorithm import SaddleAlgorithm
-from kernelweave.spectahedron.saddle import SaddleOracle
+from kernelweave.spectahedron.saddle import SpectahedronOracle
 from numpy.typing import NDArray
 
 from .conic import CLOSE, attempts, cvxpy, report
@@ -57,7 +57,7 @@ class SemidefiniteSearch(SaddleAlgorithm[ProgramState]):
         method is deterministic. Raises ImportError if cvxpy is not installed.
         """
         cvxpy()
-        self.oracle = SaddleOracle(problem, self.settings.dtype)
+        self.oracle = SpectahedronOracle(problem, self.settings.dtype)
         P = np.eye(self.oracle.n_P)
         K = self.oracle.public_gram(P)
         return self._certified(P, K, None, ProgramState(P, None, 0.0, np.inf))

@@ -8,8 +8,8 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch
 from kernelweave.qp_smo.saddle import (
-    Evaluation,
     NestedPenalty,
+    SaddleEvaluation,
     SaddleOracle,
     WeightPenalty,
     solve_cut_master,
@@ -38,7 +38,9 @@ class Visitor(Protocol):
     def threshold(self) -> float:
         """Return the bound at which a branch is closed."""
 
-    def visit(self, weights: FloatArray, finer: float = 1.0, below: float = 0.0) -> Evaluation:
+    def visit(
+        self, weights: FloatArray, finer: float = 1.0, below: float = 0.0
+    ) -> SaddleEvaluation:
         """Evaluate sparse weights and keep them if they are the best."""
 
 

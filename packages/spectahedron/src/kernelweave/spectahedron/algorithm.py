@@ -10,7 +10,7 @@ from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.formula.learner import Solution
 
-from .saddle import SaddleOracle
+from .saddle import SpectahedronOracle
 
 
 class SaddleState(Protocol):
@@ -38,7 +38,7 @@ class SaddleAlgorithm(ABC, Generic[State]):
     Who inherits sets ``oracle`` in ``init``.
     """
 
-    oracle: SaddleOracle
+    oracle: SpectahedronOracle
 
     def gap(self, state: State) -> tuple[float, float]:
         """Return the proved bounds."""

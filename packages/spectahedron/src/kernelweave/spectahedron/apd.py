@@ -25,7 +25,7 @@ from scipy.linalg import eigh
 
 from .algorithm import SaddleAlgorithm
 from .frank_wolfe_search import balanced_direction
-from .saddle import SaddleOracle
+from .saddle import SpectahedronOracle
 from .settings import AcceleratedPrimalDual
 
 _STEPS = 1_000_000
@@ -72,11 +72,11 @@ class PrimalDualSearch(SaddleAlgorithm[PrimalDualState]):
         `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
         method is deterministic.
         """
-        oracle = SaddleOracle(problem, self.settings.dtype, n_grams=2)
+        oracle = SpectahedronOracle(problem, self.settings.dtype, n_grams=2)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
         return self.begin(oracle, np.eye(oracle.n_P), oracle.feasible(u))
 
-    def begin(self, oracle: SaddleOracle, P: Matrix, u: Matrix) -> PrimalDualState:
+    def begin(self, oracle: SpectahedronOracle, P: Matrix, u: Matrix) -> PrimalDualState:
         """Start at a feasible pair on an oracle that exists."""
         self.oracle = oracle
         K = oracle.public_gram(np.eye(oracle.n_P))

@@ -18,9 +18,9 @@ from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.memory import limit_bytes
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, qr
 
-from .factor_point import Point
+from .factor_point import FactorPoint
 from .gram import GramAt
-from .saddle import SaddleOracle
+from .saddle import SpectahedronOracle
 
 _FREE = 1e-9
 # measured: half as large a basis as 800 takes no more steps, and an eighth of the time
@@ -32,7 +32,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def free_samples(oracle: SaddleOracle, u: Matrix) -> npt.NDArray[np.intp]:
+def free_samples(oracle: SpectahedronOracle, u: Matrix) -> npt.NDArray[np.intp]:
     """Return the samples whose dual coefficient is strictly inside its interval."""
     weight = oracle.problem.sample_weight
     caps = oracle.learner.C * (np.ones(len(u)) if weight is None else np.asarray(weight))
@@ -79,7 +79,7 @@ class Response:
         return inverse
 
 
-def responses(oracle: SaddleOracle, point: Point) -> list[Response | None]:
+def responses(oracle: SpectahedronOracle, point: FactorPoint) -> list[Response | None]:
     """Return the response of every task, none where fewer than two samples are free."""
     found: list[Response | None] = []
     for u in point.solution.dual_coef:
@@ -132,7 +132,9 @@ class FactorModel:
     Its minimiser leaves saddle points instead of approaching them.
     """
 
-    def __init__(self, oracle: SaddleOracle, point: Point, answers: list[Response | None]) -> None:
+    def __init__(
+        self, oracle: SpectahedronOracle, point: FactorPoint, answers: list[Response | None]
+    ) -> None:
         D, U, c = point.direction.moment, point.U, oracle.spread
         self._shape = U.shape
         self._basis = step_basis(D, U)
@@ -148,7 +150,7 @@ class FactorModel:
         return V if self._basis is None else self._basis.T @ V
 
     def _hessian(
-        self, oracle: SaddleOracle, point: Point, answers: list[Response | None]
+        self, oracle: SpectahedronOracle, point: FactorPoint, answers: list[Response | None]
     ) -> Matrix:
         """Return the Hessian form over the entries of V, row by row, in the basis."""
         D, U, c = point.direction.moment, point.U, oracle.spread
@@ -198,8 +200,8 @@ class AtomModel:
 
     def __init__(
         self,
-        oracle: SaddleOracle,
-        point: Point,
+        oracle: SpectahedronOracle,
+        point: FactorPoint,
         answers: list[Response | None],
         formed: Callable[[Matrix], GramAt],
     ) -> None:

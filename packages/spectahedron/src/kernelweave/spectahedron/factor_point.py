@@ -13,7 +13,7 @@ from .saddle import Direction
 
 
 @dataclass
-class Point:
+class FactorPoint:
     """A factor and what the learner and the oracle say there."""
 
     U: Matrix

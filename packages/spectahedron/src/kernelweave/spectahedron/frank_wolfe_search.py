@@ -20,7 +20,7 @@ from kernelweave.kernels_core.psd_cone.eigen import top_eigenpair
 from kernelweave.kernels_core.psd_cone.rank_one import find_root
 
 from .algorithm import SaddleAlgorithm
-from .saddle import Direction, SaddleOracle
+from .saddle import Direction, SpectahedronOracle
 from .settings import FrankWolfe
 
 _CACHED = 2**15
@@ -58,7 +58,7 @@ class FrankWolfeSearch(SaddleAlgorithm[FrankWolfeState]):
         `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
         method is deterministic.
         """
-        self.oracle = oracle = SaddleOracle(problem, self.settings.dtype)
+        self.oracle = oracle = SpectahedronOracle(problem, self.settings.dtype)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
         vector = top_eigenpair(oracle.moment(u))[1][:, None]
         K = oracle.balanced_gram(vector)

@@ -20,13 +20,13 @@ from kernelweave.kernels_core.formula.learner import Solution
 from .algorithm import SaddleAlgorithm
 from .coarse import coarse_factor
 from .curvature import AtomModel, FactorModel, responses
-from .factor_point import Point
+from .factor_point import FactorPoint
 from .frank_wolfe_search import balanced_direction
 from .gram import GramAt
 from .gram_memory import grams_are_stored
 from .interior import InteriorPointSearch, InteriorState
-from .rescue import Progress, affordable
-from .saddle import SaddleOracle
+from .rescue import BoundHistory, affordable
+from .saddle import SpectahedronOracle
 from .settings import LowRank
 from .start import Start
 
@@ -48,7 +48,7 @@ _ROUGH_GAP = 0.02
 class LowRankState:
     """The best point, the model there, the trust radius and the bounds."""
 
-    point: Point
+    point: FactorPoint
     radius: float
     share: float
     lower: float
@@ -91,9 +91,9 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         """
         asked = self.settings
         stored = grams_are_stored(problem, asked.dtype, asked.gram)
-        self.oracle = oracle = SaddleOracle(problem, asked.dtype, n_grams=1, stored=stored)
+        self.oracle = oracle = SpectahedronOracle(problem, asked.dtype, n_grams=1, stored=stored)
         self._n_interior = 0
-        self._progress = Progress()
+        self._progress = BoundHistory()
         self._rescue = InteriorPointSearch() if asked.rescue else None
         shape = (problem.n_samples,) * 2
         self._array = np.empty(shape, dtype=oracle.dtype) if stored else None
@@ -125,7 +125,7 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         point = self._solved(U, gram, near, target)
         return LowRankState(point, _NEAR, _NEAR, point.direction.lower_bound)
 
-    def _restarted(self, point: Point, rank: int) -> LowRankState:
+    def _restarted(self, point: FactorPoint, rank: int) -> LowRankState:
         """Replace the factor by the leading eigenvectors of D(α) while that pays well."""
         lower = point.direction.lower_bound
         for _ in range(_MOST_RESTARTS):
@@ -142,7 +142,7 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         self._gram = self.oracle.at(U, self._array)
         return self._gram
 
-    def _models(self, point: Point) -> tuple[FactorModel, AtomModel]:
+    def _models(self, point: FactorPoint) -> tuple[FactorModel, AtomModel]:
         """Return the models there; its Gram matrix is formed again where another took its place.
 
         Nothing asks for that matrix afterwards: a rejected trial may be written over it.
@@ -155,7 +155,7 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
 
     def _evaluate(
         self, U: Matrix, warm: Solution | None, target: float, *, relative: float = 0.1
-    ) -> Point:
+    ) -> FactorPoint:
         return self._solved(U, self._formed(U), warm, target, relative=relative)
 
     def _solved(
@@ -166,7 +166,7 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         target: float,
         *,
         relative: float = 0.1,
-    ) -> Point:
+    ) -> FactorPoint:
         oracle = self.oracle
         solution = oracle.solve(
             oracle.kernel(gram), warm, target, entries=gram.entries, relative=relative
@@ -176,7 +176,7 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         if upper - direction.lower_bound <= _FINE * abs(upper):
             solution = oracle.refined(solution, U)
             upper = oracle.upper_bound(solution)
-        return Point(U, gram, solution, direction, upper)
+        return FactorPoint(U, gram, solution, direction, upper)
 
     def step(self, state: LowRankState | InteriorState) -> LowRankState | InteriorState:
         """Take one step of the method in charge; hand over where that is due."""
@@ -205,7 +205,7 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         target = max(following.upper - following.lower, _FLOOR * following.upper)
         trial = self._evaluate(U / np.linalg.norm(U), following.solution, target)
         lower = max(rest.lower, following.lower, trial.direction.lower_bound)
-        self._progress = Progress()
+        self._progress = BoundHistory()
         if trial.upper < point.upper:
             return LowRankState(trial, 0.1, 0.1, lower)
         return LowRankState(point, rest.radius, rest.share, lower, rest.models)
@@ -230,7 +230,7 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         return self._judge(state, trial, ratio, lower, share if grows else 0.0)
 
     def _judge(
-        self, state: LowRankState, trial: Point, ratio: float, lower: float, share: float
+        self, state: LowRankState, trial: FactorPoint, ratio: float, lower: float, share: float
     ) -> LowRankState:
         """Accept or reject, and set the limit of the kind of step that was tried."""
         radius, limit = state.radius, state.share

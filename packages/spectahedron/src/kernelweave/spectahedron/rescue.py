@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kernelweave.kernels_core.memory import permits
 
 from .interior import required_bytes, work
-from .saddle import SaddleOracle
+from .saddle import SpectahedronOracle
 
 _WINDOW = 12
 _GAP, _UPPER = 0.25, 0.01
@@ -16,7 +16,7 @@ _MOST_WORK = 1e11
 
 
 @dataclass
-class Progress:
+class BoundHistory:
     """The bounds seen, one pair a step."""
 
     lower: list[float] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Progress:
         return self.upper[step] - self.lower[step]
 
 
-def affordable(oracle: SaddleOracle) -> bool:
+def affordable(oracle: SpectahedronOracle) -> bool:
     """Return whether an interior point is worth its flops, after a warning where it is forbidden.
 
     A problem whose Gram matrices are not stored has none: it would hold several.

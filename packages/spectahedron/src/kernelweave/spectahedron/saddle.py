@@ -57,7 +57,7 @@ class Direction:
     lower_bound: float
 
 
-class SaddleOracle:
+class SpectahedronOracle:
     """Grams, learner solves and moment matrices of one problem, counted.
 
     Parameters

@@ -15,7 +15,7 @@ from .sylvester import (
     EigenFactors,
     FactoredGram,
     NystromFactors,
-    Spectrum,
+    SpectrumEstimate,
     SylvesterSolution,
     solve_sylvester,
 )
@@ -38,7 +38,7 @@ __all__ = [
     "SeparableKernel",
     "SeparableKernels",
     "SpectralGradient",
-    "Spectrum",
+    "SpectrumEstimate",
     "SquaredLpNorm",
     "SylvesterSolution",
     "VectorLeastSquares",

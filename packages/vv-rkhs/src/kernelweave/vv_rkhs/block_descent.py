@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import Matrix
 
-from .objective import Evaluation
+from .objective import JointEvaluation
 from .output import OutputSubproblem, closed_form_output_kernel
 from .parameters import SeparableKernel, VectorSolution
 from .setting import Setting, setting_of
@@ -30,7 +30,7 @@ class BlockState:
     `point`: J and C at the iterate; `idle`: steps in a row that changed the value by rounding only.
     """
 
-    point: Evaluation
+    point: JointEvaluation
     idle: int = 0
 
 
@@ -66,11 +66,11 @@ class BlockDescentSearch:
         return BlockState(point, idle)
 
     def _evaluate(
-        self, point: Evaluation, weights: npt.NDArray[np.float64], L: Matrix
-    ) -> Evaluation:
+        self, point: JointEvaluation, weights: npt.NDArray[np.float64], L: Matrix
+    ) -> JointEvaluation:
         return self.setting.objective.evaluate(weights, L, start=point, tol=self.settings.cg_tol)
 
-    def _output_step(self, point: Evaluation) -> Matrix:
+    def _output_step(self, point: JointEvaluation) -> Matrix:
         objective, tau = self.setting.objective, self.setting.bounds.tau
         if self.settings.output_step == "closed-form":
             return closed_form_output_kernel(point.L, point.B, tau)

@@ -17,7 +17,7 @@ import numpy as np
 from kernelweave.kernels_core.psd_cone.eigen import largest_eigenvalue_bound
 
 from .levelling import levelled
-from .objective import Evaluation, Objective
+from .objective import JointEvaluation, Objective
 from .penalties import Penalty
 from .rounding import in_problem_units
 
@@ -42,17 +42,17 @@ class Bounds:
     learn_input: bool
     learn_output: bool
 
-    def omega(self, point: Evaluation) -> float:
+    def omega(self, point: JointEvaluation) -> float:
         """Return λω(η), 0 for fixed weights."""
         if not self.learn_input:
             return 0.0
         return self.objective.lam * self.penalty.value(point.weights)
 
-    def value(self, point: Evaluation) -> float:
+    def value(self, point: JointEvaluation) -> float:
         """Return the primal value with λω(η), as computed."""
         return point.value + self.omega(point)
 
-    def upper(self, point: Evaluation) -> float:
+    def upper(self, point: JointEvaluation) -> float:
         """Return a proved upper bound.
 
         J shrinks by no more than it is scaled up: J(η/s, L) ≤ s J(η, L) for s ≥ 1, which pays for
@@ -64,14 +64,14 @@ class Bounds:
         omega = self.omega(point)
         return (point.upper + omega * (1.0 + 1e-12)) * (1.0 + excess)
 
-    def lower(self, point: Evaluation) -> float:
+    def lower(self, point: JointEvaluation) -> float:
         """Return a proved lower bound; for joint learning 0, which is cheap: J ≥ 0."""
         if self.learn_input and self.learn_output:
             return 0.0
         worst = self._worst(point)
         return self._best_multiple(point, lambda s: worst(s * s))
 
-    def _best_multiple(self, point: Evaluation, worst: Callable[[float], float]) -> float:
+    def _best_multiple(self, point: JointEvaluation, worst: Callable[[float], float]) -> float:
         """Return the largest λ(2sa − s²b − worst(s)) found over multiples sC, s near 1.
 
         Where ``worst`` is quadratic the best is s = a/(b + worst); it lifts the bounds of early
@@ -87,7 +87,7 @@ class Bounds:
             s = a / (charge / (s * s))
         return best
 
-    def relaxation(self, point: Evaluation) -> float:
+    def relaxation(self, point: JointEvaluation) -> float:
         """Return a proved lower bound for joint learning: each kernel has an L of its own.
 
         max over η and L of Σ ηⱼ⟨Bⱼ, L⟩ − ω(η) ≤ ω*(τ λ_max(Bⱼ)), Bⱼ = Cᵀ Kⱼ C. Not tight; costs
@@ -110,7 +110,7 @@ class Bounds:
         return max(0.0, bound)
 
     def interval(
-        self, point: Evaluation, stationarity_tol: float, *, level: bool = True
+        self, point: JointEvaluation, stationarity_tol: float, *, level: bool = True
     ) -> tuple[float, float]:
         """Return proved bounds over 2λ; of the relaxation once joint learning is stationary.
 
@@ -131,7 +131,7 @@ class Bounds:
             lower = max(lower, self.lower(self._levelled(point)))
         return in_problem_units(lower, upper, self.objective.lam)
 
-    def _levelled(self, point: Evaluation) -> Evaluation:
+    def _levelled(self, point: JointEvaluation) -> JointEvaluation:
         """Return the same with a C whose bound on output kernels is better, see `levelled`."""
         objective = self.objective
         C = levelled(point.C, point.B, objective.targets(point), objective.ridge, self.tau)
@@ -139,7 +139,7 @@ class Bounds:
         sizes = replace(point.sizes, C=float(np.linalg.norm(C)))
         return replace(point, C=C, B=0.5 * (B + B.T), sizes=sizes)
 
-    def _worst(self, point: Evaluation) -> Callable[[float], float]:
+    def _worst(self, point: JointEvaluation) -> Callable[[float], float]:
         """Return a proved bound on factor · ⟨C, K_η C L⟩ − ω(η) over what is learned."""
         sizes = point.sizes
         if self.learn_input:
@@ -152,7 +152,7 @@ class Bounds:
         error = sizes.C * (sizes.fit_error + sizes.dot_error * sizes.K * sizes.C * sizes.L)
         return lambda factor: factor * (fit + error)
 
-    def stationarity(self, point: Evaluation) -> float:
+    def stationarity(self, point: JointEvaluation) -> float:
         """Return by how much a linearisation of J could fall, relative to the value.
 
         The sum of λ(ω(η) + ω*(w) − ηᵀw) and λ(τ λ_max(B) − ⟨B, L⟩), each only where it is learned,
@@ -165,7 +165,7 @@ class Bounds:
         share = total / value
         return max(0.0, share) if value > 0.0 and math.isfinite(share) else math.inf
 
-    def _unproved_gap(self, point: Evaluation) -> float:
+    def _unproved_gap(self, point: JointEvaluation) -> float:
         """Return by how much a linearisation of J could fall, as computed."""
         lam = self.objective.lam
         total = point.residual**2 / self.objective.total_weight

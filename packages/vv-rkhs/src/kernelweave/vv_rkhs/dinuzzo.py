@@ -17,7 +17,7 @@ from kernelweave.kernels_core.arrays import Matrix
 from scipy.linalg import eigh
 
 from .constraint import given_weights
-from .objective import Evaluation
+from .objective import JointEvaluation
 from .parameters import SeparableKernel, VectorSolution
 from .rounding import in_problem_units
 from .setting import objective_of
@@ -34,7 +34,7 @@ class OutputState:
     value by rounding only.
     """
 
-    point: Evaluation
+    point: JointEvaluation
     value: float
     idle: int = 0
 

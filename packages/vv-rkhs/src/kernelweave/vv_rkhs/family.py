@@ -15,7 +15,7 @@ from kernelweave.kernels_core.checks import check_array
 from kernelweave.kernels_core.kernels import as_grams
 from numpy.typing import DTypeLike
 
-from .grams import FactoredGrams, Grams, GramStack
+from .grams import DenseGrams, FactoredGrams, Grams
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +90,10 @@ class PrecomputedFamily:
         return PrecomputedFamily(np.stack([K[np.ix_(rows, rows)] for K in self.grams]), check=False)
 
     @functools.cached_property
-    def stack(self) -> GramStack:
+    def stack(self) -> DenseGrams:
         """The matrices as solvers use them: a series of problems measures their norms once."""
         assert self.grams is not None
-        return GramStack(self.grams)
+        return DenseGrams(self.grams)
 
     def gram(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return Σ ηⱼ Kⱼ at positions X, shape (n_samples, n_samples)."""
@@ -126,4 +126,4 @@ def grams_of(fitted: Any, root_weight: npt.NDArray[np.float64] | None) -> Grams:
         return FactoredGrams(factors, root_weight)
     if root_weight is None and isinstance(fitted, PrecomputedFamily):
         return fitted.stack
-    return GramStack(fitted.grams, root_weight)
+    return DenseGrams(fitted.grams, root_weight)

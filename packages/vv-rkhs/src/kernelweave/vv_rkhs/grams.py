@@ -38,7 +38,7 @@ class Grams(Protocol):
         """Return wⱼ = ⟨Kⱼ, C L Cᵀ⟩, shape (m,)."""
 
 
-class GramStack:
+class DenseGrams:
     """Dense Gram matrices, float64 or float32; sums and inner products are float64 always.
 
     `grams` of shape (n_kernels, n_samples, n_samples): never copied. float32 halves the memory;

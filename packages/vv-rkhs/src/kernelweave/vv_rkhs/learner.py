@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Solution
 from kernelweave.qp_smo import Ridge
-from kernelweave.qp_smo.squares import Kernel, SquaredLoss, noise_diagonal
+from kernelweave.qp_smo.squares import BoundedGram, SquaredLoss, noise_diagonal
 from numpy.typing import ArrayLike
 
 
@@ -49,7 +49,7 @@ class VectorLeastSquares(SquaredLoss):
 
     def at(
         self,
-        kernel: Kernel,
+        kernel: BoundedGram,
         targets: npt.NDArray[np.float64],
         noise: npt.NDArray[np.float64],
         active: npt.NDArray[np.bool_] | None = None,

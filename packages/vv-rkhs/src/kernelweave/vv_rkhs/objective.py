@@ -30,7 +30,7 @@ from .sylvester import (
     EigenFactors,
     FactoredGram,
     NystromFactors,
-    Spectrum,
+    SpectrumEstimate,
     SylvesterSolution,
     solve_sylvester,
 )
@@ -41,7 +41,7 @@ from .turned import Turn
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class JointEvaluation:
     """J at one (η, L) by way of one C, exact or not.
 
     - `weights`, `L` of shape (m,), (n, n): the point
@@ -119,7 +119,7 @@ class Objective:
         self.root_weight, self.method, self.cell_root = root_weight, method, cell_root
         self.fixed_input = fixed_input
         self._K: Any = None
-        self._spectrum: Spectrum | None = None
+        self._spectrum: SpectrumEstimate | None = None
         self._sketch: NystromFactors | None = None
         self._turn: Turn | None = None
         l = float(Y.shape[0]) if root_weight is None else float((root_weight**2).sum())
@@ -167,9 +167,9 @@ class Objective:
         weights: Vector,
         L: Matrix,
         *,
-        start: Evaluation | None = None,
+        start: JointEvaluation | None = None,
         tol: float = 1e-8,
-    ) -> Evaluation:
+    ) -> JointEvaluation:
         """Solve for C at (η, L) and return value, gradients and norms.
 
         - `weights` of shape (n_kernels,): η
@@ -182,7 +182,7 @@ class Objective:
         solved = self._solve(self._gram(weights), L, start, tol)
         return self._evaluation(weights, L, solved, self._turn)
 
-    def in_samples(self, point: Evaluation) -> Evaluation:
+    def in_samples(self, point: JointEvaluation) -> JointEvaluation:
         """Return a point with a C of samples: its bounds know no error of other coordinates."""
         if point.turn is None:
             return point
@@ -191,11 +191,11 @@ class Objective:
         solved = finish(K, point.L, self.Y, self.ridge, C, target=math.inf, method="eigen")
         return self._evaluation(point.weights, point.L, solved, None)
 
-    def targets(self, point: Evaluation) -> Matrix:
+    def targets(self, point: JointEvaluation) -> Matrix:
         """Return Y in the coordinates of a point."""
         return self.Y if point.turn is None else point.turn.Y
 
-    def product(self, point: Evaluation, C: Matrix) -> Matrix:
+    def product(self, point: JointEvaluation, C: Matrix) -> Matrix:
         """Return K_η C in the coordinates of a point."""
         K = self._gram(point.weights) if point.turn is None else point.turn.gram
         image: Matrix = K @ C
@@ -203,7 +203,7 @@ class Objective:
 
     def _evaluation(
         self, weights: Vector, L: Matrix, solved: SylvesterSolution, turn: Turn | None
-    ) -> Evaluation:
+    ) -> JointEvaluation:
         C, A = solved.C, solved.product
         B = C.T @ A
         B = 0.5 * (B + B.T)
@@ -222,7 +222,7 @@ class Objective:
         value, upper, dot = self._primal(solved.fit, Y, C, sizes)
         w = np.zeros(len(weights)) if self.fixed_input else self.grams.inner(C, L)
         residual = solved.residual_norm
-        return Evaluation(weights, L, C, A, B, w, value, upper, dot, residual, sizes, turn)
+        return JointEvaluation(weights, L, C, A, B, w, value, upper, dot, residual, sizes, turn)
 
     def _gram(self, weights: Vector) -> Any:
         if not self.fixed_input:
@@ -231,7 +231,9 @@ class Objective:
             self._K = self.grams.combine(weights)
         return self._K
 
-    def _solve(self, K: Any, L: Matrix, start: Evaluation | None, tol: float) -> SylvesterSolution:
+    def _solve(
+        self, K: Any, L: Matrix, start: JointEvaluation | None, tol: float
+    ) -> SylvesterSolution:
         if self.cell_root is not None:
             C0 = None if start is None else start.C
             solved = solve_cells(K, L, self.Y, self.ridge, self.cell_root, C0=C0, tol=tol)
@@ -279,7 +281,7 @@ class Objective:
         if self.factors is not None or self.method == "eigen":
             return True
         if self._spectrum is None:
-            self._spectrum = Spectrum.of(K)
+            self._spectrum = SpectrumEstimate.of(K)
         rho = np.maximum(np.linalg.eigvalsh(L), 0.0)
         cost = weighted_work(
             self._spectrum, rho, self.ridge, tol=tol, stale=False, sketched=self._sketch is not None
@@ -305,7 +307,7 @@ class Objective:
         upper = (error + slack) ** 2 / self.total_weight + self.lam * (dot + dot_slack)
         return value, upper * (1.0 + 1e-14), dot
 
-    def dual_parts(self, point: Evaluation) -> tuple[float, float]:
+    def dual_parts(self, point: JointEvaluation) -> tuple[float, float]:
         """Return a ≤ ⟨C, Y⟩ and b ≥ λl‖C‖², proved.
 
         For every (η, L) and every s ≥ 0: J(η, L) ≥ λ(2sa − s²b − s²⟨C, K_η C L⟩).
@@ -318,7 +320,7 @@ class Objective:
             norm = float(np.linalg.norm(divided(point.C, self.cell_root)))
         return dot, self.ridge * norm**2 * (1.0 + 4.0 * sizes.dot_error)
 
-    def solution(self, point: Evaluation) -> VectorSolution:
+    def solution(self, point: JointEvaluation) -> VectorSolution:
         """Return the function at a point, in the units of the data as given."""
         point = self.in_samples(point)
         C = point.C if self.root_weight is None else point.C * self.root_weight[:, None]

@@ -12,7 +12,7 @@ from kernelweave.kernels_core.arrays import Matrix, Vector
 from .bounds import Bounds
 from .constraint import given_output_kernel, given_weights
 from .family import grams_of
-from .objective import Evaluation, Objective
+from .objective import JointEvaluation, Objective
 from .penalties import Penalty
 
 
@@ -29,7 +29,7 @@ class Setting:
     weights: Vector
     L: Matrix
 
-    def start(self, tol: float = 1e-8) -> Evaluation:
+    def start(self, tol: float = 1e-8) -> JointEvaluation:
         """Return the evaluation of the start."""
         return self.objective.evaluate(self.weights, self.L, tol=tol)
 

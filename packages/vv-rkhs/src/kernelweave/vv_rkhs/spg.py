@@ -20,7 +20,7 @@ import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import Matrix, Vector
 
-from .objective import Evaluation
+from .objective import JointEvaluation
 from .output import project_output_kernel
 from .parameters import SeparableKernel, VectorSolution
 from .setting import Setting, setting_of
@@ -54,7 +54,7 @@ class SPGState:
     - `tol`: relative residual of C; never rises, however the stationarity does
     """
 
-    point: Evaluation
+    point: JointEvaluation
     R: Matrix
     BR: Matrix
     lengths: tuple[float, float]
@@ -94,7 +94,7 @@ class SpectralGradientSearch:
         self._usual = self._first_lengths(point, R, BR)
         return SPGState(point, R, BR, self._usual, recent, tol=tol)
 
-    def _first_lengths(self, point: Evaluation, R: Matrix, BR: Matrix) -> tuple[float, float]:
+    def _first_lengths(self, point: JointEvaluation, R: Matrix, BR: Matrix) -> tuple[float, float]:
         """Lengths at which a gradient step is as long as the iterate, or as even weights for 0."""
         lam, weights = self.setting.objective.lam, point.weights
         if not weights.any():
@@ -129,12 +129,12 @@ class SpectralGradientSearch:
         tol = self._next_tol(state.tol, new, step)
         return SPGState(new, R_new, BR_new, lengths, state.recent, state.n_iter + 1, tol=tol)
 
-    def _output(self, point: Evaluation, R: Matrix) -> Matrix:
+    def _output(self, point: JointEvaluation, R: Matrix) -> Matrix:
         return R @ R.T if self.setting.bounds.learn_output else point.L
 
     def _search(
         self, state: SPGState, slope: float, path: Callable[[float], tuple[Vector, Matrix]]
-    ) -> tuple[Evaluation, float] | None:
+    ) -> tuple[JointEvaluation, float] | None:
         """Return the first acceptable evaluation along a path, and its step."""
         bounds = self.setting.bounds
         reference, current, step = max(state.recent), bounds.value(state.point), 1.0
@@ -149,7 +149,7 @@ class SpectralGradientSearch:
             step *= _shrink(value - current, slope, step)
         return None
 
-    def _next_tol(self, tol: float, point: Evaluation, step: float) -> float:
+    def _next_tol(self, tol: float, point: JointEvaluation, step: float) -> float:
         """Return what the next C must reach: a short step is a sign of an inexact gradient."""
         if self.inner_tol is not None:
             return self.inner_tol
@@ -202,7 +202,7 @@ class SpectralGradientSearch:
         return d_eta, d_R
 
     def _lengths(
-        self, state: SPGState, new: Evaluation, R: Matrix, BR: Matrix
+        self, state: SPGState, new: JointEvaluation, R: Matrix, BR: Matrix
     ) -> tuple[float, float]:
         """Barzilai–Borwein lengths of both blocks, long and short in turn."""
         lam, old = self.setting.objective.lam, state.point

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.qp_smo.saddle import Evaluation
+from kernelweave.qp_smo.saddle import SaddleEvaluation
 
 from .simplemkl import oracle_of
 
@@ -68,7 +68,7 @@ class GradientState:
     - `stalled`: whether the line search found nothing lower
     """
 
-    at: Evaluation
+    at: SaddleEvaluation
     lower: float
     section: float = _SECTION
     stalled: bool = False
@@ -93,10 +93,10 @@ class ReducedGradient:
         self.want = max(_INNER * (at.upper_bound - self._lower(at)), _TIGHTEST * at.upper_bound)
         return GradientState(at, self._lower(at))
 
-    def _evaluate(self, weights: FloatArray) -> Evaluation:
+    def _evaluate(self, weights: FloatArray) -> SaddleEvaluation:
         return self.oracle.evaluate(weights, self.want)
 
-    def _lower(self, at: Evaluation) -> float:
+    def _lower(self, at: SaddleEvaluation) -> float:
         """Return the value of the newest cut at its worst corner of the simplex."""
         kappa = at.solution.kappa
         worst = 0.5 * float(at.forms.max())
@@ -120,8 +120,8 @@ class ReducedGradient:
         return replace(state, lower=lower, stalled=True)
 
     def _follow(
-        self, at: Evaluation, direction: FloatArray
-    ) -> tuple[Evaluation, FloatArray, FloatArray]:
+        self, at: SaddleEvaluation, direction: FloatArray
+    ) -> tuple[SaddleEvaluation, FloatArray, FloatArray]:
         """Walk from corner to corner while the objective falls.
 
         Returns the best corner, where its segment goes on from, and along which direction.
@@ -146,14 +146,14 @@ class ReducedGradient:
             direction[largest] = -direction.sum()
 
     def _section(
-        self, best: Evaluation, base: FloatArray, direction: FloatArray, share: float
-    ) -> Evaluation:
+        self, best: SaddleEvaluation, base: FloatArray, direction: FloatArray, share: float
+    ) -> SaddleEvaluation:
         """Return the lowest point met by a golden section search along the segment."""
         end, first = longest_step(base, direction)
         if first < 0 or end * float(np.abs(direction).max()) < _TINY:
             return best
 
-        def look(step: float) -> Evaluation:
+        def look(step: float) -> SaddleEvaluation:
             return self._evaluate(_cleaned(base + step * direction))
 
         low, high = 0.0, end

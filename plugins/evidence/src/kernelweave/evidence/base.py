@@ -46,7 +46,7 @@ from .large.progress import RowsTold
 from .large.reading import ClassTargets, LocalParts, NumberTargets, targets_of
 from .large.source import Source
 from .learn import Learned, learn
-from .path import PRECISIONS, Plan
+from .path import PRECISIONS, PathPlan
 from .rows import Rows
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class EvidenceModel(Explained, Estimator):
     def _fit_source(self, source: Rows | Source, state: np.random.RandomState) -> str:
         """Fit by all pairs of rows or by landmarks; return what was left undone."""
         classes = is_classifier(self)
-        plan = Plan(tuple(self.precisions), self.tol, self.max_iter, classes=classes)
+        plan = PathPlan(tuple(self.precisions), self.tol, self.max_iter, classes=classes)
         learned: Learned | LearnedLarge
         if not isinstance(source, Rows) or len(source) > EXACT_ROWS:
             learned = learn_large(

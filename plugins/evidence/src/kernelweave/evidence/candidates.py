@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from .objective import start
-from .path import Fit, Plan, fit_path
+from .path import Fit, PathPlan, fit_path
 from .plain import plain_fit
 from .rows import Rows
 from .steps import Stopped
@@ -30,19 +30,19 @@ SMOOTH_DIMENSIONS = 30
 Starts = Sequence[Sequence[FloatArray]]
 
 
-def candidate_precisions(plan: Plan, rows: Rows) -> tuple[float, ...]:
+def candidate_precisions(plan: PathPlan, rows: Rows) -> tuple[float, ...]:
     """Return λ of each fit that `fit_candidates` leaves, in their order."""
     smooth = GAUSSIAN_PRECISIONS[-1:] if _asks_for_smooth(plan, rows) else ()
     return (*plan.precisions, *smooth, np.inf)
 
 
-def _asks_for_smooth(plan: Plan, rows: Rows) -> bool:
+def _asks_for_smooth(plan: PathPlan, rows: Rows) -> bool:
     """Classes are no smooth functions: there the candidate lost a quarter of a point."""
     return not plan.classes and rows.n_dimensions <= SMOOTH_DIMENSIONS
 
 
 def fit_candidates(
-    views: Views, rows: Rows, plan: Plan, starts: Starts = (), fits: list[Fit] | None = None
+    views: Views, rows: Rows, plan: PathPlan, starts: Starts = (), fits: list[Fit] | None = None
 ) -> list[Fit]:
     """Return the path, the Gaussian of one scale a dimension where it may pay, that of one scale.
 
@@ -77,7 +77,7 @@ def fit_candidates(
     return fits
 
 
-def coarse_starts(rows: Rows, plan: Plan, random_state: np.random.RandomState) -> Starts:
+def coarse_starts(rows: Rows, plan: PathPlan, random_state: np.random.RandomState) -> Starts:
     """Return the fits of a part of the rows, to start from; empty where they are few.
 
     Where time is up, those that were done.
@@ -94,7 +94,7 @@ def coarse_starts(rows: Rows, plan: Plan, random_state: np.random.RandomState) -
     return [[fit.theta] for fit in fits]
 
 
-def fill_up(views: Views, rows: Rows, plan: Plan, starts: Starts, fits: list[Fit]) -> None:
+def fill_up(views: Views, rows: Rows, plan: PathPlan, starts: Starts, fits: list[Fit]) -> None:
     """Append what time left undone: where a fit would have begun, else what came before it."""
     if not fits and not starts:
         starts = [[plain_fit(views, rows).theta]]

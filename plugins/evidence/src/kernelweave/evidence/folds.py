@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .candidates import coarse_starts, fill_up, fit_candidates
 from .mixture import Mixture, fit_mixture, weighted
-from .path import Fit, Plan
+from .path import Fit, PathPlan
 from .rows import Rows, Standardised, spread_of
 from .steps import Stopped
 from .terms import Scales
@@ -24,7 +24,7 @@ Tell = Callable[[int, int], None]
 
 
 @dataclass
-class Parts:
+class PartCount:
     """Counts the parts of a fit, none twice, for whoever watches.
 
     `tell`: called with the parts done and all parts; `total`: all, of which the last is not a fold.
@@ -84,7 +84,7 @@ def fit_fold(
     rows: Rows,
     training: NDArray[np.intp],
     held_out: NDArray[np.intp],
-    plan: Plan,
+    plan: PathPlan,
     random_state: np.random.RandomState,
 ) -> Fold:
     """Fit the path on the training rows alone and predict the rows held out.
@@ -108,11 +108,11 @@ def fit_fold(
 
 def fit_folds(
     rows: Rows,
-    plan: Plan,
+    plan: PathPlan,
     splits: Sequence[Split],
     seeds: NDArray[np.intp],
     n_jobs: int | None = None,
-    parts: Parts | None = None,
+    parts: PartCount | None = None,
 ) -> list[Fold]:
     """Return the folds that there is time for; the arguments are those of `learn`.
 
@@ -138,7 +138,7 @@ def _timed_fold(
     rows: Rows,
     training: NDArray[np.intp],
     held_out: NDArray[np.intp],
-    plan: Plan,
+    plan: PathPlan,
     seed: int,
     seconds: float,
     rounds: int,

@@ -9,10 +9,10 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
 from .candidates import Starts, candidate_precisions, coarse_starts, fit_candidates
-from .folds import Fold, Parts, Split, Tell, fit_folds
+from .folds import Fold, PartCount, Split, Tell, fit_folds
 from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .objective import start
-from .path import Fit, Plan
+from .path import Fit, PathPlan
 from .powers import attempts, choose, powers_of_a_part
 from .rows import Rows
 from .steps import Stopped
@@ -56,7 +56,7 @@ class Learned:
 def learn(
     rows: Rows,
     splits: Sequence[Split],
-    plan: Plan,
+    plan: PathPlan,
     random_state: np.random.RandomState,
     *,
     powers: bool = False,
@@ -76,7 +76,7 @@ def learn(
     if powers and len(rows) > 2 * plan.coarse:
         rows = powers_of_a_part(rows, plan, random_state)
         powers = False
-    parts = Parts(tell, len(splits) * (attempts(rows, plan) if powers else 1) + 1)
+    parts = PartCount(tell, len(splits) * (attempts(rows, plan) if powers else 1) + 1)
     rows, folds, held_out, errors = choose(
         rows, powers, lambda each, own: fit_folds(each, own, splits, seeds, n_jobs, parts), plan
     )
@@ -110,7 +110,7 @@ def _missing(n_folds: int, folds: Sequence[Fold], polished: bool) -> str:
 
 
 def _fit_all(
-    views: Views, rows: Rows, plan: Plan, folds: Sequence[Fold], seed: int
+    views: Views, rows: Rows, plan: PathPlan, folds: Sequence[Fold], seed: int
 ) -> tuple[list[Fit], bool]:
     """Return the candidates on all rows, started at those of the folds; whether it was finished."""
     precisions = candidate_precisions(plan, rows)

@@ -10,7 +10,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 
 from .objective import Evidence, start
 from .rows import Rows, Standardised
-from .steps import Descent, Stopped
+from .steps import EvidenceDescent, Stopped
 from .terms import GaussianTerm, PairTerms, Scales
 from .views import Views
 
@@ -42,7 +42,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PathPlan:
     """How the path is fitted.
 
     - `precisions`: λ, strongest first
@@ -68,7 +68,7 @@ def fit_scales(evidence: Evidence, theta: FloatArray, *, max_iter: int, tol: flo
 
     Raises Stopped where time is up; its argument is the best fit so far, if there is one.
     """
-    descent = Descent(evidence, theta)
+    descent = EvidenceDescent(evidence, theta)
     stopped = False
     try:
         descent.run(max_iter, tol)
@@ -86,7 +86,7 @@ def fit_scales(evidence: Evidence, theta: FloatArray, *, max_iter: int, tol: flo
 def fit_path(
     views: Views,
     rows: Rows,
-    plan: Plan,
+    plan: PathPlan,
     starts: Sequence[Sequence[FloatArray]] = (),
     fits: list[Fit] | None = None,
     terms: type[PairTerms | GaussianTerm] = PairTerms,

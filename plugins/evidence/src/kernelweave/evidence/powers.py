@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 
 from .candidates import candidate_precisions
 from .folds import Fold, fit_folds, judge, target_spread
-from .path import Plan
+from .path import PathPlan
 from .rows import Rows
 from .views import is_skewed
 from .warp import Warp
@@ -50,14 +50,16 @@ class Tried(NamedTuple):
         return np.asarray(np.mean((rest / target_spread(self.rows)) ** 2, axis=1))
 
 
-def choose(rows: Rows, powers: bool, fit: Callable[[Rows, Plan], list[Fold]], plan: Plan) -> Tried:
+def choose(
+    rows: Rows, powers: bool, fit: Callable[[Rows, PathPlan], list[Fold]], plan: PathPlan
+) -> Tried:
     """Return the rows with numbers and targets as they are or under powers, by held-out errors.
 
     Numbers are, unless a rough fit is surely better: small gains were as often losses elsewhere.
     """
     n_fits = len(candidate_precisions(plan, rows))
 
-    def attempt(each: Rows, plan: Plan) -> Tried:
+    def attempt(each: Rows, plan: PathPlan) -> Tried:
         folds = fit(each, plan)
         return Tried(each, folds, *judge(each, folds, n_fits))
 
@@ -77,12 +79,12 @@ def choose(rows: Rows, powers: bool, fit: Callable[[Rows, Plan], list[Fold]], pl
     return best
 
 
-def attempts(rows: Rows, plan: Plan) -> int:
+def attempts(rows: Rows, plan: PathPlan) -> int:
     """Return how often `choose` fits the folds at most."""
     return 1 + 2 * _has_long_tails(rows) + _is_bent(rows, plan)
 
 
-def powers_of_a_part(rows: Rows, plan: Plan, random_state: np.random.RandomState) -> Rows:
+def powers_of_a_part(rows: Rows, plan: PathPlan, random_state: np.random.RandomState) -> Rows:
     """Return rows under the powers that rough fits of two halves of a part prefer.
 
     Each is judged by the other half. A second fit of all would cost many times as much. The random
@@ -105,7 +107,7 @@ def _has_long_tails(rows: Rows) -> bool:
     return bool(is_skewed(rows.numeric, rows.mass / rows.mass.sum()).any())
 
 
-def _is_bent(rows: Rows, plan: Plan) -> bool:
+def _is_bent(rows: Rows, plan: PathPlan) -> bool:
     """Return whether a power far from none makes a target of a regression nearly normal."""
     powers = [] if plan.classes else [Warp.of(each, rows.mass).power for each in rows.targets]
     return any(abs(power - 1.0) > _BENT for power in powers)

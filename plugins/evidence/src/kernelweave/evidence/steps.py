@@ -29,7 +29,7 @@ class Stopped(Exception):  # noqa: N818
 
 
 @dataclass
-class Descent:
+class EvidenceDescent:
     """Steps from a point, each of which lowers the objective.
 
     - `theta`: the best point so far, inside the box

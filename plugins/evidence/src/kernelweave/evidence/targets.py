@@ -18,7 +18,7 @@ _FEW_ROWS = 10
 
 
 @dataclass(frozen=True)
-class Numbers:
+class RegressionTargets:
     """Targets of a regression.
 
     `values` of shape (n_outputs, n_rows): finite, and not constant; `flat`: whether the user gave
@@ -48,7 +48,7 @@ class Classes:
         return one_vs_rest(self.codes, len(self.labels))
 
 
-def check_numbers(y: object, n_rows: int, weight: FloatArray | None = None) -> Numbers:
+def check_numbers(y: object, n_rows: int, weight: FloatArray | None = None) -> RegressionTargets:
     """Return the targets of a regression.
 
     `y` of shape (n_rows,) or (n_rows, n_outputs): numbers, or objects that are numbers; `n_rows`:
@@ -68,7 +68,7 @@ def check_numbers(y: object, n_rows: int, weight: FloatArray | None = None) -> N
             where = "y" if flat else f"output {i} of y"
             raise ValueError(f"{where} is {row[0]:.6g} in every row: there is nothing to learn")
     _warn_if_few(counted.shape[1])
-    return Numbers(values, flat)
+    return RegressionTargets(values, flat)
 
 
 def check_classes(y: object, n_rows: int, weight: FloatArray | None = None) -> Classes:

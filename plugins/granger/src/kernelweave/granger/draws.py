@@ -12,7 +12,7 @@ from .pairs import pair_features
 from .reduced_grams import reduction
 from .shared_grams import LOST, MovedGrams, SharedGrams
 from .significance import moved_orders
-from .target import Task, fit_target, of_kernels
+from .target import TargetSettings, fit_target, of_kernels
 from .together import fit_together, goes_together, precision
 
 # kernels by place, with the two histories that they multiply
@@ -28,7 +28,7 @@ def null_weights(
     stays: npt.NDArray[np.bool_],
     share: Matrix,
     lam: float,
-    task: Task,
+    task: TargetSettings,
     replicate: Index,
     seeds: npt.NDArray[np.integer],
     mixed: Mixed | None = None,
@@ -75,7 +75,7 @@ def _moved_together(
     still: Index,
     mixed: Mixed,
     lam: float,
-    task: Task,
+    task: TargetSettings,
     orders: npt.NDArray[np.intp],
 ) -> Matrix:
     """Return the weights of the fits in these orders, shape (n_draws, n_kernels)."""
@@ -101,7 +101,13 @@ class _Problems:
     """The problems of some draws, in few coordinates where there are few."""
 
     def __init__(
-        self, grams: RealArray, Y: Matrix, still: Index, mixed: Mixed, lam: float, task: Task
+        self,
+        grams: RealArray,
+        Y: Matrix,
+        still: Index,
+        mixed: Mixed,
+        lam: float,
+        task: TargetSettings,
     ) -> None:
         self.dtype = precision(np.array([lam]), task)
         widths = sum(own.shape[1] * other.shape[1] for own, other in mixed.values())
@@ -151,7 +157,7 @@ def _moved_one_by_one(
     still: Index,
     mixed: Mixed,
     lam: float,
-    task: Task,
+    task: TargetSettings,
     orders: npt.NDArray[np.intp],
 ) -> Matrix:
     """Return the same for the nodes of a group."""

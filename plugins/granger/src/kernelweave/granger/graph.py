@@ -36,7 +36,7 @@ from .significance import (
     stability_p_values,
     warn_if_short,
 )
-from .target import TargetFit, Task, fit_target, warn_of_rest
+from .target import TargetFit, TargetSettings, fit_target, warn_of_rest
 from .together import fit_together, goes_together
 
 
@@ -177,9 +177,9 @@ class GrangerGraph(GraphUse, GraphParameters):
             )
         return bool(self.pairs)
 
-    def _task(self) -> Task:
+    def _task(self) -> TargetSettings:
         penalty = as_penalty(self.penalty, p=self.p, mu=self.mu)
-        return Task(penalty, self.learn_output, self.tol, self.max_iter)
+        return TargetSettings(penalty, self.learn_output, self.tol, self.max_iter)
 
     def _in_parallel(self, function: Any, work: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Return ``function(*row)`` for each row of work, several at a time."""

@@ -15,7 +15,7 @@ from kernelweave.kernels_core.checks import integer
 from kernelweave.vv_rkhs import PrecomputedFamily
 
 from .shared_grams import LOST, SharedGrams, blocks, factored
-from .target import Task, fit_target
+from .target import TargetSettings, fit_target
 from .together import fit_together, precision
 
 Fold = tuple[Index, Index]
@@ -104,7 +104,7 @@ def held_out_errors(
     unit: Index,
     apart: bool,
     fold: Fold,
-    task: Task,
+    task: TargetSettings,
     lams: npt.NDArray[np.float64],
     start: Any = None,
 ) -> tuple[Matrix, Any]:
@@ -145,7 +145,7 @@ def _errors_apart(
     known: Matrix,
     wanted: Matrix,
     lams: npt.NDArray[np.float64],
-    task: Task,
+    task: TargetSettings,
     start: Matrix | None,
 ) -> tuple[Matrix, Matrix]:
     """Return the sums, and the last weights, for columns that are targets each."""
@@ -174,7 +174,7 @@ def _errors_of_group(
     known: Matrix,
     wanted: Matrix,
     lams: npt.NDArray[np.float64],
-    task: Task,
+    task: TargetSettings,
     start: Vector | None,
 ) -> tuple[Matrix, Vector | None]:
     """Return the sums, and the last weights, for the nodes of one group."""

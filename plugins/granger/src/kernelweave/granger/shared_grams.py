@@ -135,7 +135,7 @@ def images(grams: RealArray, C: RealArray) -> RealArray:
 
 
 @dataclass(frozen=True, eq=False)
-class FactoredGrams(SharedGrams):
+class SharedFactoredGrams(SharedGrams):
     """The same where the matrices of one history have few functions, Kⱼ = Q Mⱼ Qᵀ.
 
     Products with vectors go through Q, sums through the matrices.
@@ -191,7 +191,7 @@ def factored(
             return SharedGrams(whole)
         found.append((one[0].astype(dtype), one[1].astype(dtype)))
     bases, inside = map(list, zip(*found, strict=True))
-    return FactoredGrams(whole, units, bases, inside)
+    return SharedFactoredGrams(whole, units, bases, inside)
 
 
 def blocks(grams: RealArray, which: Index, rows: Index, columns: Index, dtype: Any) -> RealArray:

@@ -11,7 +11,7 @@ from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.checks import one_of
 
-from .target import Task, fit_target, of_kernels
+from .target import TargetSettings, fit_target, of_kernels
 
 SIGNIFICANCE = one_of("permutation", "stability")
 ADJUST = one_of("bh", "max-t")
@@ -176,7 +176,7 @@ def selection_frequencies(
     seen: Index,
     share: Matrix,
     lam: float,
-    task: Task,
+    task: TargetSettings,
     seeds: npt.NDArray[np.integer],
 ) -> Matrix:
     """Return which histories get weight on random halves of the samples.

@@ -17,7 +17,7 @@ _SHARE = 0.02  # of its usual start, that a kernel has at least after a fit like
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class TargetSettings:
     """What one target's problem is made of, besides its data.
 
     - `penalty`: regulariser over kernels
@@ -81,7 +81,7 @@ def fit_target(
     grams: RealArray | PrecomputedFamily,
     Y: Matrix,
     lam: float,
-    task: Task,
+    task: TargetSettings,
     seen: Index | None = None,
     start: Vector | None = None,
     *,

@@ -24,7 +24,7 @@ from scipy.linalg import get_lapack_funcs
 
 from ._njit_models import minimise_models
 from .shared_grams import SharedGrams
-from .target import Task
+from .target import TargetSettings
 
 _ARMIJO = 1e-4
 _SHORTER = 0.3  # of a step that did not lower the value enough
@@ -57,7 +57,7 @@ def goes_together(penalty: Any, n_outputs: int) -> bool:
     return isinstance(penalty, ElasticNet) and n_outputs == 1
 
 
-def precision(lams: Vector, task: Task) -> np.dtype[Any]:
+def precision(lams: Vector, task: TargetSettings) -> np.dtype[Any]:
     """Return the precision that weights of fits at these λ need, where nothing is proved.
 
     Kernels of trace n have condition numbers of about 1/λ.

@@ -1,14 +1,14 @@
 from .catalogue import tables
-from .plan import Cell, Drawing, MissingDataError, Plan, Request, Sheet, Table
+from .plan import Cell, Drawing, MissingDataError, PaperTable, Plan, Request, Sheet
 
 __all__ = [
     "Cell",
     "Drawing",
     "MissingDataError",
+    "PaperTable",
     "Plan",
     "Request",
     "Sheet",
-    "Table",
     "__version__",
     "tables",
 ]

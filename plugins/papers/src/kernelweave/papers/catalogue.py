@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .plan import Table
+from .plan import PaperTable
 
 _JMLR = "Talitckii, Colbert and Peet, JMLR 2024"
 _ICML = "Colbert and Peet, ICML 2021"
@@ -87,12 +87,12 @@ _MATRIX_FIGURES = {
 }
 
 
-def tables() -> dict[str, Table]:
+def tables() -> dict[str, PaperTable]:
     """Return every table and figure by name, paper by paper.
 
     Returns
     -------
-    dict of str to Table
+    dict of str to PaperTable
         Nothing of a paper is imported before a table is planned.
 
     Examples
@@ -105,17 +105,17 @@ def tables() -> dict[str, Table]:
     return {table.name: table for paper in papers for table in paper}
 
 
-def _table(name: str, target: str, paper: str, summary: str, **settings: object) -> Table:
+def _table(name: str, target: str, paper: str, summary: str, **settings: object) -> PaperTable:
     target = f"kernelweave.papers.{target}"
-    return Table(name=name, target=target, paper=paper, summary=summary, settings=settings)
+    return PaperTable(name=name, target=target, paper=paper, summary=summary, settings=settings)
 
 
-def _tessellated() -> Iterator[Table]:
+def _tessellated() -> Iterator[PaperTable]:
     for name, (target, paper, summary, settings) in _TESSELLATED.items():
         yield _table(f"tkl-{name}", f"tessellated.{target}", paper, summary, **settings)
 
 
-def _sparse() -> Iterator[Table]:
+def _sparse() -> Iterator[PaperTable]:
     for number, (target, summary) in _SPARSE_TABLES.items():
         paper = f"{_SPARSE}, Table {number}"
         settings = {} if number == 1 else {"number": number}
@@ -141,7 +141,7 @@ def _sparse() -> Iterator[Table]:
     yield _table("smkl-views-digits", "sparse.views:table", _OWN, summary, n_views=0)
 
 
-def _ridge() -> Iterator[Table]:
+def _ridge() -> Iterator[PaperTable]:
     for number, summary in _RIDGE_TABLES.items():
         paper = f"{_RIDGE}, Table {number}"
         yield _table(f"krr-{number}", "ridge.tables:table", paper, summary, number=number)
@@ -152,7 +152,7 @@ def _ridge() -> Iterator[Table]:
         yield _table(name, "ridge.figures:figure", paper, summary, data=data, task=task)
 
 
-def _matrix_valued() -> Iterator[Table]:
+def _matrix_valued() -> Iterator[PaperTable]:
     summary = "next week's returns of nine stocks"
     yield _table("vv-1", "matrix_valued.stocks:table", f"{_MATRIX}, Table 1", summary)
     for number, (home, summary) in _MATRIX_FIGURES.items():
@@ -168,7 +168,7 @@ def _matrix_valued() -> Iterator[Table]:
     yield _table("vv-graph-decisions", "granger.decisions:table", _OWN, summary)
 
 
-def _study() -> Iterator[Table]:
+def _study() -> Iterator[PaperTable]:
     summary = "is a kernel chosen by the evidence better than what you would pick today?"
     yield _table("study", "study.comparison:study", _OWN, summary)
     summary = "does a learned P of a tessellated kernel beat P = I?"

@@ -1,6 +1,6 @@
 """How the reproduction of a published table or figure is described.
 
-The target of a `Table` is a function from a `Request` to a `Plan`. Whoever runs the plan (the
+The target of a `PaperTable` is a function from a `Request` to a `Plan`. Whoever runs the plan (the
 ``kernelweave tables`` command does) estimates its time, computes its cells in any order and in any
 process, keeps each result as JSON, and hands all of them to ``present``.
 """
@@ -223,7 +223,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table(ComponentSpec):
+class PaperTable(ComponentSpec):
     """A reproduction of a published table or figure.
 
     Parameters

@@ -10,7 +10,7 @@ from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.formula import Solution
 
-from .descent import Descent, State
+from .descent import Descent, DescentState
 from .projected_newton import ProjectedNewtonSearch
 from .settings import Automatic
 from .spectral_gradient import SpectralProjectedGradientSearch
@@ -42,7 +42,7 @@ class AutomaticSearch:
 
     settings: Automatic = Automatic()
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> State:
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> DescentState:
         """Return the first state of the chosen algorithm.
 
         `problem`, `random_state`: as in `Descent.init`.
@@ -53,26 +53,26 @@ class AutomaticSearch:
         self.chosen.settings = self.chosen.settings.changed(asked)
         return self.chosen.init(problem, random_state)
 
-    def step(self, state: State) -> State:
+    def step(self, state: DescentState) -> DescentState:
         """Return the next state from ``state``."""
         return self.chosen.step(state)
 
-    def gap(self, state: State) -> tuple[float, float]:
+    def gap(self, state: DescentState) -> tuple[float, float]:
         """Return proved bounds at ``state``."""
         return self.chosen.gap(state)
 
-    def best(self, state: State) -> FloatArray:
+    def best(self, state: DescentState) -> FloatArray:
         """Return the weights of ``state``."""
         return self.chosen.best(state)
 
-    def solution(self, state: State) -> Solution:
+    def solution(self, state: DescentState) -> Solution:
         """Return the learner's solution at ``state``."""
         return self.chosen.solution(state)
 
-    def counts(self, state: State) -> dict[str, int]:
+    def counts(self, state: DescentState) -> dict[str, int]:
         """Return the cumulative counts at ``state``."""
         return self.chosen.counts(state)
 
-    def outcome(self, state: State) -> Status | None:
+    def outcome(self, state: DescentState) -> Status | None:
         """Return why to stop at ``state``, or ``None``."""
         return self.chosen.outcome(state)

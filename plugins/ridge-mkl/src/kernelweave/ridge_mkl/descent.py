@@ -18,7 +18,7 @@ _MAX_TRIALS = 60
 
 
 @dataclass(frozen=True)
-class State:
+class DescentState:
     """An iterate of a descent method.
 
     - `at`: the objective there
@@ -43,7 +43,7 @@ class Descent:
 
     settings: DescentSettings = DescentSettings()
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> State:
+    def init(self, problem: Problem, random_state: np.random.RandomState) -> DescentState:
         """Return the first state.
 
         `problem`: a dictionary or a power of one, a learner and a set of weights; `random_state`:
@@ -80,8 +80,8 @@ class Descent:
     def first_step(self, at: Evaluation) -> tuple[float, dict[str, object]]:
         """Return the first step length and memory at a starting point.
 
-        `at`: the starting point. Returns `step_size`: what `State.step_size` starts with; `memory`:
-        what `State.memory` starts with.
+        `at`: the starting point. Returns `step_size` and `memory`: what those of `DescentState`
+        start with.
         """
         return self.given_step(1.0), {}
 
@@ -89,40 +89,40 @@ class Descent:
         """Return the first step length of the settings, or another where they have none."""
         return otherwise if self.settings.step is None else float(self.settings.step)
 
-    def enter(self, mu: FloatArray, n_left: int) -> State:
+    def enter(self, mu: FloatArray, n_left: int) -> DescentState:
         """Return the state at a starting point μ, shape (p,), with ``n_left`` starts after it."""
         at = self.oracle.evaluate(mu)
         size, memory = self.first_step(at)
-        return State(at, size, memory, n_left)
+        return DescentState(at, size, memory, n_left)
 
-    def step(self, state: State) -> State:
+    def step(self, state: DescentState) -> DescentState:
         """Return the next state from ``state``: another start where this one is done."""
         if state.n_left > 0 and self._done(state):
             mu = self.constraint.random_start(self.oracle.n_kernels, self.random_state)
             return self.enter(mu, state.n_left - 1)
         return self.advance(state)
 
-    def advance(self, state: State) -> State:
+    def advance(self, state: DescentState) -> DescentState:
         """Return the next state of the method."""
         raise NotImplementedError
 
-    def gap(self, state: State) -> tuple[float, float]:
+    def gap(self, state: DescentState) -> tuple[float, float]:
         """Return proved bounds on the optimum at ``state``."""
         return state.at.lower, state.at.upper
 
-    def best(self, state: State) -> FloatArray:
+    def best(self, state: DescentState) -> FloatArray:
         """Return μ of ``state``, shape (p,)."""
         return state.at.mu.copy()
 
-    def solution(self, state: State) -> Solution:
+    def solution(self, state: DescentState) -> Solution:
         """Return the learner's solution at ``state``, without its factors and images."""
         return replace(state.at.solution, details=None)
 
-    def counts(self, state: State) -> dict[str, int]:
+    def counts(self, state: DescentState) -> dict[str, int]:
         """Return the cumulative counts; ``state`` is not read."""
         return self.oracle.counts()
 
-    def outcome(self, state: State) -> Status | None:
+    def outcome(self, state: DescentState) -> Status | None:
         """Return why to stop at ``state``, or ``None``."""
         if state.n_left > 0 and self._done(state):
             return None
@@ -130,7 +130,7 @@ class Descent:
             return Status.STATIONARY
         return Status.STALLED if state.stalled else None
 
-    def _done(self, state: State) -> bool:
+    def _done(self, state: DescentState) -> bool:
         if self.oracle.convex:
             return False
         return state.stalled or self.residual(state.at) <= self.settings.stationary_tol
@@ -152,7 +152,7 @@ class Descent:
         return float(np.abs(moved - at.mu).max()) / size
 
     def backtrack(
-        self, state: State, trial: Any, *, shrink: float, step_size: float
+        self, state: DescentState, trial: Any, *, shrink: float, step_size: float
     ) -> tuple[Evaluation | None, float]:
         """Shrink the step until the objective falls, at most 60 times.
 

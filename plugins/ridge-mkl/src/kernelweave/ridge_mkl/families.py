@@ -116,7 +116,7 @@ class PowerDictionary:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedFamily:
+class FittedPower:
     """A dictionary that was fitted to the training points already, as the family of a problem.
 
     `fitted` of shape (p, n, n): a fitted dictionary or a stack of precomputed Gram matrices;

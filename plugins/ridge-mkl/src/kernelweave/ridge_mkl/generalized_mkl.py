@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
-from .descent import Descent, State
+from .descent import Descent, DescentState
 from .oracle import Evaluation
 from .settings import GeneralizedMKL, GeneralizedMKLForLabels, GradientSettings
 from .spectral_gradient import spectral_step
@@ -39,7 +39,7 @@ class GeneralizedMKLSearch(Descent):
         steepest = float(np.abs(at.gradient).max(initial=0.0))
         return self.given_step(float(at.mu.max()) / steepest if steepest > 0.0 else 1.0), {}
 
-    def advance(self, state: State) -> State:
+    def advance(self, state: DescentState) -> DescentState:
         """Return the next state: one projected step that lowers the objective."""
         at, eta = self.backtrack(
             state,

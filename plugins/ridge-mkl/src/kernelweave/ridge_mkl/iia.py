@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
-from .descent import Descent, State
+from .descent import Descent, DescentState
 from .oracle import Evaluation
 from .settings import IIA, DescentSettings, RegularizedIIA
 
@@ -43,7 +43,7 @@ class IIASearch(Descent):
         """Return η = ½ unless one was given, and α."""
         return self.given_step(0.5), {"alpha": at.solution.dual_coef, "v": at.v}
 
-    def advance(self, state: State) -> State:
+    def advance(self, state: DescentState) -> DescentState:
         """Return the next state: weights from the interpolated α, then α there."""
         memory = state.memory
         at = self.oracle.evaluate(np.asarray(self.constraint.maximizer(memory["v"])))

@@ -12,7 +12,7 @@ from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.kernels_core.settings import Settings, name_of
 
-from .families import FittedFamily
+from .families import FittedPower
 from .projection import EXPONENT
 from .sets import LqBall, Orthant
 
@@ -83,8 +83,8 @@ class WeightLearner(DictionaryMachine):
             return Orthant(beta=0.5 * float(self.beta))
         return LqBall(q=float(self.q), radius=float(self.radius), center=self.center)
 
-    def _family(self, fitted: Any) -> FittedFamily:
-        return FittedFamily(fitted, int(self.degree))
+    def _family(self, fitted: Any) -> FittedPower:
+        return FittedPower(fitted, int(self.degree))
 
     def _certify(self, problem: Problem, result: Result) -> Certificate:
         proved = super()._certify(problem, result)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
-from .descent import Descent, State
+from .descent import Descent, DescentState
 from .projection import lq_norm
 from .settings import DescentSettings, MajorizeMinimize
 
@@ -47,7 +47,7 @@ class MajorizeMinimizeSearch(Descent):
 
     settings: DescentSettings = MajorizeMinimize()
 
-    def enter(self, mu: FloatArray, n_left: int) -> State:
+    def enter(self, mu: FloatArray, n_left: int) -> DescentState:
         """Return the state at μ, shape (p,), moved inside: a weight at its least would stay there.
 
         ``n_left`` starts follow it.
@@ -67,7 +67,7 @@ class MajorizeMinimizeSearch(Descent):
         t = ball_update((mu - center) / constraint.radius, v, constraint.q)
         return np.asarray(center + constraint.radius * t)
 
-    def advance(self, state: State) -> State:
+    def advance(self, state: DescentState) -> DescentState:
         """Return the next state."""
         mu = self._next(state.at.mu, state.at.v)
         if np.array_equal(mu, state.at.mu):

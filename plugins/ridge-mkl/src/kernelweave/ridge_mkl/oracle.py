@@ -18,7 +18,7 @@ from kernelweave.kernels_core.rounding import (
     n_roundings,
     row_sums,
 )
-from kernelweave.qp_smo.squares import Kernel, Products
+from kernelweave.qp_smo.squares import BoundedGram, Products
 
 from .objective import gradient_at, products, second_products
 
@@ -115,11 +115,11 @@ class Oracle:
                 L += weight * K
         return L
 
-    def _kernel(self, mu: FloatArray, L: FloatArray) -> Kernel:
+    def _kernel(self, mu: FloatArray, L: FloatArray) -> BoundedGram:
         """Return L^{∘d} with its rounding: (Σ μₖ κₖ s s)^d bounds an entry (Cauchy-Schwarz)."""
         roundings = self.degree * (self.n_kernels + 4)
         K = L if self.degree == 1 else L**self.degree
-        return Kernel(K, self._size(mu) ** self.degree, 1.0, roundings)
+        return BoundedGram(K, self._size(mu) ** self.degree, 1.0, roundings)
 
     def _size(self, mu: FloatArray) -> FloatArray:
         """Return S, shape (n,), with |Σ μₖKₖ|ᵢⱼ ≤ Sᵢ Sⱼ."""
@@ -296,7 +296,7 @@ class Oracle:
 
 
 @dataclass(frozen=True)
-class _Sum(Kernel):
+class _Sum(BoundedGram):
     """Σ μₖKₖ: factorised as computed, applied kernel by kernel."""
 
     s: FloatArray = field(default_factory=lambda: np.zeros(0))

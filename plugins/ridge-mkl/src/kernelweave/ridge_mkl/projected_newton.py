@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
-from .descent import Descent, State
+from .descent import Descent, DescentState
 from .interior_point import feasible, minimize_quadratic
 from .oracle import Evaluation
 from .settings import DescentSettings, ProjectedNewton
@@ -26,7 +26,7 @@ class ProjectedNewtonSearch(Descent):
 
     settings: DescentSettings = ProjectedNewton()
 
-    def advance(self, state: State) -> State:
+    def advance(self, state: DescentState) -> DescentState:
         """Return the next state: the model's minimiser, halved until the objective falls."""
         at = state.at
         value, _, _ = self.oracle.scaled(at)

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
-from .descent import Descent, State
+from .descent import Descent, DescentState
 from .oracle import Evaluation
 from .settings import DescentSettings, SpectralProjectedGradient
 
@@ -43,7 +43,7 @@ class SpectralProjectedGradientSearch(Descent):
         step = float(at.mu.max()) / steepest if steepest > 0.0 else 1.0
         return step, {"values": [value], "scale": step}
 
-    def advance(self, state: State) -> State:
+    def advance(self, state: DescentState) -> DescentState:
         """Return the next state."""
         at, memory = state.at, state.memory
         _, gradient, _ = self.oracle.scaled(at)

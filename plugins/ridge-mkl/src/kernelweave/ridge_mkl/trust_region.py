@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
-from .descent import Descent, State
+from .descent import Descent, DescentState
 from .oracle import Evaluation
 from .settings import DescentSettings, TrustRegion
 
@@ -85,7 +85,7 @@ class TrustRegionSearch(Descent):
         """Return the first radius Δ, relative to Λ: ½ unless one was given."""
         return self.given_step(0.5), {}
 
-    def enter(self, mu: FloatArray, n_left: int) -> State:
+    def enter(self, mu: FloatArray, n_left: int) -> DescentState:
         """Return the state at the point of the sphere next to μ, shape (p,)."""
         return super().enter(self._on_sphere(mu - self.constraint.centers(len(mu))), n_left)
 
@@ -96,7 +96,7 @@ class TrustRegionSearch(Descent):
         center = self.constraint.centers(len(offset))
         return np.asarray(center + self.constraint.radius * np.abs(offset) / length)
 
-    def advance(self, state: State) -> State:
+    def advance(self, state: DescentState) -> DescentState:
         """Return the next state: shrink Δ until a step is accepted."""
         at, radius = state.at, state.step_size
         p, Lam = len(at.mu), float(self.constraint.radius)

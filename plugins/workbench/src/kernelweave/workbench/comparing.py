@@ -11,7 +11,17 @@ from .data import Table, Target
 from .doubts import doubts
 from .errors import CommandError, did_you_mean, one_line
 from .fitting import WeightedModel, feature_columns, read_weights
-from .scoring import Rival, Row, Tried, folds_of, measure_name, ranking_of, rivals, tried, verdict
+from .scoring import (
+    Rival,
+    Row,
+    TriedRival,
+    folds_of,
+    measure_name,
+    ranking_of,
+    rivals,
+    tried,
+    verdict,
+)
 from .zoo import make_model, serving, title_of
 
 
@@ -96,13 +106,13 @@ def _maker(name: str, max_time: float | None, weighted: bool) -> Callable[[str, 
     return make
 
 
-def _described(each: Tried, best: Tried) -> dict[str, object]:
+def _described(each: TriedRival, best: TriedRival) -> dict[str, object]:
     row = Row.of(each, best.held_out)
     ours = each.rival.name in serving(each.held_out.task)
     return {**row.as_json(), "seconds": each.seconds, "cut": each.cut, "ours": ours}
 
 
-def _verdict(done: Sequence[Tried], task: str) -> str:
+def _verdict(done: Sequence[TriedRival], task: str) -> str:
     """Set the evidence kernel, or the best of ours, beside all others."""
     own = [each for each in done if each.rival.name in serving(task)]
     mine = next((each for each in own if each.rival.name == "evidence"), next(iter(own), None))

@@ -74,7 +74,7 @@ class Choices:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class FitOutcome:
     """A fitted model, and what is said once and not kept.
 
     - `model`: with its held-out predictions, where there are some
@@ -98,7 +98,7 @@ def fit_table(
     weights: str | None = None,
     comparing: bool = False,
     told: Callable[[str], None] = lambda _: None,
-) -> Outcome:
+) -> FitOutcome:
     """Learn a model from a table as it is, and score it on rows that it did not see.
 
     - `table`: the data: words, dates and gaps included
@@ -152,7 +152,7 @@ def fit_table(
         held_out=held_out, comparison=comparison, importance=importance,
         notes=notes,
     )  # fmt: skip
-    return Outcome(model, rows, seconds, stopped)
+    return FitOutcome(model, rows, seconds, stopped)
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def coefficients(tables: TessellatedTables, v: Float) -> Coefficients:
     return Coefficients(rho[~z], rho[z], psi[~z], psi[z])
 
 
-class Moments(NamedTuple):
+class UniformMoments(NamedTuple):
     """Volume, means and variances of z uniform on [x, b]: (m,), (m, n), (m, n)."""
 
     volume: Float
@@ -53,10 +53,10 @@ class Moments(NamedTuple):
     var: Float
 
 
-def uniform(low: Float, high: Float) -> Moments:
+def uniform(low: Float, high: Float) -> UniformMoments:
     """Return the moments of a uniform z on [low, high]."""
     side = high - low
-    return Moments(np.prod(side, axis=-1), 0.5 * (low + high), side * side / 12.0)
+    return UniformMoments(np.prod(side, axis=-1), 0.5 * (low + high), side * side / 12.0)
 
 
 def outer_parts(box: Box, c: Coefficients, X: Float) -> Float:

@@ -9,7 +9,7 @@ from ..arrays import RealArray
 from ._arguments import matrix, rows, vector
 from ._box import Float
 from ._samples_base import BoundSamples
-from ._sub_boxes import Bound, Moments, SubBoxes, SubBoxGram
+from ._sub_boxes import BoxedSamples, Moments, SubBoxes, SubBoxGram
 
 
 class PreparedSubBoxes(BoundSamples):
@@ -22,7 +22,7 @@ class PreparedSubBoxes(BoundSamples):
 
     def __init__(self, boxes: SubBoxes, X: Float, dtype: np.dtype[np.floating]) -> None:
         super().__init__(boxes.tables, X, dtype)
-        self._boxes, self._at = boxes, Bound.of(boxes, X)
+        self._boxes, self._at = boxes, BoxedSamples.of(boxes, X)
         self._moments = Moments(boxes, self._at)
 
     def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:

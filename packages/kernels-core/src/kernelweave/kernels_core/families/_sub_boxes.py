@@ -82,7 +82,7 @@ class SubBoxes(NamedTuple):
         return np.kron(r[-1].reshape(2, 2), np.outer(fx, fy))
 
 
-class Bound(NamedTuple):
+class BoxedSamples(NamedTuple):
     """Samples with their monomials Φ (m, n_x), sides (n, m) and v (m,)."""
 
     F: Float
@@ -90,7 +90,7 @@ class Bound(NamedTuple):
     above: Float
 
     @classmethod
-    def of(cls, boxes: SubBoxes, X: Float) -> Bound:
+    def of(cls, boxes: SubBoxes, X: Float) -> BoxedSamples:
         sides = boxes.sides(X)
         return cls(boxes.monomials(X), sides, evaluate(boxes.run, sides))
 
@@ -104,7 +104,7 @@ class _Forms(NamedTuple):
     sides: Float
 
     @classmethod
-    def of(cls, at: Bound, P: Float) -> _Forms:
+    def of(cls, at: BoxedSamples, P: Float) -> _Forms:
         F, sides, above = at
         A, B, C = split(P)
         return cls(F, F @ A, above[:, None] * (F @ B) + F @ (0.5 * C), sides)
@@ -124,7 +124,7 @@ class _Forms(NamedTuple):
 
 def gram_rectangular(boxes: SubBoxes, X: Float, Y: Float, P: Float) -> Float:
     """Return ``⟨P, G(xₖ, yₗ)⟩``, shape (n_x, n_y)."""
-    left, right = (_Forms.of(Bound.of(boxes, points), P) for points in (X, Y))
+    left, right = (_Forms.of(BoxedSamples.of(boxes, points), P) for points in (X, Y))
     out = np.empty((len(X), len(Y)))
 
     def work(start: int, stop: int) -> None:
@@ -136,7 +136,7 @@ def gram_rectangular(boxes: SubBoxes, X: Float, Y: Float, P: Float) -> Float:
     return out
 
 
-def diagonal(at: Bound, P: Float) -> Float:
+def diagonal(at: BoxedSamples, P: Float) -> Float:
     """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (m,)."""
     forms = _Forms.of(at, P)
     return np.asarray(np.sum((at.above[:, None] * forms.inner + 2.0 * forms.edge) * at.F, axis=1))
@@ -148,7 +148,7 @@ class SubBoxGram(BlockwiseGram):
     `P` of shape (n_P, n_P).
     """
 
-    def __init__(self, boxes: SubBoxes, at: Bound, P: Float) -> None:
+    def __init__(self, boxes: SubBoxes, at: BoxedSamples, P: Float) -> None:
         self._boxes, self._forms = boxes, _Forms.of(at, P)
         self._diagonal = diagonal(at, P)
         self.n_samples = len(at.F)
@@ -196,17 +196,17 @@ class SubBoxGram(BlockwiseGram):
 class Moments:
     """The moment matrix over samples, its rounding error and its derivative by sample."""
 
-    def __init__(self, boxes: SubBoxes, at: Bound) -> None:
+    def __init__(self, boxes: SubBoxes, at: BoxedSamples) -> None:
         self._boxes, self._bound = boxes, at
 
-    def _active(self, W: Float) -> tuple[Bound, Float]:
+    def _active(self, W: Float) -> tuple[BoxedSamples, Float]:
         """Return the samples that have weights, and their weights."""
         used = np.flatnonzero(np.any(W != 0.0, axis=0))
         F, sides, above = self._bound
-        part = Bound(F[used], np.ascontiguousarray(sides[:, used]), above[used])
+        part = BoxedSamples(F[used], np.ascontiguousarray(sides[:, used]), above[used])
         return part, np.ascontiguousarray(W[:, used])
 
-    def _inner(self, at: Bound, W: Float) -> Float:
+    def _inner(self, at: BoxedSamples, W: Float) -> Float:
         """Return ``Σₖₗ Σₜ Wₜₖ Wₜₗ V(xₖ, xₗ) Φ(xₖ) Φ(xₗ)ᵀ``, shape (n_x, n_x)."""
         F, sides, _ = at
 

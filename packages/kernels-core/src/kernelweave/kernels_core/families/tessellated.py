@@ -307,7 +307,7 @@ class TessellatedFamily:
         points, P = self._points(X, "X"), matrix(P, self.n_P)
         boxes = self._boxes
         if boxes is not None:
-            return _sub_boxes.diagonal(_sub_boxes.Bound.of(boxes, points), P)
+            return _sub_boxes.diagonal(_sub_boxes.BoxedSamples.of(boxes, points), P)
         return _general.diagonal(self._box, points, P)
 
     def kernel(self, P: ArrayLike) -> Tessellated:

@@ -3,7 +3,7 @@ from .grams import GramStack, Stack, as_stack
 from .low_rank import LowRankStack, fit_family, stack_of
 from .master import MasterSolution, solve_cut_master
 from .nested import NestedPenalty, NestedSupport
-from .oracle import Evaluation, SaddleOracle, SolveCounts, objective_upper
+from .oracle import SaddleEvaluation, SaddleOracle, SolveCounts, objective_upper
 from .penalties import Elastic, KSupport, NoPenalty, RidgePenalty, WeightPenalty
 from .solver import (
     KernelWeights,
@@ -17,7 +17,6 @@ from .solver import (
 __all__ = [
     "CutPool",
     "Elastic",
-    "Evaluation",
     "GramStack",
     "KSupport",
     "KernelWeights",
@@ -27,6 +26,7 @@ __all__ = [
     "NestedSupport",
     "NoPenalty",
     "RidgePenalty",
+    "SaddleEvaluation",
     "SaddleOracle",
     "SaddleSearch",
     "SolveCounts",

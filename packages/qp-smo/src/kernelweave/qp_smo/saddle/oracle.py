@@ -18,7 +18,7 @@ _LOOSEST, _TIGHTEST = 0.1, 1e-9
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class SaddleEvaluation:
     """The saddle function at one point.
 
     Attributes
@@ -94,7 +94,7 @@ class SaddleOracle:
         self._tol = 1e-2
         self._gap_per_tol: float | None = None
 
-    def evaluate(self, weights: FloatArray, want: float) -> Evaluation:
+    def evaluate(self, weights: FloatArray, want: float) -> SaddleEvaluation:
         """Solve the learner at β until its own gap is about ``want``; add the cut to the pool.
 
         `weights` of shape (q,): at least 0; its sum differs from 1 by rounding at most. `want`:
@@ -110,7 +110,7 @@ class SaddleOracle:
         if is_new:
             self.pool.add(solution.kappa, forms, solution.dual_coef)
         upper = self._upper_bound(weights, solution)
-        return Evaluation(weights, upper, solution.lower_bound, solution, forms, is_new)
+        return SaddleEvaluation(weights, upper, solution.lower_bound, solution, forms, is_new)
 
     def _solve(self, K: FloatArray, dual0: FloatArray | None, want: float) -> Solution:
         """Solve with ever smaller tolerances until the learner's gap is about ``want``."""
@@ -171,7 +171,7 @@ class SaddleOracle:
         return upper + (abs(upper) + 1e-300) * (2.0 * off + 4.0 * _UNIT)
 
 
-def objective_upper(evaluation: Evaluation, penalty: WeightPenalty) -> float:
+def objective_upper(evaluation: SaddleEvaluation, penalty: WeightPenalty) -> float:
     """Return the upper bound of ``G(β)`` plus the penalty, rounded up."""
     pen = penalty.value(evaluation.weights)
     total = evaluation.upper_bound + pen

@@ -18,7 +18,7 @@ from ..learners import SVC
 from .cuts import CutPool
 from .grams import Stack, as_stack
 from .master import solve_cut_master
-from .oracle import Evaluation, SaddleOracle, SolveCounts, objective_upper
+from .oracle import SaddleEvaluation, SaddleOracle, SolveCounts, objective_upper
 from .penalties import NoPenalty, WeightPenalty
 
 _L = TypeVar("_L", bound=Learner)
@@ -32,7 +32,7 @@ _FADED = 0.08
 _MOST_IDLE = 5
 
 
-class Penalty(Protocol):
+class SaddlePenalty(Protocol):
     """A penalty on the weights: `NoPenalty`, `RidgePenalty`, `Elastic`, `KSupport`."""
 
     def on(self, n_kernels: int) -> WeightPenalty:
@@ -104,7 +104,7 @@ class SaddleSearch:
         self.penalty = penalty
         self.tol = tol
         self.lower, self.upper = -np.inf, np.inf
-        self.best: Evaluation | None = None
+        self.best: SaddleEvaluation | None = None
         self.history = History()
         self._watch = Stopwatch()
         self._share = _STEP_OUT
@@ -127,7 +127,7 @@ class SaddleSearch:
         self.lower = max(self.lower, master.lower_bound)
         self._outer = master.weights
 
-    def visit(self, weights: FloatArray) -> Evaluation:
+    def visit(self, weights: FloatArray) -> SaddleEvaluation:
         """Evaluate a point and keep it if it is the best."""
         found = self.oracle.evaluate(weights, self._wanted())
         upper = objective_upper(found, self.penalty)
@@ -241,7 +241,7 @@ def solve_kernel_weights(
     *,
     C: float | None = None,
     learner: Learner | None = None,
-    penalty: Penalty | None = None,
+    penalty: SaddlePenalty | None = None,
     sample_weight: ArrayLike | None = None,
     weights0: ArrayLike | None = None,
     pool: CutPool | None = None,

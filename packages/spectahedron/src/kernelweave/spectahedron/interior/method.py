@@ -18,7 +18,7 @@ from kernelweave.kernels_core.memory import require
 from scipy.linalg import LinAlgError
 
 from ..algorithm import SaddleAlgorithm
-from ..saddle import Direction, SaddleOracle
+from ..saddle import Direction, SpectahedronOracle
 from ..settings import InteriorPoint
 from .system import NewtonSystem
 from .variables import Moves, Parts, Variables, start
@@ -70,9 +70,9 @@ class InteriorPointSearch(SaddleAlgorithm[InteriorState]):
         `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
         method is deterministic.
         """
-        return self.begin(SaddleOracle(problem, self.settings.dtype, n_grams=2))
+        return self.begin(SpectahedronOracle(problem, self.settings.dtype, n_grams=2))
 
-    def begin(self, oracle: SaddleOracle) -> InteriorState:
+    def begin(self, oracle: SpectahedronOracle) -> InteriorState:
         """Start on an oracle that exists.
 
         Raises MemoryBudgetError if an iteration does not fit in the memory limit.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .auto import solve_sylvester
-from .cost import Spectrum
+from .cost import SpectrumEstimate
 from .eigen import EigenFactors
 from .low_rank import FactoredGram
 from .nystrom import NystromFactors
@@ -13,7 +13,7 @@ __all__ = [
     "EigenFactors",
     "FactoredGram",
     "NystromFactors",
-    "Spectrum",
+    "SpectrumEstimate",
     "SylvesterSolution",
     "solve_sylvester",
 ]

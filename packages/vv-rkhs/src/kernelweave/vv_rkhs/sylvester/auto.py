@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError
 from .cg import solve_sylvester_cg
 from .cholesky import solve_sylvester_cholesky
 from .columns import solve_sylvester_columns
-from .cost import Spectrum, goes_single, weighted_work
+from .cost import SpectrumEstimate, goes_single, weighted_work
 from .eigen import EigenFactors, solve_sylvester_eigen
 from .low_rank import FactoredGram, solve_sylvester_low_rank
 from .nystrom import NystromFactors, Preconditioner
@@ -26,7 +26,7 @@ METHODS = ("auto", "eigen", "cholesky", "cg", "columns", "nystrom", "stale", "lo
 
 
 def choose_method(
-    spectrum: Spectrum,
+    spectrum: SpectrumEstimate,
     rho: npt.NDArray[np.float64],
     ridge: float,
     *,
@@ -39,7 +39,7 @@ def choose_method(
     Counted in flops, weighed by constants of their kind, the same on every machine: an
     eigendecomposition of K; a Cholesky factorisation per distinct eigenvalue of L; conjugate
     gradients on the columns of C, with iterations from a bound on the condition number
-    (`Spectrum.iterations`); the same from a sketch of K, which takes care of the largest
+    (`SpectrumEstimate.iterations`); the same from a sketch of K, which takes care of the largest
     eigenvalues, or from an old eigendecomposition, three times the work per iteration and about a
     dozen of them.
 
@@ -67,7 +67,7 @@ def solve_sylvester(
     factors: EigenFactors | None = None,
     sketch: NystromFactors | None = None,
     product0: Matrix | None = None,
-    spectrum: Spectrum | None = None,
+    spectrum: SpectrumEstimate | None = None,
     check: bool = True,
 ) -> SylvesterSolution:
     """Solve K C L + r C = Y by the solver that fits.
@@ -97,7 +97,7 @@ def solve_sylvester(
         Of this K or one near it; made where it is needed.
     product0 : ndarray of shape (n_samples, n_outputs), optional
         K C0, where it is known.
-    spectrum : Spectrum, optional
+    spectrum : SpectrumEstimate, optional
         Of this K, where it is known.
     check : bool, default=True
         Whether to check that K is finite and symmetric, in one pass.
@@ -135,7 +135,7 @@ def solve_sylvester(
     chosen = method == "auto"
     if chosen:
         rho = np.asarray(np.linalg.eigvalsh(L), dtype=np.float64)
-        spectrum = Spectrum.of(K) if spectrum is None else spectrum
+        spectrum = SpectrumEstimate.of(K) if spectrum is None else spectrum
         method = choose_method(
             spectrum, rho, ridge, tol=tol, stale=factors is not None, sketched=sketch is not None
         )

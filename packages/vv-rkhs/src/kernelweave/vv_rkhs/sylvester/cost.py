@@ -32,7 +32,7 @@ _STALE_ITERATIONS = 12.0
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class SpectrumEstimate:
     """What is known of the eigenvalues σ of K without computing them.
 
     Attributes
@@ -53,7 +53,7 @@ class Spectrum:
     spread: float
 
     @classmethod
-    def of(cls, K: Any) -> Spectrum:
+    def of(cls, K: Any) -> SpectrumEstimate:
         """Return trace, norm and two steps of the power method (6 l² flops, three passes)."""
         l = K.shape[0]
         v = K @ np.full(l, 1.0 / math.sqrt(l))
@@ -85,7 +85,7 @@ class Spectrum:
 
 
 def weighted_work(
-    spectrum: Spectrum,
+    spectrum: SpectrumEstimate,
     rho: Vector,
     ridge: float,
     *,

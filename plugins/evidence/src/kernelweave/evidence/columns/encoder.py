@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .choices import as_words
 from .encoded import Encoded
-from .raw import Table
+from .raw import RawTable
 from .reading import read_table
 from .report import ColumnReport, Findings
 from .training import Sorting, fit_levels, fit_numbers
@@ -177,7 +177,7 @@ class ColumnEncoder:
                 f"min_frequency must be an integer >= 1 or a share in (0, 1), got {least!r}"
             )
 
-    def _read(self, X: Rows, estimator: BaseEstimator, *, reset: bool) -> Table:
+    def _read(self, X: Rows, estimator: BaseEstimator, *, reset: bool) -> RawTable:
         import pandas as pd
         from sklearn.utils.validation import validate_data
 
@@ -191,7 +191,7 @@ class ColumnEncoder:
             self._check_names(table)
         return table
 
-    def _check_names(self, table: Table) -> None:
+    def _check_names(self, table: RawTable) -> None:
         """Raise unless the columns are those of training, in their order."""
         if len(table.names) != len(self.names_) and not (table.named and self._named):
             raise ValueError(f"X has {len(table.names)} columns, training had {len(self.names_)}")
@@ -207,7 +207,7 @@ class ColumnEncoder:
             f"X has the columns of training in another order: pass X[{list(self.names_)!r}]"
         )
 
-    def _learn(self, table: Table, weight: FloatArray | None, rows: NDArray[np.intp]) -> None:
+    def _learn(self, table: RawTable, weight: FloatArray | None, rows: NDArray[np.intp]) -> None:
         findings = Findings()
         sorting = Sorting(table, findings)
         self._numbers = [column for column, _ in sorting.numbers]

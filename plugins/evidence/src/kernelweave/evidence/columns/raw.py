@@ -84,7 +84,7 @@ Raw: TypeAlias = Numbers | Words | Dates
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class RawTable:
     """A user's table, column by column.
 
     `names`: ``x0``, ``x1``, … where the table has no names; `columns`: all of the same length;
@@ -98,7 +98,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.columns[0])
 
-    def take(self, rows: NDArray[np.intp]) -> Table:
+    def take(self, rows: NDArray[np.intp]) -> RawTable:
         """Return some of the rows."""
         return replace(self, columns=tuple(column.take(rows) for column in self.columns))
 

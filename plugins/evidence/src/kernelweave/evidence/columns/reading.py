@@ -12,14 +12,14 @@ from kernelweave.kernels_core.memory import require
 from numpy.typing import NDArray
 
 from .objects import read_labels, read_objects
-from .raw import Dates, Numbers, Raw, Table, Words
+from .raw import Dates, Numbers, Raw, RawTable, Words
 
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.base import BaseEstimator
 
 
-def read_table(X: Rows, estimator: BaseEstimator | None = None) -> Table:
+def read_table(X: Rows, estimator: BaseEstimator | None = None) -> RawTable:
     """Return the columns of a table.
 
     Parameters
@@ -31,7 +31,7 @@ def read_table(X: Rows, estimator: BaseEstimator | None = None) -> Table:
 
     Returns
     -------
-    Table
+    RawTable
         The columns.
 
     Raises
@@ -55,7 +55,7 @@ def read_table(X: Rows, estimator: BaseEstimator | None = None) -> Table:
     return _read_array(X, estimator)
 
 
-def _read_frame(X: Any) -> Table:
+def _read_frame(X: Any) -> RawTable:
     import narwhals.stable.v2 as nw
 
     columns = [str(each) for each in getattr(X, "column_names", X.columns)]
@@ -76,7 +76,7 @@ def _read_frame(X: Any) -> Table:
         _read_values(each, name) if isinstance(each, np.ndarray) else _read_series(each, name)
         for name, each in zip(columns, read, strict=True)
     )
-    return Table(tuple(columns), raws, named=True)
+    return RawTable(tuple(columns), raws, named=True)
 
 
 def _read_pandas(X: pd.DataFrame) -> Iterator[Any]:
@@ -115,7 +115,7 @@ def _read_series(series: Any, name: str) -> Raw:
     return _read_values(np.asarray(series.to_numpy()), name)
 
 
-def _read_array(X: Rows, estimator: BaseEstimator) -> Table:
+def _read_array(X: Rows, estimator: BaseEstimator) -> RawTable:
     from sklearn.utils.validation import check_array
 
     array = check_array(X, dtype=None, ensure_all_finite=False, input_name="X", estimator=estimator)
@@ -124,7 +124,7 @@ def _read_array(X: Rows, estimator: BaseEstimator) -> Table:
         array = np.char.decode(array)
     if array.dtype.kind == "U":
         array = array.astype(object)
-    return Table(
+    return RawTable(
         names, tuple(_read_values(array[:, j], name) for j, name in enumerate(names)), named=False
     )
 

@@ -14,7 +14,7 @@ from .encoded import Dimension
 from .errors import ColumnWarning
 from .levels import RARE, Levels, partition
 from .numbers import NumberBlock, repeated
-from .raw import Dates, Numbers, Table, Words
+from .raw import Dates, Numbers, RawTable, Words
 from .report import Findings
 
 _IDENTIFIER = (
@@ -68,7 +68,7 @@ class Sorting:
     name and training rows.
     """
 
-    def __init__(self, table: Table, findings: Findings) -> None:
+    def __init__(self, table: RawTable, findings: Findings) -> None:
         self.seen: dict[str, str] = {}
         self.numbers: list[tuple[NumberColumn, Numbers | Dates | Words]] = []
         self.words: list[tuple[int, str, Words]] = []

@@ -14,7 +14,7 @@ from kernelweave.kernels_core.memory import require
 
 from ..candidates import coarse_starts
 from ..objective import start
-from ..path import Fit, Plan, fit_path
+from ..path import Fit, PathPlan, fit_path
 from ..powers import powers_of_a_part
 from ..rows import Rows, Standardised
 from ..steps import Stopped
@@ -192,7 +192,7 @@ def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:
 
 
 def _fit_metric(
-    seen: Survey, roles: _Roles, plan: Plan, random_state: np.random.RandomState
+    seen: Survey, roles: _Roles, plan: PathPlan, random_state: np.random.RandomState
 ) -> tuple[list[Fit], bool]:
     """Return the path on the rows of the metric; whether it was finished."""
     own = roles.metric

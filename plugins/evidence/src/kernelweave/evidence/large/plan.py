@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..path import Plan
+from ..path import PathPlan
 from ..rows import Rows
 
 Blocks = Callable[[], Iterator[Rows]]
@@ -33,7 +33,7 @@ class LargePlan:
     - `dtype`: of the features
     """
 
-    path: Plan = field(default_factory=Plan)
+    path: PathPlan = field(default_factory=PathPlan)
     metric_rows: int = 1000
     sample_rows: int = 50_000
     first_rows: int = 20_000
@@ -46,7 +46,7 @@ class LargePlan:
     dtype: DTypeLike = np.float32
 
     @classmethod
-    def of(cls, path: Plan, n_landmarks: int | str = "auto") -> LargePlan:
+    def of(cls, path: PathPlan, n_landmarks: int | str = "auto") -> LargePlan:
         """Return the plan with at most some landmarks, or as many as the rows ask for."""
         if isinstance(n_landmarks, str):
             return cls(path)

@@ -35,7 +35,7 @@ class _Stopped(Exception):  # noqa: N818
 
 
 @dataclass
-class Learned:
+class LearnedWeights:
     """What a search leaves.
 
     `result`: of the convex step at the weights: its parameters are the weights and, last, what the
@@ -58,7 +58,7 @@ class Learned:
 
 def learn_weights(
     problem: Problem, *, quick: bool, tol: float, max_iter: int, verbose: int = 0
-) -> Learned:
+) -> LearnedWeights:
     """Descend the negative log evidence until a convex step has nothing left to gain.
 
     - `problem`: a `NoisyFamily`, ridge regression at the noise's floor, standardised targets
@@ -81,7 +81,7 @@ def learn_weights(
             parameters, value = _climb(evidence, parameters, value)
         result = _convex_step(problem, evidence, parameters, tol, verbose)
         if result.n_iter == 0:
-            return Learned(result, [*descent, value])
+            return LearnedWeights(result, [*descent, value])
         new = evidence(result.parameters[:-1], FLOOR + result.parameters[-1]).value
         if new < value:
             parameters, value = result.parameters, new
@@ -91,7 +91,7 @@ def learn_weights(
             break
     # the bounds of these parameters, not of those before
     result = _convex_step(problem, evidence, parameters, 1.0, 0)
-    return Learned(replace(result, status=status), descent)
+    return LearnedWeights(replace(result, status=status), descent)
 
 
 def _start(evidence: WeightEvidence) -> FloatArray:

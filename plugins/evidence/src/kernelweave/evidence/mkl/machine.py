@@ -33,9 +33,9 @@ from sklearn.utils import check_random_state
 
 from ..folds import Split
 from .default import default_kernels
-from .learn import Learned, learn_weights
+from .learn import LearnedWeights, learn_weights
 from .objective import FLOOR
-from .posterior import Posterior
+from .posterior import KernelPosterior
 from .problem import Standard, predict_held_out, weight_problem
 
 _ALGORITHMS = ("lbfgs", "majorize")
@@ -155,10 +155,10 @@ class EvidenceMachine(DictionaryMachine):
         self._store(problem, learned.result, samples, scaling)
         self.n_iter_ = len(learned.descent) - 1
         self._restore_units(standard)
-        self._posterior = Posterior(samples.X, 1.0 / self._mass, self.noise_, standard.spread)
+        self._posterior = KernelPosterior(samples.X, 1.0 / self._mass, self.noise_, standard.spread)
         return stored
 
-    def _search(self, problem: Problem, verbose: int = 0) -> Learned:
+    def _search(self, problem: Problem, verbose: int = 0) -> LearnedWeights:
         quick = self.algorithm == "lbfgs"
         return learn_weights(
             problem, quick=quick, tol=self.tol, max_iter=self.max_iter, verbose=verbose

@@ -14,7 +14,7 @@ _BLOCK = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class KernelPosterior:
     """The training rows as the posterior of a Gaussian process sees them.
 
     - `rows`: training points as given

@@ -13,7 +13,7 @@ from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.qp_smo import Ridge
 
 from ..rows import spread_of
-from .learn import Learned
+from .learn import LearnedWeights
 from .noisy import NoisyFamily
 from .objective import FLOOR
 from .prices import PricedOrthant
@@ -59,7 +59,7 @@ def predict_held_out(
     samples: Samples,
     rows: Index,
     others: Index,
-    search: Callable[[Problem], Learned],
+    search: Callable[[Problem], LearnedWeights],
 ) -> FloatArray:
     """Learn the weights on some rows and predict the others.
 

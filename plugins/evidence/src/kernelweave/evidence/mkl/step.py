@@ -24,7 +24,7 @@ from kernelweave.kernels_core.rounding import (
     row_sums,
 )
 from kernelweave.kernels_core.settings import Settings
-from kernelweave.qp_smo.squares import Kernel
+from kernelweave.qp_smo.squares import BoundedGram
 from scipy.optimize import nnls
 
 _ARMIJO = 1e-4
@@ -123,7 +123,7 @@ class EvidenceStepSearch:
             solution=found,
         )
 
-    def _kernel(self, weights: FloatArray) -> Kernel:
+    def _kernel(self, weights: FloatArray) -> BoundedGram:
         """Return Σ wⱼKⱼ with the rounding behind its entries."""
         n = self.targets.shape[1]
         K = np.zeros((n, n))
@@ -132,7 +132,7 @@ class EvidenceStepSearch:
                 K += w * each
         square = weights @ (self.kappa[:, None] * self.reach**2)
         size = np.sqrt(square) * (1.0 + gamma(len(weights) + 64))
-        return Kernel(K, size, 1.0, len(weights) + 4)
+        return BoundedGram(K, size, 1.0, len(weights) + 4)
 
     def _images(self, u: FloatArray) -> FloatArray:
         columns = np.ascontiguousarray(u.T)

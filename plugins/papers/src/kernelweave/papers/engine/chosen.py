@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from kernelweave.workbench.errors import CommandError, did_you_mean, one_line
 
-from ..plan import Drawing, MissingDataError, Plan, Request, Sheet, Table
+from ..plan import Drawing, MissingDataError, PaperTable, Plan, Request, Sheet
 
 ALL = "all"
 _NO_PLAN = Plan((), lambda _: ())
@@ -17,12 +17,12 @@ _NO_PLAN = Plan((), lambda _: ())
 class Chosen:
     """A table that was asked for; where data are missing it says which, and its plan is empty."""
 
-    spec: Table
+    spec: PaperTable
     plan: Plan
     missing: str = ""
 
 
-def choose(names: Sequence[str], request: Request, known: Mapping[str, Table]) -> list[Chosen]:
+def choose(names: Sequence[str], request: Request, known: Mapping[str, PaperTable]) -> list[Chosen]:
     """Return the plans of these names, in the order given; ``all`` is every one.
 
     An unknown name is refused. With ``all``, a table that cannot be planned says so; one that was
@@ -37,7 +37,7 @@ def choose(names: Sequence[str], request: Request, known: Mapping[str, Table]) -
     return list(chosen.values())
 
 
-def _planned(spec: Table, request: Request, *, forgiving: bool) -> Chosen:
+def _planned(spec: PaperTable, request: Request, *, forgiving: bool) -> Chosen:
     try:
         return Chosen(spec, spec.plan(request))
     except MissingDataError as error:

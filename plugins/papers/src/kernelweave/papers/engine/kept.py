@@ -16,7 +16,7 @@ from ..plan import Cell
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CellOutcome:
     """What a cell gave and how long it took, or why it failed."""
 
     value: Any
@@ -43,15 +43,15 @@ class KeptCells:
         name = hashlib.sha256(text.encode()).hexdigest()[:24]
         return self.folder / f"{cell.compute.__name__}-{name}.json"
 
-    def get(self, cell: Cell) -> Outcome | None:
+    def get(self, cell: Cell) -> CellOutcome | None:
         """Return the result that is kept, or None; a damaged file counts as none."""
         try:
             found = json.loads(self.path(cell).read_text(encoding="utf-8"))
-            return Outcome(found["value"], float(found["seconds"]))
+            return CellOutcome(found["value"], float(found["seconds"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def put(self, cell: Cell, outcome: Outcome) -> None:
+    def put(self, cell: Cell, outcome: CellOutcome) -> None:
         """Keep the result of a cell, unless it failed."""
         if outcome.error:
             return

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..plan import Cell
 from .chosen import Chosen
-from .kept import KeptCells, Outcome
+from .kept import CellOutcome, KeptCells
 from .running import compute_all
 
 
@@ -32,7 +32,7 @@ class Run:
         """Return the cells without an outcome."""
         return [cell for path, cell in self._cells.items() if path not in self.outcomes]
 
-    def outcomes_of(self, table: Chosen) -> dict[str, Outcome]:
+    def outcomes_of(self, table: Chosen) -> dict[str, CellOutcome]:
         """Return the outcomes of one table by the key of the cell."""
         files = {cell.key: self.kept.path(cell) for cell in table.plan.cells}
         return {key: self.outcomes[path] for key, path in files.items() if path in self.outcomes}

@@ -17,10 +17,10 @@ from kernelweave.workbench.errors import one_line
 from threadpoolctl import threadpool_limits
 
 from ..plan import Cell
-from .kept import KeptCells, Outcome
+from .kept import CellOutcome, KeptCells
 
 
-def compute(cell: Cell, n_threads: int | None) -> Outcome:
+def compute(cell: Cell, n_threads: int | None) -> CellOutcome:
     """Run one cell on so many threads, None for no limit; what it raises becomes its outcome."""
     start = time.perf_counter()
     try:
@@ -30,8 +30,8 @@ def compute(cell: Cell, n_threads: int | None) -> Outcome:
             value = plain(cell.compute(**cell.arguments))
     except Exception as error:  # noqa: BLE001
         what = f"{type(error).__name__}: {one_line(error)}"
-        return Outcome(None, time.perf_counter() - start, what)
-    return Outcome(value, time.perf_counter() - start)
+        return CellOutcome(None, time.perf_counter() - start, what)
+    return CellOutcome(value, time.perf_counter() - start)
 
 
 def plain(value: object) -> Any:
@@ -47,7 +47,7 @@ def plain(value: object) -> Any:
 
 def compute_all(
     cells: Sequence[Cell], kept: KeptCells, n_jobs: int | None, max_time: float | None = None
-) -> Iterator[tuple[Cell, Outcome]]:
+) -> Iterator[tuple[Cell, CellOutcome]]:
     """Compute the cells, keep each as it comes, and yield it with its outcome.
 
     `n_jobs`: cells at a time, by joblib's loky unless the caller has configured another backend,
@@ -91,5 +91,5 @@ def _until(cells: Sequence[Cell], max_time: float | None) -> Iterator[tuple[int,
         yield i, cell
 
 
-def _numbered(number: int, cell: Cell, n_threads: int) -> tuple[int, Outcome]:
+def _numbered(number: int, cell: Cell, n_threads: int) -> tuple[int, CellOutcome]:
     return number, compute(cell, n_threads)

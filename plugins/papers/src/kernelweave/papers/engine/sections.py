@@ -13,7 +13,7 @@ from kernelweave.workbench.pages import figure_svg
 
 from ..plan import Drawing, Sheet
 from .chosen import Chosen
-from .kept import Outcome
+from .kept import CellOutcome
 
 NOTHING = "–"
 
@@ -119,7 +119,7 @@ def picture(drawing: Drawing, file: str) -> Picture:
     return Picture(drawing.title, drawing.description, svg, file, drawing.notes)
 
 
-def section(chosen: Chosen, outcomes: Mapping[str, Outcome]) -> Section:
+def section(chosen: Chosen, outcomes: Mapping[str, CellOutcome]) -> Section:
     """Return a table as it is shown, of the outcomes by key; what failed is named first."""
     spec = chosen.spec
     made = Section(spec.name, spec.summary, spec.paper)

@@ -37,7 +37,7 @@ _NOTES = (
 )
 
 
-class Rival(NamedTuple):
+class GraphRival(NamedTuple):
     """A method: the module it needs, CPU seconds of a graph, weights[i, j] of j on i from X."""
 
     needs: str
@@ -87,14 +87,14 @@ def _lasso(X: FloatArray) -> Any:
 
 _GRAPH = "kernelweave.granger"
 METHODS = {
-    "GrangerGraph": Rival(_GRAPH, 5.0, _ours),
-    "GrangerGraph(pairs=False)": Rival(_GRAPH, 3.0, partial(_ours, pairs=False)),
-    "PCMCI, ParCorr": Rival("tigramite", 1.0, _pcmci),
-    "PCMCI, CMIknn": Rival("tigramite", 6.0, partial(_pcmci, linear=False)),
-    "VAR, F test": Rival("statsmodels", 0.2, _f_tests),
-    "VAR of each pair, F test": Rival("statsmodels", 0.5, partial(_f_tests, by_pair=True)),
-    "random forest": Rival("sklearn", 8.0, _forest),
-    "lasso VAR": Rival(_GRAPH, 1.0, _lasso),
+    "GrangerGraph": GraphRival(_GRAPH, 5.0, _ours),
+    "GrangerGraph(pairs=False)": GraphRival(_GRAPH, 3.0, partial(_ours, pairs=False)),
+    "PCMCI, ParCorr": GraphRival("tigramite", 1.0, _pcmci),
+    "PCMCI, CMIknn": GraphRival("tigramite", 6.0, partial(_pcmci, linear=False)),
+    "VAR, F test": GraphRival("statsmodels", 0.2, _f_tests),
+    "VAR of each pair, F test": GraphRival("statsmodels", 0.5, partial(_f_tests, by_pair=True)),
+    "random forest": GraphRival("sklearn", 8.0, _forest),
+    "lasso VAR": GraphRival(_GRAPH, 1.0, _lasso),
 }
 
 
@@ -141,7 +141,7 @@ def table(request: Request) -> Plan:
     return Plan(cells, _present)
 
 
-def _installed(rival: Rival) -> bool:
+def _installed(rival: GraphRival) -> bool:
     return find_spec(rival.needs) is not None
 
 

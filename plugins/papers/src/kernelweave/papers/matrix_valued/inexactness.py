@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Method(NamedTuple):
+class Variant(NamedTuple):
     """An algorithm with its parameters, and the problem that it solves.
 
     With ``rho``, the factor of ‖L‖², it is output kernel learning at even weights: a problem, and
@@ -36,13 +36,13 @@ class Method(NamedTuple):
 
 
 # the paper's three levels of inexactness, its exact rival, output kernel learning, and ours
-METHODS: dict[str, Method] = {
-    "cg 0.1, 100 SDP steps": Method("vv-block-descent", {"cg_tol": 1e-1, "sdp_iter": 100}),
-    "cg 0.01, 1000 SDP steps": Method("vv-block-descent", {"cg_tol": 1e-2, "sdp_iter": 1000}),
-    "cg 1e-6, 3000 SDP steps": Method("vv-block-descent", {"cg_tol": 1e-6, "sdp_iter": 3000}),
-    "exact C and L": Method("vv-block-descent", {"method": "eigen", "output_step": "exact"}),
-    "vv-dinuzzo": Method("vv-dinuzzo", lam=1e-3, rho=1e-3),
-    "vv-spg": Method("vv-spg"),
+METHODS: dict[str, Variant] = {
+    "cg 0.1, 100 SDP steps": Variant("vv-block-descent", {"cg_tol": 1e-1, "sdp_iter": 100}),
+    "cg 0.01, 1000 SDP steps": Variant("vv-block-descent", {"cg_tol": 1e-2, "sdp_iter": 1000}),
+    "cg 1e-6, 3000 SDP steps": Variant("vv-block-descent", {"cg_tol": 1e-6, "sdp_iter": 3000}),
+    "exact C and L": Variant("vv-block-descent", {"method": "eigen", "output_step": "exact"}),
+    "vv-dinuzzo": Variant("vv-dinuzzo", lam=1e-3, rho=1e-3),
+    "vv-spg": Variant("vv-spg"),
 }
 STEPS = (1, 2, 4, 8)
 _SECONDS = {"cg 1e-6, 3000 SDP steps": 900.0}

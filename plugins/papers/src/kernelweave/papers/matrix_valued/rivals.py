@@ -35,7 +35,7 @@ _NOTES = (
 )
 
 
-class Rival(NamedTuple):
+class OutputRival(NamedTuple):
     """A method: the module it needs, CPU seconds at 500 rows, predictions from X, Y and X_test."""
 
     needs: str
@@ -104,12 +104,12 @@ def _boosted(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> Any:
 
 
 METHODS = {
-    "ours": Rival("kernelweave.vv_rkhs", 1.5, _ours),
-    "kernel ridge": Rival("sklearn", 2.0, _kernel_ridge),
-    "himalaya": Rival("himalaya", 10.0, _himalaya),
-    "random forest": Rival("sklearn", 2.0, _trees("RandomForestRegressor")),
-    "extra trees": Rival("sklearn", 1.0, _trees("ExtraTreesRegressor")),
-    "CatBoost": Rival("catboost", 10.0, _boosted),
+    "ours": OutputRival("kernelweave.vv_rkhs", 1.5, _ours),
+    "kernel ridge": OutputRival("sklearn", 2.0, _kernel_ridge),
+    "himalaya": OutputRival("himalaya", 10.0, _himalaya),
+    "random forest": OutputRival("sklearn", 2.0, _trees("RandomForestRegressor")),
+    "extra trees": OutputRival("sklearn", 1.0, _trees("ExtraTreesRegressor")),
+    "CatBoost": OutputRival("catboost", 10.0, _boosted),
 }
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-class Settings(NamedTuple):
+class SetSettings(NamedTuple):
     """A set's file, what the authors' cross-validation chose with ten kernels, their features."""
 
     file: str
@@ -29,20 +29,20 @@ class Settings(NamedTuple):
 
 
 SETS = {
-    "iris": Settings("iris.csv", 10.0, 0.01, 1, [0, 1]),
-    "wine": Settings("wine.csv", 5.0, 10.0, 2),
-    "breastcancer": Settings("breastcancer_wdbc.csv", 5.0, 0.01, 2),
-    "ionosphere": Settings("ionosphere.csv", 10.0, 100.0, 2),
-    "spambase": Settings("spambase.csv.gz", 5.0, 0.01, 5),
-    "banknote": Settings("banknote.csv", 5.0, 0.01, 1),
-    "heart": Settings("heart_cleveland.csv", 100.0, 0.1, 4),
-    "haberman": Settings("haberman.csv", 5.0, 0.01, 1),
-    "mammographic": Settings("mammographic.csv", 5.0, 0.01, 3),
-    "parkinsons": Settings("parkinsons.csv", 100.0, 0.1, 4),
+    "iris": SetSettings("iris.csv", 10.0, 0.01, 1, [0, 1]),
+    "wine": SetSettings("wine.csv", 5.0, 10.0, 2),
+    "breastcancer": SetSettings("breastcancer_wdbc.csv", 5.0, 0.01, 2),
+    "ionosphere": SetSettings("ionosphere.csv", 10.0, 100.0, 2),
+    "spambase": SetSettings("spambase.csv.gz", 5.0, 0.01, 5),
+    "banknote": SetSettings("banknote.csv", 5.0, 0.01, 1),
+    "heart": SetSettings("heart_cleveland.csv", 100.0, 0.1, 4),
+    "haberman": SetSettings("haberman.csv", 5.0, 0.01, 1),
+    "mammographic": SetSettings("mammographic.csv", 5.0, 0.01, 3),
+    "parkinsons": SetSettings("parkinsons.csv", 100.0, 0.1, 4),
 }
 
 
-class Parts(NamedTuple):
+class Split(NamedTuple):
     """Standardised features and ±1 labels of the training and the test part."""
 
     X: FloatArray
@@ -51,7 +51,7 @@ class Parts(NamedTuple):
     y_test: FloatArray
 
 
-def read(path: str, columns: list[int] | None, limit: int | None, seed: int = 0) -> Parts:
+def read(path: str, columns: list[int] | None, limit: int | None, seed: int = 0) -> Split:
     """Return the parts of a file as the authors split it, ``limit`` training samples at most.
 
     Another ``seed`` than 0 shuffles the samples once more.
@@ -64,7 +64,7 @@ def read(path: str, columns: list[int] | None, limit: int | None, seed: int = 0)
     train = train[:limit]
     mean, spread = X[train].mean(axis=0), X[train].std(axis=0, ddof=1)
     X = (X - mean) / np.where(spread > 0.0, spread, 1e-8)
-    return Parts(X[train], y[train], X[test], y[test])
+    return Split(X[train], y[train], X[test], y[test])
 
 
 def size_of(request: Request, name: str) -> int:

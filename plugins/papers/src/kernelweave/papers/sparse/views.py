@@ -67,7 +67,7 @@ _NOTES_DIGITS = (
 )
 
 
-class Views(NamedTuple):
+class SampledViews(NamedTuple):
     """Training and test rows, which columns are a view, and which views matter."""
 
     X: FloatArray
@@ -78,7 +78,7 @@ class Views(NamedTuple):
     true: list[str]
 
 
-def made(n_train: int, n_views: int, seed: int) -> Views:
+def made(n_train: int, n_views: int, seed: int) -> SampledViews:
     """Return rows whose class depends on three of the views, through squares."""
     rng = np.random.default_rng(seed)
     true = np.sort(rng.choice(n_views, N_TRUE, replace=False))
@@ -87,10 +87,10 @@ def made(n_train: int, n_views: int, seed: int) -> Views:
     y = away + 0.3 * rng.standard_normal(len(X)) > N_TRUE * WIDTH
     columns = {str(v): list(range(WIDTH * v, WIDTH * v + WIDTH)) for v in range(n_views)}
     parts = X[:n_train], y[:n_train], X[n_train:], y[n_train:]
-    return Views(*parts, columns, [str(v) for v in true])
+    return SampledViews(*parts, columns, [str(v) for v in true])
 
 
-def digits(n_train: int, seed: int) -> Views:
+def digits(n_train: int, seed: int) -> SampledViews:
     """Return the digits in nine views, of which two are noise."""
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
@@ -120,7 +120,7 @@ def digits(n_train: int, seed: int) -> Views:
         for (name, block), end in zip(blocks.items(), ends, strict=True)
     }
     parts = train_test_split(X, y, train_size=n_train, random_state=seed, stratify=y)
-    return Views(parts[0], parts[2], parts[1], parts[3], columns, list(blocks)[:-2])
+    return SampledViews(parts[0], parts[2], parts[1], parts[3], columns, list(blocks)[:-2])
 
 
 def method(name: str, columns: Mapping[str, list[int]], *, real: bool) -> BaseEstimator:

@@ -8,7 +8,7 @@ from ..plan import Cell, Drawing, Plan, Request, Sheet
 from .protocol import N_FOLDS, QUICK_ROWS, SIZES, measure, rows_trained
 from .rivals import METHODS, OURS, reason_not_run
 from .sets import SETS, address
-from .showing import Findings, drawing, scores, shares, verdict
+from .showing import SizeResults, drawing, scores, shares, verdict
 
 _QUICK_FOLDS = 2
 # a quick run shows that everything works, on one small set of each kind
@@ -36,7 +36,7 @@ def study(request: Request) -> Plan:
     def present(results: Mapping[str, object]) -> list[Sheet | Drawing]:
         shown: list[Sheet | Drawing] = []
         for rows in sizes:
-            found = Findings(results, rows, names, methods)
+            found = SizeResults(results, rows, names, methods)
             shown += [verdict(found), shares(found), *scores(found), drawing(found)]
         return shown
 

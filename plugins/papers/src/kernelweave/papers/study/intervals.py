@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-class Interval(NamedTuple):
+class MeanInterval(NamedTuple):
     """A mean and both ends of its interval."""
 
     mean: float
@@ -23,7 +23,9 @@ class Interval(NamedTuple):
         return int(self.low > 0.0) - int(self.high < 0.0)
 
 
-def corrected_resampled(differences: ArrayLike, test_share: float, level: float = 0.95) -> Interval:
+def corrected_resampled(
+    differences: ArrayLike, test_share: float, level: float = 0.95
+) -> MeanInterval:
     """Return d̄ ± t·s·√(1/k + ρ): the mean of k differences on overlapping training parts.
 
     The folds of a cross-validation share training samples, so that the variance of the mean is
@@ -41,7 +43,7 @@ def corrected_resampled(differences: ArrayLike, test_share: float, level: float 
     return _around(differences, test_share, level)
 
 
-def of_independent(values: ArrayLike, level: float = 0.95) -> Interval:
+def of_independent(values: ArrayLike, level: float = 0.95) -> MeanInterval:
     """Return Student's interval for the mean of independent values, one a data set.
 
     Examples
@@ -66,7 +68,7 @@ def in_words(values: Sequence[float]) -> str | None:
     return f"{found.mean:+.1f} ({found.low:+.1f} to {found.high:+.1f})"
 
 
-def _around(values: ArrayLike, share: float, level: float) -> Interval:
+def _around(values: ArrayLike, share: float, level: float) -> MeanInterval:
     from scipy.stats import t
 
     d = np.asarray(values, dtype=np.float64)
@@ -76,4 +78,4 @@ def _around(values: ArrayLike, share: float, level: float) -> Interval:
     half = float(t.ppf(0.5 + level / 2.0, k - 1)) * math.sqrt(
         (1 / k + share) * float(d.var(ddof=1))
     )
-    return Interval(mean, mean - half, mean + half)
+    return MeanInterval(mean, mean - half, mean + half)

@@ -14,7 +14,7 @@ from ..data import Samples, folds, split
 from ..measuring import CLASSES, peak_of, timed, within
 from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .rivals import EXTRA, OURS, predictions, reason_not_run, warm
-from .sets import SETS, Source, address, samples
+from .sets import SETS, SetSource, address, samples
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -142,11 +142,11 @@ def large(request: Request) -> Plan:
     return Plan(cells, lambda results: [_sheet(results, sources)])
 
 
-def _growing(n_rows: int) -> Source:
-    return Source(_FRIEDMAN, "regression", n_rows, 10, 0, had_a_say=True)
+def _growing(n_rows: int) -> SetSource:
+    return SetSource(_FRIEDMAN, "regression", n_rows, 10, 0, had_a_say=True)
 
 
-def _sheet(results: Results, sources: Mapping[str, Source]) -> Sheet:
+def _sheet(results: Results, sources: Mapping[str, SetSource]) -> Sheet:
     rows: list[list[Value]] = []
     for name, source in sources.items():
         found = {method: list(within(results, name, method).values()) for method in _METHODS}

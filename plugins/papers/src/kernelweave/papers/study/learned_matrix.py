@@ -13,8 +13,8 @@ from ..data import folds
 from ..measuring import CLASSES, within
 from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .intervals import in_words
-from .prior_path import STRENGTHS, Kernel, learn_path, units_of, weights_of
-from .sets import SETS, Source, address, samples
+from .prior_path import STRENGTHS, PriorPoint, learn_path, units_of, weights_of
+from .sets import SETS, SetSource, address, samples
 
 # two classes or numbers, and P of a side that all its entries can be learned
 _MOST_COLUMNS = 13
@@ -90,7 +90,7 @@ def _by_evidence(
     """Return what each strength predicts for the test rows, and how much it counts."""
     units, every = units_of(family, X), np.arange(len(X))
 
-    def predict(kernel: Kernel, rows: Index, others: FloatArray) -> FloatArray:
+    def predict(kernel: PriorPoint, rows: Index, others: FloatArray) -> FloatArray:
         weight, noise = np.exp(kernel.log_weight), np.exp(kernel.log_noise)
         mean = float(z[rows].mean())
         S = weight * family.gram(X[rows], kernel.P) + noise * np.eye(len(rows))
@@ -175,7 +175,7 @@ def study(request: Request) -> Plan:
     return Plan(cells, lambda results: [_verdict(results), *_scores(results, chosen)])
 
 
-def _is_small(source: Source) -> bool:
+def _is_small(source: SetSource) -> bool:
     return source.n_columns <= _MOST_COLUMNS and source.n_classes in (0, 2)
 
 
@@ -201,7 +201,7 @@ def _verdict(results: Results) -> Sheet:
     return Sheet("What a learned P is worth", heads, rows, _NOTES)
 
 
-def _scores(results: Results, chosen: dict[str, Source]) -> list[Sheet]:
+def _scores(results: Results, chosen: dict[str, SetSource]) -> list[Sheet]:
     columns = [name for pair in _RULES.values() for name in reversed(pair)]
     columns = list(dict.fromkeys(columns))
     sheets = []

@@ -72,7 +72,7 @@ class Units(NamedTuple):
         return D + D.T
 
 
-class Kernel(NamedTuple):
+class PriorPoint(NamedTuple):
     """A point of the path: log w, log σ² and the logarithmic factor of P."""
 
     log_weight: float
@@ -98,26 +98,26 @@ def units_of(family: TessellatedFamily, X: FloatArray) -> Units:
     return Units(lower, rows, columns)
 
 
-def learn_path(units: Units, y: FloatArray) -> list[Kernel]:
+def learn_path(units: Units, y: FloatArray) -> list[PriorPoint]:
     """Return the kernel of each strength, each started at the one before."""
     n = units.side
     mean_diagonal = float(np.trace(units.gram(np.eye(n)))) / len(y)
-    found = [Kernel(-math.log(mean_diagonal), math.log(0.1), np.eye(n))]
+    found = [PriorPoint(-math.log(mean_diagonal), math.log(0.1), np.eye(n))]
     for strength in STRENGTHS:
         found.append(_descend(units, y, strength, found[-1]))
     return found[1:]
 
 
-def _descend(units: Units, y: FloatArray, strength: float, start: Kernel) -> Kernel:
+def _descend(units: Units, y: FloatArray, strength: float, start: PriorPoint) -> PriorPoint:
     lower, diagonal = np.tril_indices(units.side), np.diag_indices(units.side)
     free = math.isfinite(strength)
 
-    def unpack(values: FloatArray) -> Kernel:
+    def unpack(values: FloatArray) -> PriorPoint:
         factor = np.zeros((units.side, units.side)) if free else np.array(start.factor)
         if free:
             factor[lower] = values[2:]
             factor[diagonal] = np.exp(factor[diagonal])
-        return Kernel(float(values[0]), float(values[1]), factor)
+        return PriorPoint(float(values[0]), float(values[1]), factor)
 
     def value(values: FloatArray) -> tuple[float, FloatArray]:
         kernel = unpack(values)
@@ -137,7 +137,7 @@ def _descend(units: Units, y: FloatArray, strength: float, start: Kernel) -> Ker
 
 
 def objective(
-    kernel: Kernel, units: Units, y: FloatArray, strength: float
+    kernel: PriorPoint, units: Units, y: FloatArray, strength: float
 ) -> tuple[float, tuple[float, float, FloatArray]]:
     """Return the objective, and its derivatives by log w, log σ² and the lower factor of P."""
     n, P = units.side, kernel.P

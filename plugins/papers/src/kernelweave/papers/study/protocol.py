@@ -10,7 +10,7 @@ import numpy as np
 from ..data import folds
 from ..measuring import CLASSES
 from .rivals import predictions, warm
-from .sets import Source, samples
+from .sets import SetSource, samples
 
 N_FOLDS = 5
 SIZES = (300, 1000)
@@ -18,7 +18,7 @@ QUICK_ROWS = 60
 _MOST_TESTED = 2000
 
 
-def rows_trained(source: Source, rows: int) -> int:
+def rows_trained(source: SetSource, rows: int) -> int:
     """Return how many rows train where so many are asked for."""
     return min(rows, math.floor(source.n_rows * (1.0 - 1.0 / N_FOLDS)))
 

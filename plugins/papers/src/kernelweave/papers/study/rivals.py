@@ -12,7 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from ..data import folds
 from ..measuring import CLASSES
 from ..tessellated.methods import fit_tuned
-from .sets import Source
+from .sets import SetSource
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -47,7 +47,7 @@ _TUNED = ("RBF-SVM", "TKL", "SimpleMKL")
 _N_FOLDS = 3
 
 
-def reason_not_run(name: str, source: Source) -> str:
+def reason_not_run(name: str, source: SetSource) -> str:
     """Return in words why a method is not run on a set, empty where it is."""
     method = METHODS[name]
     if find_spec(method.needs) is None:

@@ -12,7 +12,7 @@ from .generators import N_ROWS, make
 _NUMBERS = "regression"
 
 
-class Source(NamedTuple):
+class SetSource(NamedTuple):
     """Where a set is: a file of the data folder, scikit-learn's loader, or a formula.
 
     ``had_a_say`` is whether somebody looked at its results while the evidence model was made.
@@ -26,26 +26,26 @@ class Source(NamedTuple):
     had_a_say: bool
 
 
-def _file(name: str, n_rows: int, n_columns: int, task: str = CLASSES) -> Source:
-    return Source(f"{name}.csv", task, n_rows, n_columns, 2 if task == CLASSES else 0, True)
+def _file(name: str, n_rows: int, n_columns: int, task: str = CLASSES) -> SetSource:
+    return SetSource(f"{name}.csv", task, n_rows, n_columns, 2 if task == CLASSES else 0, True)
 
 
-def _packed(name: str, n_rows: int, n_columns: int, task: str = CLASSES) -> Source:
+def _packed(name: str, n_rows: int, n_columns: int, task: str = CLASSES) -> SetSource:
     return _file(name, n_rows, n_columns, task)._replace(where=f"{name}.csv.gz")
 
 
-def _shipped(name: str, n_rows: int, n_columns: int, n_classes: int) -> Source:
+def _shipped(name: str, n_rows: int, n_columns: int, n_classes: int) -> SetSource:
     task = CLASSES if n_classes else _NUMBERS
-    return Source(f"load_{name}", task, n_rows, n_columns, n_classes, True)
+    return SetSource(f"load_{name}", task, n_rows, n_columns, n_classes, True)
 
 
-def _formula(name: str, n_columns: int, n_classes: int = 0, say: bool = False) -> Source:
+def _formula(name: str, n_columns: int, n_classes: int = 0, say: bool = False) -> SetSource:
     task = CLASSES if n_classes else _NUMBERS
-    return Source(f"make {name}", task, N_ROWS, n_columns, n_classes, say)
+    return SetSource(f"make {name}", task, N_ROWS, n_columns, n_classes, say)
 
 
 # scikit-learn's breast cancer set is "WDBC"
-SETS: dict[str, Source] = {
+SETS: dict[str, SetSource] = {
     "iris, one class": _file("iris", 150, 4),
     "wine, one class": _file("wine", 178, 13),
     "WDBC": _file("breastcancer_wdbc", 569, 30),
@@ -98,7 +98,7 @@ SETS: dict[str, Source] = {
 }
 
 
-def address(source: Source, request: Request) -> str:
+def address(source: SetSource, request: Request) -> str:
     """Return what `samples` takes: the path of a file, else the name as it is."""
     is_file = ".csv" in source.where
     return str(request.data_file(source.where)) if is_file else source.where

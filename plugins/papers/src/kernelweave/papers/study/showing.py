@@ -12,7 +12,7 @@ from kernelweave.workbench.displays.colours import SERIES
 
 from ..measuring import CLASSES, mean, within
 from ..plan import Drawing, Results, Sheet, Value
-from .intervals import Interval, corrected_resampled, in_words
+from .intervals import MeanInterval, corrected_resampled, in_words
 from .protocol import N_FOLDS, rows_trained
 from .rivals import EXTRA, OURS, reason_not_run
 from .sets import SETS
@@ -44,7 +44,7 @@ _NOTES = (
 
 
 @dataclass(frozen=True)
-class Findings:
+class SizeResults:
     """The results at one number of training rows."""
 
     results: Results
@@ -88,11 +88,11 @@ class Findings:
         return {name: min(each[name] for each in means if name in each) for name in names}
 
 
-def _interval(paired: Sequence[float]) -> Interval | None:
+def _interval(paired: Sequence[float]) -> MeanInterval | None:
     return corrected_resampled(paired, 1.0 / (N_FOLDS - 1)) if len(paired) > 1 else None
 
 
-def verdict(found: Findings) -> Sheet:
+def verdict(found: SizeResults) -> Sheet:
     """Return a row per rival: on how many sets we are ahead of it, and by how many points."""
     rows: list[list[Value]] = []
     for rival in found.rivals:
@@ -127,12 +127,12 @@ def _against(by_set: Mapping[str, list[float]]) -> list[Value]:
     ]
 
 
-def _seconds(found: Findings, method: str) -> float | None:
+def _seconds(found: SizeResults, method: str) -> float | None:
     every = [each["seconds"] for name in found.names for each in found.folds(name, method).values()]
     return round(float(np.median(every)), 2) if every else None
 
 
-def shares(found: Findings) -> Sheet:
+def shares(found: SizeResults) -> Sheet:
     """Return on which share of the sets we are close to the best rival, or ahead of all."""
     groups = {
         "all": SETS.values(),
@@ -157,7 +157,7 @@ def shares(found: Findings) -> Sheet:
     )
 
 
-def scores(found: Findings) -> list[Sheet]:
+def scores(found: SizeResults) -> list[Sheet]:
     """Return the mean scores, sets with a say and without apart, where we lose first."""
     names = sorted(found.to_best, key=lambda name: found.to_best[name])
     groups = {
@@ -175,7 +175,7 @@ def scores(found: Findings) -> list[Sheet]:
     ]
 
 
-def _scores_of(found: Findings, name: str) -> list[Value]:
+def _scores_of(found: SizeResults, name: str) -> list[Value]:
     source = SETS[name]
     values: list[Value] = [
         _rounded(mean(each["score"] for each in found.folds(name, method).values()))
@@ -192,7 +192,7 @@ def _rounded(value: float | None) -> str | None:
     return None if value is None else f"{value:.1f}"
 
 
-def drawing(found: Findings) -> Drawing:
+def drawing(found: SizeResults) -> Drawing:
     """Return a picture of the differences to two rivals, set by set, with intervals."""
     rivals = [rival for rival in _DRAWN if rival in found.methods]
     by_rival = {rival: found.differences(rival) for rival in rivals}

@@ -95,7 +95,7 @@ _OWN = {
     f"{_EVIDENCE}.last_step": ("ClassPredictor",),
     f"{_EVIDENCE}.mixture": ("Mixture",),
     f"{_EVIDENCE}.mkl.estimators": ("EvidenceMKLClassifier", "EvidenceMKLRegressor"),
-    f"{_EVIDENCE}.mkl.posterior": ("Posterior",),
+    f"{_EVIDENCE}.mkl.posterior": ("KernelPosterior",),
     f"{_EVIDENCE}.path": ("Fit",),
     f"{_EVIDENCE}.rows": ("Rows", "Standardised"),
     f"{_EVIDENCE}.softmax": ("Softmax",),

@@ -20,7 +20,7 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class HeldOutEvaluation:
     """Predictions of a model on rows with known targets.
 
     Attributes
@@ -89,7 +89,7 @@ class Evaluation:
         return order[np.linspace(0, len(order) - 1, _MOST_DRAWN).astype(np.intp)]
 
 
-def of_held_out(held_out: HeldOut, classes: tuple[Any, ...] | None) -> Evaluation:
+def of_held_out(held_out: HeldOut, classes: tuple[Any, ...] | None) -> HeldOutEvaluation:
     """Return the evaluation of a fit's own held-out predictions.
 
     Parameters
@@ -101,16 +101,16 @@ def of_held_out(held_out: HeldOut, classes: tuple[Any, ...] | None) -> Evaluatio
 
     Returns
     -------
-    Evaluation
+    HeldOutEvaluation
         Without the rows themselves.
     """
-    return Evaluation(
+    return HeldOutEvaluation(
         held_out.truth, held_out.predicted, str(held_out), classes, held_out.proba,
         decision=held_out.decision,
     )  # fmt: skip
 
 
-def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
+def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluation:
     """Predict a table that holds the target too.
 
     Parameters
@@ -124,7 +124,7 @@ def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
 
     Returns
     -------
-    Evaluation
+    HeldOutEvaluation
         With the measured coverage of intervals, where the model has them.
 
     Raises
@@ -152,17 +152,19 @@ def evaluate(model: Model, table: Table, column: str | None) -> Evaluation:
     elif hasattr(estimator, "decision_function"):
         decision = decision_of_classes(estimator, rows)
     where = f"the {len(predicted)} rows of {Path(table.source).name}"
-    return Evaluation(target.values, predicted, where, known, proba, rows, coverage, decision)
+    return HeldOutEvaluation(
+        target.values, predicted, where, known, proba, rows, coverage, decision
+    )
 
 
-def learned_from(model: Model, found: Evaluation) -> bool:
+def learned_from(model: Model, found: HeldOutEvaluation) -> bool:
     """Whether an evaluation is of the rows that the model was fitted on.
 
     Parameters
     ----------
     model : Model
         Fitted.
-    found : Evaluation
+    found : HeldOutEvaluation
         Of some table.
 
     Returns

@@ -12,19 +12,19 @@ from ..pages import render
 from ..scoring import Ranking, Row, Score, ranking_of, verdict
 from ..summaries import bounds_rows, summary
 from .columns import column_pictures
-from .evaluation import Evaluation, learned_from, of_held_out
+from .evaluation import HeldOutEvaluation, learned_from, of_held_out
 from .pictures import kernel_pictures, weight_pictures
 from .predictions import prediction_pictures
 
 
-def report_page(model: Model, found: Evaluation | None, *, path: Path) -> str:
+def report_page(model: Model, found: HeldOutEvaluation | None, *, path: Path) -> str:
     """Return the HTML page of a fitted model.
 
     Parameters
     ----------
     model : Model
         Fitted.
-    found : Evaluation or None
+    found : HeldOutEvaluation or None
         Of a table with known targets. Where those are the rows that the model was fitted on, the
         page shows its held-out predictions of them instead.
     path : Path
@@ -62,7 +62,7 @@ def report_page(model: Model, found: Evaluation | None, *, path: Path) -> str:
     )
 
 
-def _chapters(model: Model, found: Evaluation | None, same: bool) -> list[dict[str, Any]]:
+def _chapters(model: Model, found: HeldOutEvaluation | None, same: bool) -> list[dict[str, Any]]:
     """Return scores and pictures of the held-out rows, and of other rows where they are given."""
     parts = []
     held_out = model.held_out
@@ -117,7 +117,9 @@ def _verdict(about: dict[str, Any], ranking: Ranking | None) -> str:
     return verdict(about["comparison"].get("ours", ""), rows, about["measure"], ranking)
 
 
-def _facts(about: dict[str, Any], found: Evaluation | None, same: bool) -> list[tuple[str, str]]:
+def _facts(
+    about: dict[str, Any], found: HeldOutEvaluation | None, same: bool
+) -> list[tuple[str, str]]:
     """Return what a reader looks for first, as (label, value)."""
     facts = []
     if about["held_out"] is not None:

@@ -15,21 +15,21 @@ from ..displays import (
 )
 from ..machines import transformed
 from ..models import Model
-from .evaluation import Evaluation
+from .evaluation import HeldOutEvaluation
 from .picture import Picture, picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def kernel_pictures(model: Model, found: Evaluation | None) -> list[Picture]:
+def kernel_pictures(model: Model, found: HeldOutEvaluation | None) -> list[Picture]:
     """Return the course of the bounds, what the kernel is made of, and the kernel itself.
 
     Parameters
     ----------
     model : Model
         Fitted.
-    found : Evaluation or None
+    found : HeldOutEvaluation or None
         Of rows that are at hand, for the heat map.
 
     Returns
@@ -105,7 +105,7 @@ def _spectrum(model: Model) -> Picture | None:
     return picture("Spectrum of P", text, spectrum)
 
 
-def _heat_map(model: Model, found: Evaluation) -> Picture | None:
+def _heat_map(model: Model, found: HeldOutEvaluation) -> Picture | None:
     """Return the learned kernel between samples; None for a machine with several kernels."""
     kernel = getattr(model.machine, "kernel_", None)
     if not callable(kernel):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..displays.axes import open_frame, write_thousands
 from ..displays.colours import FAINT, LOWER, SERIES
-from .evaluation import Evaluation
+from .evaluation import HeldOutEvaluation
 from .picture import Picture, picture
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ _MOST_CURVES = 6
 _MOST_POINTS = 2000
 
 
-def prediction_pictures(found: Evaluation) -> list[Picture]:
+def prediction_pictures(found: HeldOutEvaluation) -> list[Picture]:
     """Return what suits the task: residuals, or curves and a confusion matrix.
 
     Parameters
     ----------
-    found : Evaluation
+    found : HeldOutEvaluation
         Of some rows.
 
     Returns
@@ -48,20 +48,20 @@ def prediction_pictures(found: Evaluation) -> list[Picture]:
     return made
 
 
-def _points(found: Evaluation) -> npt.NDArray[np.intp]:
+def _points(found: HeldOutEvaluation) -> npt.NDArray[np.intp]:
     """Return the rows to draw: an even choice where they are many."""
     n = len(found.y)
     return np.unique(np.linspace(0, n - 1, min(n, _MOST_POINTS)).astype(np.intp))
 
 
-def _against_truth(found: Evaluation) -> Picture:
+def _against_truth(found: HeldOutEvaluation) -> Picture:
     text = (
         f"Each point is a row; on the grey line the prediction is right. Computed on {found.rows}."
     )
     return picture("Predicted and true", text, _points_drawn(found, "actual_vs_predicted", "true"))
 
 
-def _residuals(found: Evaluation) -> Picture:
+def _residuals(found: HeldOutEvaluation) -> Picture:
     text = (
         f"What is left of each target. A bend or a funnel means that the model misses something. "
         f"Computed on {found.rows}."
@@ -70,7 +70,7 @@ def _residuals(found: Evaluation) -> Picture:
     return picture("Residuals", text, drawn)
 
 
-def _points_drawn(found: Evaluation, kind: str, ylabel: str) -> Callable[[Figure], None]:
+def _points_drawn(found: HeldOutEvaluation, kind: str, ylabel: str) -> Callable[[Figure], None]:
     def draw(figure: Figure) -> None:
         from matplotlib.ticker import MaxNLocator
         from sklearn.metrics import PredictionErrorDisplay
@@ -92,7 +92,7 @@ def _points_drawn(found: Evaluation, kind: str, ylabel: str) -> Callable[[Figure
     return draw
 
 
-def _confusion(found: Evaluation) -> Picture:
+def _confusion(found: HeldOutEvaluation) -> Picture:
     labels = list(found.classes or ())
     many = len(labels) > 12
 
@@ -114,7 +114,7 @@ def _confusion(found: Evaluation) -> Picture:
 
 
 def _curves(
-    found: Evaluation,
+    found: HeldOutEvaluation,
     labels: list[Any],
     each: Callable[..., Any],
     axes: dict[str, str],
@@ -142,7 +142,7 @@ def _curves(
     return draw
 
 
-def _roc(found: Evaluation, labels: list[Any]) -> Picture:
+def _roc(found: HeldOutEvaluation, labels: list[Any]) -> Picture:
     def each(y: ArrayLike, share: object, *, style: dict[str, Any], **options: object) -> None:
         from sklearn.metrics import RocCurveDisplay
 
@@ -156,7 +156,7 @@ def _roc(found: Evaluation, labels: list[Any]) -> Picture:
     return picture("ROC", text, _curves(found, labels, each, axes, "lower right"))
 
 
-def _precision_recall(found: Evaluation, labels: list[Any]) -> Picture:
+def _precision_recall(found: HeldOutEvaluation, labels: list[Any]) -> Picture:
     def each(y: ArrayLike, share: object, *, style: dict[str, Any], **options: object) -> None:
         from sklearn.metrics import PrecisionRecallDisplay
 
@@ -174,7 +174,7 @@ def _precision_recall(found: Evaluation, labels: list[Any]) -> Picture:
     return picture("Precision and recall", text, drawn)
 
 
-def _calibration(found: Evaluation, labels: list[Any]) -> Picture:
+def _calibration(found: HeldOutEvaluation, labels: list[Any]) -> Picture:
     bins = int(np.clip(len(found.y) // 20, 3, 10))
 
     def each(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .comparison import Row, Tried, tried, verdict
+from .comparison import Row, TriedRival, tried, verdict
 from .held_out import HeldOut, cross_predict, decision_of_classes, folds_of, held_out_by
 from .ranking import Ranking, ranking_of, roc_area
 from .rivals import Rival, rivals
@@ -14,7 +14,7 @@ __all__ = [
     "Rival",
     "Row",
     "Score",
-    "Tried",
+    "TriedRival",
     "cross_predict",
     "decision_of_classes",
     "folds_of",

@@ -23,7 +23,7 @@ from .scores import Score, lead
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class TriedRival:
     """A model that was fitted without each fold.
 
     - `rival`: which
@@ -55,7 +55,7 @@ class Row:
     seconds: float
 
     @classmethod
-    def of(cls, tried: Tried, first: HeldOut) -> Row:
+    def of(cls, tried: TriedRival, first: HeldOut) -> Row:
         """Set a model beside another.
 
         `tried`: the model; `first`: predictions of the same rows by the other. Returns: with the
@@ -87,7 +87,7 @@ def tried(
     fold: Index,
     seed: int,
     failed: Callable[[Rival, Exception], None],
-) -> Iterator[Tried]:
+) -> Iterator[TriedRival]:
     """Fit models without each fold, one after the other.
 
     - `models`: each learns its columns from the training rows of a fold alone
@@ -113,7 +113,7 @@ def tried(
             except (ValueError, MemoryError, RuntimeError, TimeoutError) as error:
                 failed(each, error)
             else:
-                yield Tried(each, found, watch.seconds, any(map(_is_cut, said)))
+                yield TriedRival(each, found, watch.seconds, any(map(_is_cut, said)))
             done(each.title)
 
 
