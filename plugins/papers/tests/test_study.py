@@ -16,6 +16,7 @@ from kernelweave.papers.study.rivals import METHODS, OURS, RIVALS, reason_not_ru
 from kernelweave.papers.study.sets import SETS, address, samples
 from kernelweave.papers.study.showing import SizeResults, drawing, scores, shares, verdict
 from kernelweave.workbench.pages import figure_svg
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 
 def test_the_interval_is_scipys_with_the_corrected_variance() -> None:
@@ -148,6 +149,26 @@ def test_what_a_method_is_not_for_is_said() -> None:
     assert reason_not_run("TKL", SETS["digits"]) == "many columns"
     assert reason_not_run("SimpleMKL", SETS["iris"]) == "two classes only"
     assert reason_not_run("RBF-SVM", SETS["digits"]) == ""
+
+
+class _Words(ClassifierMixin, BaseEstimator):
+    """Answers with words where the labels were not whole numbers, as interpret does."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> _Words:
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        kind = self.classes_.dtype.kind
+        return np.full(len(X), self.classes_[1] if kind in "iu" else str(self.classes_[1]))
+
+
+def test_classes_come_back_as_they_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rivals, "_additive", lambda n_columns, **settings: _Words())
+    X, y = np.zeros((4, 1)), np.array([-1.0, 1.0, -1.0, 1.0])
+    found = rivals.predictions("EBM", "classification", X, y, X, quick=True)
+    assert found.dtype == y.dtype
+    assert found.tolist() == [1.0] * 4
 
 
 def test_every_method_sees_the_same_samples(shared: Path) -> None:

@@ -79,7 +79,11 @@ def predictions(
         "EBM": _additive,
     }
     model = makers[name](X.shape[1], classes=classes, quick=quick)
-    return np.ravel(model.fit(X, y).predict(X_test))
+    if not classes:
+        return np.ravel(model.fit(X, y).predict(X_test))
+    # numbers as labels come back from interpret as words
+    labels, codes = np.unique(y, return_inverse=True)
+    return labels[np.ravel(model.fit(X, codes).predict(X_test)).astype(np.intp)]
 
 
 @cache
