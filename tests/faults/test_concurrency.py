@@ -117,7 +117,9 @@ def test_one_thread_of_linear_algebra_and_two_agree() -> None:
     one, two = said
     assert one.keys() == {each.name for each in estimators()}
     for name, values in one.items():
-        np.testing.assert_allclose(two[name], values, atol=1e-3 * np.ptp(values), err_msg=name)
+        # the bits, but for a graph, whose dictionaries of pairs may use every core
+        slack = 1e-12 * np.ptp(values) if name == "GrangerGraph" else 0.0
+        np.testing.assert_allclose(two[name], values, rtol=0.0, atol=slack, err_msg=name)
 
 
 @pytest.mark.slow

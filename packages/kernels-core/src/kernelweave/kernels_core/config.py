@@ -111,14 +111,9 @@ def blas_threads(n_samples: int) -> AbstractContextManager[object]:
     """Return a context with one BLAS thread for problems that threads would only slow down.
 
     On a busy machine the spinning waits of two threads cost thirty times a factorisation; and one
-    thread sums in one order, whatever the machine has. In another thread than the main one nothing
-    is changed: the setting is the whole process's.
+    thread sums in one order, whatever the machine has.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return nullcontext()
-    if n_samples > ONE_THREAD_BELOW:
-        return nullcontext()
-    return one_blas_thread()
+    return nullcontext() if n_samples > ONE_THREAD_BELOW else one_blas_thread()
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from ..checks import (
     one_of,
 )
 from ..clock import time_limit
-from ..config import config_context
+from ..config import blas_threads, config_context
 from ..driver import solve
 from ..formula.problem import Problem
 from ..kernels import PrecomputedGrams, as_grams
@@ -172,7 +172,7 @@ class KernelMachine(Estimator):
     ) -> None:
         """Merge, scale, solve, store."""
         samples = replace(merge_samples(X, targets, weight), grams=grams)
-        with config_context(memory_limit=self.memory_limit):
+        with config_context(memory_limit=self.memory_limit), blas_threads(samples.X.shape[0]):
             scaling = self._scaling(samples)
             scaled = samples if scaling is None else replace(samples, X=scaling(samples.X))
             problem = self._problem(scaled)
@@ -264,7 +264,8 @@ class KernelMachine(Estimator):
             return np.zeros((X.shape[0], len(self._coef)))
         per_row = 8 * 8 * self._rows.shape[0]
         block = max(1, min(X.shape[0], 4096, limit_bytes() // per_row))
-        with np.errstate(over="ignore", invalid="ignore"):
+        quiet = np.errstate(over="ignore", invalid="ignore")
+        with quiet, blas_threads(self._rows.shape[0]):
             parts = [
                 self.kernel_(like(self._rows, X[start : start + block]), self._rows) @ self._coef.T
                 for start in range(0, X.shape[0], block)
