@@ -28,7 +28,7 @@ def grams(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 def problem(n_samples: int = M) -> Any:
     from kernelweave.baselines import Simplex
     from kernelweave.kernels_core import Problem
-    from kernelweave.kernels_core.estimators import PrecomputedStack
+    from kernelweave.kernels_core.grams import PrecomputedStack
     from kernelweave.qp_smo import SVC
 
     stack, y = grams(n_samples)

@@ -17,7 +17,7 @@ SIZES, KERNELS = (200, 400, 800), (8, 16, 32)
 def stack_of(n_samples: int, n_kernels: int) -> tuple[Any, np.ndarray]:
     """Return Gaussian Grams of widths from coarse to fine, checked once, and labels."""
     from kernelweave.kernels_core import RBF, KernelDictionary
-    from kernelweave.qp_smo import GramStack
+    from kernelweave.kernels_core.grams import GramStack
 
     X, y = checkered(n_samples, 5)
     widths = np.geomspace(0.05, 50.0, n_kernels)

@@ -29,7 +29,7 @@ def grams(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 
 def problem(q: float, lam: float, n_samples: int = M) -> Any:
     from kernelweave.kernels_core import Problem
-    from kernelweave.kernels_core.estimators import PrecomputedStack
+    from kernelweave.kernels_core.grams import PrecomputedStack
     from kernelweave.qp_smo import Ridge
     from kernelweave.ridge_mkl import LqBall
 

@@ -13,6 +13,7 @@ from kernelweave.kernels_core.settings import known_settings
 PACKAGES = {
     "kernelweave.kernels_core": "Kernels, problems, results, the registry and the driver.",
     "kernelweave.kernels_core.families": "What a family of kernels must offer, and three.",
+    "kernelweave.kernels_core.grams": "Gram matrices: one or a stack, stored, of low rank or not.",
     "kernelweave.kernels_core.psd_cone": "Projections and rank-one steps for P ⪰ 0, on arrays.",
     "kernelweave.kernels_core.testing": "The conformance kit: algorithms, kernels, estimators.",
     "kernelweave.qp_smo": "Support vector machine duals on a Gram matrix.",

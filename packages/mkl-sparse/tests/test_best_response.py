@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 from kernelweave.kernels_core import Problem, solve
+from kernelweave.kernels_core.grams import GramStack
 from kernelweave.kernels_core.kernels import RBF, KernelDictionary, Linear, Polynomial, Sigmoid
 from kernelweave.kernels_core.result import Status
 from kernelweave.kernels_core.testing import check_algorithm
@@ -16,7 +17,7 @@ from kernelweave.mkl_sparse import (
 from kernelweave.mkl_sparse.algorithm import BestResponseSearch
 from kernelweave.mkl_sparse.starts import largest_kept, random_support
 from kernelweave.qp_smo import SVC, SVR, solve_svc
-from kernelweave.qp_smo.saddle import GramStack, RidgePenalty, SaddleOracle
+from kernelweave.qp_smo.saddle import RidgePenalty, SaddleOracle
 from sklearn.exceptions import ConvergenceWarning
 
 KERNELS = KernelDictionary([Linear(), Polynomial(2, 0.1, 1.0), RBF(0.5), RBF(2.0)])

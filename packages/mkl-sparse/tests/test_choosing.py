@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from kernelweave.kernels_core import RBF, KernelDictionary, Linear
-from kernelweave.kernels_core.kernels import PrecomputedGrams
+from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.mkl_sparse import (
     PathScores,
     SparseMKLClassifier,

@@ -3,10 +3,10 @@ import pickle
 import numpy as np
 import pytest
 from kernelweave.kernels_core import KernelDictionary, KernelWeaveWarning, NotPSDError
+from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.kernels import (
     RBF,
     Linear,
-    PrecomputedGrams,
     ScaledFeatures,
     as_sklearn_gp_kernel,
     check_kernel,

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import SolveStatus
 from kernelweave.kernels_core.families import TessellatedFamily
+from kernelweave.kernels_core.grams import UnstoredKernel
 from kernelweave.kernels_core.testing import make_classification, make_regression
-from kernelweave.qp_smo import SVC, SVR, UnstoredKernel
+from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.unstored import BlockGram, choose_block
 
 N = 240

@@ -3,8 +3,8 @@ import sys
 import cvxpy as cp
 import numpy as np
 import pytest
+from kernelweave.kernels_core.grams import GramStack
 from kernelweave.qp_smo import SVR, solve_svc
-from kernelweave.qp_smo.saddle import GramStack
 from kernelweave.relaxations import lower_bound, misdp, solve_global
 from kernelweave.relaxations.bounds import common_eigenvectors
 from kernelweave.relaxations.conic import attempts

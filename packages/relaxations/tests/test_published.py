@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+from kernelweave.kernels_core.grams import GramStack
 from kernelweave.kernels_core.kernels import (
     PAPER_FIFTY,
     PAPER_TEN,
@@ -9,7 +10,7 @@ from kernelweave.kernels_core.kernels import (
     default_kernels,
 )
 from kernelweave.qp_smo import SVC
-from kernelweave.qp_smo.saddle import GramStack, KSupport, solve_kernel_weights
+from kernelweave.qp_smo.saddle import KSupport, solve_kernel_weights
 from kernelweave.relaxations import lower_bound, solve_global
 
 QUICK = ("iris", "wine", "parkinsons", "heart", "haberman", "ionosphere", "breastcancer")

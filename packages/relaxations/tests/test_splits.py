@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from kernelweave.qp_smo.saddle import GramStack
+from kernelweave.kernels_core.grams import GramStack
 from kernelweave.relaxations.splits import forms_by_pairs, forms_by_vectors, positive_shares
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.kernels_core import RBF, Linear, UnderfitWarning
-from kernelweave.kernels_core.kernels import PrecomputedGrams
+from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.vv_rkhs import MatrixValuedKernelClassifier, MatrixValuedKernelRegressor, machine
 from sklearn.datasets import load_digits, load_iris
 from sklearn.kernel_ridge import KernelRidge

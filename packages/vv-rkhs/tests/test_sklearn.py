@@ -20,7 +20,7 @@ from kernelweave.kernels_core import (
     UnderfitWarning,
     solve,
 )
-from kernelweave.kernels_core.kernels import PrecomputedGrams
+from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.vv_rkhs import (
     ElasticNet,
     FrobeniusOutputKernels,

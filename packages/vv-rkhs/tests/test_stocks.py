@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernelweave.kernels_core import RBF
-from kernelweave.kernels_core.kernels import PrecomputedGrams
+from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression

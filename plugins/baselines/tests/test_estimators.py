@@ -26,9 +26,8 @@ from kernelweave.kernels_core import (
     Sigmoid,
 )
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.kernels import PrecomputedGrams
+from kernelweave.kernels_core.grams import GramStack, PrecomputedGrams
 from kernelweave.kernels_core.testing import make_classification, make_regression
-from kernelweave.qp_smo.saddle import GramStack
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC, SVR
@@ -244,7 +243,7 @@ def test_an_average_is_formed_once(monkeypatch: pytest.MonkeyPatch, multiclass: 
 
 
 def test_folds_of_a_search_check_a_set_of_samples_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kernelweave.kernels_core.kernels import psd
+    from kernelweave.kernels_core.grams import psd
 
     X, y = make_classification(40)
     stack = PrecomputedGrams(KernelDictionary(KERNELS).fit_grams(X).grams)

@@ -10,7 +10,7 @@ from kernelweave.evidence.mkl.learn import learn_weights
 from kernelweave.evidence.mkl.objective import FLOOR, WeightEvidence
 from kernelweave.evidence.mkl.problem import Standard, weight_problem
 from kernelweave.kernels_core import RBF, KernelDictionary, Linear, Problem, Status, solve
-from kernelweave.kernels_core.estimators.dictionary import PrecomputedStack
+from kernelweave.kernels_core.grams import PrecomputedStack
 from kernelweave.qp_smo import Ridge
 from sklearn.datasets import make_friedman1
 from sklearn.gaussian_process import GaussianProcessRegressor

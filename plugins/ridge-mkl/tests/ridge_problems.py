@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import RBF, KernelDictionary, Problem
-from kernelweave.kernels_core.estimators import PrecomputedStack
+from kernelweave.kernels_core.grams import PrecomputedStack
 from kernelweave.ridge_mkl.families import FittedPower
 
 

@@ -17,7 +17,7 @@ from kernelweave.kernels_core import (
     Linear,
     Sigmoid,
 )
-from kernelweave.kernels_core.kernels import PrecomputedGrams
+from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.testing import (
     check_estimator,
     make_classification,

@@ -43,12 +43,12 @@ def test_no_private_module_is_imported() -> None:
     [
         "from kernelweave.kernels_core._plugin import x",
         "import kernelweave.qp_smo._njit_smo",
-        "from kernelweave.kernels_core.kernels import _fill",
+        "from kernelweave.kernels_core.grams import _fill",
     ],
 )
 def test_planted_private_import_is_caught(line: str) -> None:
     assert private_imports(line)
-    assert not private_imports("from kernelweave.kernels_core.kernels import as_grams")
+    assert not private_imports("from kernelweave.kernels_core.grams import as_grams")
 
 
 def test_everything_is_registered() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from kernelweave.kernels_core.families import PolynomialFamily, TessellatedFamily, UnstoredGram
+from kernelweave.kernels_core.families import PolynomialFamily, TessellatedFamily
+from kernelweave.kernels_core.grams import UnstoredGram
 
 SETTINGS = [(1, 0, None), (1, 1, None), (3, 1, None), (4, 1, None), (3, 2, 0), (2, 2, None)]
 

@@ -14,6 +14,7 @@ from kernelweave.kernels_core.exceptions import (
     MemoryBudgetError,
     NotPSDError,
 )
+from kernelweave.kernels_core.grams.psd import spectrum
 from kernelweave.kernels_core.kernels import (
     PAPER_FIFTY,
     PAPER_TEN,
@@ -25,7 +26,6 @@ from kernelweave.kernels_core.kernels import (
     Sigmoid,
     default_kernels,
 )
-from kernelweave.kernels_core.kernels.psd import spectrum
 from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import KernelCenterer
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning, NotPSDError
+from kernelweave.kernels_core.grams import require_psd
+from kernelweave.kernels_core.grams.psd import find_indefinite
 from kernelweave.kernels_core.kernels import (
     PAPER_TEN,
     RBF,
@@ -15,9 +17,7 @@ from kernelweave.kernels_core.kernels import (
     Sigmoid,
     check_kernel,
     default_kernels,
-    require_psd,
 )
-from kernelweave.kernels_core.kernels.psd import find_indefinite
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics.pairwise import sigmoid_kernel

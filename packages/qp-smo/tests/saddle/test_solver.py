@@ -1,12 +1,12 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from kernelweave.kernels_core.grams import GramStack
 from kernelweave.kernels_core.result import Status
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.saddle import (
     CutPool,
     Elastic,
-    GramStack,
     KSupport,
     NoPenalty,
     RidgePenalty,

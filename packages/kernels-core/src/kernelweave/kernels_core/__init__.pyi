@@ -20,6 +20,7 @@ from .families import (
     TessellatedFamily,
 )
 from .formula import Learner, Needs, Problem, Solution, SolveStatus, WeightSet
+from .grams import PrecomputedGrams, as_grams
 from .hookspecs import hookimpl, hookspec
 from .kernels import (
     PAPER_FIFTY,
@@ -32,10 +33,8 @@ from .kernels import (
     Laplacian,
     Linear,
     Polynomial,
-    PrecomputedGrams,
     ScaledFeatures,
     Sigmoid,
-    as_grams,
     as_sklearn_gp_kernel,
     default_kernels,
 )

@@ -12,7 +12,8 @@ import numpy as np
 from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning, NotPSDError
-from kernelweave.kernels_core.kernels.psd import REMEDY, describe
+from kernelweave.kernels_core.grams import fit_family, stack_of
+from kernelweave.kernels_core.grams.psd import REMEDY, describe
 from kernelweave.kernels_core.result import Status
 from kernelweave.qp_smo.saddle import (
     KSupport,
@@ -20,9 +21,7 @@ from kernelweave.qp_smo.saddle import (
     SaddleOracle,
     SaddleSearch,
     WeightPenalty,
-    fit_family,
     solve_cut_master,
-    stack_of,
 )
 
 from .best_response import BestResponseRun, Ending

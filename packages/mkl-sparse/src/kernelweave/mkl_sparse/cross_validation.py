@@ -11,11 +11,10 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray, Rows
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.estimators.labels import class_weights, one_vs_rest
-from kernelweave.kernels_core.kernels import FittedFactors, LowRankDictionary, as_grams
-from kernelweave.kernels_core.kernels.psd import require_psd
+from kernelweave.kernels_core.grams import GramStack, LowRankStack, as_grams, require_psd
+from kernelweave.kernels_core.kernels import FittedFactors, LowRankDictionary
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.kernels_core.settings import name_of
-from kernelweave.qp_smo.saddle import GramStack, LowRankStack
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 

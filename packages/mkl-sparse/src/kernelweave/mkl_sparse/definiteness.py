@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.kernels.psd import Spectrum, find_indefinite
+from kernelweave.kernels_core.grams.psd import Spectrum, find_indefinite
 
 
 def indefinite_kernels(fitted: Any) -> dict[str, Spectrum]:

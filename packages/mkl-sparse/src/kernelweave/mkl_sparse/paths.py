@@ -11,6 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, check_limits, check_sample_weight, one_of
 from kernelweave.kernels_core.clock import expired, time_limit
 from kernelweave.kernels_core.formula import Solution
+from kernelweave.kernels_core.grams import Stack, as_stack
 from kernelweave.kernels_core.result import Status, relative_gap
 from kernelweave.qp_smo import SVC
 from kernelweave.qp_smo.saddle import (
@@ -19,8 +20,6 @@ from kernelweave.qp_smo.saddle import (
     RidgePenalty,
     SaddleOracle,
     SaddleSearch,
-    Stack,
-    as_stack,
     run_search,
     solve_cut_master,
 )

@@ -1,13 +1,11 @@
 from .learners import SVC, SVR
 from .ridge import Ridge
 from .saddle.cuts import CutPool
-from .saddle.grams import GramStack
 from .saddle.penalties import Elastic, KSupport, NoPenalty, RidgePenalty
 from .saddle.solver import KernelWeights, solve_kernel_weights
 from .solution import DualSolution
 from .squared_hinge import SquaredHingeSVC
 from .svm import solve_svc, solve_svr
-from .unstored import UnstoredKernel
 
 __all__ = [
     "SVC",
@@ -15,14 +13,12 @@ __all__ = [
     "CutPool",
     "DualSolution",
     "Elastic",
-    "GramStack",
     "KSupport",
     "KernelWeights",
     "NoPenalty",
     "Ridge",
     "RidgePenalty",
     "SquaredHingeSVC",
-    "UnstoredKernel",
     "solve_kernel_weights",
     "solve_svc",
     "solve_svr",

@@ -11,17 +11,24 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import NONNEGATIVE, POSITIVE, check_limits, check_vector
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.formula.learner import Solution, collect, sum_rounded
+from kernelweave.kernels_core.grams import (
+    KernelArray,
+    LowRankGram,
+    UnstoredKernel,
+    as_gram,
+    check_gram,
+)
 from numpy.typing import ArrayLike
 
 from . import validation
 from .bounds import FunctionValues, dual_value, kkt_violation, primal_bound
-from .descent import LowRankGram, descend
+from .descent import descend
 from .engine import Backend, Outcome, solve_box
 from .feasible import GridPoint
-from .problem import BoxProblem, Budget, KernelArray, classification, regression
+from .problem import BoxProblem, Budget, classification, regression
 from .solution import DualSolution
 from .svm import DEFAULT_MAX_ITER, solution_from
-from .unstored import UnstoredKernel, solve_by_blocks
+from .unstored import solve_by_blocks
 
 
 def solve_unstored(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
@@ -127,7 +134,7 @@ class BoxLearner(ABC):
             If a parameter, a shape or a value is out of range.
         """
         self.validate()
-        kernel: Any = K if isinstance(K, UnstoredKernel) else validation.as_kernel(K)
+        kernel: Any = K if isinstance(K, UnstoredKernel) else as_gram(K)
         unstored = isinstance(K, UnstoredKernel)
         check_limits(tol, max_iter, max_time, exact=False)
         rows = np.atleast_2d(np.asarray(targets, dtype=np.float64))
@@ -136,7 +143,7 @@ class BoxLearner(ABC):
             raise ValueError(
                 f"dual0 must have the shape of targets, {rows.shape}, got {starts.shape}"
             )
-        asymmetry = validation.check_kernel(kernel) if check and not unstored else 0.0
+        asymmetry = check_gram(kernel) if check and not unstored else 0.0
         asymmetry += 2.0 * gram_error
         budget = Budget(tol, max_iter)
         parts, tasks = [], []

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-
-from .problem import KernelArray
+from kernelweave.kernels_core.grams import KernelArray
 
 _UNIT = 2.0**-53
 # The fewest rows of a block: with fewer, calls outweigh work.

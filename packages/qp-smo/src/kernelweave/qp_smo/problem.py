@@ -9,9 +9,8 @@ from typing import cast
 import numpy as np
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.grams.stored import KernelArray
 from numpy.typing import NDArray
-
-KernelArray = NDArray[np.float64] | NDArray[np.float32]
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.formula.learner import SolveStatus
+from kernelweave.kernels_core.grams import KernelArray
 
 from . import _njit_gram, _njit_smo
 from .bounds import function_values
-from .problem import BoxProblem, Budget, KernelArray
+from .problem import BoxProblem, Budget
 
 # Entries of K that the steps of a chunk read, between two looks at the time limit: some 10 ms.
 _CHUNK = 10_000_000

@@ -18,6 +18,7 @@ from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.kernels_core.formula.learner import Solution
+from kernelweave.kernels_core.grams import KernelArray, as_gram, check_gram
 from kernelweave.kernels_core.interrupts import aside
 from kernelweave.kernels_core.rounding import (
     UNIT,
@@ -28,9 +29,6 @@ from kernelweave.kernels_core.rounding import (
     row_sums,
 )
 from numpy.typing import ArrayLike
-
-from . import validation
-from .problem import KernelArray
 
 
 @dataclass(frozen=True)
@@ -343,9 +341,9 @@ class SquaredLoss(ABC):
             If a copy of K does not fit in the memory limit.
         """
         self.validate()
-        kernel = validation.as_kernel(K)
+        kernel = as_gram(K)
         if check:
-            validation.check_kernel(kernel)
+            check_gram(kernel)
         n = kernel.shape[0]
         memory.require(
             16 * n * n,

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from kernelweave.kernels_core.checks import NONNEGATIVE, check_limits, check_vector
 from kernelweave.kernels_core.clock import time_limit
+from kernelweave.kernels_core.grams import as_gram, check_gram
 from numpy.typing import ArrayLike
 
 from . import validation
@@ -110,12 +111,12 @@ def solve_svc(
     >>> s.lower_bound <= 0.5 <= s.upper_bound
     True
     """
-    kernel = validation.as_kernel(K)
+    kernel = as_gram(K)
     check_limits(tol, max_iter, max_time, exact=False)
     bound = validation.check_bounds(C, sample_weight, kernel.shape[0])
     labels = validation.check_labels(y, bound)
     start = None if alpha0 is None else check_vector("alpha0", alpha0, labels.size)
-    asymmetry = validation.check_kernel(kernel) if check else 0.0
+    asymmetry = check_gram(kernel) if check else 0.0
     problem = classification(kernel, labels, bound, asymmetry)
     budget = Budget(tol, max_iter)
     with time_limit(max_time):
@@ -181,13 +182,13 @@ def solve_svr(
     >>> s.alpha
     array([-0.25,  0.  ,  0.25])
     """
-    kernel = validation.as_kernel(K)
+    kernel = as_gram(K)
     check_limits(tol, max_iter, max_time, exact=False)
     bound = validation.check_bounds(C, sample_weight, kernel.shape[0])
     targets = check_vector("y", y, bound.size)
     width = float(NONNEGATIVE.check("epsilon", epsilon))
     start = None if alpha0 is None else check_vector("alpha0", alpha0, targets.size)
-    asymmetry = validation.check_kernel(kernel) if check else 0.0
+    asymmetry = check_gram(kernel) if check else 0.0
     problem = regression(kernel, targets, bound, width, asymmetry)
     budget = Budget(tol, max_iter)
     with time_limit(max_time):

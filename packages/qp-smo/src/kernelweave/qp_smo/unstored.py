@@ -8,91 +8,25 @@ follows by products with K that store nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.formula.learner import SolveStatus
+from kernelweave.kernels_core.grams import KernelArray, UnstoredKernel
 
 from .bounds import FunctionValues, Landing, dual_value, kkt_violation
 from .feasible import starting_point, to_grid
 from .point import product
-from .problem import BoxProblem, Budget, KernelArray
+from .problem import BoxProblem, Budget
 from .smo import smo
 
 if TYPE_CHECKING:
-    from kernelweave.kernels_core.families import UnstoredGram
+    pass
 
 _MOST_LANDINGS = 6
-# The copy that shrinking makes of a block is at most half of it.
-_COPY = 1.5
 _CHUNK = 2**22
 _EASIER = 0.1
-
-
-@dataclass(frozen=True)
-class UnstoredKernel:
-    """A Gram matrix that is computed where it is asked for.
-
-    Pass it to `SVC.solve` or `SVR.solve` in place of an array.
-
-    Parameters
-    ----------
-    entries : UnstoredGram
-        Computes entries and products, in float64.
-    nbytes : int
-        Memory for the part over a block of samples and the copy that shrinking makes of it.
-    dtype : {"float64", "float32"}
-        Precision of that part. In float32 it is centred, which changes nothing where coefficients
-        sum to 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.kernels_core import PolynomialFamily
-    >>> from kernelweave.qp_smo import SVC, UnstoredKernel
-    >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    >>> P = np.diag([0.0, 1.0])
-    >>> entries = PolynomialFamily(1).prepare(x).unstored(P)
-    >>> SVC(C=10.0).solve(UnstoredKernel(entries, nbytes=2**20), np.sign(x[:, 0])).dual_coef
-    array([[ 0. , -0.5,  0.5,  0. ]])
-    """
-
-    entries: UnstoredGram
-    nbytes: int
-    dtype: str = "float64"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, n)."""
-        return (int(self.entries.n_samples),) * 2
-
-    @property
-    def block_size(self) -> int:
-        """Return the samples of the largest block that fits, two at least."""
-        return largest_block(self.shape[0], self.nbytes, self.dtype)
-
-    def diagonal(self) -> FloatArray:
-        """Return the diagonal in float64."""
-        return np.asarray(self.entries.diagonal(), dtype=np.float64)
-
-    @cached_property
-    def middle(self) -> FloatArray:
-        """Return the column of the sample with the smallest k(x, x), for centring."""
-        column = np.empty((self.shape[0], 1))
-        self.entries.block(np.arange(self.shape[0]), np.array([np.argmin(self.diagonal())]), column)
-        return column[:, 0]
-
-
-def largest_block(n_samples: int, nbytes: int, dtype: str) -> int:
-    """Return how many of the samples a block holds in so many bytes, two at least."""
-    most = (nbytes / (_COPY * np.dtype(dtype).itemsize)) ** 0.5
-    return int(min(n_samples, max(2, most)))
-
-
-# a Gram matrix as learners take it: stored, or computed where it is asked for
-Gram: TypeAlias = "RealArray | UnstoredKernel"
 
 
 class BlockGram:

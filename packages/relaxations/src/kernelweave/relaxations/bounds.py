@@ -10,13 +10,13 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, check_limits, integer, one_of
 from kernelweave.kernels_core.clock import Stopwatch, time_limit
+from kernelweave.kernels_core.grams import Stack
 from kernelweave.qp_smo.feasible import starting_point, to_grid
 from kernelweave.qp_smo.learners import BoxLearner
 from kernelweave.qp_smo.saddle import (
     KSupport,
     SaddleOracle,
     SaddleSearch,
-    Stack,
     lower_bound_from,
     run_search,
 )

@@ -10,17 +10,11 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import check_limits, check_sample_weight
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.formula import Solution
+from kernelweave.kernels_core.grams import Stack, as_stack
 from kernelweave.kernels_core.result import History, Status
 from kernelweave.mkl_sparse import SparseSimplex
 from kernelweave.qp_smo.learners import BoxLearner
-from kernelweave.qp_smo.saddle import (
-    CutPool,
-    SaddleOracle,
-    SolveCounts,
-    Stack,
-    as_learner,
-    as_stack,
-)
+from kernelweave.qp_smo.saddle import CutPool, SaddleOracle, SolveCounts, as_learner
 from numpy.typing import ArrayLike, NDArray
 
 from .search import SupportSearch

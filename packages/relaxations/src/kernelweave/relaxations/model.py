@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.grams import Stack
 from kernelweave.qp_smo.learners import BoxLearner
-from kernelweave.qp_smo.saddle import Stack
 from numpy.typing import ArrayLike
 
 from .conic import cvxpy

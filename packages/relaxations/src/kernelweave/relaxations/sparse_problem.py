@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import check_sample_weight
+from kernelweave.kernels_core.grams import Stack, as_stack
 from kernelweave.qp_smo.learners import BoxLearner
 from kernelweave.qp_smo.problem import BoxProblem
-from kernelweave.qp_smo.saddle import KSupport, Stack, as_learner, as_stack
+from kernelweave.qp_smo.saddle import KSupport, as_learner
 from numpy.typing import ArrayLike
 
 

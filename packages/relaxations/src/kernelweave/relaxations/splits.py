@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.qp_smo.saddle import Stack
+from kernelweave.kernels_core.grams import Stack
 
 _UNIT = 2.0**-53
 # Shares below this part of their sum are raised to it: the proof divides by them.

@@ -9,7 +9,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 
 if TYPE_CHECKING:
-    from kernelweave.kernels_core.families import UnstoredGram
+    from kernelweave.kernels_core.grams import UnstoredGram
 
 _ENTRIES = 2**22
 

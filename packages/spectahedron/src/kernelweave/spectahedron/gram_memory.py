@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, Problem, UnsupportedProblemError
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.grams import largest_block
 from kernelweave.kernels_core.memory import limit_bytes, require, size_text
-from kernelweave.qp_smo.unstored import largest_block
 
 GRAM = one_of("auto", "stored", "blocks")
 _N_GRAMS = 1

@@ -17,17 +17,16 @@ from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
 from kernelweave.kernels_core.checks import LARGEST, SMALLEST
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
+from kernelweave.kernels_core.grams import Gram, UnstoredKernel
 from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.kernels_core.psd_cone.eigen import largest_eigenvalue_bound, top_eigenpair
-from kernelweave.qp_smo import UnstoredKernel
-from kernelweave.qp_smo.unstored import Gram
 from numpy.typing import DTypeLike
 
 from .gram import GramAt
 from .gram_memory import require_grams
 
 if TYPE_CHECKING:
-    from kernelweave.kernels_core.families import UnstoredGram
+    from kernelweave.kernels_core.grams import UnstoredGram
 
 _EPS = float(np.finfo(np.float64).eps)
 _FIRST_TOL = 1e-2

@@ -11,7 +11,7 @@ from kernelweave.kernels_core.estimators.classes import DecidingClassifier
 from kernelweave.kernels_core.estimators.labels import encode_classes
 from kernelweave.kernels_core.estimators.parts import Given
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
-from kernelweave.kernels_core.kernels import PrecomputedGrams
+from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.parameters import fitted, parameter
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import (

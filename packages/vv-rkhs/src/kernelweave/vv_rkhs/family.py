@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import RealArray
 from kernelweave.kernels_core.checks import check_array
-from kernelweave.kernels_core.kernels import as_grams
+from kernelweave.kernels_core.grams import as_grams
 from numpy.typing import DTypeLike
 
 from .grams import DenseGrams, FactoredGrams, Grams

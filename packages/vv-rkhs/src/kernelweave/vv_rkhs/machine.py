@@ -33,7 +33,7 @@ from kernelweave.kernels_core.checks import (
 from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.estimators.dictionary import KERNELS
 from kernelweave.kernels_core.exceptions import convergence_warning
-from kernelweave.kernels_core.kernels import as_grams
+from kernelweave.kernels_core.grams import as_grams
 from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.settings import Settings, known_settings, name_of

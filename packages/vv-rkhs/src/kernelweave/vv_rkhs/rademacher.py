@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.checks import COUNT, LARGEST, number
-from kernelweave.kernels_core.kernels import as_grams
+from kernelweave.kernels_core.grams import as_grams
 from sklearn.utils import check_random_state
 
 from .penalties.lq_ball import lq_norm

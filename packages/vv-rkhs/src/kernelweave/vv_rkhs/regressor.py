@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
-from kernelweave.kernels_core.kernels import PrecomputedGrams
+from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.parameters import fitted, parameter
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._set_output import ADAPTERS_MANAGER

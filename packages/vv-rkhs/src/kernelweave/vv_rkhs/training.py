@@ -12,13 +12,9 @@ import numpy.typing as npt
 from kernelweave.kernels_core import RBF, KernelWeaveWarning, Laplacian, Linear, memory
 from kernelweave.kernels_core.arrays import FloatArray, Rows
 from kernelweave.kernels_core.estimators.samples import Samples, merge_samples
-from kernelweave.kernels_core.kernels import (
-    FittedDictionary,
-    KernelDictionary,
-    as_grams,
-)
-from kernelweave.kernels_core.kernels.precomputed import check_once
-from kernelweave.kernels_core.kernels.psd import refuse_indefinite
+from kernelweave.kernels_core.grams import as_grams, check_once
+from kernelweave.kernels_core.grams.psd import refuse_indefinite
+from kernelweave.kernels_core.kernels import FittedDictionary, KernelDictionary
 from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import (

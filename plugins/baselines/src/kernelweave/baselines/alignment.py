@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.checks import check_sample_weight, check_targets, one_of
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
 from kernelweave.kernels_core.formula import Learner
-from kernelweave.kernels_core.kernels import as_grams
+from kernelweave.kernels_core.grams import as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
 from numpy.typing import ArrayLike
 

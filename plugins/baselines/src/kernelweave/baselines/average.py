@@ -8,8 +8,8 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.checks import COUNT
 from kernelweave.kernels_core.formula import Learner
+from kernelweave.kernels_core.grams import LowRankStack
 from kernelweave.kernels_core.parameters import Value
-from kernelweave.qp_smo.saddle import LowRankStack
 
 
 def average_weights(n_kernels: int) -> FloatArray:

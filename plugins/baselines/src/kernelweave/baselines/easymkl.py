@@ -9,10 +9,9 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.checks import SHARE, check_sample_weight, check_targets
 from kernelweave.kernels_core.formula import Learner
-from kernelweave.kernels_core.kernels import as_grams
+from kernelweave.kernels_core.grams import GramStack, LowRankStack, as_grams
 from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.qp_smo import SquaredHingeSVC
-from kernelweave.qp_smo.saddle import GramStack, LowRankStack
 from numpy.typing import ArrayLike
 
 _TOL = 1e-5

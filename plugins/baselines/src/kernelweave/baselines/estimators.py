@@ -5,18 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kernelweave.kernels_core.arrays import FloatArray, RealArray, Rows
-from kernelweave.kernels_core.estimators import (
-    KernelMachineClassifier,
-    PrecomputedStack,
-    SpreadRegressor,
-)
+from kernelweave.kernels_core.estimators import KernelMachineClassifier, SpreadRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
-from kernelweave.kernels_core.kernels import FittedDictionary, as_grams
-from kernelweave.kernels_core.kernels.precomputed import check_once
-from kernelweave.kernels_core.kernels.psd import refuse_indefinite
+from kernelweave.kernels_core.grams import GramStack, PrecomputedStack, as_grams, check_once
+from kernelweave.kernels_core.grams.psd import refuse_indefinite
+from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.kernels_core.parameters import parameter_of
 from kernelweave.qp_smo import SVC, SVR
-from kernelweave.qp_smo.saddle import GramStack
 
 from .alignment import AlignmentWeights
 from .average import AverageWeights, average_weights

@@ -12,9 +12,9 @@ from kernelweave.kernels_core.estimators import (
     DictionaryMachine,
     KernelMachineClassifier,
     NystroemMachine,
-    PrecomputedStack,
 )
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.grams import PrecomputedStack
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.qp_smo import SVC
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.kernels import require_psd
-from kernelweave.qp_smo.saddle import fit_family, stack_of
+from kernelweave.kernels_core.grams import fit_family, require_psd, stack_of
 
 _UNIT = 2.0**-53
 _FIRST_TOL, _LAST_TOL = 3e-4, 1e-12

@@ -12,13 +12,8 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.qp_smo.saddle import (
-    NoPenalty,
-    SaddleOracle,
-    SaddleSearch,
-    fit_family,
-    stack_of,
-)
+from kernelweave.kernels_core.grams import fit_family, stack_of
+from kernelweave.qp_smo.saddle import NoPenalty, SaddleOracle, SaddleSearch
 
 _TIGHTEST = 1e-9
 _IDLE = 5

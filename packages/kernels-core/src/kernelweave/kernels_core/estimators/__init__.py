@@ -12,13 +12,11 @@ _WHERE = {
     "KernelMachineClassifier": "machine",
     "KernelMachineRegressor": "machine",
     "NystroemMachine": "nystroem",
-    "PrecomputedKernel": "dictionary",
-    "PrecomputedStack": "dictionary",
     "SpreadRegressor": "spread",
 }
 
 if TYPE_CHECKING:
-    from .dictionary import DictionaryMachine, PrecomputedKernel, PrecomputedStack
+    from .dictionary import DictionaryMachine
     from .generic import KernelLearningClassifier, KernelLearningRegressor
     from .machine import KernelMachineClassifier, KernelMachineRegressor
     from .nystroem import NystroemMachine
@@ -31,8 +29,6 @@ __all__ = [
     "KernelMachineClassifier",
     "KernelMachineRegressor",
     "NystroemMachine",
-    "PrecomputedKernel",
-    "PrecomputedStack",
     "SpreadRegressor",
 ]
 

@@ -35,9 +35,8 @@ from ..clock import time_limit
 from ..config import blas_threads, config_context
 from ..driver import solve
 from ..formula.problem import Problem
-from ..kernels import PrecomputedGrams, as_grams
-from ..kernels.precomputed import check_once
-from ..kernels.psd import refuse_indefinite
+from ..grams.precomputed import PrecomputedGrams, as_grams, check_once
+from ..grams.psd import refuse_indefinite
 from ..kernels.scaled import Scaling
 from ..memory import limit_bytes
 from ..parameters import fitted, parameter

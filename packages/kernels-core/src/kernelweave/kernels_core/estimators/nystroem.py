@@ -13,11 +13,12 @@ from ..arrays import FloatArray, Rows
 from ..checks import COUNT, check_decision, one_of
 from ..formula import lower_bound
 from ..formula.problem import Problem
+from ..grams.combined import PrecomputedStack
 from ..kernels import FittedDictionary, LowRankDictionary
 from ..kernels.scaled import Scaling
 from ..parameters import fitted, parameter
 from ..result import Certificate, Result
-from .dictionary import DictionaryMachine, PrecomputedStack
+from .dictionary import DictionaryMachine
 from .samples import Samples, like
 
 # what "auto" lets the Gram matrices take: eight kernels of 8,192 samples

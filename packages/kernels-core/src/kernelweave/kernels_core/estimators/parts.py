@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from ..arrays import FloatArray, Index, Points
 from ..exceptions import UnderfitWarning
-from ..kernels import PrecomputedGrams
+from ..grams.precomputed import PrecomputedGrams
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, indexable
 
 from ..arrays import FloatArray, Index
 from ..exceptions import UnderfitWarning
-from ..kernels import PrecomputedGrams
+from ..grams.precomputed import PrecomputedGrams
 from ..result import Status
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .base import Family, PreparedFamily, UnstoredGram
+    from .base import Family, PreparedFamily
     from .custom import CallableFamily
     from .integral import IntegralFamily
     from .learned import FamilyKernel, GeneralizedPolynomial, Tessellated
@@ -26,7 +26,6 @@ __all__ = [
     "PreparedFamily",
     "Tessellated",
     "TessellatedFamily",
-    "UnstoredGram",
 ]
 
 _HOMES = {
@@ -39,7 +38,6 @@ _HOMES = {
     "PreparedFamily": "base",
     "Tessellated": "learned",
     "TessellatedFamily": "tessellated",
-    "UnstoredGram": "base",
 }
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import RealArray
+from ..grams.unstored import UnstoredGram
 from ..threads import row_bounds, run_blocks
 from . import _affine
 from ._box import Float
@@ -102,7 +103,7 @@ def gram_rectangular(box: Box, X: Float, Y: Float, factors: Float, out: Float) -
     _rectangle(both.of(slice(len(X))), both.of(slice(len(X), None)), out)
 
 
-class AffineSum:
+class AffineSum(UnstoredGram):
     """The Gram matrix of one P over the samples, computed where it is asked for.
 
     `X` of shape (m, n); `factors` of shape (f, n_P): rows v_f with ``P = Σ v_f v_fᵀ``; `units`,

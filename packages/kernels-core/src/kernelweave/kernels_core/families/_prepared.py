@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
 from ..arrays import RealArray
+from ..grams.unstored import UnstoredGram
 from . import _affine_values, _general, _moments, _sample_products
 from ._affine_sum import AffineSum
 from ._affine_values import DecisionValues
@@ -17,7 +18,6 @@ from ._box import Float
 from ._general import Box
 from ._samples_base import BoundSamples
 from ._unstored import GeneralGram, factors_are_cheaper, factors_of
-from .base import UnstoredGram
 
 _GIB_HINT = "use fewer samples, dtype float32, or raise the memory limit"
 

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import RealArray
+from ..grams.unstored import UnstoredGram
 from ..threads import row_bounds, run_blocks
 from ._box import Float, split
 from ._groups import Program, evaluate
 from ._moments import by_runs
 from ._tables import TessellatedTables, power_products
-from ._unstored import BlockwiseGram
 
 _ROWS = 256
 _RUN = 64
@@ -142,7 +142,7 @@ def diagonal(at: BoxedSamples, P: Float) -> Float:
     return np.asarray(np.sum((at.above[:, None] * forms.inner + 2.0 * forms.edge) * at.F, axis=1))
 
 
-class SubBoxGram(BlockwiseGram):
+class SubBoxGram(UnstoredGram):
     """The Gram matrix of one P over the samples, of any sign.
 
     `P` of shape (n_P, n_P).

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import RealArray
+from ..grams.unstored import UnstoredGram
 from . import _affine, _affine_sum, _general
 from ._box import Float
 from ._general import Box
-
-_UNIT = 2.0**-53
-_ENTRIES = 2**22
 
 
 def factors_of(P: Float) -> Float | None:
@@ -53,45 +49,7 @@ def fill_rectangle(
         _general.gram_general(box, X, Y, whole, out)
 
 
-class BlockwiseGram(ABC):
-    """A Gram matrix over the samples whose products come from blocks of its entries."""
-
-    n_samples: int
-
-    @abstractmethod
-    def block(
-        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: RealArray
-    ) -> None:
-        """Write the entries of some rows and columns, in the dtype of ``out``."""
-
-    @abstractmethod
-    def diagonal(self) -> Float:
-        """Return the diagonal, shape (m,), float64."""
-
-    def product(self, W: Float) -> Float:
-        """Return ``K W``, shape (t, m), float64; columns of W (t, m) that are zero cost nothing."""
-        used = np.flatnonzero(np.any(W != 0.0, axis=0))
-        found = np.zeros((len(W), self.n_samples))
-        step = max(1, _ENTRIES // max(1, len(used)))
-        for start in range(0, self.n_samples if len(used) else 0, step):
-            rows = np.arange(start, min(start + step, self.n_samples))
-            part = np.empty((len(rows), len(used)))
-            self.block(rows, used, part)
-            found[:, rows] = W[:, used] @ part.T
-        return found
-
-    def product_error(self, W: Float) -> Float:
-        """Return bounds, shape (t,), on the rounding error of the sums of `product`.
-
-        ``γₘ max√Kᵢᵢ Σₗ √Kₗₗ|Wₗ|``; the errors of the entries themselves come on top.
-        """
-        root = np.sqrt(np.maximum(self.diagonal(), 0.0))
-        count = (self.n_samples + 2.0) * _UNIT
-        gamma = count / (1.0 - count) * 1.001
-        return np.asarray(gamma * root.max() * (np.abs(W) @ root))
-
-
-class GeneralGram(BlockwiseGram):
+class GeneralGram(UnstoredGram):
     """The Gram matrix of one P over the samples, of any degree.
 
     `X` of shape (m, n); `P` of shape (n_P, n_P).

@@ -83,34 +83,6 @@ class PreparedFamily(Protocol):
 
 
 @runtime_checkable
-class UnstoredGram(Protocol):
-    """The Gram matrix of one P, computed where it is asked for; nothing of its size is held.
-
-    ``PreparedFamily.unstored(P)`` returns one where a family can do that.
-    """
-
-    n_samples: int
-
-    def block(
-        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: RealArray
-    ) -> None:
-        """Write the entries of some rows and columns into ``out``, in its dtype."""
-        ...
-
-    def product(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``K W``, shape (t, m), float64, for W of shape (t, m)."""
-        ...
-
-    def diagonal(self) -> NDArray[np.float64]:
-        """Return the diagonal, shape (m,)."""
-        ...
-
-    def product_error(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return bounds, shape (t,), on the rounding error of the sums of `product`."""
-        ...
-
-
-@runtime_checkable
 class Family(Protocol):
     """A set of kernels that is linear in ``P``, not yet bound to samples.
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays import Points, RealArray
 from ..checks import Rule, integer, one_of
 from ..exceptions import KernelWeaveWarning
+from ..grams.psd import find_indefinite
 from ..kernels.base import Kernel
-from ..kernels.psd import find_indefinite
 
 if TYPE_CHECKING:
     from ._groups import Order

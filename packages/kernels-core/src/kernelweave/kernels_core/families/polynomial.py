@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .. import memory
 from ..arrays import RealArray
 from ..checks import real_dtype
+from ..grams.unstored import UnstoredGram
 from ._arguments import matrix, output, rows, samples, vector
 from ._tables import exponents, power_products
 from .learned import GeneralizedPolynomial
@@ -28,7 +29,7 @@ def _sums(W: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]
     return total
 
 
-class FeatureGram:
+class FeatureGram(UnstoredGram):
     """``Φ P Φᵀ`` over the samples, its entries and products computed where they are asked for."""
 
     def __init__(self, features: NDArray[np.float64], P: NDArray[np.float64]) -> None:

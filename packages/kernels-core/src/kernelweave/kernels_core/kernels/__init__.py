@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from .fitted_factors import FittedFactors, LowRankDictionary
     from .gp import as_sklearn_gp_kernel
     from .nystroem import Nystroem
-    from .precomputed import PrecomputedGrams, as_grams
-    from .psd import Spectrum, require_psd
     from .scaled import ScaledFeatures
     from .standard import RBF, Laplacian, Linear, Polynomial, Sigmoid, standard_kernels
 
@@ -44,10 +42,6 @@ _HOMES = {
     "PAPER_FIFTY": "dictionary",
     "PAPER_TEN": "dictionary",
     "default_kernels": "dictionary",
-    "PrecomputedGrams": "precomputed",
-    "as_grams": "precomputed",
-    "Spectrum": "psd",
-    "require_psd": "psd",
     "ScaledFeatures": "scaled",
     "RBF": "standard",
     "Laplacian": "standard",
@@ -63,7 +57,6 @@ __all__ = [  # noqa: RUF022
     "ScaledFeatures", "Nystroem",
     "KernelDictionary", "FittedDictionary", "FittedFamily", "FittedFactors", "LowRankDictionary",
     "PAPER_TEN", "PAPER_FIFTY", "default_kernels",
-    "PrecomputedGrams", "as_grams", "Spectrum", "require_psd",
     "as_sklearn_gp_kernel", "check_kernel",
 ]  # fmt: skip
 

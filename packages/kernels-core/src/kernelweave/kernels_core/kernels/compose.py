@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Points, RealArray
 from ..checks import Rule
-from ._fill import add_scaled, scale_outer
+from ..grams._fill import add_scaled, scale_outer
 from ._validation import check_weights
 from .base import KERNEL, Kernel, all_psd, first_refuser
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..arrays import RealArray
+from ..grams.psd import spectrum
 from .base import Kernel
-from .psd import spectrum
 
 
 def _need(condition: object, kernel: Kernel, what: str) -> None:

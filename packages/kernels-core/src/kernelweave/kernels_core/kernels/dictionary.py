@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from ..arrays import Points, RealArray, Rows
 from ..checks import LARGEST, one_of, real_dtype
 from ..exceptions import KernelWeaveWarning, NotPSDError
-from ._fill import add_scaled, largest
+from ..grams._fill import add_scaled, largest
+from ..grams.psd import REMEDY, Spectrum, describe, find_indefinite
 from ._parameters import Parameters
 from ._validation import check_pair, check_samples, check_size, check_weights
 from .base import Kernel
@@ -22,7 +23,6 @@ from .compose import Combination, UnitDiagonal
 from .fitted import NORMALIZATION, Clipped, fit_normalization
 from .fitted_dictionary import FittedDictionary, require_stack
 from .paper import fifty, ten
-from .psd import REMEDY, Spectrum, describe, find_indefinite
 from .standard import RBF, Laplacian, Linear, Polynomial, Sigmoid
 from .views import View, views_of
 

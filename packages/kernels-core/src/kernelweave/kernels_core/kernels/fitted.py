@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray, Points, RealArray, is_sparse
 from ..checks import Rule, one_of
+from ..grams._fill import add_outer, largest
+from ..grams.psd import Spectrum, spectrum_of_values
 from ..interrupts import aside
-from ._fill import add_outer, largest
 from .base import KERNEL, Kernel, Scaled
 from .compose import UnitDiagonal
-from .psd import Spectrum, spectrum_of_values
 
 NORMALIZATION = one_of("trace", "unit-diagonal", "center", "center-trace").or_none()
 

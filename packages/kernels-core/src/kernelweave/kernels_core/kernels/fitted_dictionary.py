@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
 from ..arrays import Points, RealArray, Rows
-from ._fill import row_blocks
+from ..grams._fill import row_blocks
 from ._validation import check_samples, check_weights
 from .base import Kernel
 from .compose import Combination

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Points, RealArray, is_sparse
 from ..checks import COUNT, POSITIVE, Rule, number
-from ._fill import fill_pairs, inner, row_blocks, squared_norms
+from ..grams._fill import fill_pairs, inner, row_blocks, squared_norms
 from .base import Kernel
 
 

@@ -1,6 +1,4 @@
 from .cuts import CutPool, lower_bound_from
-from .grams import GramStack, Stack, as_stack
-from .low_rank import LowRankStack, fit_family, stack_of
 from .master import MasterSolution, solve_cut_master
 from .nested import NestedPenalty, NestedSupport
 from .oracle import SaddleEvaluation, SaddleOracle, SolveCounts, objective_upper
@@ -17,10 +15,8 @@ from .solver import (
 __all__ = [
     "CutPool",
     "Elastic",
-    "GramStack",
     "KSupport",
     "KernelWeights",
-    "LowRankStack",
     "MasterSolution",
     "NestedPenalty",
     "NestedSupport",
@@ -30,16 +26,12 @@ __all__ = [
     "SaddleOracle",
     "SaddleSearch",
     "SolveCounts",
-    "Stack",
     "WeightPenalty",
     "as_learner",
-    "as_stack",
     "check_weights",
-    "fit_family",
     "lower_bound_from",
     "objective_upper",
     "run_search",
     "solve_cut_master",
     "solve_kernel_weights",
-    "stack_of",
 ]

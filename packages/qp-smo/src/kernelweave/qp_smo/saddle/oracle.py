@@ -8,9 +8,9 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch
 from kernelweave.kernels_core.formula import Learner, Solution
+from kernelweave.kernels_core.grams import Stack
 
 from .cuts import CutPool
-from .grams import Stack
 from .penalties import WeightPenalty
 
 _UNIT = 2.0**-53

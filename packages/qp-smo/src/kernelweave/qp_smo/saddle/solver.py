@@ -11,12 +11,12 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import POSITIVE, check_limits, check_sample_weight
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.formula import Learner, Solution
+from kernelweave.kernels_core.grams import Stack, as_stack
 from kernelweave.kernels_core.result import History, Status, relative_gap
 from numpy.typing import ArrayLike
 
 from ..learners import SVC
 from .cuts import CutPool
-from .grams import Stack, as_stack
 from .master import solve_cut_master
 from .oracle import SaddleEvaluation, SaddleOracle, SolveCounts, objective_upper
 from .penalties import NoPenalty, WeightPenalty

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import POSITIVE, check_array, one_of
 from kernelweave.kernels_core.clock import expired
-from kernelweave.kernels_core.kernels.psd import find_indefinite
+from kernelweave.kernels_core.grams.psd import find_indefinite
 from scipy.linalg import LinAlgError
 
 from .cg import solve_sylvester_cg

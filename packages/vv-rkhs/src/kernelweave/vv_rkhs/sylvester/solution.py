@@ -12,7 +12,7 @@ from kernelweave.kernels_core.checks import (
     check_array,
     check_vector,
 )
-from kernelweave.kernels_core.kernels import as_grams
+from kernelweave.kernels_core.grams import as_grams
 from numpy.typing import ArrayLike
 
 

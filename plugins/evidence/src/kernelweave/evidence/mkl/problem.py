@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.arrays import FloatArray, Index, Points, RealArray
-from kernelweave.kernels_core.estimators.dictionary import PrecomputedStack
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.grams import PrecomputedStack
 from kernelweave.qp_smo import Ridge
 
 from ..rows import spread_of

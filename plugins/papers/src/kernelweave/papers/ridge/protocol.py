@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from kernelweave.kernels_core import RBF, KernelDictionary, Linear, Problem, solve
 from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
-from kernelweave.kernels_core.estimators import PrecomputedStack
+from kernelweave.kernels_core.grams import PrecomputedStack
 from kernelweave.qp_smo import Ridge
 from kernelweave.ridge_mkl import LqBall, Orthant
 from kernelweave.ridge_mkl.families import FittedPower

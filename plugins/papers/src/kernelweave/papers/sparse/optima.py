@@ -39,7 +39,8 @@ def measure(
 ) -> dict[str, Any]:
     """Solve the relaxation and the sparse problem of one set, and time them."""
     from kernelweave.kernels_core import default_kernels
-    from kernelweave.qp_smo import GramStack, KSupport, solve_kernel_weights
+    from kernelweave.kernels_core.grams import GramStack
+    from kernelweave.qp_smo import KSupport, solve_kernel_weights
     from kernelweave.relaxations import solve_global
 
     parts = read(path, columns, limit)

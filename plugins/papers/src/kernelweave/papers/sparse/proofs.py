@@ -45,7 +45,7 @@ _NOTES = (
 def measure(n_rows: int, n_views: int, k0: int, C: float, lam: float) -> dict[str, Any]:
     """Prove one optimum."""
     from kernelweave.kernels_core import RBF, KernelDictionary
-    from kernelweave.qp_smo import GramStack
+    from kernelweave.kernels_core.grams import GramStack
     from kernelweave.relaxations import solve_global
 
     data = made(n_rows, n_views, 0)

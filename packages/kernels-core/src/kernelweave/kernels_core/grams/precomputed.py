@@ -39,7 +39,7 @@ class PrecomputedGrams:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.kernels_core.kernels import PrecomputedGrams
+    >>> from kernelweave.kernels_core.grams import PrecomputedGrams
     >>> X = PrecomputedGrams(np.stack([np.eye(4), np.ones((4, 4))]))
     >>> len(X), X.shape, X.n_kernels
     (4, (4, 4), 2)

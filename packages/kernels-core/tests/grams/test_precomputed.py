@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.exceptions import MemoryBudgetError, NotPSDError
-from kernelweave.kernels_core.kernels import (
-    RBF,
-    KernelDictionary,
-    Linear,
-    PrecomputedGrams,
-    as_grams,
-)
-from kernelweave.kernels_core.kernels.precomputed import check_once
-from kernelweave.kernels_core.kernels.psd import refuse_indefinite
+from kernelweave.kernels_core.grams import PrecomputedGrams, as_grams, check_once
+from kernelweave.kernels_core.grams.psd import refuse_indefinite
+from kernelweave.kernels_core.kernels import RBF, KernelDictionary, Linear
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_wine
 from sklearn.model_selection import (

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.exceptions import NotPSDError
-from kernelweave.kernels_core.kernels.psd import require_psd
-from kernelweave.kernels_core.threads import run_blocks
 from numpy.typing import ArrayLike, NDArray
 
-from .. import validation
-from ..problem import KernelArray
-from . import _njit_grams
+from ..arrays import FloatArray
+from ..exceptions import NotPSDError
+from ..threads import run_blocks
+from . import _njit_stack
+from .psd import require_psd
+from .stored import KernelArray, as_gram, check_gram
 
 _UNIT = 2.0**-53
 _BLOCK_BYTES = 1 << 18
@@ -97,7 +96,7 @@ class GramStack(Stack):
                 f"grams must hold Gram matrices, shape (q, n, n) with q >= 1, "
                 f"got {len(items)} of shapes {shapes}"
             )
-        self._matrices: tuple[KernelArray, ...] = tuple(validation.as_kernel(K) for K in items)
+        self._matrices: tuple[KernelArray, ...] = tuple(as_gram(K) for K in items)
         shapes = {K.shape for K in self.matrices}
         if len(shapes) > 1:
             raise ValueError(f"grams must all have one shape, got {sorted(shapes)}")
@@ -105,7 +104,7 @@ class GramStack(Stack):
         if check:
             for j, K in enumerate(self.matrices):
                 try:
-                    validation.check_kernel(K)
+                    check_gram(K)
                 except NotPSDError:
                     pass  # the check below knows the eigenvalue
                 except ValueError as error:
@@ -167,10 +166,10 @@ class GramStack(Stack):
             for some in groups:
                 parts = [self.matrices[j][start:stop] for j in some]
                 if len(some) == _AT_ONCE and len({K.dtype for K in parts}) == 1:
-                    _njit_grams.add_four(*parts, tuple(weights[some].tolist()), block)
+                    _njit_stack.add_four(*parts, tuple(weights[some].tolist()), block)
                     continue
                 for j, K in zip(some, parts, strict=True):
-                    _njit_grams.add_rows(K, float(weights[j]), block)
+                    _njit_stack.add_rows(K, float(weights[j]), block)
 
         bounds = [(start, min(start + step, n)) for start in range(0, n, step)]
         run_blocks(fill, bounds, 2.0 * n * n * len(used))
@@ -186,7 +185,7 @@ class GramStack(Stack):
         rows = np.flatnonzero(u)
 
         def form(j: int, _: int) -> tuple[float, float]:
-            found: tuple[float, float] = _njit_grams.quadratic_form(self.matrices[j], rows, u)
+            found: tuple[float, float] = _njit_stack.quadratic_form(self.matrices[j], rows, u)
             return found
 
         steps = float(len(self) * rows.size * self.n_samples)

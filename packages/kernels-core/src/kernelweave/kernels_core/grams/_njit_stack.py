@@ -3,7 +3,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from __future__ import annotations
 
-from kernelweave.kernels_core.compiled import njit
+from ..compiled import njit
 
 _FAST = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 

@@ -1,0 +1,121 @@
+"""Gram matrices that are not stored: entries and products, computed where they are asked for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from ..arrays import FloatArray, Index, RealArray
+
+_UNIT = 2.0**-53
+_ENTRIES = 2**22
+# The copy that shrinking makes of a block is at most half of it.
+_COPY = 1.5
+
+
+class UnstoredGram(ABC):
+    """The Gram matrix of one kernel, computed where it is asked for; nothing of its size is held.
+
+    ``PreparedFamily.unstored(P)`` returns one where a family can do that. Products come from
+    blocks of entries where a subclass knows no shorter way.
+    """
+
+    n_samples: int
+
+    @abstractmethod
+    def block(self, rows: Index, columns: Index | slice, out: RealArray) -> None:
+        """Write the entries of some rows and columns, in the dtype of ``out``."""
+
+    @abstractmethod
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal, shape (m,), float64."""
+
+    def product(self, W: FloatArray) -> FloatArray:
+        """Return ``K W``, shape (t, m), float64; columns of W (t, m) that are zero cost nothing."""
+        used = np.flatnonzero(np.any(W != 0.0, axis=0))
+        found = np.zeros((len(W), self.n_samples))
+        step = max(1, _ENTRIES // max(1, len(used)))
+        for start in range(0, self.n_samples if len(used) else 0, step):
+            rows = np.arange(start, min(start + step, self.n_samples))
+            part = np.empty((len(rows), len(used)))
+            self.block(rows, used, part)
+            found[:, rows] = W[:, used] @ part.T
+        return found
+
+    def product_error(self, W: FloatArray) -> FloatArray:
+        """Return bounds, shape (t,), on the rounding error of the sums of `product`.
+
+        ``γₘ max√Kᵢᵢ Σₗ √Kₗₗ|Wₗ|``; the errors of the entries themselves come on top.
+        """
+        root = np.sqrt(np.maximum(self.diagonal(), 0.0))
+        count = (self.n_samples + 2.0) * _UNIT
+        gamma = count / (1.0 - count) * 1.001
+        return np.asarray(gamma * root.max() * (np.abs(W) @ root))
+
+
+@dataclass(frozen=True)
+class UnstoredKernel:
+    """A Gram matrix that is computed where it is asked for.
+
+    Pass it to `SVC.solve` or `SVR.solve` in place of an array.
+
+    Parameters
+    ----------
+    entries : UnstoredGram
+        Computes entries and products, in float64.
+    nbytes : int
+        Memory for the part over a block of samples and the copy that shrinking makes of it.
+    dtype : {"float64", "float32"}
+        Precision of that part. In float32 it is centred, which changes nothing where coefficients
+        sum to 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core import PolynomialFamily
+    >>> from kernelweave.kernels_core.grams import UnstoredKernel
+    >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> entries = PolynomialFamily(1).prepare(x).unstored(np.diag([0.0, 1.0]))
+    >>> K = UnstoredKernel(entries, nbytes=2**20)
+    >>> K.shape, K.diagonal()
+    ((4, 4), array([4., 1., 1., 4.]))
+    """
+
+    entries: UnstoredGram
+    nbytes: int
+    dtype: str = "float64"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+        return (int(self.entries.n_samples),) * 2
+
+    @property
+    def block_size(self) -> int:
+        """Return the samples of the largest block that fits, two at least."""
+        return largest_block(self.shape[0], self.nbytes, self.dtype)
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal in float64."""
+        return np.asarray(self.entries.diagonal(), dtype=np.float64)
+
+    @cached_property
+    def middle(self) -> FloatArray:
+        """Return the column of the sample with the smallest k(x, x), for centring."""
+        column = np.empty((self.shape[0], 1))
+        self.entries.block(np.arange(self.shape[0]), np.array([np.argmin(self.diagonal())]), column)
+        return column[:, 0]
+
+
+def largest_block(n_samples: int, nbytes: int, dtype: str) -> int:
+    """Return how many of the samples a block holds in so many bytes, two at least."""
+    most = (nbytes / (_COPY * np.dtype(dtype).itemsize)) ** 0.5
+    return int(min(n_samples, max(2, most)))
+
+
+# a Gram matrix as learners take it: stored, or computed where it is asked for
+Gram: TypeAlias = "RealArray | UnstoredKernel"
