@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core import RBF, KernelDictionary, Problem
 from kernelweave.kernels_core.grams import PrecomputedStack
-from kernelweave.ridge_mkl.families import FittedPower
+from kernelweave.ridge_mkl.families import power_of
 
 
 def stack_problem(
     grams: Any, y: Any, learner: Any, constraint: Any, *, degree: int = 1, weight: Any = None
 ) -> Problem:
     grams, y = np.asarray(grams, dtype=float), np.asarray(y, dtype=float)
-    family = FittedPower(PrecomputedStack(grams), degree)
+    family = power_of(PrecomputedStack(grams), degree)
     return Problem(family, learner, constraint, np.arange(y.shape[-1])[:, None] * 1.0, y, weight)
 
 

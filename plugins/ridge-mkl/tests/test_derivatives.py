@@ -96,7 +96,7 @@ def test_float32_grams_are_read_in_place() -> None:
     grams, y = random_grams()
     small = grams.astype(np.float32)
     problem = stack_problem(small, y, Ridge(), LqBall())
-    problem.family.fitted.__dict__["grams"] = small
+    problem.family.__dict__["grams"] = small
     oracle = Oracle(problem)
     assert oracle.grams.dtype == np.float32
     at = oracle.evaluate(np.ones(4))

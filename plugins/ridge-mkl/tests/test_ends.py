@@ -26,7 +26,7 @@ from kernelweave.ridge_mkl import (
     margin_bound,
     project_lq_ball,
 )
-from kernelweave.ridge_mkl.families import FittedPower
+from kernelweave.ridge_mkl.families import power_of
 from kernelweave.ridge_mkl.interior_point import minimize_quadratic
 from kernelweave.ridge_mkl.majorize_minimize import ball_update
 
@@ -167,7 +167,7 @@ def test_powers_of_kernels() -> None:
     fitted, weights = family.fit_grams(X), np.array([0.5, 2.0])
     wanted = (0.5 * RBF(0.5)(X) + 2.0 * X @ X.T) ** 2
     np.testing.assert_allclose(fitted.gram(weights) ** 2, wanted, rtol=1e-12)
-    np.testing.assert_allclose(FittedPower(fitted, 2).gram(X, weights), wanted, rtol=1e-12)
+    np.testing.assert_allclose(power_of(fitted.as_family(), 2).gram(X, weights), wanted, rtol=1e-12)
     np.testing.assert_allclose(family.kernel(weights)(X), wanted, rtol=1e-12)
 
 

@@ -219,7 +219,8 @@ def solve(
     with time_limit(max_time):
         try:
             with interrupts.kept(), blas_threads(problem.n_samples):
-                status = _loop(run, problem, _random(random_state), params, max_iter, tell)
+                state = search.init(problem, _random(random_state), **params)
+                status = _loop(run, state, max_iter, tell)
         except KeyboardInterrupt as stop:
             if run.parameters is None:
                 raise
@@ -233,16 +234,8 @@ def solve(
     return result
 
 
-def _loop(
-    run: _Run,
-    problem: Problem,
-    random_state: np.random.RandomState,
-    params: Mapping[str, object],
-    max_iter: int,
-    tell: Callable[[Progress], bool],
-) -> Status:
-    """Iterate until something says stop, and say what."""
-    state = run.algorithm.init(problem, random_state, **params)
+def _loop(run: _Run, state: Any, max_iter: int, tell: Callable[[Progress], bool]) -> Status:
+    """Iterate from the first state until something says stop, and say what."""
     while True:
         run.observe(state)
         interrupts.check()

@@ -1,4 +1,4 @@
-"""Kernel families of this plugin: Hadamard powers of a dictionary, and dictionaries once fitted."""
+"""The kernel family of this plugin: Hadamard powers of a dictionary."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Points, Rows
 from kernelweave.kernels_core.checks import COUNT, Rule, integer
+from kernelweave.kernels_core.grams import PrecomputedKernel
 from kernelweave.kernels_core.kernels import Kernel, KernelDictionary
 from kernelweave.kernels_core.kernels.base import KERNEL
 from numpy.typing import ArrayLike
@@ -61,7 +62,7 @@ class PowerDictionary:
     Parameters
     ----------
     dictionary : KernelDictionary
-        The kernels.
+        The kernels, or another family of their sums.
     degree : int, default=2
         d ≥ 2.
 
@@ -110,43 +111,14 @@ class PowerDictionary:
         """
         return np.asarray(self.dictionary.gram(X, weights, Y) ** self.degree)
 
-    def kernel(self, weights: ArrayLike) -> HadamardPower:
+    def kernel(self, weights: ArrayLike) -> HadamardPower | PrecomputedKernel:
         """Return the learned kernel for weights μ of shape (p,)."""
-        return HadamardPower(self.dictionary.kernel(weights), self.degree)
+        kernel = self.dictionary.kernel(weights)
+        if isinstance(kernel, PrecomputedKernel):
+            return replace(kernel, degree=self.degree)
+        return HadamardPower(kernel, self.degree)
 
 
-@dataclass(frozen=True, eq=False)
-class FittedPower:
-    """A dictionary that was fitted to the training points already, as the family of a problem.
-
-    `fitted` of shape (p, n, n): a fitted dictionary or a stack of precomputed Gram matrices;
-    `degree`: d.
-    """
-
-    fitted: Any
-    degree: int = 1
-
-    @property
-    def name(self) -> str:
-        """``"dictionary"``, or ``"dictionary-power"`` above degree 1."""
-        return "dictionary" if self.degree == 1 else "dictionary-power"
-
-    def __len__(self) -> int:
-        return len(self.fitted.grams)
-
-    def fit_grams(self, X: Rows) -> Any:
-        """Return what was fitted; X are the training points, shape (n, n_features)."""
-        return self.fitted
-
-    def gram(self, X: Rows, weights: Any) -> FloatArray:
-        """Return the Gram matrix of the training points, shape (n, n), for μ of shape (p,)."""
-        return np.asarray(np.tensordot(weights, self.fitted.grams, axes=1) ** self.degree)
-
-    def kernel(self, weights: ArrayLike) -> Any:
-        """Return the learned kernel for weights μ of shape (p,)."""
-        kernel = self.fitted.kernel(weights)
-        if self.degree == 1:
-            return kernel
-        if isinstance(kernel, Kernel):
-            return HadamardPower(kernel, self.degree)
-        return replace(kernel, degree=self.degree)
+def power_of(family: Any, degree: int) -> Any:
+    """Return a family of sums of kernels at degree 1, above that the family of their powers."""
+    return family if degree == 1 else PowerDictionary(family, degree)

@@ -9,10 +9,12 @@ from kernelweave.kernels_core import Certificate, Problem, Result
 from kernelweave.kernels_core.checks import COUNT, POSITIVE
 from kernelweave.kernels_core.estimators import DictionaryMachine
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.grams import PrecomputedStack
+from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.kernels_core.settings import Settings, name_of
 
-from .families import FittedPower
+from .families import power_of
 from .projection import EXPONENT
 from .sets import LqBall, Orthant
 
@@ -83,8 +85,8 @@ class WeightLearner(DictionaryMachine):
             return Orthant(beta=0.5 * float(self.beta))
         return LqBall(q=float(self.q), radius=float(self.radius), center=self.center)
 
-    def _family(self, fitted: Any) -> FittedPower:
-        return FittedPower(fitted, int(self.degree))
+    def _family(self, stored: FittedDictionary | PrecomputedStack) -> Any:
+        return power_of(super()._family(stored), int(self.degree))
 
     def _certify(self, problem: Problem, result: Result) -> Certificate:
         proved = super()._certify(problem, result)
