@@ -15,8 +15,8 @@ from kernelweave.kernels_core import (
     ComponentSpec,
     DatasetSpec,
     Needs,
-    hookspecs,
 )
+from kernelweave.kernels_core.registry import hookspecs
 from kernelweave.kernels_core.registry.store import Registry
 from workspace import ROOT, members
 

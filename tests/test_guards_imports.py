@@ -273,6 +273,16 @@ def test_no_files_or_folders_of_a_member_import_in_circles(ours: dict[str, list[
     assert all_circles(ROOT, ours, rooms=True) == set()
 
 
+def test_the_room_of_grams_stands_on_no_other(ours: dict[str, list[Import]]) -> None:
+    core = members(ROOT)["kernels-core"]
+    rooms = {f"{core.import_name}.{path.parent.name}" for path in core.source.glob("*/__init__.py")}
+    edges = internal_edges(ours["kernels-core"], core, rooms=False)
+    inside = {name: to for name, to in edges.items() if ".grams" in name}
+    assert len(inside) > 5
+    reached = {".".join(to.split(".")[:3]) for each in inside.values() for to in each}
+    assert reached & rooms == {f"{core.import_name}.grams"}
+
+
 @pytest.mark.parametrize("rooms", [False, True])
 def test_planted_circle_is_caught(tmp_path: Path, rooms: bool) -> None:
     plant(tmp_path, "packages/one", "")

@@ -17,9 +17,8 @@ from kernelweave.kernels_core import (
     Problem,
     UnknownNameError,
     hookimpl,
-    hookspecs,
 )
-from kernelweave.kernels_core.registry import Registry
+from kernelweave.kernels_core.registry import Registry, hookspecs
 from kernelweave.kernels_core.registry.store import HooklessPluginError
 
 SPECS: dict[str, ComponentSpec] = {

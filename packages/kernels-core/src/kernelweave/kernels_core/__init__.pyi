@@ -21,7 +21,6 @@ from .families import (
 )
 from .formula import Learner, Needs, Problem, Solution, SolveStatus, WeightSet
 from .grams import PrecomputedGrams, as_grams
-from .hookspecs import hookimpl, hookspec
 from .kernels import (
     PAPER_FIFTY,
     PAPER_TEN,
@@ -55,6 +54,7 @@ from .registry import (
     plugins,
     register_plugin,
 )
+from .registry.hookspecs import hookimpl, hookspec
 from .result import Certificate, History, Result, SolveInterrupted, Status, relative_gap
 from .settings import Settings
 

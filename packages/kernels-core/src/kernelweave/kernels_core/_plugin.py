@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .hookspecs import hookimpl
+from .registry.hookspecs import hookimpl
 from .registry.specs import ComponentSpec
 
 _KERNELS = {

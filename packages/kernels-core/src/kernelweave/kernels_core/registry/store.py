@@ -9,8 +9,8 @@ from typing import Any
 
 import pluggy
 
-from .. import hookspecs
 from ..exceptions import DuplicateNameError, UnknownNameError
+from . import hookspecs
 from .specs import ComponentSpec
 
 _PREFIX = "kernelweave_register_"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pluggy
 
-from .registry.specs import AlgorithmSpec, CommandSpec, ComponentSpec, DatasetSpec
+from .specs import AlgorithmSpec, CommandSpec, ComponentSpec, DatasetSpec
 
 PROJECT = "kernelweave"
 hookspec = pluggy.HookspecMarker(PROJECT)
