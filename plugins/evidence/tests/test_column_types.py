@@ -273,3 +273,51 @@ class TestDates:
             pd.DataFrame({"when": [str(day) for day in days]}),
         ):
             assert_same(encoded(other)[1], rows)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("%b %d, %Y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%y", "%m/%d/%Y %I:%M %p"),
+        *("%b %Y", "%b-%y", "%m/%Y"),
+    ],
+)
+def test_dates_as_spreadsheets_write_them_are_dates(form: str) -> None:
+    days = pd.date_range("2021-02-03 08:30", periods=40, freq="17D")
+    encoder = ColumnEncoder().fit(pd.DataFrame({"when": days.strftime(form)}))
+    (row,) = encoder.report_
+    assert row.seen == "dates"
+    month = [each.name for each in encoder.dimensions_].index("when month")
+    found = encoder.transform(pd.DataFrame({"when": [pd.Timestamp("2030-11-01").strftime(form)]}))
+    assert found.numeric[0, month] == 11.0
+
+
+def test_a_word_among_dates_is_a_gap() -> None:
+    days = pd.date_range("2021-02-03", periods=30).strftime("%Y-%m-%d").tolist()
+    with pytest.warns(ColumnWarning, match=r"1 of 31 rows holds other words, such as 'pending'"):
+        encoder = ColumnEncoder().fit(pd.DataFrame({"when": [*days, "pending"]}))
+    assert encoder.report_[0].seen == "dates"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["25 septembre 2024", "1er mars 2023", "17 août 2023", "2 mars 2023"],
+        ["1 de abril de 2023", "25 de marzo de 2024", "2 de mayo de 2024"],
+        ["2023-02-01", "28/02/2023", "17/03/2023", "2023-05-05"],
+    ],
+)
+def test_dates_in_no_known_format_are_told(words: list[str]) -> None:
+    encoder = ColumnEncoder(min_frequency=1).fit(pd.DataFrame({"when": words * 5}))
+    (row,) = encoder.report_
+    assert row.seen == "words"
+    assert "look like dates" in row.sentence
+    assert "2024-05-31" in row.sentence
+
+
+@pytest.mark.parametrize("shape", ["10.0.{}.1", "1.{}.0", "Room {}", "SKU-{}", "{}x100", "{}/7"])
+def test_codes_are_not_told_to_be_dates(shape: str) -> None:
+    words = [shape.format(i) for i in range(12, 30)] * 3
+    encoder = ColumnEncoder().fit(pd.DataFrame({"code": words}))
+    assert encoder.report_[0].seen == "words"
+    assert "dates" not in encoder.report_[0].sentence

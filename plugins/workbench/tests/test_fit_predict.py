@@ -365,3 +365,13 @@ def _read_all(handle: int) -> bytes:
         said += chunk
     os.close(handle)
     return said
+
+
+def test_no_column_is_called_strong_for_nothing() -> None:
+    from kernelweave.workbench.commands.fit import _strongest
+
+    worth = {"a": (0.4, 0.1), "b": (0.0004, 0.0001), "c": (0.1, 0.2)}
+    rows = [
+        {"name": name, "value": value, "error": error} for name, (value, error) in worth.items()
+    ]
+    assert _strongest(rows) == "a (0.400)"

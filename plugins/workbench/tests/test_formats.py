@@ -398,6 +398,6 @@ def test_nested_json_is_refused_by_column_and_row(tmp_path: Path) -> None:
     table = read(tmp_path, "\n".join(map(json.dumps, rows)).encode())
     assert isinstance(table.frame["a"][1], dict)
     with pytest.raises(
-        CommandError, match=r"column 'a', line 2: .*'b': 2.* is more than one value"
+        CommandError, match=r"column 'a', line 2: .*'b': 2.* is a list or an object"
     ):
         table.inputs(["a"])

@@ -214,12 +214,35 @@ def test_cells_with_texts_are_read_as_in_a_csv(tmp_path: Path, way: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("cell", "unit"), [("EUR 7.5", "€"), ("7.5 EUR", "€"), ("USD7.5", "$"), ("CHF 7.5", "CHF")]
+    ("cell", "unit"),
+    [
+        *[("EUR 7.5", "€"), ("7.5 EUR", "€"), ("USD7.5", "$"), ("CHF 7.5", "CHF")],
+        *[("A$7.5", "A$"), ("US$ 7.5", "$"), ("7.5 HK$", "HK$"), ("₹7.5", "₹"), ("INR 7.5", "₹")],
+    ],
 )
 def test_a_currency_has_one_name(cell: str, unit: str) -> None:
     table = read_table(pd.DataFrame({"a": [cell, cell.replace("7", "8")]}))
     assert table.units == {"a": unit}
     assert table.frame["a"].tolist() == [7.5, 8.5]
+
+
+def test_thousands_in_dollars_of_any_country_and_in_rupees() -> None:
+    cells = {
+        "a": ["A$1,040,783", "A$999"],
+        "b": ["₹12,34,567.50", "₹5,000"],
+        "c": ["R$ 1.234,50", "R$ 9"],
+    }
+    table = read_table(pd.DataFrame(cells))
+    assert table.frame.to_dict("list") == {
+        "a": [1040783.0, 999.0],
+        "b": [1234567.5, 5000.0],
+        "c": [1234.5, 9.0],
+    }
+
+
+def test_times_of_twelve_hours_are_hours() -> None:
+    table = read_table(pd.DataFrame({"a": ["12:30 AM", "1:15 pm", "12:45 p.m.", "9:00 a.m."]}))
+    assert (table.frame["a"].tolist(), table.units) == ([0.5, 13.25, 12.75, 9.0], {"a": "h"})
 
 
 def test_times_of_a_sheet_are_hours(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
-from .dates import DateParts, read_dates
+from .dates import DateParts, date_as_written, read_dates
 from .errors import ColumnWarning, place_of
-from .raw import Dates, Numbers, Raw, Words, label
+from .raw import MOST_ODD, WORDS_AN_ODD, Dates, Numbers, Raw, Words, label
 
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _NAMES_OF_IDENTIFIERS = re.compile(
@@ -20,15 +20,13 @@ _NAMES_OF_IDENTIFIERS = re.compile(
 )
 # $1,200.50 and EUR 12 and 1,5: the currency before and the unit behind the number
 _AMOUNT = re.compile(
-    r"[-+(]?([€$£¥%]?|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|SEK|TRY|USD"
+    r"[-+(]?([€$£¥₹%]?|[A-Z]{1,3}\$|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|SEK|TRY|USD"
     r"|ZAR)\s*[-+]?"
     r"(?:[1-9]\d{0,2}(?:[.,' ]\d{3})+|\d+)(?:,\d+|\.\d+)?"
     r"\s*((?:[€$£¥%]|[^\d\s.,;:()+€$£¥%-][^\d\s)]{0,5})?)\)?"
 )
-# fewer rows, or fewer numbers for each word that is none, can be so by chance
+# fewer rows can be so by chance
 _FEWEST_ROWS = 20
-_NUMBERS_AN_ODD = 10
-_MOST_ODD = 2
 
 
 def settle(name: str, raw: Raw) -> tuple[Raw, DateParts | None, str]:
@@ -51,7 +49,7 @@ def settle(name: str, raw: Raw) -> tuple[Raw, DateParts | None, str]:
             return raw, parts, ""
     if isinstance(raw, Dates):
         return as_words(raw), None, ""
-    return raw, None, _told_codes(raw)
+    return raw, None, _told_codes(raw) or _told_dates(raw)
 
 
 def _told_codes(raw: Raw) -> str:
@@ -67,6 +65,19 @@ def _told_codes(raw: Raw) -> str:
     )
 
 
+def _told_dates(raw: Raw) -> str:
+    """Return what to say of words that are dates, but in no format that all of them have."""
+    if not isinstance(raw, Words) or raw.seen != "words":
+        return ""
+    shown = date_as_written(raw.labels)
+    return (
+        f"Its words look like dates, such as {shown!r}, but not in one format that can be read, "
+        "and stay words; write them all like 2024-05-31."
+        if shown
+        else ""
+    )
+
+
 def amount_in(words: Words) -> str:
     """Return one of the cells of a column of amounts in one unit, or with commas; empty for others.
 
@@ -75,7 +86,7 @@ def amount_in(words: Words) -> str:
     found = [(each, _AMOUNT.fullmatch(each)) for each in words.labels]
     amounts = [(each, match[1] + match[2]) for each, match in found if match is not None]
     units = {unit for _, unit in amounts}
-    if len(found) < _FEWEST_ROWS or len(found) - len(amounts) > _MOST_ODD or len(units) != 1:
+    if len(found) < _FEWEST_ROWS or len(found) - len(amounts) > MOST_ODD or len(units) != 1:
         return ""
     shown = next((each for each, unit in amounts if unit or "," in each), "")
     return shown if words.seen == "words" else ""
@@ -92,7 +103,7 @@ def numbers_in(words: Words) -> Numbers | None:
     values = _parsed(words)
     odd = int(np.isnan(values[:-1]).sum())
     rows = np.isfinite(values[words.codes[words.codes >= 0]])
-    if odd and (odd > _MOST_ODD or len(words.labels) < _NUMBERS_AN_ODD * odd or rows.mean() < 0.5):
+    if odd and (odd > MOST_ODD or len(words.labels) < WORDS_AN_ODD * odd or rows.mean() < 0.5):
         return None
     whole = all(each.lstrip("+-").isdigit() for each in words.labels)
     return Numbers(values[words.codes], whole and bool((words.codes >= 0).all()))

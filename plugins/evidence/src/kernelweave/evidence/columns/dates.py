@@ -9,12 +9,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
-from .raw import Dates, Words
+from .raw import MOST_ODD, WORDS_AN_ODD, Dates, Words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_LOOKS_LIKE_A_DATE = re.compile(r"\d\D.*\d|\d{8}")
+_LOOKS_LIKE_A_DATE = re.compile(r"\d\D.*\d|\d{8}|[A-Za-z]{3,9}[ -]\d")
+# a month in any language between a day and a year, or three numbers
+_DATE_AS_WRITTEN = re.compile(
+    r"\d{4}([./-])\d{1,2}\1\d{1,2}\b.*|\d{1,2}([./-])\d{1,2}\2\d{4}\b.*|\d{1,2}/\d{1,2}/\d\d\b.*"
+    r"|\d{1,2}[^\W\d_]{0,2}\.?[ /-](de )?[^\W\d_]{3,}\.?,?[ /-](de )?\d{4}\b.*"
+    r"|[^\W\d_]{3,}\.? \d{1,2}[^\W\d_]{0,2},? \d{4}\b.*"
+)
+_WITH_CENTURY = ("%m/%d/%Y", "%d/%m/%Y")
+# what skrub does not guess from one word; where both would do, the month leads, as there
+_FORMATS = (
+    *(
+        f"{day}{clock}"
+        for day in ("%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%m-%d-%y", "%d-%m-%y", *_WITH_CENTURY)
+        for clock in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+    ),
+    *("%b %d, %Y", "%b %d %Y", "%d-%b-%y", "%d-%b-%Y", "%d %b %y", "%d %b %Y", "%d/%b/%Y"),
+    *("%b-%y", "%b-%Y", "%b %Y", "%B %Y", "%B-%Y", "%m/%Y"),
+)
 _DAYS = "days since 1970"
 # with the hour or without, whichever training had
 _ISO = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
@@ -50,7 +67,7 @@ class DateParts:
         import pandas as pd
 
         if isinstance(column, Words):
-            words, utc = _series(column), "%z" in self.format
+            words, utc = pd.Series(column.labels, dtype="str"), "%z" in self.format
             moments = pd.to_datetime(words, format=self.format or None, errors="coerce", utc=utc)
             if self.format.startswith("%Y-%m-%d"):
                 iso = words.where(words.str.fullmatch(_ISO))
@@ -66,31 +83,60 @@ class DateParts:
 
 
 def read_dates(column: Dates | Words) -> DateParts | None:
-    """Return how to read a column of dates, ``None`` for words that are none."""
-    if isinstance(column, Words) and not _may_be_dates(column.labels):
-        return None
+    """Return how to read a column of dates, ``None`` for words that are none.
+
+    One or two words among many dates, such as "unknown", stand for gaps.
+    """
+    import pandas as pd
     from skrub import ToDatetime
 
     reader = ToDatetime()
+    if isinstance(column, Words):
+        series = pd.Series(_may_be_dates(column), dtype="str")
+        if series.empty:
+            return None
+    else:
+        series = column.values
     try:
-        moments = reader.fit_transform(_series(column))
+        moments = reader.fit_transform(series)
     except ValueError:  # skrub refuses words by an error of this kind
-        return None
+        return _read_otherwise(series)
     zone = reader.output_time_zone_
-    names = (*(str(each) for each in _calendar(moments).columns), _DAYS)
-    return DateParts(reader.format_ or "", "" if zone is None else str(zone), names)
+    return DateParts(reader.format_ or "", "" if zone is None else str(zone), _names(moments))
 
 
-def _may_be_dates(labels: tuple[str, ...]) -> bool:
-    return len(labels) > 0 and all(_LOOKS_LIKE_A_DATE.search(each) for each in labels)
+def date_as_written(labels: tuple[str, ...]) -> str:
+    """Return the first word of a column if nearly all are dates in some way to write them."""
+    found = [each for each in labels if _DATE_AS_WRITTEN.fullmatch(each.strip())]
+    return found[0] if found and len(found) >= 0.9 * len(labels) else ""
 
 
-def _series(column: Dates | Words) -> pd.Series[Any]:
+def _read_otherwise(words: pd.Series[Any]) -> DateParts | None:
+    """Return how to read words by the first format that all of them have."""
     import pandas as pd
 
-    if isinstance(column, Words):
-        return pd.Series(column.labels, dtype="str")
-    return column.values
+    for form in _FORMATS:
+        try:
+            moments = pd.to_datetime(words, format=form)
+        except ValueError:
+            continue
+        return DateParts(form, "", _names(moments))
+    return None
+
+
+def _names(moments: pd.Series[Any]) -> tuple[str, ...]:
+    return (*(str(each) for each in _calendar(moments).columns), _DAYS)
+
+
+def _may_be_dates(words: Words) -> list[str]:
+    """Return the labels that may be dates; none of a column in which more than a few may not."""
+    found = [each for each in words.labels if _LOOKS_LIKE_A_DATE.search(each)]
+    if (n_odd := len(words.labels) - len(found)) == 0:
+        return found
+    if n_odd > MOST_ODD or len(words.labels) < WORDS_AN_ODD * n_odd:
+        return []
+    dates = np.isin(words.labels, found)
+    return found if dates[words.codes[words.codes >= 0]].mean() >= 0.5 else []
 
 
 def _calendar(moments: pd.Series[Any]) -> pd.DataFrame:

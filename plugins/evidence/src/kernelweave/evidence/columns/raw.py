@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Codes: TypeAlias = NDArray[np.int64]
+# one or two words among so many different numbers or dates each are typing errors or gaps
+MOST_ODD = 2
+WORDS_AN_ODD = 10
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _Flag = Parameter(negative=())
 # letters of a screen on which each column of a table has its room
 _WIDE = 72
+# less is printed as 0.000
+_LEAST_SHOWN = 0.0005
 _OTHERS = Parameter(group=Group("Settings of the other models", sort_key=1))
 
 
@@ -254,6 +256,12 @@ def _test(other: Any, table: Any, features: Sequence[str], column: str) -> Any:
     return in_units(other, numbers, table.units)
 
 
+def _strongest(importance: Sequence[dict[str, Any]]) -> str:
+    """Return the columns whose worth is above two errors, and above what is printed as 0.000."""
+    strong = [row for row in importance if row["value"] > max(2.0 * row["error"], _LEAST_SHOWN)]
+    return ", ".join(f"{row['name']} ({row['value']:.3f})" for row in strong[:5])
+
+
 def _verdict(outcome: Any, measure: str) -> str:
     from ..scoring import ranking_of, verdict
     from ..zoo import title_of
@@ -297,10 +305,8 @@ def _show(found: dict[str, Any]) -> None:
         rows["by folds"] = ", ".join(f"{name} {value:g}" for name, value in chosen)
     if found["views"]:
         rows["views"] = _views(found["views"])
-    strong = [row for row in found["importance"] if row["value"] > 2.0 * row["error"]]
-    if strong:
-        names = ", ".join(f"{row['name']} ({row['value']:.3f})" for row in strong[:5])
-        rows["strongest"] = f"{names}: {found['measure']} lost when a column is shuffled"
+    if strong := _strongest(found["importance"]):
+        rows["strongest"] = f"{strong}: {found['measure']} lost when a column is shuffled"
     console.print_section(
         screen, f"{found['task']} of {found['target']} ({found['task_reason']})", rows.items()
     )

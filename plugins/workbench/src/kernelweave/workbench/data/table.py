@@ -92,8 +92,8 @@ class Table:
             row = next(i for i, cell in enumerate(series) if not isinstance(cell, Hashable))
             raise CommandError(
                 f"{self.source}: column {name!r}, {self.where(row)}: {str(series.iloc[row])!r:.40} "
-                f"is more than one value: leave the column out with --drop {name!r}, or make one "
-                f"of each"
+                f"is a list or an object, and not one value: leave the column out with --drop "
+                f"{name!r}, or write one value in each cell"
             ) from error
 
     @contextmanager

@@ -16,20 +16,20 @@ from kernelweave.kernels_core import KernelWeaveWarning
 
 from .table import is_missing
 
-# 1,234,567.5 with at least one comma, and 1.234.567,5
-_ENGLISH = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
+# 1,234,567.5 with at least one comma, 12,34,567 as in India, and 1.234.567,5
+_ENGLISH = re.compile(r"[-+]?([1-9]\d{0,2}(,\d{3})+|[1-9]\d?(,\d{2})+,\d{3})(\.\d+)?")
 _CONTINENTAL = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][-+]?\d+)?")
 _PLAIN = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+)")
 _FORMS = (_PLAIN, _ENGLISH, _CONTINENTAL, _WHOLE)
 _THOUSANDS = re.compile(r"[-+]?([1-9]\d{0,2}(\.\d{3})+|\d+)")
-_SIGNS = "€$£¥%"
-# EUR 12.50: of currencies alone, for BUS 12 is a name
+_SIGNS = "€$£¥₹%"
+# EUR 12.50 and A$12: of currencies alone, for BUS 12 is a name
 _CURRENCY = re.compile(
-    r"^([-+]?)\s*(AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|SEK|TRY|USD|ZAR)"
+    r"^([-+]?)\s*([A-Z]{1,3}\$|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|SEK|TRY|USD|ZAR)"
     r"\s*([-+]?\d.*)"
 )
-_SIGN_OF = {"EUR": "€", "GBP": "£", "USD": "$"}
+_SIGN_OF = {"EUR": "€", "GBP": "£", "INR": "₹", "USD": "$", "US$": "$"}
 # 71.8 kg; 41 680 and 27'415; (78) for -78; 12:26 or 12:26:30
 _UNIT = re.compile(r"(.*\d)\s*([^\d\s.,:;()+-][^\d\s]*)")
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}([ \u00a0\u202f'’]\d{3})+([.,]\d+)?")
@@ -37,7 +37,7 @@ _BETWEEN = re.compile(r"[ \u00a0\u202f'’]")
 _BRACKETS = re.compile(r"\(\s*([^-+()\s][^()]*)\)")
 # 1,5 and 0,125, which no comma between thousands makes
 _DECIMAL_COMMA = re.compile(r"[-+(\s€$£¥]*(0,\d+|[\d.]*\d,(\d{1,2}|\d{4,}))\s*[^\d\s,]{0,5}")
-_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?: ?([AaPp])\.?[Mm]\.?)?")
 # words among numbers that stand for gaps or are typing errors, as the evidence kernel takes them
 _MOST_ODD = 2
 _NUMBERS_AN_ODD = 10
@@ -194,7 +194,9 @@ def _cell(text: str) -> _Cell:
     """Return a text without brackets, marks between thousands and a unit, and what the unit is."""
     clock = _CLOCK.fullmatch(text)
     if clock:
-        hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+        hours, minutes, seconds = (float(part or 0) for part in clock.groups()[:3])
+        if half := clock[4]:  # 12:30 AM is half past midnight
+            hours = hours % 12.0 + 12.0 * (half in "Pp")
         return _Cell("", "h", hours + minutes / 60.0 + seconds / 3600.0)
     text, unit = _without_unit(_BRACKETS.sub(r"-\1", text))
     return _Cell(_BETWEEN.sub("", text) if _GROUPED.fullmatch(text) else text, unit)
@@ -202,12 +204,13 @@ def _cell(text: str) -> _Cell:
 
 def _without_unit(text: str) -> tuple[str, str]:
     """Return a text without the sign or the unit before or behind its number, and what it is."""
+    if currency := _CURRENCY.fullmatch(text):
+        return currency[1] + currency[3], _SIGN_OF.get(currency[2], currency[2])
     for sign in _SIGNS:
-        if text.endswith(sign):
+        if text.endswith(sign) and not text[-2:-1].isalpha():
             return text[:-1].rstrip(), sign
-        if sign in text:
+        if sign in text[:-1]:
             return re.sub(rf"^([-+]?)\s*{re.escape(sign)}\s*", r"\1", text), sign
-    text = _CURRENCY.sub(r"\1\3 \2", text)
     parts = _UNIT.fullmatch(text)
     # ½ and ² belong to the number
     if parts is None or parts[2][0].isnumeric():
@@ -239,7 +242,7 @@ def _written(
         return exact if anew else {}
     anew = anew or any(text != cell.strip() for cell, text in texts.items())
     found = _thousands(place, texts, unit, separator) or _numbers(
-        texts, english=separator == "," or unit in ("$", "£", "¥"), anew=anew
+        texts, english=separator == "," or _is_english(unit), anew=anew
     )
     return found | exact if found else {}
 
@@ -301,6 +304,11 @@ def _numbers(texts: dict[Any, str], *, english: bool, anew: bool) -> dict[Any, f
     return {}
 
 
+def _is_english(unit: str) -> bool:
+    """Whether amounts in a currency have commas between thousands as a rule."""
+    return unit in ("£", "¥", "₹") or (unit.endswith("$") and unit != "R$")
+
+
 def _unsure(known: dict[Any, float]) -> str:
     """Return a cell whose comma is taken to stand before thousands, where nothing shows it."""
     texts = [cell for cell in known if isinstance(cell, str) and "," in cell]
@@ -310,7 +318,7 @@ def _unsure(known: dict[Any, float]) -> str:
 
 def _thousands(place: str, texts: dict[Any, str], unit: str, separator: str) -> dict[Any, float]:
     """Return whole amounts, if all are and some have points between thousands."""
-    if unit != "€" and (unit not in ("$", "£", "¥") or separator != ";"):
+    if unit != "€" and (not _is_english(unit) or separator != ";"):
         return {}
     points = [text.count(".") for text in texts.values()]
     if not any(points) or not all(map(_THOUSANDS.fullmatch, texts.values())):
