@@ -179,3 +179,29 @@ def validators() -> list[str]:
 def test_few_say_what_is_right() -> None:
     found = validators()
     assert len(found) <= 40, "\n".join(found)
+
+
+# what a `Rule` says: a number, an integer, one of a few words
+SENTENCE = re.compile(r"must be (one of|(None or )?(a|an) (finite |positive )?(number|integer))\b")
+# lists that a rule for words does not hold, or endings of the command line
+BY_HAND = {
+    "kernelweave.evidence.columns.objects",  # of a column's values, with their rows
+    "kernelweave.granger.matrices",  # lags are numbers
+    "kernelweave.mkl_sparse.starts",  # or weights
+    "kernelweave.qp_smo.saddle.penalties",  # or one a kernel
+    "kernelweave.vv_rkhs.penalties.choose",  # or an object
+    "kernelweave.workbench.data.target",  # an option of a command
+}
+
+
+def test_a_sentence_of_the_vocabulary_is_said_by_a_rule() -> None:
+    found = set()
+    for member in members().values():
+        for path in member.files():
+            text = path.read_text(encoding="utf-8")
+            if "must be" not in text:
+                continue
+            raised = (each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Raise))
+            if any(SENTENCE.search(ast.unparse(node)) for node in raised):
+                found.add(member.module(path))
+    assert found == BY_HAND

@@ -92,7 +92,7 @@ def test_convergence_along_the_seconds_and_without_any_lower_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"), [({"kind": "bars"}, "bounds, gap"), ({"by": "steps"}, "n_solves")]
+    ("options", "said"), [({"kind": "bars"}, "'bounds', 'gap'"), ({"by": "steps"}, "n_solves")]
 )
 def test_convergence_refuses_with_what_there_is(options: dict[str, str], said: str) -> None:
     with pytest.raises(ValueError, match=said):
@@ -321,7 +321,7 @@ def test_scores_of_a_search_are_the_best_over_other_settings(points: Any) -> Non
     np.testing.assert_allclose(display.lines_[0].get_ydata(), wanted)
     assert display.ax_.get_xlabel() == "C"
     assert PathDisplay.from_estimator(search, parameter="gamma").ax_.get_xlabel() == "γ"
-    with pytest.raises(ValueError, match="C, gamma"):
+    with pytest.raises(ValueError, match="'C', 'gamma'"):
         PathDisplay.from_estimator(search, parameter="degree")
     ours = TessellatedKernelClassifierCV(cv=2, C=[0.1, 1.0]).fit(X, y)
     np.testing.assert_allclose(

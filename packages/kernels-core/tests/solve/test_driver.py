@@ -203,7 +203,7 @@ def test_more_samples_than_it_takes_are_refused_before_work(problem: Problem) ->
     assert solve(problem, spec(max_samples=3)).status is Status.CONVERGED
     with pytest.raises(UnsupportedProblemError, match="halving takes at most 2 samples, got 3"):
         solve(problem, spec(max_samples=2))
-    with pytest.raises(ValueError, match="max_samples must be None or positive, got 0"):
+    with pytest.raises(ValueError, match="max_samples must be None or an integer >= 1, got 0"):
         spec(max_samples=0)
 
 

@@ -17,6 +17,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from . import interrupts
+from .checks import number
+
+_LIMIT = number(least=0.0, finite=False).or_none()
 
 _deadline: ContextVar[float] = ContextVar("kernelweave_deadline", default=math.inf)
 
@@ -66,8 +69,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
     Raises ValueError if ``seconds`` is negative or NaN.
     """
-    if seconds is not None and not seconds >= 0.0:
-        raise ValueError(f"max_time must be a number of seconds or None, got {seconds!r}")
+    _LIMIT.check("max_time", seconds)
     new = math.inf if seconds is None else _still.now() + seconds
     token = _deadline.set(min(new, _deadline.get()))
     try:

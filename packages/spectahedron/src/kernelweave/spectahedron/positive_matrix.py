@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +20,15 @@ from kernelweave.kernels_core import (
     UnsupportedProblemError,
 )
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.checks import DTYPE, NONNEGATIVE, POSITIVE, Rule, integer, one_of
+from kernelweave.kernels_core.checks import (
+    COUNT,
+    DTYPE,
+    NONNEGATIVE,
+    POSITIVE,
+    Rule,
+    integer,
+    one_of,
+)
 from kernelweave.kernels_core.estimators.machine import KernelMachine
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.families import Family
@@ -47,8 +54,7 @@ _MOST_COLUMNS, _ORDER = 15, 3
 def _is_order(value: Any) -> bool:
     if isinstance(value, str):
         return value == "auto"
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    return isinstance(value, Iterable) or (whole and value >= 1)
+    return isinstance(value, Iterable) or COUNT.holds(value)
 
 
 def _is_family(value: object) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from kernelweave.kernels_core.checks import one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,8 +58,7 @@ def plot_output_kernel(model: GrangerGraph, group: str, ax: Axes) -> None:
     ValueError
         If there is no such group.
     """
-    if group not in model.targets_:
-        raise ValueError(f"group must be one of {', '.join(model.targets_)}, got {group!r}")
+    one_of(*model.targets_).check("group", group)
     at = model.targets_.index(group)
     L, nodes = model.output_kernels_[at], model._columns[at]
     limit = float(np.abs(L).max()) or 1.0
@@ -89,10 +89,7 @@ def plot_effect(model: GrangerGraph, edge: Mapping[Any, Any], ax: Axes) -> None:
     from .displays import COLOURS
 
     for end in ("source", "target"):
-        if edge[end] not in model.group_names_:
-            raise ValueError(
-                f"{end} must be one of {', '.join(model.group_names_)}, got {edge[end]!r}"
-            )
+        one_of(*model.group_names_).check(end, edge[end])
     source, target = (model.group_names_.index(edge[end]) for end in ("source", "target"))
     if edge["lag"] not in model.lags_:
         raise ValueError(f"lag must be one of {list(model.lags_)}, got {edge['lag']!r}")

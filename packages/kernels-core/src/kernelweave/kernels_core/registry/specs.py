@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..checks import COUNT
 from ..formula.needs import Needs
 from ..formula.problem import Problem
 
@@ -105,8 +106,7 @@ class AlgorithmSpec(ComponentSpec):
             )
         if not self.tasks or any(task not in TASKS for task in self.tasks):
             raise ValueError(f"tasks must be taken from {TASKS}, got {self.tasks!r}")
-        if self.max_samples is not None and self.max_samples < 1:
-            raise ValueError(f"max_samples must be None or positive, got {self.max_samples!r}")
+        COUNT.or_none().check("max_samples", self.max_samples)
 
     def accepts(self, problem: Problem) -> bool:
         """Tell whether the parts of a problem have what the algorithm needs."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Rows
+from kernelweave.kernels_core.checks import COUNT, Rule, integer
 from numpy.typing import NDArray
 
 from .choices import as_words
@@ -21,6 +21,11 @@ from .values import stack
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
+_FREQUENCY = Rule(
+    "an integer >= 1 or a share in (0, 1)",
+    lambda value: COUNT.holds(value) or (isinstance(value, float) and 0.0 < value < 1.0),
+)
 
 
 class ColumnEncoder:
@@ -92,7 +97,8 @@ class ColumnEncoder:
         TypeError
             If a value is no number, word, boolean, date or gap.
         """
-        self._check_parameters()
+        integer(2).check("max_levels", self.max_levels)
+        _FREQUENCY.check("min_frequency", self.min_frequency)
         table = self._read(X, estimator, reset=True)
         if len(table) < 2:
             raise ValueError("X has 1 sample: at least 2 are needed to fit")
@@ -166,16 +172,6 @@ class ColumnEncoder:
         beyond[:, : len(block.kept)] = (values < block.low) | (values > block.high)
         unseen = rows.codes >= np.array([len(each.levels.labels) for each in self._levels])
         return np.hstack([beyond, unseen])
-
-    def _check_parameters(self) -> None:
-        most, least = self.max_levels, self.min_frequency
-        if not isinstance(most, numbers.Integral) or isinstance(most, bool) or most < 2:
-            raise ValueError(f"max_levels must be an integer >= 2, got {most!r}")
-        whole = isinstance(least, numbers.Integral) and not isinstance(least, bool) and least >= 1
-        if not whole and not (isinstance(least, float) and 0.0 < least < 1.0):
-            raise ValueError(
-                f"min_frequency must be an integer >= 1 or a share in (0, 1), got {least!r}"
-            )
 
     def _read(self, X: Rows, estimator: BaseEstimator, *, reset: bool) -> RawTable:
         import pandas as pd

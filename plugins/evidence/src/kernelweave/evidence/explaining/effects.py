@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RandomState
+from kernelweave.kernels_core.checks import integer
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
@@ -234,8 +235,7 @@ def some_rows(rows: Rows, n_rows: int, random_state: RandomState) -> Rows:
 
     `n_rows`: at least 2. Raises ValueError if ``n_rows`` is below 2.
     """
-    if n_rows < 2:
-        raise ValueError(f"n_rows must be an integer >= 2, got {n_rows}")
+    integer(2).check("n_rows", n_rows)
     if rows.weight is None and len(rows) <= n_rows:
         return rows
     state = check_random_state(random_state)

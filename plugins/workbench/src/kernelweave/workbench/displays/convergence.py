@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import History, Result
 from kernelweave.kernels_core.arrays import RealArray
+from kernelweave.kernels_core.checks import one_of
 
 from ..machines import fitted_machine
 from .axes import on_axes, open_frame
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-_KINDS = ("bounds", "gap")
+_KIND = one_of("bounds", "gap")
 _NOUNS = {"iterations": "iteration", "seconds": "seconds"}
 
 
@@ -162,8 +163,7 @@ class ConvergenceDisplay:
         ValueError
             If ``kind`` or ``by`` is none of those.
         """
-        if kind not in _KINDS:
-            raise ValueError(f"kind must be one of {', '.join(_KINDS)}, got {kind!r}")
+        _KIND.check("kind", kind)
         at = self._places(by)
         with on_axes(ax) as self.ax_:
             self.figure_ = self.ax_.figure
@@ -179,9 +179,7 @@ class ConvergenceDisplay:
             return np.arange(len(self.history))
         if by == "seconds":
             return np.array(self.history.seconds)
-        if by not in self.history.counts:
-            known = ["iterations", "seconds", *self.history.counts]
-            raise ValueError(f"by must be one of {', '.join(known)}, got {by!r}")
+        one_of("iterations", "seconds", *self.history.counts).check("by", by)
         return np.array(self.history.counts[by])
 
     def _bounds(self, at: RealArray) -> list[Any]:

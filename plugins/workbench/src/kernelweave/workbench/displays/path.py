@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.checks import one_of
 
 from ..machines import kernel_machine
 from .axes import on_axes, open_frame
@@ -216,8 +217,7 @@ class PathDisplay:
         values = {name: {each[name] for each in tried if name in each} for name in tried[0]}
         if parameter is None:
             parameter = max(values, key=lambda name: len(values[name]))
-        if parameter not in values:
-            raise ValueError(f"parameter must be one of {', '.join(values)}, got {parameter!r}")
+        one_of(*values).check("parameter", parameter)
         means, spreads = results["mean_test_score"], results["std_test_score"]
         best: dict[float, int] = {}
         for i, setting in enumerate(tried):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels, RealArray
+from kernelweave.kernels_core.checks import one_of
 from numpy.typing import NDArray
 
 from ..machines import best_of, fitted_machine, transformed
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-_RESPONSES = ("auto", "decision", "prediction", "kernel")
+_RESPONSE = one_of("auto", "decision", "prediction", "kernel")
 
 
 class SurfaceDisplay:
@@ -288,8 +289,7 @@ def _respond(
     at: npt.ArrayLike | None,
 ) -> tuple[npt.NDArray[Any], dict[str, Any]]:
     """Return the values on the points, and what they are."""
-    if response not in _RESPONSES:
-        raise ValueError(f"response must be one of {', '.join(_RESPONSES)}, got {response!r}")
+    _RESPONSE.check("response", response)
     rows = table.as_given(points)
     if response == "kernel":
         kernel = fitted_machine(estimator, "kernel_").kernel_
