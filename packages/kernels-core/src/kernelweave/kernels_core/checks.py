@@ -109,7 +109,7 @@ def integer(least: int | None = None, most: int | None = None) -> Rule:
     ends = ((least, ">="), (most, "<="))
     words = " and ".join(f"{sign} {end}" for end, sign in ends if end is not None)
 
-    def holds(value: Any) -> bool:
+    def holds(value: object) -> bool:
         return (
             isinstance(value, numbers.Integral)
             and not isinstance(value, bool)
@@ -126,7 +126,7 @@ def one_of(*choices: str) -> Rule:
     `*choices`: the words. E.g. "one of 'ovr', 'ovo'".
     """
 
-    def holds(value: Any) -> bool:
+    def holds(value: object) -> bool:
         return isinstance(value, str) and value in choices
 
     return Rule(f"one of {', '.join(map(repr, choices))}", holds, choices)

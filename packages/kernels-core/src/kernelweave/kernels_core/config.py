@@ -151,7 +151,7 @@ class _Holders:
 _HOLDERS = _Holders()
 
 
-def _is_own(pool: Any) -> bool:
+def _is_own(pool: object) -> bool:
     """Return whether each thread of this process has a number of its own: OpenMP's rule."""
     return getattr(pool, "threading_layer", None) == "openmp"
 

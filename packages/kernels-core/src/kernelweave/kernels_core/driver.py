@@ -41,13 +41,13 @@ class Algorithm(Protocol):
     def init(self, problem: Problem, random_state: np.random.RandomState, **params: object) -> Any:
         """Return the first state."""
 
-    def step(self, state: Any) -> Any:
+    def step(self, state: object) -> Any:
         """Return the next state."""
 
-    def gap(self, state: Any) -> tuple[float, float]:
+    def gap(self, state: object) -> tuple[float, float]:
         """Return (lower, upper) bounds on the optimum."""
 
-    def best(self, state: Any) -> Any:
+    def best(self, state: object) -> Any:
         """Return the kernel parameters of the current iterate."""
 
 

@@ -272,7 +272,7 @@ class _Search(Estimator):
         return predicted
 
 
-def _has_probabilities(search: Any) -> bool:
+def _has_probabilities(search: BaseEstimator) -> bool:
     # raises what the estimator says of probability=True
     return hasattr(search._template(), "probability") and bool(search._template().predict_proba)
 

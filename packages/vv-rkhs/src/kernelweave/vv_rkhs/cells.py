@@ -11,7 +11,6 @@ bounds of `objective` hold with λl‖D‖² for λl‖C‖².
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Solution
@@ -41,7 +40,7 @@ class CellLeastSquares(VectorLeastSquares):
         """Raise TypeError: outputs have no diagonal in common."""
         raise TypeError("weights per cell go with algorithm='vv-spg' only")
 
-    def at(self, *_args: Any, **_more: Any) -> Solution:
+    def at(self, *_args: object, **_more: object) -> Solution:
         """Raise TypeError, likewise."""
         raise TypeError("weights per cell go with algorithm='vv-spg' only")
 

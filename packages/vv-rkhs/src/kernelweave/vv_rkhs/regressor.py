@@ -9,6 +9,7 @@ from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
 from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.parameters import fitted, parameter
+from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._set_output import ADAPTERS_MANAGER
 
@@ -59,7 +60,9 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
         "list of str or None", "Columns of y, where it was a DataFrame: predictions have them too."
     )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MatrixValuedKernelRegressor:
+    def fit(
+        self, X: Any, y: object, sample_weight: ArrayLike | None = None
+    ) -> MatrixValuedKernelRegressor:
         """Learn the kernel and the function.
 
         Parameters
@@ -110,7 +113,7 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
             return adapter.create_container(values, X, columns=self._columns)
         return values[:, 0] if self._single else values
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean of the outputs' R².
 
         Parameters

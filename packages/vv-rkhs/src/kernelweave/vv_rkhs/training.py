@@ -244,7 +244,7 @@ def from_grams(X: Rows, targets: FloatArray, weight: FloatArray) -> Training:
 
 
 def read_regression(
-    estimator: Any, X: Any, y: Any, sample_weight: Any
+    estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | None
 ) -> tuple[Any, FloatArray, FloatArray, bool]:
     """Return X, targets (n_samples, n_outputs), weights, and whether y was one column.
 
@@ -277,7 +277,7 @@ def read_regression(
     return X, np.nan_to_num(Y), weight, single
 
 
-def _weights(sample_weight: Any, Y: FloatArray, *, several: bool) -> FloatArray:
+def _weights(sample_weight: npt.ArrayLike | None, Y: FloatArray, *, several: bool) -> FloatArray:
     """Return one weight per sample, or per cell where those of the outputs differ."""
     known = ~np.isnan(Y)
     if several and sample_weight is not None and np.asarray(sample_weight).ndim == 2:

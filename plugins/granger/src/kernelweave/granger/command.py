@@ -228,7 +228,7 @@ def _facts(model: Any) -> dict[str, Any]:
     }
 
 
-def _print_json(model: Any, rows: list[dict[str, Any]]) -> None:
+def _print_json(model: object, rows: list[dict[str, Any]]) -> None:
     found = {**_facts(model), "edges": rows}
     sys.stdout.write(json_module.dumps(found, indent=2, ensure_ascii=False) + "\n")
 

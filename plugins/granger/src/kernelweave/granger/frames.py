@@ -12,7 +12,7 @@ from kernelweave.kernels_core.arrays import Index, Matrix
 _UNEVEN = 1.5  # months are of 28 to 31 days
 
 
-def stack_replicates(X: Any, replicates: Any) -> tuple[Any, Any]:
+def stack_replicates(X: Any, replicates: object) -> tuple[Any, Any]:
     """Return one table and the replicate of each row.
 
     `X`: a list of tables holds one replicate each, with the same columns; `replicates`: labels of

@@ -63,7 +63,7 @@ class GrangerGraph(GraphUse, GraphParameters):
     np.int64(2)
     """
 
-    def fit(self, X: Any, y: Any = None) -> GrangerGraph:
+    def fit(self, X: Any, y: object = None) -> GrangerGraph:
         """Learn the graph.
 
         Parameters
@@ -122,11 +122,11 @@ class GrangerGraph(GraphUse, GraphParameters):
         return scaled
 
     def _samples(
-        self, scaled: Matrix, lags: tuple[int, ...], replicates: Any, first: int = 0
+        self, scaled: Matrix, lags: tuple[int, ...], replicates: object, first: int = 0
     ) -> LaggedSamples:
         return lagged_samples(scaled, lags, replicates, gaps=self.gaps == "skip", first=first)
 
-    def _choose_lags(self, scaled: Matrix, roles: Roles, replicates: Any) -> None:
+    def _choose_lags(self, scaled: Matrix, roles: Roles, replicates: object) -> None:
         """Set ``lags_``, by held-out errors of the same rows where they are to be chosen."""
         if not self._tries:
             self.lags_ = lag_list(self.lags)
@@ -181,13 +181,13 @@ class GrangerGraph(GraphUse, GraphParameters):
         penalty = as_penalty(self.penalty, p=self.p, mu=self.mu)
         return TargetSettings(penalty, self.learn_output, self.tol, self.max_iter)
 
-    def _in_parallel(self, function: Any, work: Iterable[tuple[Any, ...]]) -> list[Any]:
+    def _in_parallel(self, function: object, work: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Return ``function(*row)`` for each row of work, several at a time."""
         from joblib import Parallel, delayed
 
         return list(Parallel(n_jobs=self.n_jobs)(delayed(function)(*row) for row in work))
 
-    def _over_targets(self, function: Any, *columns: object) -> list[Any]:
+    def _over_targets(self, function: object, *columns: object) -> list[Any]:
         """Return ``function(*row)`` for each target, several at a time."""
         return self._in_parallel(function, zip(*columns, strict=True))
 

@@ -84,7 +84,7 @@ class GraphUse:
         X: Any,
         steps: int = 1,
         *,
-        future: Any = None,
+        future: object = None,
         level: float = 0.9,
         n_paths: int = 200,
     ) -> Forecast:
@@ -203,7 +203,7 @@ class GraphUse:
         edges = self.edges_
         return edges[edges["passes"]] if passing and "passes" in edges else edges
 
-    def _read(self, X: Any, *, reset: bool = False) -> Matrix:
+    def _read(self, X: object, *, reset: bool = False) -> Matrix:
         """Return a checked table."""
         if not reset:
             check_is_fitted(self, "graph_")
@@ -237,7 +237,7 @@ class GraphUse:
                 values[np.ix_(whole, columns)] = fit.predict(cross)
         return values
 
-    def _coming(self, future: Any, steps: int) -> Matrix:
+    def _coming(self, future: object, steps: int) -> Matrix:
         """Return the coming rows in standardised units; NaN where a model says what comes."""
         given = np.setdiff1d(np.arange(len(self._mean)), self._roles.driven_columns)
         if len(given) == 0:

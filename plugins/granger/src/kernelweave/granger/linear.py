@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,8 +83,8 @@ def lasso_var(
     X: npt.ArrayLike,
     lags: int = 1,
     *,
-    replicates: Any = None,
-    cv: Any = 5,
+    replicates: object = None,
+    cv: object = 5,
     alphas: npt.ArrayLike | None = None,
 ) -> LassoVAR:
     """Fit min (1/2n) ‖y − H b‖² + α‖b‖₁ for every node and every α.

@@ -65,7 +65,7 @@ class Roles:
 
 
 def make_roles(
-    names: list[str], groups: Any, exogenous: Any, never_targets: Any, forbidden: Any
+    names: list[str], groups: object, exogenous: object, never_targets: object, forbidden: Any
 ) -> Roles:
     """Return the roles of the columns of a series.
 

@@ -101,7 +101,7 @@ def checked_series(X: Rows, *, gaps: bool = False) -> Matrix:
 
 
 def lagged_samples(
-    X: npt.ArrayLike, lags: Any, replicates: Any = None, *, gaps: bool = False, first: int = 0
+    X: npt.ArrayLike, lags: object, replicates: object = None, *, gaps: bool = False, first: int = 0
 ) -> LaggedSamples:
     """Return x_{t−1}, …, x_{t−lags} beside x_t for every t that has so many predecessors.
 

@@ -52,7 +52,7 @@ class Together:
     n_evaluations: int
 
 
-def goes_together(penalty: Any, n_outputs: int) -> bool:
+def goes_together(penalty: object, n_outputs: int) -> bool:
     """Tell whether a target of so many nodes is fitted together with others."""
     return isinstance(penalty, ElasticNet) and n_outputs == 1
 

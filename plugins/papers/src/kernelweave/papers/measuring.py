@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 CLASSES = "classification"
 TASKS = (CLASSES, "regression")
@@ -94,7 +95,7 @@ def interval(numbers: Iterable[float]) -> tuple[float | None, float | None, floa
     return middle - half, middle, middle + half
 
 
-def exponents(m: Any, n_P: Any, seconds: Any) -> tuple[float, float]:
+def exponents(m: ArrayLike, n_P: ArrayLike, seconds: ArrayLike) -> tuple[float, float]:
     """Return a and b of the least-squares fit ``seconds ≈ c·mᵃ·n_Pᵇ`` in logarithms.
 
     Examples

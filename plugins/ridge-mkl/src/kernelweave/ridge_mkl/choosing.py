@@ -22,7 +22,7 @@ USUAL = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 
 def scores_along(
-    estimator: Any, grams: PrecomputedGrams, y: RealArray, weight: FloatArray, lams: Any
+    estimator: BaseEstimator, grams: PrecomputedGrams, y: RealArray, weight: FloatArray, lams: Any
 ) -> dict[str, Any]:
     """Return the held-out score of each λ as scikit-learn's searches tell it.
 

@@ -236,7 +236,7 @@ def _compared(
     return rows, False
 
 
-def _counted(weight: Any, class_weight: Any, y: Any) -> Any:
+def _counted(weight: Any, class_weight: object, y: Any) -> Any:
     """Return what each row counts in a score: its weight, times that of its class."""
     counts = np.ones(len(y)) if weight is None else weight
     if class_weight is None:

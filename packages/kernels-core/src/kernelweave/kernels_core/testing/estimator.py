@@ -49,7 +49,7 @@ def _fit(estimator: BaseEstimator, X: Rows, y: ArrayLike, **fit_params: object) 
     return clone(estimator).fit(X, y, **fit_params)
 
 
-def _values(model: Any, X: Points) -> Any:
+def _values(model: BaseEstimator, X: Points) -> Any:
     return model.decision_function(X) if hasattr(model, "classes_") else model.predict(X)
 
 

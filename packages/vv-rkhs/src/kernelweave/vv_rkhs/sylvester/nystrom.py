@@ -55,7 +55,7 @@ class NystromFactors:
     sigma: Vector
 
     @classmethod
-    def of(cls, K: Any, rank: int | None = None) -> NystromFactors:
+    def of(cls, K: RealArray, rank: int | None = None) -> NystromFactors:
         """Return factors from sampled columns (3 l · rank² flops, 24 l · rank bytes).
 
         Columns are drawn in proportion to the diagonal, always the same for the same diagonal.

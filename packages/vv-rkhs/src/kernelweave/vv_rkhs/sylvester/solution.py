@@ -106,7 +106,7 @@ def finish(
     method: str,
     n_iter: int = 0,
     n_columns: int = 0,
-    factors: Any = None,
+    factors: object = None,
 ) -> SylvesterSolution:
     """Return the solution with its residual computed from C itself (2l²n + 2ln² flops)."""
     product = K @ C

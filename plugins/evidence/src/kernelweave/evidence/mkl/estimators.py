@@ -56,7 +56,7 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
     (True, True)
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights and the regression function.
 
         Parameters

@@ -52,12 +52,12 @@ class NoisyFamily:
         """Return itself: ``X`` are the training points."""
         return self
 
-    def gram(self, X: Any, weights: Any) -> FloatArray:
+    def gram(self, X: Rows, weights: FloatArray) -> FloatArray:
         """Return K(w) + w₀D of the training points, shape (n, n), for w of shape (q + 1,)."""
         K: FloatArray = np.asarray(self.stored.as_family().gram(X, weights[:-1]), dtype=np.float64)
         K[np.diag_indices_from(K)] += weights[-1] * self.share
         return K
 
-    def kernel(self, weights: Any) -> Any:
+    def kernel(self, weights: FloatArray) -> Any:
         """Return the learned kernel, without the noise."""
         return self.stored.kernel(weights[:-1])

@@ -68,7 +68,7 @@ def measure(
     }
 
 
-def _seconds_of_a_fit(K: Any, y: ArrayLike, C: float) -> float:
+def _seconds_of_a_fit(K: ArrayLike, y: ArrayLike, C: float) -> float:
     from sklearn.svm import SVC
 
     machine = SVC(kernel="precomputed", C=C, tol=1e-3)

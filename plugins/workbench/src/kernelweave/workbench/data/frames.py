@@ -11,7 +11,7 @@ from .table import Table, check_names
 from .written import read_numbers
 
 
-def read_frame(frame: Any, *, target: str | None = None) -> Table:
+def read_frame(frame: object, *, target: str | None = None) -> Table:
     """Return a table of a data frame.
 
     `frame`: of pandas, polars, pyarrow, or any library with the Arrow stream interface

@@ -30,7 +30,7 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [4., 0.]])
     """
 
-    def fit(self, X: Any, y: Any = None) -> TableMatrix:
+    def fit(self, X: Any, y: object = None) -> TableMatrix:
         """Learn what each column is.
 
         `X` of shape (n_rows, n_columns): training rows; `y`: passed over. Returns `self`: fitted.
@@ -52,7 +52,7 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         matrix: npt.NDArray[np.float64] = np.hstack([numeric, *parts])
         return matrix
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
         """Return a name for each number: its column, a dot, and a count.
 
         `input_features`: passed over: the columns of training are known. Returns shape

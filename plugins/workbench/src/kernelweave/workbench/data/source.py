@@ -9,7 +9,6 @@ import sys
 import zlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from kernelweave.kernels_core import datasets
 
@@ -30,7 +29,7 @@ _JSON = re.compile(rb"^(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\{\]])")
 _COMMENT = re.compile(rb"^\s*(#.*)?$")
 
 
-def read_table(source: Any, *, header: bool = True, target: str | None = None) -> Table:
+def read_table(source: object, *, header: bool = True, target: str | None = None) -> Table:
     """Read a table from a file, a data set by name, standard input, or a data frame.
 
     Parameters

@@ -170,7 +170,7 @@ def cross_predict(
     return HeldOut(rows, fold[rows], y[rows], predicted[rows], weight[rows], task, *shown)
 
 
-def decision_of_classes(model: Any, X: Any) -> FloatArray:
+def decision_of_classes(model: BaseEstimator, X: Any) -> FloatArray:
     """Return the decision values of each class, of two as of more.
 
     `model`: fitted, with ``decision_function``; `X` of shape (n_rows, n_columns): the table.

@@ -50,7 +50,7 @@ class TunedRBF:
         self.task = task
         self.seed = seed
 
-    def fit(self, X: Any, y: npt.NDArray[Any], weight: Any = None) -> TunedRBF:
+    def fit(self, X: object, y: npt.NDArray[Any], weight: Any = None) -> TunedRBF:
         """Tune and learn."""
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
@@ -77,7 +77,7 @@ class TunedRBF:
             return KernelRidge(kernel="rbf")
         return SVC() if self.task == "classification" else SVR(epsilon=0.05)
 
-    def _tuned(self, machine: Any, Z: Any, y: Any, weight: Any) -> dict[str, float]:
+    def _tuned(self, machine: object, Z: Any, y: object, weight: object) -> dict[str, float]:
         """Return the settings that folds choose."""
         from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 

@@ -27,7 +27,7 @@ class RecursiveMachine:
         self.task = task
         self.seed = seed
 
-    def fit(self, X: Any, y: npt.NDArray[Any], weight: Any = None) -> RecursiveMachine:
+    def fit(self, X: object, y: npt.NDArray[Any], weight: Any = None) -> RecursiveMachine:
         """Learn from rows, which all have to count the same."""
         from sklearn.model_selection import train_test_split
         from sklearn.pipeline import make_pipeline

@@ -49,7 +49,7 @@ class Dummy:
         self.task = task
         self.seed = seed
 
-    def fit(self, X: Any, y: npt.NDArray[Any], weight: Any = None) -> Dummy:
+    def fit(self, X: object, y: npt.NDArray[Any], weight: Any = None) -> Dummy:
         """Learn one value."""
         if self.task == "regression":
             self._value = np.average(y, weights=weight)

@@ -37,7 +37,7 @@ class BoostedTrees:
         self.task = task
         self.seed = seed
 
-    def fit(self, X: Any, y: npt.NDArray[Any], weight: Any = None) -> BoostedTrees:
+    def fit(self, X: Rows, y: npt.NDArray[Any], weight: Any = None) -> BoostedTrees:
         """Learn the columns and the trees."""
         self._encoder = ColumnEncoder(max_levels=_MOST_LEVELS).fit(X, weight)
         if self.task == "classification":
