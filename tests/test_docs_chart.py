@@ -81,3 +81,14 @@ def test_the_map_of_imports_holds_every_member_and_points_downwards() -> None:
     svg = ElementTree.fromstring(found.drawn("Who imports whom?", graph))
     assert len(svg.findall("rect")) == len(members())
     assert "relaxations imports" in (svg.findtext("desc") or "")
+
+
+def test_the_map_of_rooms_holds_the_folders_of_the_core() -> None:
+    pytest.importorskip("networkx")
+    found = extension("import_map")
+    graph = found.rooms("kernels-core")
+    assert {"formula", "grams", "kernels", "families", "estimators"} < set(graph)
+    assert graph.has_edge("kernels", "grams")
+    assert not list(graph["grams"])
+    svg = ElementTree.fromstring(found.drawn("Rooms", graph))
+    assert len(svg.findall("rect")) == len(graph)

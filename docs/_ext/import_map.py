@@ -1,6 +1,7 @@
 """``{import-map} title``: who imports whom among the distributions, read from their files, as SVG.
 
-An arrow points to what is imported. An import that follows from others is not drawn.
+With ``:rooms: kernels-core`` among the folders of one. An arrow points to what is imported. An
+import that follows from others is not drawn.
 """
 
 from __future__ import annotations
@@ -46,6 +47,21 @@ def imports() -> nx.DiGraph:
     return graph
 
 
+def rooms(name: str) -> nx.DiGraph:
+    """Return the folders of a distribution and an edge to each that one of them imports."""
+    member = members()[name]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(path.parent.name for path in member.source.glob("*/__init__.py"))
+    for path in member.files():
+        room, *inside = path.relative_to(member.source).parts
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level == len(inside) + 1:
+                other = (node.module or "").partition(".")[0]
+                if {room, other} <= set(graph) and room != other:
+                    graph.add_edge(room, other)
+    return graph
+
+
 def places(graph: nx.DiGraph) -> dict[str, tuple[float, float]]:
     """Return the upper left corner of each box; a row imports from the rows below it."""
     rows = list(nx.topological_generations(graph.reverse()))
@@ -69,13 +85,15 @@ def drawn(title: str, graph: nx.DiGraph) -> str:
     """Return the SVG of who imports whom."""
     graph = nx.transitive_reduction(graph)
     corners = places(graph)
+    slug = nodes.make_id(title)
     parts = []
     for name, to in graph.edges:
         (x0, y0), (x1, y1) = corners[name], corners[to]
         begin, end = (x0 + WIDTH / 2, y0 + TALL), (x1 + WIDTH / 2, y1 - 3)
         middle = (begin[1] + end[1]) / 2
         parts.append(
-            f'<path class="arrow" d="M{begin[0]:g} {begin[1]:g}C{begin[0]:g} {middle:g} '
+            f'<path class="arrow" marker-end="url(#{slug}-tip)" '
+            f'd="M{begin[0]:g} {begin[1]:g}C{begin[0]:g} {middle:g} '
             f'{end[0]:g} {middle:g} {end[0]:g} {end[1]:g}"/>'
         )
     for name, (x, y) in corners.items():
@@ -91,9 +109,10 @@ def drawn(title: str, graph: nx.DiGraph) -> str:
     )
     return (
         f'<svg class="flow-chart import-map" viewBox="-2 -2 {wide + 4:g} {tall + 4:g}" role="img" '
-        f'aria-labelledby="map-title map-text"><title id="map-title">{escape(title)}</title>'
-        f'<desc id="map-text">{escape(said)}</desc><defs>'
-        '<marker id="map-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+        f'aria-labelledby="{slug}-title {slug}-text">'
+        f'<title id="{slug}-title">{escape(title)}</title>'
+        f'<desc id="{slug}-text">{escape(said)}</desc><defs>'
+        f'<marker id="{slug}-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path class="tip" d="M0 0L8 4L0 8z"/></marker></defs>'
         f"{''.join(parts)}</svg>"
     )
@@ -102,9 +121,11 @@ def drawn(title: str, graph: nx.DiGraph) -> str:
 class ImportMap(SphinxDirective):
     required_arguments: ClassVar[int] = 1
     final_argument_whitespace: ClassVar[bool] = True
+    option_spec: ClassVar[dict[str, Any]] = {"rooms": str}
 
     def run(self) -> list[nodes.Node]:
-        return [nodes.raw("", drawn(self.arguments[0], imports()), format="html")]
+        graph = rooms(self.options["rooms"]) if "rooms" in self.options else imports()
+        return [nodes.raw("", drawn(self.arguments[0], graph), format="html")]
 
 
 def setup(app: Any) -> dict[str, bool]:

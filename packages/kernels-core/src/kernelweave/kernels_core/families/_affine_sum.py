@@ -20,7 +20,6 @@ from ._box import Float
 from ._general import Box
 from ._moments import binary_units
 
-_UNIT = 2.0**-53
 _WIDTH = 128
 _BAND = 32
 
@@ -189,15 +188,10 @@ class AffineSum(UnstoredGram):
         line = B if H.size == 0 else B - H @ s
         return np.asarray(volume * (inner + np.sum(line * line, axis=0)) + np.sum(L * R, axis=0))
 
-    def product_error(self, W: Float) -> Float:
-        """Return bounds, shape (t,), on the rounding error of the sums of `product`.
+    @property
+    def n_additions(self) -> float:
+        """Return how many additions a term of `product` meets at most.
 
-        ``γₖ max√Kᵢᵢ Σₗ √Kₗₗ|Wₗ|`` with k the additions that a term meets at most: 128 of a run, the
-        runs of a row, 32 of a band, the bands, and the blocks. The errors of the entries themselves
-        come on top.
+        128 of a run, the runs of a row, 32 of a band, the bands, and the blocks.
         """
-        root = np.sqrt(np.maximum(self.diagonal(), 0.0))
-        m = self.n_samples
-        count = (_WIDTH + _BAND + m / _WIDTH + m / _BAND + 40.0) * _UNIT
-        gamma = count / (1.0 - count) * 1.001
-        return np.asarray(gamma * root.max() * (np.abs(W) @ root))
+        return _WIDTH + _BAND + self.n_samples / _WIDTH + self.n_samples / _BAND + 40.0

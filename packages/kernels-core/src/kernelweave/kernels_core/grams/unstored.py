@@ -46,13 +46,18 @@ class UnstoredGram(ABC):
             found[:, rows] = W[:, used] @ part.T
         return found
 
+    @property
+    def n_additions(self) -> float:
+        """Return how many additions a term of `product` meets at most."""
+        return self.n_samples + 2.0
+
     def product_error(self, W: FloatArray) -> FloatArray:
         """Return bounds, shape (t,), on the rounding error of the sums of `product`.
 
-        ``γₘ max√Kᵢᵢ Σₗ √Kₗₗ|Wₗ|``; the errors of the entries themselves come on top.
+        ``γₖ max√Kᵢᵢ Σₗ √Kₗₗ|Wₗ|`` for k additions; the errors of the entries come on top.
         """
         root = np.sqrt(np.maximum(self.diagonal(), 0.0))
-        count = (self.n_samples + 2.0) * _UNIT
+        count = self.n_additions * _UNIT
         gamma = count / (1.0 - count) * 1.001
         return np.asarray(gamma * root.max() * (np.abs(W) @ root))
 
