@@ -29,6 +29,7 @@ from kernelweave.vv_rkhs import (
     MatrixValuedKernelRegressor,
     VectorLeastSquares,
 )
+from kernelweave.vv_rkhs.constraint import given_weights
 from workspace import ROOT, members
 
 X = np.linspace(-1.0, 1.0, 12)[:, None]
@@ -116,6 +117,11 @@ MISTAKES = {
         *fits(k0=0),
         lambda: sparse_mkl_path([K], Y, Cs=[1.0], lams=[1.0], k0s=[0]),
     ],
+    "weights must be 1 finite numbers >= 0, one per kernel, got array([-1.])": [
+        lambda: solve_kernel_weights([K], Y, C=1.0, weights0=[-1.0]),
+        lambda: SparseMKLClassifier([RBF()], init=[-1.0], algorithm="smkl-best-response").fit(X, Y),
+        lambda: given_weights([-1.0], 1),
+    ],
     "sample_weight must be at least 0, got -1.0 at position 0": [
         lambda: solve_svc(K, Y, C=1.0, sample_weight=-np.ones(12)),
         lambda: solve_kernel_weights([K], Y, C=1.0, sample_weight=-np.ones(12)),
@@ -178,7 +184,7 @@ def validators() -> list[str]:
 
 def test_few_say_what_is_right() -> None:
     found = validators()
-    assert len(found) <= 40, "\n".join(found)
+    assert len(found) <= 39, "\n".join(found)
 
 
 # what a `Rule` says: a number, an integer, one of a few words

@@ -229,6 +229,18 @@ def check_vector(name: str, values: npt.ArrayLike, size: int) -> FloatArray:
     return np.ascontiguousarray(vector) if vector.flags.writeable else vector.copy()
 
 
+def check_weights(weights: npt.ArrayLike, n_kernels: int, *, signed: bool = False) -> FloatArray:
+    """Return kernel weights as finite numbers, shape (n_kernels,), at least 0 unless ``signed``."""
+
+    def holds(array: FloatArray) -> bool:
+        known = array.shape == (n_kernels,) and bool(np.isfinite(array).all())
+        return known and (signed or bool((array >= 0.0).all()))
+
+    least = "" if signed else " >= 0"
+    rule = Rule(f"{n_kernels} finite numbers{least}, one per kernel", holds)
+    return rule.check("weights", np.asarray(weights, dtype=np.float64))
+
+
 def check_targets(
     name: str, values: npt.ArrayLike, n_samples: int, *, labels: bool = False
 ) -> npt.NDArray[np.float64]:

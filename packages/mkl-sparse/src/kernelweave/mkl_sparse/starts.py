@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import one_of
-from kernelweave.qp_smo.saddle import SaddleOracle, check_weights
+from kernelweave.qp_smo.saddle import SaddleOracle, on_simplex
 from numpy.typing import ArrayLike
 
 RELAXATIONS = ("sdp-3x3", "soc-random")
@@ -95,7 +95,7 @@ def starting_weights(
         if init in RELAXATIONS:
             starts = [start_from(relaxed_weights(oracle, init, lam, k0), k0, warm)]
     else:
-        first = check_weights(init, q)
+        first = on_simplex(init, q)
         starts = [first if warm == "dense" else largest_kept(first, k0)]
     n_random = n_init - len(starts) - (isinstance(init, str) and init == "saddle")
     return starts + [random_support(q, k0, random_state) for _ in range(n_random)]

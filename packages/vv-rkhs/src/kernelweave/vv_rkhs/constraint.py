@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.checks import FLAG, STRENGTH
+from kernelweave.kernels_core.checks import FLAG, STRENGTH, check_weights
 from kernelweave.kernels_core.parameters import Value, parameter
 from numpy.typing import ArrayLike
 
@@ -23,10 +23,7 @@ def given_weights(weights: ArrayLike, n_kernels: int) -> npt.NDArray[np.float64]
     """
     if weights is None:
         return np.full(n_kernels, 1.0 / n_kernels)
-    eta = np.asarray(weights, dtype=np.float64)
-    if eta.shape != (n_kernels,) or not np.isfinite(eta).all() or (eta < 0).any():
-        raise ValueError(f"weights must be {n_kernels} finite numbers >= 0, got {weights!r}")
-    return eta
+    return check_weights(weights, n_kernels)
 
 
 def given_output_kernel(L: object, n_outputs: int, tau: float) -> npt.NDArray[np.float64]:

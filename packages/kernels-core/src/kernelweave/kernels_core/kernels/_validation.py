@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from ..arrays import Points, RealArray, Rows, is_sparse
 
@@ -93,15 +93,3 @@ def check_pair(X: Rows, Y: Rows | None) -> tuple[Points, Points | None]:
     if A.dtype != B.dtype:
         A, B = A.astype(np.float64, copy=False), B.astype(np.float64, copy=False)
     return A, B
-
-
-def check_weights(weights: ArrayLike, n_kernels: int) -> NDArray[np.float64]:
-    """Return kernel weights as a finite float64 array of shape (n_kernels,)."""
-    array = np.asarray(weights, dtype=np.float64)
-    if array.shape != (n_kernels,) or not np.isfinite(array).all():
-        raise ValueError(
-            f"weights must be {n_kernels} finite numbers, one per kernel, "
-            f"got an array of shape {array.shape}"
-            + ("" if array.shape != (n_kernels,) else " with NaN or infinity")
-        )
-    return array

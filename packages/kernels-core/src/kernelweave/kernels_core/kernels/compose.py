@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Points, RealArray
-from ..checks import Rule
+from ..checks import Rule, check_weights
 from ..grams._fill import add_scaled, scale_outer
-from ._validation import check_weights
 from .base import KERNEL, Kernel, all_psd, first_refuser
 
 
@@ -113,7 +112,7 @@ class Combination(Kernel):
     def _validate(self) -> None:
         for index, kernel in enumerate(self.kernels):
             KERNEL.check(f"Combination: kernels[{index}]", kernel)._validate()
-        check_weights(self.weights, len(self.kernels))
+        check_weights(self.weights, len(self.kernels), signed=True)
 
     def _gram(self, X: Points, Y: Points | None) -> RealArray:
         out = np.zeros((X.shape[0], (X if Y is None else Y).shape[0]), dtype=X.dtype)

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..arrays import Points, RealArray, Rows
-from ..checks import LARGEST, one_of, real_dtype
+from ..checks import LARGEST, check_weights, one_of, real_dtype
 from ..exceptions import KernelWeaveWarning, NotPSDError
 from ..grams._fill import add_scaled, largest
 from ..grams.psd import REMEDY, Spectrum, describe, find_indefinite
 from ._parameters import Parameters
-from ._validation import check_pair, check_samples, check_size, check_weights
+from ._validation import check_pair, check_samples, check_size
 from .base import Kernel
 from .by_name import kernel_by_name
 from .compose import Combination, UnitDiagonal
@@ -341,7 +341,7 @@ class KernelDictionary(Parameters):
         Raises ValueError if the normalisation or the policy needs training points.
         """
         kernels = self._plain_kernels()
-        beta = check_weights(weights, len(kernels))
+        beta = check_weights(weights, len(kernels), signed=True)
         A, B = check_pair(X, Y)
         out = np.zeros((A.shape[0], (A if B is None else B).shape[0]), dtype=A.dtype)
         found: dict[str, Spectrum] = {}
@@ -363,7 +363,7 @@ class KernelDictionary(Parameters):
         Raises ValueError if the normalisation or the policy needs training points.
         """
         kernels = self._plain_kernels()
-        return Combination(kernels, check_weights(weights, len(kernels)))
+        return Combination(kernels, check_weights(weights, len(kernels), signed=True))
 
     def diag(self, X: Rows) -> RealArray:
         """Return kⱼ(xᵢ, xᵢ), shape (q, n), under the conditions of `kernel`."""

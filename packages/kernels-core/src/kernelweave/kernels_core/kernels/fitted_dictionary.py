@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
 from ..arrays import Points, RealArray, Rows
+from ..checks import check_weights
 from ..grams._fill import row_blocks
-from ._validation import check_samples, check_weights
+from ._validation import check_samples
 from .base import Kernel
 from .compose import Combination
 from .fitted import is_same
@@ -96,7 +97,7 @@ class FittedDictionary:
 
         `weights` of shape (q,): β.
         """
-        beta = check_weights(weights, len(self))
+        beta = check_weights(weights, len(self), signed=True)
         _, n_rows, n_columns = self.grams.shape
         out = np.zeros((n_rows, n_columns), dtype=self.grams.dtype)
         used = np.flatnonzero(beta)
@@ -113,7 +114,7 @@ class FittedDictionary:
 
         `weights` of shape (q,): β.
         """
-        beta = check_weights(weights, len(self))
+        beta = check_weights(weights, len(self), signed=True)
         used = np.flatnonzero(beta)
         if not len(used):
             used = np.array([0])

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
 from ..arrays import FloatArray, Points, RealArray, Rows
-from ..checks import COUNT, LARGEST
+from ..checks import COUNT, LARGEST, check_weights
 from ..exceptions import NotPSDError
-from ._validation import check_samples, check_size, check_weights
+from ._validation import check_samples, check_size
 from .base import Kernel, Scaled
 from .compose import Combination, UnitDiagonal
 from .dictionary import KernelDictionary
@@ -73,7 +73,7 @@ class FittedFactors:
 
     def kernel(self, weights: ArrayLike) -> Combination:
         """Return Σⱼ βⱼ k̃ⱼ as one kernel for any points, without those of weight 0."""
-        beta = check_weights(weights, len(self))
+        beta = check_weights(weights, len(self), signed=True)
         used = np.flatnonzero(beta)
         used = used if len(used) else np.array([0])
         return Combination([self.kernels[j] for j in used], beta[used])
@@ -90,7 +90,7 @@ class FittedFactors:
         `weights` of shape (q,): β; `X` of shape (n, n_features): points, e.g. the support vectors;
         `coef` of shape (t, n).
         """
-        beta = check_weights(weights, len(self))
+        beta = check_weights(weights, len(self), signed=True)
         found: list[tuple[Kernel, Points, FloatArray]] = []
         for j in np.flatnonzero(beta):
             own = self.kernels[j]

@@ -8,7 +8,12 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.checks import POSITIVE, check_limits, check_sample_weight
+from kernelweave.kernels_core.checks import (
+    POSITIVE,
+    check_limits,
+    check_sample_weight,
+    check_weights,
+)
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.formula import Learner, Solution
 from kernelweave.kernels_core.grams import Stack, as_stack
@@ -327,12 +332,12 @@ def solve_kernel_weights(
     search = SaddleSearch(oracle, form, tol)
     with time_limit(max_time):
         if weights0 is not None:
-            search.visit(check_weights(weights0, len(stack)))
+            search.visit(on_simplex(weights0, len(stack)))
         status = run_search(search, max_iter=max_iter)
     return search.result(status)
 
 
-def check_weights(weights: ArrayLike, n_kernels: int) -> FloatArray:
+def on_simplex(weights: ArrayLike, n_kernels: int) -> FloatArray:
     """Return weights on the simplex, scaled to sum to 1.
 
     Raises
@@ -340,9 +345,7 @@ def check_weights(weights: ArrayLike, n_kernels: int) -> FloatArray:
     ValueError
         If the shape is wrong, a weight is negative or not finite, or all are 0.
     """
-    array = np.array(weights, dtype=np.float64)
-    if array.shape != (n_kernels,) or not np.isfinite(array).all() or (array < 0.0).any():
-        raise ValueError(f"weights must be {n_kernels} finite numbers at least 0, got {weights!r}")
+    array = check_weights(weights, n_kernels)
     if not array.sum() > 0.0:
         raise ValueError("weights must not all be 0")
     scaled: FloatArray = array / array.sum()
