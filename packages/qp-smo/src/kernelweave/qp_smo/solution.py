@@ -76,7 +76,7 @@ class DualSolution:
         return (self.upper_bound - self.lower_bound) / scale if scale > 0.0 else 0.0
 
 
-def warn_unless_converged(solution: DualSolution, *, tol: float, stacklevel: int = 3) -> None:
+def warn_unless_converged(solution: DualSolution, *, tol: float) -> None:
     """Warn with the status text, the violation left and the certified interval."""
     if solution.status is SolveStatus.CONVERGED:
         return
@@ -86,5 +86,5 @@ def warn_unless_converged(solution: DualSolution, *, tol: float, stacklevel: int
         f"{solution.kkt_violation:.3g} (tol={tol:g}) and the optimum is in "
         f"[{solution.lower_bound:.9g}, {solution.upper_bound:.9g}]",
         convergence_warning(),
-        stacklevel=stacklevel,
+        stacklevel=3,
     )

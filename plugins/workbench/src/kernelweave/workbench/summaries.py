@@ -13,6 +13,7 @@ from .scoring import Ranking, Score, measure_name, ranking_of
 
 # a relative gap, in per cent, that proves nothing worth saying
 _FAR = 20.0
+_MOST_TOLD = 12  # columns: more would fill the terminal
 
 
 def summary(model: Model) -> dict[str, Any]:
@@ -127,17 +128,17 @@ def _is_rule(algorithm: str) -> bool:
     return bool(names) and all(getattr(sets[name].load(), "is_point", False) for name in names)
 
 
-def told_columns(found: Mapping[str, Any], most: int = 12) -> dict[str, str]:
+def told_columns(found: Mapping[str, Any]) -> dict[str, str]:
     """Return the columns of which there is something to say, with what.
 
-    `found`: a `summary`; `most`: more are counted only; those left out go first. Plain numbers
+    `found`: a `summary`. More than twelve are counted only; those left out go first. Plain numbers
     without gaps are not in it.
     """
     told = [row for row in found["columns"] if row["sentence"]]
     told.sort(key=lambda row: row["done"] == "used")
-    lines = {row["name"]: f"{row['seen']}: {row['sentence']}" for row in told[:most]}
-    if len(told) > most:
-        lines["..."] = f"and {len(told) - most} more, in the report"
+    lines = {row["name"]: f"{row['seen']}: {row['sentence']}" for row in told[:_MOST_TOLD]}
+    if len(told) > _MOST_TOLD:
+        lines["..."] = f"and {len(told) - _MOST_TOLD} more, in the report"
     return lines
 
 

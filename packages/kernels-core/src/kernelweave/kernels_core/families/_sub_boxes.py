@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..arrays import RealArray
 from ..grams.unstored import UnstoredGram
+from ..rounding import gamma
 from ..threads import row_bounds, run_blocks
 from ._box import Float, split
 from ._groups import Program, evaluate
@@ -26,7 +27,6 @@ from ._tables import TessellatedTables, power_products
 _ROWS = 256
 _RUN = 64
 _ENTRIES = 2**22
-_UNIT = 2.0**-53
 
 
 class SubBoxes(NamedTuple):
@@ -250,10 +250,10 @@ class Moments:
         blocks = _ROWS + m / _ROWS + 40.0
         F, weights = np.abs(at.F), np.abs(W)
         own = (weights * np.sqrt(at.above)) @ F
-        inner = _gamma(run + t + 2 * d + sums + blocks + 8) * (own.T @ own)
+        inner = gamma(run + t + 2 * d + sums + blocks + 8) * (own.T @ own)
         s, ends = by_runs(W, at.F), by_runs(W * at.above, at.F)
-        s_off = _gamma(sums + d + 2) * (weights @ F)
-        ends_off = _gamma(sums + run + d + 4) * ((weights * at.above) @ F)
+        s_off = gamma(sums + d + 2) * (weights @ F)
+        ends_off = gamma(sums + run + d + 4) * ((weights * at.above) @ F)
         cross = _product_error(ends, ends_off, s, s_off, t)
         whole = _product_error(s, s_off, s, s_off, t)
         side = inner + cross
@@ -288,12 +288,8 @@ class Moments:
         return np.concatenate([first, second - first], axis=1)
 
 
-def _gamma(count: float) -> float:
-    return count * _UNIT / (1.0 - count * _UNIT)
-
-
 def _product_error(a: Float, a_off: Float, b: Float, b_off: Float, t: int) -> Float:
     """Bound the error of ``Σₜ aₜ bₜᵀ`` for factors that are off by a_off and b_off."""
     size_a, size_b = np.abs(a), np.abs(b)
     off = size_a.T @ b_off + a_off.T @ size_b + a_off.T @ b_off
-    return np.asarray(off + _gamma(t + 6.0) * (size_a.T @ size_b))
+    return np.asarray(off + gamma(t + 6.0) * (size_a.T @ size_b))

@@ -101,7 +101,7 @@ def _problem(triple: tuple[str, str, str], n_samples: int) -> Problem:
     return Problem(family.from_data(X), learner(), constraint(), X, y)
 
 
-def permuted(problem: Problem, seed: int = 1) -> Problem:
+def permuted(problem: Problem) -> Problem:
     """Return the problem with its samples in another order."""
-    order = np.random.default_rng(seed).permutation(problem.n_samples)
+    order = np.random.default_rng(1).permutation(problem.n_samples)
     return replace(problem, X=problem.X[order], y=problem.targets[:, order])

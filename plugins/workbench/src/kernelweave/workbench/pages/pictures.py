@@ -39,17 +39,6 @@ def figure_svg(draw: Callable[[Figure], None], *, width: float = 5.6, height: fl
     return buffer.getvalue()
 
 
-def as_data_uri(picture: bytes, kind: str = "image/svg+xml") -> str:
-    """Return a picture as an address that holds it.
-
-    Parameters
-    ----------
-    picture : bytes
-    kind : str
-        Its media type.
-
-    Returns
-    -------
-    str
-    """
-    return f"data:{kind};base64,{base64.b64encode(picture).decode('ascii')}"
+def as_data_uri(picture: bytes) -> str:
+    """Return an SVG picture as an address that holds it."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode('ascii')}"
