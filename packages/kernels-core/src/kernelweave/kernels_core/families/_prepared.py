@@ -32,8 +32,8 @@ class PreparedTessellated(BoundSamples):
     """
 
     def __init__(self, box: Box, X: Float, dtype: np.dtype[np.floating]) -> None:
-        super().__init__(box.tables, X, dtype)
-        self._box = box
+        super().__init__(2 * box.tables.q, len(X), dtype, X.nbytes)
+        self._box, self._X = box, X
 
     @property
     def scale(self) -> float:

@@ -1,4 +1,4 @@
-"""What every tessellated family bound to training samples has: its size and its samples."""
+"""What every family bound to training samples has: its size, theirs, and a precision."""
 
 from __future__ import annotations
 
@@ -9,38 +9,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import RealArray
 from ._arguments import output
-from ._box import Float
-from ._tables import TessellatedTables
 
 
 class BoundSamples(ABC):
-    """Samples with the tables of their family and the precision of its Gram matrices."""
+    """The sizes of a family and of its samples.
 
-    def __init__(self, tables: TessellatedTables, X: Float, dtype: np.dtype[np.floating]) -> None:
-        self._tables, self._X, self._dtype = tables, X, dtype
+    - `n_P`: side of P
+    - `n_samples`: number of training samples
+    - `dtype`: precision of the Gram matrices; moments are always float64
+    - `nbytes`: bytes held
+    """
 
-    @property
-    def n_P(self) -> int:
-        """Side of P."""
-        return 2 * self._tables.q
-
-    @property
-    def n_samples(self) -> int:
-        """Number of training samples."""
-        return len(self._X)
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Precision of the Gram matrices."""
-        return self._dtype
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return int(self._X.nbytes)
+    def __init__(self, n_P: int, n_samples: int, dtype: np.dtype[np.floating], nbytes: int) -> None:
+        self.n_P, self.n_samples, self.dtype, self.nbytes = n_P, n_samples, dtype, nbytes
 
     def _output(self, out: RealArray | None) -> RealArray:
-        return output(out, (self.n_samples, self.n_samples), self._dtype)
+        return output(out, (self.n_samples, self.n_samples), self.dtype)
 
     @abstractmethod
     def moment(self, W: ArrayLike) -> NDArray[np.float64]:

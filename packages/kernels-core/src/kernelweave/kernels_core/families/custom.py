@@ -12,6 +12,7 @@ from ..arrays import RealArray
 from ..checks import real_dtype
 from ._arguments import matrix, output, rows, samples, vector
 from ._own import OwnFamily
+from ._samples_base import BoundSamples
 
 Float = NDArray[np.float64]
 Block = Callable[[Float, Float], ArrayLike]
@@ -104,7 +105,7 @@ class CallableFamily(OwnFamily):
         return np.array([np.vdot(P, self.block(x, x)) for x in samples(X, None)])
 
 
-class PreparedCallable:
+class PreparedCallable(BoundSamples):
     """A `CallableFamily` bound to samples: holds ``G(xₖ, xₗ)`` for l ≤ k."""
 
     def __init__(self, family: CallableFamily, X: Float, dtype: np.dtype[np.floating]) -> None:
@@ -114,41 +115,22 @@ class PreparedCallable:
             f"the blocks of {m} samples of family {family.name!r}",
             alternative="use fewer samples",
         )
-        self._family, self._dtype, self._m = family, dtype, m
+        self._family = family
         self._k, self._l = np.tril_indices(m)
         self._G = np.empty((len(self._k), n_P, n_P))
         for i, (k, l) in enumerate(zip(self._k, self._l, strict=True)):
             self._G[i] = family.block(X[k], X[l])
-
-    @property
-    def n_P(self) -> int:
-        """Side of P."""
-        return self._family.n_P
-
-    @property
-    def n_samples(self) -> int:
-        """Number of training samples."""
-        return self._m
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Precision of the Gram matrices; moments are always float64."""
-        return self._dtype
+        super().__init__(n_P, m, dtype, self._G.nbytes)
 
     @property
     def scale(self) -> float:
         """Natural unit of the kernel values."""
         return self._family.scale
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return int(self._G.nbytes)
-
     def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``⟨P, G(xₖ, xₗ)⟩``, shape (m, m), for a symmetric P of shape (n_P, n_P)."""
         values = np.tensordot(self._G, matrix(P, self.n_P), axes=2)
-        out = output(out, (self._m, self._m), self._dtype)
+        out = self._output(out)
         out[self._k, self._l] = values
         out[self._l, self._k] = values
         return out
@@ -160,7 +142,7 @@ class PreparedCallable:
 
     def moment(self, W: ArrayLike) -> Float:
         """Return ``Σₜ Σₖₗ WₜₖWₜₗ G(xₖ, xₗ)``, shape (n_P, n_P), for W of shape (m,) or (t, m)."""
-        array = rows(W, self._m)
+        array = rows(W, self.n_samples)
         weights = np.sum(array[:, self._k] * array[:, self._l], axis=0)
         weights[self._k == self._l] *= 0.5
         half = np.tensordot(weights, self._G, axes=1)
@@ -171,7 +153,7 @@ class PreparedCallable:
 
         ``(block_error + γₖ) ‖Σₖₗ|wₖwₗ||G(xₖ, xₗ)|‖_F``, k the number of pairs and rows.
         """
-        array = np.abs(rows(W, self._m))
+        array = np.abs(rows(W, self.n_samples))
         weights = np.sum(array[:, self._k] * array[:, self._l], axis=0)
         half = np.tensordot(weights, np.abs(self._G), axes=1)
         count = (len(weights) + len(array) + 8) * _UNIT
@@ -183,7 +165,7 @@ class PreparedCallable:
 
         w is (m,), U (n_P, r) and samples (s,) the k; the result is (s, n_P, r).
         """
-        weights, factor = vector(w, self._m, "w"), np.asarray(U, dtype=np.float64)
+        weights, factor = vector(w, self.n_samples, "w"), np.asarray(U, dtype=np.float64)
         chosen = np.asarray(samples, dtype=np.intp)
         out = np.empty((len(chosen), *factor.shape))
         for i, k in enumerate(chosen):

@@ -12,8 +12,9 @@ from .. import memory
 from ..arrays import RealArray
 from ..checks import real_dtype
 from ..rounding import gamma
-from ._arguments import matrix, output, rows, samples, vector
+from ._arguments import matrix, rows, samples, vector
 from ._own import OwnFamily
+from ._samples_base import BoundSamples
 
 Float = NDArray[np.float64]
 Integrand = Callable[[Float, Float], ArrayLike]
@@ -164,44 +165,24 @@ class IntegralFamily(OwnFamily):
         return np.asarray(np.einsum("kqi,kqi->k", F @ matrix(P, self._n_P), F))
 
 
-class PreparedIntegral:
+class PreparedIntegral(BoundSamples):
     """An `IntegralFamily` bound to samples: holds N at the nodes, shape (m, n_nodes**d, n_P)."""
 
     def __init__(self, family: IntegralFamily, X: Float, dtype: np.dtype[np.floating]) -> None:
-        self._family, self._dtype = family, dtype
-        self._F = family.features(X)
-        self._coarse = None
+        self._family, self._F, self._coarse = family, family.features(X), None
         if family.integral_error is None:
             self._coarse = family.features(X, max(1, family.n_nodes // 2))
-
-    @property
-    def n_P(self) -> int:
-        """Side of P."""
-        return self._family.n_P
-
-    @property
-    def n_samples(self) -> int:
-        """Number of training samples."""
-        return len(self._F)
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Precision of the Gram matrices; moments are always float64."""
-        return self._dtype
+        held = self._F.nbytes + (0 if self._coarse is None else self._coarse.nbytes)
+        super().__init__(family.n_P, len(X), dtype, held)
 
     @property
     def scale(self) -> float:
         """The volume of the box, a natural unit of the kernel values."""
         return self._family.scale
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return int(self._F.nbytes + (0 if self._coarse is None else self._coarse.nbytes))
-
     def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``⟨P, G(xₖ, xₗ)⟩``, shape (m, m), for a symmetric P of shape (n_P, n_P)."""
-        out = output(out, (self.n_samples, self.n_samples), self._dtype)
+        out = self._output(out)
         flat = self._F.reshape(self.n_samples, -1)
         K = (self._F @ matrix(P, self.n_P)).reshape(flat.shape) @ flat.T
         np.copyto(out, 0.5 * (K + K.T), casting="same_kind")
@@ -209,7 +190,7 @@ class PreparedIntegral:
 
     def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``vᵀ G(xₖ, xₗ) v``, shape (m, m), for v of shape (n_P,)."""
-        out = output(out, (self.n_samples, self.n_samples), self._dtype)
+        out = self._output(out)
         values = self._F @ vector(v, self.n_P, "v")
         np.copyto(out, values @ values.T, casting="same_kind")
         return out

@@ -14,7 +14,8 @@ from .. import memory
 from ..arrays import RealArray
 from ..checks import real_dtype
 from ..grams.unstored import UnstoredGram
-from ._arguments import matrix, output, rows, samples, vector
+from ._arguments import matrix, rows, samples, vector
+from ._samples_base import BoundSamples
 from ._tables import exponents, power_products
 from .learned import GeneralizedPolynomial
 
@@ -78,7 +79,7 @@ class FeatureGram(UnstoredGram):
         return np.asarray(gamma * longest * (np.abs(W) @ np.linalg.norm(self._FP, axis=1)))
 
 
-class PreparedPolynomial:
+class PreparedPolynomial(BoundSamples):
     """A generalized polynomial family bound to samples: holds ``Φ = Z_d(X)``, shape (m, n_P)."""
 
     scale = 1.0
@@ -86,38 +87,19 @@ class PreparedPolynomial:
     def __init__(
         self, features: NDArray[np.float64], degree: int, dtype: np.dtype[np.floating]
     ) -> None:
-        self._F, self._degree, self._dtype = features, degree, dtype
-
-    @property
-    def n_P(self) -> int:
-        """Side of P."""
-        return int(self._F.shape[1])
-
-    @property
-    def n_samples(self) -> int:
-        """Number of training samples."""
-        return len(self._F)
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Precision of the Gram matrices; moments are always float64."""
-        return self._dtype
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return int(self._F.nbytes)
+        super().__init__(features.shape[1], len(features), dtype, features.nbytes)
+        self._F, self._degree = features, degree
 
     def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``(Φv)(Φv)ᵀ``, shape (m, m), for v of shape (n_P,); m² flops."""
-        f = (self._F @ vector(v, self.n_P, "v")).astype(self._dtype)
-        out = output(out, (self.n_samples, self.n_samples), self._dtype)
+        f = (self._F @ vector(v, self.n_P, "v")).astype(self.dtype)
+        out = self._output(out)
         np.multiply(f[:, None], f[None, :], out=out)
         return out
 
     def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``ΦPΦᵀ``, shape (m, m), for a symmetric P of shape (n_P, n_P)."""
-        out = output(out, (self.n_samples, self.n_samples), self._dtype)
+        out = self._output(out)
         self.unstored(P).fill(out)
         return out
 
