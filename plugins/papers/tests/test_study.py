@@ -120,6 +120,16 @@ def test_what_is_planted_is_found() -> None:
     assert not any(each.empty() for each in (sheet, shares(found), first, second))
 
 
+def test_equal_scores_are_not_ahead() -> None:
+    results = {key: {**each, "score": 80.0} for key, each in planted().items()}
+    for key in results:
+        if f"/{OURS}/" in key:
+            results[key]["score"] += 1e-13
+    found = SizeResults(results, 300, list(SETS), list(METHODS))
+    assert {row[3] for row in verdict(found).rows if row[0] != OURS} == {0}
+    assert {row[3] for row in shares(found).rows} == {"0 %"}
+
+
 def test_what_was_not_computed_is_missing_and_not_zero() -> None:
     results = {key: each for key, each in planted().items() if not key.startswith("pima/GP")}
     found = SizeResults(results, 300, list(SETS), list(METHODS))

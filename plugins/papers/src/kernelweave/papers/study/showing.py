@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # "within" a rival: at most this many points behind it
 _MARGIN = 1.0
+# points that rounding makes of equal scores
+_TIE = 1e-9
 _DRAWN = ("RBF-SVM", "CatBoost")
 _HEADS = (
     *("rival", "sets", "folds", "ahead on", "surely ahead", "surely behind", "median", "mean"),
@@ -120,7 +122,11 @@ def _against(by_set: Mapping[str, list[float]]) -> list[Value]:
         [name for name in means if not SETS[name].had_a_say],
     ]
     return [
-        *(len(means), sum(map(len, by_set.values())), sum(value > 0.0 for value in means.values())),
+        *(
+            len(means),
+            sum(map(len, by_set.values())),
+            sum(value > _TIE for value in means.values()),
+        ),
         *sure,
         f"{float(np.median(list(means.values()))):+.1f}",
         *(in_words([means[name] for name in group]) or "none" for group in groups),
@@ -145,8 +151,8 @@ def shares(found: SizeResults) -> Sheet:
     for group, members in groups.items():
         to_best = [value for name, value in found.to_best.items() if SETS[name] in members]
         if to_best:
-            close = 100.0 * float(np.mean([value >= -_MARGIN for value in to_best]))
-            first = 100.0 * float(np.mean([value > 0.0 for value in to_best]))
+            close = 100.0 * float(np.mean([value >= -_MARGIN - _TIE for value in to_best]))
+            first = 100.0 * float(np.mean([value > _TIE for value in to_best]))
             rows.append(
                 [group, len(to_best), f"{close:.0f} %", f"{first:.0f} %", in_words(to_best)]
             )
