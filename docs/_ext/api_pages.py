@@ -31,6 +31,8 @@ PACKAGES = {
 }
 # values, which have no docstring of their own at the place where they are exported
 VALUES = {
+    "Gram": "A Gram matrix as an array, or a kernel between samples that is not stored.",
+    "KernelArray": "A stored Gram matrix: an array of float64 or float32.",
     "PAPER_TEN": "The ten kernels of the sparse multiple kernel learning paper, in a "
     "`KernelDictionary`. Two are sigmoids: fitting raises unless ``psd`` says what to do.",
     "PAPER_FIFTY": "Fifty kernels: 1 linear, 18 polynomial, 12 Gaussian, 12 sigmoid (clipped), "

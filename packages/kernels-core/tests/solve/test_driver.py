@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import types
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +78,25 @@ class Boundless(Resting):
         return -math.inf, super().gap(state)[1]
 
 
+class Forgetting(Halving):
+    """It counts how many of its arrays are alive while it steps."""
+
+    def init(self, problem: Problem, random_state: Any, *, shift: float = 0.0) -> dict[str, Any]:
+        self.arrays: weakref.WeakSet[Part] = weakref.WeakSet()
+        return self.with_array(super().init(problem, random_state, shift=shift))
+
+    def step(self, state: dict[str, Any]) -> dict[str, Any]:
+        return self.with_array(super().step(state))
+
+    def with_array(self, state: dict[str, Any]) -> dict[str, Any]:
+        array = Part(f"array {state['k']}")
+        self.arrays.add(array)
+        return {**state, "array": array, "alive": len(self.arrays)}
+
+    def best(self, state: dict[str, Any]) -> int:
+        return int(state["alive"])
+
+
 class Stuck(Halving):
     def outcome(self, state: dict[str, Any]) -> Status | None:
         return Status.STALLED if state["k"] == 2 else None
@@ -92,7 +112,7 @@ def spec(cls: str = "Halving", max_samples: int | None = None) -> AlgorithmSpec:
         max_samples=max_samples,
     )
     loaded = {"Halving": Halving, "Small": Small, "Stuck": Stuck}
-    loaded |= {"Resting": Resting, "Boundless": Boundless}
+    loaded |= {"Resting": Resting, "Boundless": Boundless, "Forgetting": Forgetting}
     object.__setattr__(new, "load", lambda: loaded[cls])
     return new
 
@@ -245,6 +265,12 @@ def test_nested_time_limits_only_shorten() -> None:
     for senseless in (-1.0, np.nan):
         with pytest.raises(ValueError, match="max_time"), time_limit(senseless):
             pass
+
+
+def test_only_the_last_state_and_the_next_are_kept(problem: Problem) -> None:
+    result = solve(problem, spec("Forgetting"), tol=1e-3)
+    assert result.n_iter > 3
+    assert result.parameters == 2
 
 
 @pytest.mark.parametrize(

@@ -219,8 +219,10 @@ def solve(
     with time_limit(max_time):
         try:
             with interrupts.kept(), blas_threads(problem.n_samples):
-                state = search.init(problem, _random(random_state), **params)
-                status = _loop(run, state, max_iter, tell)
+                # no name here: it would keep the first state's arrays to the end
+                status = _loop(
+                    run, search.init(problem, _random(random_state), **params), max_iter, tell
+                )
         except KeyboardInterrupt as stop:
             if run.parameters is None:
                 raise
