@@ -26,7 +26,7 @@ def threads() -> set[int]:
     return {
         pool.num_threads
         for pool in ThreadpoolController().select(user_api="blas").lib_controllers
-        if getattr(pool, "threading_layer", "") != "openmp"
+        if getattr(pool, "threading_layer", "") not in ("openmp", "disabled")
     }
 
 
