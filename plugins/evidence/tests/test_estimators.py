@@ -237,3 +237,66 @@ def test_rows_equal_but_for_their_target_are_held_out_together(model: type) -> N
     for cell in np.unique(cells):
         assert len(set(fitted.held_out_fold_[cells == cell])) == 1
     assert len(set(fitted.held_out_fold_)) == 3
+
+
+def cells(n: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return a table whose 27 combinations of words each have a mean of their own."""
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, 3, (n, 3))
+    means = rng.standard_normal((3, 3, 3))[tuple(codes.T)]
+    table = pd.DataFrame(codes.astype(str), columns=["shape", "colour", "place"])
+    return table, means + 0.5 * rng.standard_normal(n)
+
+
+def test_combinations_that_recur_are_learned_and_judged_as_new_rows_will_be() -> None:
+    table, y = cells(900)
+    old, new = slice(0, 300), slice(300, 900)
+    regressor = EvidenceKernelRegressor(**QUICK).fit(table[old], y[old])
+    assert regressor.score(table[new], y[new]) > 0.75
+    assert abs(regressor.held_out_score_ - regressor.score(table[new], y[new])) < 0.1
+    label = np.where(y > 0, "yes", "no")
+    classifier = EvidenceKernelClassifier(**QUICK).fit(table[old], label[old])
+    assert classifier.score(table[new], label[new]) > 0.8
+    assert log_loss(label[new], classifier.predict_proba(table[new])) < 0.45
+
+
+@pytest.mark.parametrize("kind", [str, float])
+def test_one_column_of_few_values_is_learned(kind: type) -> None:
+    rng = np.random.default_rng(2)
+    level = rng.integers(0, 6, 800)
+    table = pd.DataFrame({"place": level.astype(kind)})
+    y = rng.standard_normal(6)[level] + 0.5 * rng.standard_normal(800)
+    regressor = EvidenceKernelRegressor(**QUICK).fit(table[:200], y[:200])
+    assert abs(regressor.held_out_score_ - regressor.score(table[200:], y[200:])) < 0.1
+    classifier = EvidenceKernelClassifier(**QUICK).fit(table[:200], y[:200] > 0)
+    means = pd.Series(y[:200] > 0).groupby(level[:200]).mean() > 0.5
+    best = np.mean(means[level[200:]].to_numpy() == (y[200:] > 0))
+    assert classifier.score(table[200:], y[200:] > 0) > best - 0.03
+
+
+def test_copies_of_rows_are_held_out_together() -> None:
+    rng = np.random.default_rng(0)
+    X = np.tile(rng.standard_normal((60, 2)), (3, 1))
+    y = X[:, 0] + rng.standard_normal(180)
+    fold = EvidenceKernelRegressor(**QUICK).fit(X, y).held_out_fold_
+    np.testing.assert_array_equal(fold[:60], fold[60:120])
+    np.testing.assert_array_equal(fold[:60], fold[120:])
+
+
+def test_either_or_of_two_columns_is_learned() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.random((60, 2)) > 0.5, columns=["left", "right"])
+    label = table.left ^ table.right
+    fitted = EvidenceKernelClassifier(**QUICK).fit(table, label)
+    assert fitted.score(table, label) == 1.0
+    assert fitted.held_out_score_ == 1.0
+
+
+def test_counts_of_combinations_are_not_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(np.indices((3, 3, 2)).reshape(3, -1).T, columns=["a", "b", "label"])
+    count = rng.integers(1, 9, len(table)).astype(float)
+    label = table.pop("label")
+    fitted = EvidenceKernelClassifier(**QUICK).fit(table, label, count)
+    fold = pd.Series(fitted.held_out_fold_).groupby(3 * table.a + table.b)
+    assert (fold.nunique() == 1).all()

@@ -251,14 +251,18 @@ class EvidenceModel(Explained, Estimator):
         return learned.missing
 
     def _rows(self, X: Any, targets: FloatArray, weight: FloatArray | None) -> Rows:
-        """Return the encoded rows that count and remember whose they are; equal ones merged."""
+        """Return the encoded rows that count and remember whose they are; equal ones merged.
+
+        But not where rows recur: folds are to divide them.
+        """
         numeric, codes = self.encoder_.transform(X, estimator=self)
         mass = np.ones(len(numeric)) if weight is None else weight
-        if len(numeric) > EXACT_ROWS:
-            kept = np.flatnonzero(mass > 0)
+        kept = np.flatnonzero(mass > 0)
+        own = Rows(numeric, codes, targets, weight).take(kept)
+        if len(numeric) > EXACT_ROWS or own.recurring:
             self._owner = np.full(len(mass), -1)
             self._owner[kept] = np.arange(len(kept))
-            return Rows(numeric, codes, targets, weight).take(kept)
+            return own
         merged = merge_samples(np.hstack([numeric, codes]), targets, mass)
         self._owner = merged.owner
         n_numbers = numeric.shape[1]

@@ -33,7 +33,8 @@ def class_folds(
     """Return folds that keep the shares of the classes where their rows suffice.
 
     Twins, rows that are equal but for their class, stay together: equal rows of one class count
-    as one, so that a row held out would find in training only those that contradict it.
+    as one, so that a row held out would find in training only those that contradict it. Rows that
+    recur, which no one merged, have no twins.
     """
     n_folds = max(2, min(n_folds, len(codes)))
     if twins is not None and n_folds <= twins.max() + 1 < len(codes):

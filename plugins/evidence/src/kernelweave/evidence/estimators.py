@@ -50,7 +50,9 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     Notes
     -----
     The scales are stationary points of the evidence, not proved to be its maximum. Rows that are
-    equal are merged, so that a weight of 2 is the row twice.
+    equal are merged, so that a weight of 2 is the row twice. Where the columns allow at most half
+    as many combinations as there are rows, they are not: folds then divide equal rows, because new
+    ones will be equal to them too.
 
     Examples
     --------

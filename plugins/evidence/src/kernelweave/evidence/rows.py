@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -45,8 +46,29 @@ class Rows:
         return int(self.numeric.shape[1] + self.codes.shape[1])
 
     @property
+    def recurring(self) -> bool:
+        """Whether new rows will mostly be equal to training rows, so that held-out ones should.
+
+        They will where the values of the columns allow at most half as many combinations as there
+        are rows. Distinct rows with weights are counts: no row of them comes twice.
+        """
+        table = np.hstack([self.numeric, self.codes])
+        combinations = prod(len(np.unique(column)) for column in table.T)
+        if 2 * combinations > len(table):
+            return False
+        if np.ptp(self.mass) == 0:
+            return True
+        return len(np.unique(np.hstack([table, self.targets.T]), axis=0)) < len(table)
+
+    @property
     def twins(self) -> NDArray[np.intp]:
-        """A number for each row; rows that are equal but for their targets have the same."""
+        """A number for each row, the same for rows that folds keep together.
+
+        Those are equal but for their targets. Where rows recur, none are kept together: folds of
+        whole combinations would ask for what training has never seen.
+        """
+        if self.recurring:
+            return np.arange(len(self))
         table = np.hstack([self.numeric, self.codes])
         found: NDArray[np.intp] = np.unique(table, axis=0, return_inverse=True)[1]
         return found.ravel()
