@@ -115,3 +115,20 @@ def test_folds_of_factors_choose_what_folds_of_matrices_choose(kind):
     np.testing.assert_allclose(full.path_scores_.scores, exact.path_scores_.scores, atol=1e-2)
     few = kind(kernels, **{**options, "n_components": 10, "tol": 1e-2}).fit(X, targets)
     assert few.path_scores_.scores.shape == exact.path_scores_.scores.shape
+
+
+def test_splits_speak_of_all_samples_whatever_their_weight():
+    X, y, kernels = views(60)
+    target = X[:, 0] + y
+    weight = np.tile([0.0, 1.0, 2.0], 20)
+    splits = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    settings = {"C": [0.1, 10.0], "k0": 1, "scale": False}
+    model = SparseMKLRegressor(kernels, cv=splits, **settings).fit(X, target, weight)
+    doubled = np.repeat(np.arange(60), weight.astype(int))
+    half = np.flatnonzero(doubled < 30), np.flatnonzero(doubled >= 30)
+    rows = SparseMKLRegressor(kernels, cv=[half, half[::-1]], **settings)
+    rows.fit(X[doubled], target[doubled])
+    assert model.C_ == rows.C_
+    np.testing.assert_allclose(model.path_scores_.scores, rows.path_scores_.scores, atol=1e-3)
+    with pytest.raises(ValueError, match=r"cv must leave .* got fold 1 with none held out"):
+        SparseMKLRegressor(kernels, cv=splits, **settings).fit(X, target, np.arange(60) < 30)

@@ -9,7 +9,9 @@ from kernelweave.kernels_core.testing import check_algorithm
 from kernelweave.ridge_mkl import (
     GeneralizedMKLClassifier,
     RidgeMKLClassifier,
+    RidgeMKLClassifierCV,
     RidgeMKLRegressor,
+    RidgeMKLRegressorCV,
 )
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -17,7 +19,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 # some of the checks learn from noise
 @pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
 @parametrize_with_checks(
-    [RidgeMKLRegressor(), RidgeMKLClassifier(), GeneralizedMKLClassifier()],
+    [
+        RidgeMKLRegressor(),
+        RidgeMKLClassifier(),
+        RidgeMKLRegressorCV(cv=2),
+        RidgeMKLClassifierCV(cv=2),
+        GeneralizedMKLClassifier(),
+    ],
     expected_failed_checks=None,
 )
 def test_sklearn(estimator: Any, check: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray, Rows
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.estimators.choosing import CHOICES, first_near_best, standard_errors
 from kernelweave.kernels_core.estimators.labels import class_weights, one_vs_rest
 from kernelweave.kernels_core.grams import GramStack, LowRankStack, as_grams, require_psd
 from kernelweave.kernels_core.kernels import FittedFactors, LowRankDictionary
@@ -20,7 +21,6 @@ from sklearn.utils import check_random_state
 
 from .paths import PathPoint, sparse_mkl_path
 
-CHOICES = ("one-standard-error", "best")
 # relative gaps that a fit of a fold is proved to, of exact and of approximated kernels
 _TOL, _TOL_OF_FACTORS = 1e-4, 1e-3
 
@@ -58,9 +58,7 @@ class PathScores:
     @property
     def standard_error(self) -> FloatArray:
         """Return the standard error of each mean over the folds, shape (n_settings,)."""
-        n_folds = self.scores.shape[1]
-        errors: FloatArray = self.scores.std(axis=1, ddof=1) / np.sqrt(n_folds)
-        return errors
+        return standard_errors(self.scores)
 
     @property
     def cv_results_(self) -> dict[str, Any]:
@@ -100,12 +98,10 @@ class PathScores:
             the best of all, or the best of all.
         """
         one_of(*CHOICES).check("choice", choice)
-        best = int(np.argmax(self.mean))
         if choice == "best":
-            return self.params[best]
-        least = self.mean[best] - self.standard_error[best]
+            return self.best_params
         sizes = [(setting.get("n_views", 0), setting["k0"]) for setting in self.params]
-        return next(self.params[i] for i in self._best_of(sizes).values() if self.mean[i] >= least)
+        return self.params[first_near_best(self.scores, list(self._best_of(sizes).values()))]
 
 
 def cross_validate_path(
@@ -137,7 +133,7 @@ def cross_validate_path(
     cv : int or splitter
         As in scikit-learn: folds are stratified for classes.
     sample_weight : array-like of shape (n_samples,), optional
-        Of the fits; scores are not weighted.
+        Of the fits and of the scores.
 
     Returns
     -------
@@ -361,7 +357,8 @@ class _Task:
         at = np.flatnonzero(u.any(axis=0))
         values = known.products(point, test, train[at], u[:, at])
         values += np.atleast_1d(point.solution.intercept)
+        weight = self.weight[test]
         if not self.is_classifier:
-            return float(r2_score(self.labels[test], values[:, 0]))
+            return float(r2_score(self.labels[test], values[:, 0], sample_weight=weight))
         codes = (values[:, 0] > 0).astype(np.intp) if len(u) == 1 else values.argmax(axis=1)
-        return float(accuracy_score(self.codes[test], codes))
+        return float(accuracy_score(self.codes[test], codes, sample_weight=weight))

@@ -18,7 +18,12 @@ from kernelweave.kernels_core.checks import (
 )
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators import NystroemMachine
-from kernelweave.kernels_core.estimators.choosing import candidates, one_or_several
+from kernelweave.kernels_core.estimators.choosing import (
+    CHOICES,
+    candidates,
+    folds_of,
+    one_or_several,
+)
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.exceptions import UnknownNameError
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
@@ -30,7 +35,7 @@ from sklearn.base import clone, is_classifier
 
 from .algorithm import ROUNDS
 from .constraint import SparseSimplex
-from .cross_validation import CHOICES, PathScores, cross_validate_path
+from .cross_validation import PathScores, cross_validate_path
 from .settings import BestResponse
 from .starts import relaxations
 
@@ -258,7 +263,7 @@ class SparseMachine(NystroemMachine):
                 y[kept],
                 **{f"{name}s": grid[name] for name in ("C", "lam", "k0")},
                 n_views=None if self.n_views is None else grid["n_views"],
-                cv=self.cv,
+                cv=folds_of(self.cv, y, weight, classifier=is_classifier(self)),
                 sample_weight=weight[kept],
             )
             chosen |= self.path_scores_.choose(self.choice)

@@ -1,5 +1,11 @@
 from .bounds import margin_bound, rademacher_bound
-from .estimators import GeneralizedMKLClassifier, RidgeMKLClassifier, RidgeMKLRegressor
+from .estimators import (
+    GeneralizedMKLClassifier,
+    RidgeMKLClassifier,
+    RidgeMKLClassifierCV,
+    RidgeMKLRegressor,
+    RidgeMKLRegressorCV,
+)
 from .families import HadamardPower, PowerDictionary
 from .projection import project_lq_ball
 from .sets import LqBall, Orthant
@@ -37,7 +43,9 @@ __all__ = [
     "RegularizedLinearPGD",
     "RegularizedQuadraticPGD",
     "RidgeMKLClassifier",
+    "RidgeMKLClassifierCV",
     "RidgeMKLRegressor",
+    "RidgeMKLRegressorCV",
     "SpectralProjectedGradient",
     "TrustRegion",
     "__version__",

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.arrays import Points
-from kernelweave.kernels_core.checks import STRENGTH
+from kernelweave.kernels_core.checks import COUNT, STRENGTH, one_of
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
-from kernelweave.kernels_core.estimators.choosing import candidates, one_or_several
+from kernelweave.kernels_core.estimators.choosing import (
+    CHOICES,
+    candidates,
+    folds_of,
+    one_or_several,
+)
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.settings import Settings
 from kernelweave.qp_smo import Ridge, SquaredHingeSVC
 from sklearn.base import is_classifier
 
-from .choosing import USUAL, scores_along
+from .choosing import USUAL, Setting, chosen_of, scores_of
 from .machine import WeightLearner
+from .projection import EXPONENT
 
 
 class _RidgeMachine(WeightLearner):
@@ -31,7 +38,13 @@ class _RidgeMachine(WeightLearner):
         rule=one_or_several(STRENGTH),
     )
     cv: Any = parameter(
-        "The folds that choose λ, as in scikit-learn.", kind="int or splitter", default=5
+        "The folds that choose, as in scikit-learn.", kind="int or splitter", default=5
+    )
+    choice: str = parameter(
+        "Which λ of the folds wins: the best on average, or the largest within one standard error "
+        "of it.",
+        default="best",
+        rule=one_of(*CHOICES),
     )
     fit_intercept: bool = parameter("Whether b is free; the paper has none.", default=True)
     tol: float = 1e-6
@@ -39,23 +52,32 @@ class _RidgeMachine(WeightLearner):
     lam_: float = fitted("float", "The λ of the fit: the one given, or the chosen one.")
     cv_results_: dict[str, Any] | None = fitted(
         "dict or None",
-        "Where folds chose, the score of each λ, as a search of scikit-learn has it.",
+        "Where folds chose, the score of each setting, as a search of scikit-learn has it.",
     )
 
+    _searched: ClassVar[tuple[str, ...]] = ("lam",)
+
+    def _values(self, name: str) -> list[Any]:
+        return candidates(getattr(self, name), USUAL.get(name, ()))
+
     def _learner(self) -> Ridge:
-        lams = candidates(self.lam, USUAL)
-        lam = lams[0] if len(lams) == 1 else getattr(self, "lam_", lams[0])
-        return Ridge(C=1.0 / float(lam), fit_intercept=bool(self.fit_intercept))
+        return Ridge(C=1.0 / float(self._value("lam")), fit_intercept=bool(self.fit_intercept))
 
     def _run(self, X: Points, targets: Any, weight: Any, grams: Any) -> None:
-        lams = candidates(self.lam, USUAL)
-        self.cv_results_, self.lam_ = None, float(lams[0])
+        grids = [self._values(name) for name in self._searched]
+        settings = [dict(zip(self._searched, each, strict=True)) for each in product(*grids)]
+        self.cv_results_, chosen = None, settings[0]
         with time_limit(self.max_time):
-            if len(lams) > 1:
-                self._choose(X, targets, weight, grams, lams)
+            if len(settings) > 1:
+                self.cv_results_ = self._scores(X, targets, weight, grams, settings)
+                chosen = chosen_of(self.cv_results_, self.choice)
+            for name, value in chosen.items():
+                setattr(self, f"{name}_", value)
             super()._run(X, targets, weight, grams)
 
-    def _choose(self, X: Points, targets: Any, weight: Any, grams: Any, lams: list[float]) -> None:
+    def _scores(
+        self, X: Points, targets: Any, weight: Any, grams: Any, settings: list[Setting]
+    ) -> dict[str, Any]:
         kept = np.flatnonzero(weight > 0)
         y = targets[0] if len(targets) == 1 else targets.T
         if is_classifier(self):
@@ -65,8 +87,8 @@ class _RidgeMachine(WeightLearner):
                 stack = self._parts_of(self._dictionary().fit_grams(X[kept]).grams)
             else:
                 stack = self._parts_of(grams)[kept, kept]
-            self.cv_results_ = scores_along(self, stack, y[kept], weight[kept], lams)
-        self.lam_ = float(lams[int(np.argmax(self.cv_results_["mean_test_score"]))])
+            folds = folds_of(self.cv, y, weight, classifier=is_classifier(self))
+            return scores_of(self, stack, y[kept], weight[kept], settings, folds)
 
 
 class RidgeMKLRegressor(_RidgeMachine, KernelMachineRegressor):
@@ -107,6 +129,70 @@ class RidgeMKLClassifier(_RidgeMachine, KernelMachineClassifier):
     >>> from kernelweave.ridge_mkl import RidgeMKLClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> bool(RidgeMKLClassifier(q=1, center=0.0).fit(X, y).score(X, y) > 0.9)
+    True
+    """
+
+
+class _RidgeSearch(_RidgeMachine):
+    """The same, which also chooses the degree and the norm."""
+
+    lam: Any = "cv"
+    degree: Any = parameter(
+        "d, a Hadamard power: 2 takes all products of two kernels. Of several, or 1 and 2 by "
+        '``"cv"``, cross-validation chooses.',
+        kind='int, list of int or "cv"',
+        default=1,
+        rule=one_or_several(COUNT),
+    )
+    q: Any = parameter(
+        "Norm of the ball; 1 gives sparse changes. Of several, or of 1 and 2, which "
+        '``"cv"`` means, cross-validation chooses.',
+        kind='float, list of float or "cv"',
+        default=2.0,
+        rule=one_or_several(EXPONENT),
+    )
+    choice: str = parameter(
+        "Which setting of the folds wins: the best on average, or of those within one standard "
+        "error of it the one of the smallest degree, then the largest λ, then the smallest q.",
+        default="best",
+        rule=one_of(*CHOICES),
+    )
+
+    degree_: int = fitted("int", "The degree of the fit.")
+    q_: float = fitted("float", "The q of the fit; a penalty has none.")
+
+    _searched: ClassVar[tuple[str, ...]] = ("degree", "q", "lam")
+
+
+class RidgeMKLRegressorCV(_RidgeSearch, RidgeMKLRegressor):
+    """Kernel ridge regression that learns its kernel, with λ, degree and norm chosen by folds.
+
+    `RidgeMKLRegressor` with ``lam="cv"``, and ``degree`` and ``q`` that may be several too. The
+    folds share the Gram matrices, each λ begins at the weights of the one before, and all outputs
+    share a factorisation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from kernelweave.ridge_mkl import RidgeMKLRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RidgeMKLRegressorCV(degree=[1, 2], cv=3).fit(X[:100], y[:100])
+    >>> model.lam_, model.degree_
+    (1.0, 1)
+    """
+
+
+class RidgeMKLClassifierCV(_RidgeSearch, RidgeMKLClassifier):
+    """Kernel ridge classification that learns its kernel, with λ, degree and norm chosen by folds.
+
+    `RidgeMKLClassifier` with ``lam="cv"``, and ``degree`` and ``q`` that may be several too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.ridge_mkl import RidgeMKLClassifierCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(RidgeMKLClassifierCV(cv=3).fit(X, y).score(X, y) > 0.9)
     True
     """
 

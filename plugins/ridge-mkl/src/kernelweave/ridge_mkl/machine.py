@@ -1,4 +1,4 @@
-"""What the three estimators share: parameters, the set of weights, the algorithm."""
+"""What the estimators share: parameters, the set of weights, the algorithm."""
 
 from __future__ import annotations
 
@@ -62,16 +62,30 @@ class WeightLearner(DictionaryMachine):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        name = name_of(self.algorithm)
+        name, degrees = name_of(self.algorithm), self._values("degree")
         wrong = (
             (name in _PENALTY_ONLY and self.beta is None, "solves the penalised form: set beta"),
             (name in _BALL_ONLY and self.beta is not None, "solves the ball: set beta=None"),
-            (name in _POWER_ONLY and self.degree == 1, "learns products: set degree=2 or more"),
-            (name in _LINEAR_ONLY and self.degree > 1, "learns sums: set degree=1"),
+            (name in _POWER_ONLY and 1 in degrees, "learns products: set degree=2 or more"),
+            (name in _LINEAR_ONLY and max(degrees) > 1, "learns sums: set degree=1"),
         )
         for is_wrong, reason in wrong:
             if is_wrong:
                 raise ValueError(f"algorithm={name!r} {reason}")
+        if self.beta is not None and len(self._values("q")) > 1:
+            raise ValueError(
+                f"q={self.q!r} gives several norms to choose among, and beta={self.beta!r} "
+                "penalises without a ball: give one q, or beta=None"
+            )
+
+    def _values(self, name: str) -> list[Any]:
+        """Return what a parameter may be in the fit: one value, unless folds choose."""
+        return [getattr(self, name)]
+
+    def _value(self, name: str) -> Any:
+        """Return a parameter as given, or as chosen, before that the first of several."""
+        values = self._values(name)
+        return values[0] if len(values) == 1 else getattr(self, f"{name}_", values[0])
 
     def _algorithm(
         self, problem: Problem, samples: Samples
@@ -83,10 +97,10 @@ class WeightLearner(DictionaryMachine):
         if self.beta is not None:
             # the paper's objective is twice that of the problem
             return Orthant(beta=0.5 * float(self.beta))
-        return LqBall(q=float(self.q), radius=float(self.radius), center=self.center)
+        return LqBall(q=float(self._value("q")), radius=float(self.radius), center=self.center)
 
     def _family(self, stored: FittedDictionary | PrecomputedStack) -> Any:
-        return power_of(super()._family(stored), int(self.degree))
+        return power_of(super()._family(stored), int(self._value("degree")))
 
     def _certify(self, problem: Problem, result: Result) -> Certificate:
         proved = super()._certify(problem, result)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import FloatArray, Index, RealArray
 from ..checks import Rule
 
 T = TypeVar("T", bound=float)
+
+CHOICES = ("one-standard-error", "best")
 
 
 def one_or_several(rule: Rule) -> Rule:
@@ -62,3 +66,58 @@ def candidates(
     if isinstance(given, str):
         return list(usual)
     return sorted(set(given)) if isinstance(given, (list, tuple, np.ndarray)) else [given]
+
+
+def folds_of(
+    cv: Any, y: RealArray, weight: FloatArray, *, classifier: bool
+) -> list[tuple[Index, Index]]:
+    """Return the training and the held-out samples of each fold, as places among those that count.
+
+    - `cv`: as in scikit-learn. A number divides the samples that count; a splitter, or a list of
+      splits, speaks of all of them, and those of weight 0 are left out of its folds.
+    - `y` of shape (n_samples,) or (n_samples, n_outputs): numbers or codes of classes
+    - `weight` of shape (n_samples,): weights, of which some may be 0
+
+    Raises ValueError where a fold would train on nothing, or hold nothing out.
+    """
+    from sklearn.model_selection import check_cv
+
+    counts = weight > 0
+    place = np.cumsum(counts) - 1
+    if cv is None or isinstance(cv, numbers.Integral):
+        return list(check_cv(cv, y[counts], classifier=classifier).split(y[counts], y[counts]))
+    every, folds = np.arange(len(y)), []
+    for number, split in enumerate(check_cv(cv, y, classifier=classifier).split(y, y)):
+        train, test = (place[rows[counts[rows]]] for rows in (every[part] for part in split))
+        if not (len(train) and len(test)):
+            empty = "held out" if len(train) else "for training"
+            raise ValueError(
+                f"cv must leave samples of positive weight in both parts of each fold, got fold "
+                f"{number + 1} with none {empty}"
+            )
+        folds.append((train, test))
+    return folds
+
+
+def standard_errors(scores: FloatArray) -> FloatArray:
+    """Return the standard error of the mean score of each setting over the folds.
+
+    `scores` of shape (n_settings, n_folds). Returns shape (n_settings,): 0 where there is one fold.
+    """
+    n_folds = scores.shape[1]
+    if n_folds == 1:
+        return np.zeros(len(scores))
+    errors: FloatArray = scores.std(axis=1, ddof=1) / np.sqrt(n_folds)
+    return errors
+
+
+def first_near_best(scores: FloatArray, order: Sequence[int]) -> int:
+    """Return the first setting whose mean is within one standard error of the best mean.
+
+    - `scores` of shape (n_settings, n_folds): higher is better
+    - `order`: places of the settings, the simplest first
+    """
+    means = scores.mean(axis=1)
+    best = int(np.argmax(means))
+    least = means[best] - standard_errors(scores)[best]
+    return next((i for i in order if means[i] >= least), best)

@@ -80,7 +80,9 @@ _OWN = {
     "kernelweave.ridge_mkl.estimators": (
         "GeneralizedMKLClassifier",
         "RidgeMKLClassifier",
+        "RidgeMKLClassifierCV",
         "RidgeMKLRegressor",
+        "RidgeMKLRegressorCV",
     ),
     "kernelweave.ridge_mkl.families": ("HadamardPower",),
     f"{_EVIDENCE}.base": ("EvidenceCertificate",),
