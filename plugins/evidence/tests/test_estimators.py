@@ -274,13 +274,25 @@ def test_one_column_of_few_values_is_learned(kind: type) -> None:
     assert classifier.score(table[200:], y[200:] > 0) > best - 0.03
 
 
-def test_copies_of_rows_are_held_out_together() -> None:
+@pytest.mark.parametrize("n_copies", [3, 5])
+@pytest.mark.parametrize("columns", ["one", "two", "the same twice"])
+def test_copies_of_rows_are_held_out_together(columns: str, n_copies: int) -> None:
     rng = np.random.default_rng(0)
-    X = np.tile(rng.standard_normal((60, 2)), (3, 1))
-    y = X[:, 0] + rng.standard_normal(180)
+    X = rng.standard_normal((60, 2 if columns == "two" else 1))
+    if columns == "the same twice":
+        X = np.hstack([X, -X])
+    X = np.tile(X, (n_copies, 1))
+    y = X[:, 0] + rng.standard_normal(len(X))
     fold = EvidenceKernelRegressor(**QUICK).fit(X, y).held_out_fold_
-    np.testing.assert_array_equal(fold[:60], fold[60:120])
-    np.testing.assert_array_equal(fold[:60], fold[120:])
+    np.testing.assert_array_equal(fold, np.tile(fold[:60], n_copies))
+
+
+def test_combinations_that_recur_are_learned_with_weights_too() -> None:
+    table, y = cells(900)
+    old, new = slice(0, 300), slice(300, 900)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 300)
+    regressor = EvidenceKernelRegressor(**QUICK).fit(table[old], y[old], weight)
+    assert abs(regressor.held_out_score_ - regressor.score(table[new], y[new])) < 0.1
 
 
 def test_either_or_of_two_columns_is_learned() -> None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import RBF, KernelDictionary, Linear, PrecomputedGrams
+from kernelweave.kernels_core import (
+    RBF,
+    KernelDictionary,
+    Linear,
+    PrecomputedGrams,
+    Progress,
+    SolveInterrupted,
+    Status,
+    watch,
+)
 from kernelweave.kernels_core.testing import make_regression
 from kernelweave.ridge_mkl import (
     RidgeMKLClassifier,
@@ -15,7 +25,7 @@ from kernelweave.ridge_mkl import (
     RidgeMKLRegressorCV,
 )
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, ShuffleSplit
 
 KERNELS = KernelDictionary([RBF(0.5), Linear()])
 LAMS = [1e-3, 1e-1, 10.0]
@@ -104,11 +114,40 @@ def test_splits_speak_of_all_samples_whatever_their_weight(estimator: Any) -> No
         estimator(KERNELS, lam=LAMS, cv=splits).fit(X, targets, weight)
 
 
+def test_a_search_that_is_interrupted_fits_the_best_setting_so_far() -> None:
+    X, y = make_regression(60)
+    model = RidgeMKLRegressorCV(KERNELS, lam=LAMS, cv=3)
+    whole = model.fit(X, y).cv_results_["split_test_score"]
+    solves = 0
+
+    def press_at_the_sixth(progress: Progress) -> None:
+        nonlocal solves
+        solves += progress.n_iter == 0
+        if solves == 6:
+            solves += 1
+            signal.raise_signal(signal.SIGINT)
+
+    with watch(press_at_the_sixth), pytest.raises(SolveInterrupted):
+        model.fit(X, y)
+    # each fold goes from the smoothest setting down
+    known = whole.copy()
+    known[1, 0] = known[2] = np.nan
+    np.testing.assert_allclose(model.cv_results_["split_test_score"], known, rtol=1e-6)
+    assert model.lam_ == LAMS[int(np.argmax(np.nanmean(known, axis=0)))]
+    assert model.result_.status is Status.INTERRUPTED
+    alone = RidgeMKLRegressor(KERNELS, lam=model.lam_).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), alone.predict(X), rtol=1e-6)
+
+
 def test_what_makes_no_search_is_refused() -> None:
     X, y = make_regression(20)
     with pytest.raises(ValueError, match=r"q=\[1\.0, 2\.0\] gives several norms .* beta=0\.1"):
         RidgeMKLRegressorCV(beta=0.1, q=[1.0, 2.0]).fit(X, y)
     with pytest.raises(ValueError, match="'krr-newton' learns sums: set degree=1"):
         RidgeMKLRegressorCV(algorithm="krr-newton", degree=[1, 2]).fit(X, y)
+    with pytest.raises(ValueError, match="hold out 2 or more, got fold 1 with 1 held out"):
+        RidgeMKLRegressorCV(cv=LeaveOneOut()).fit(X, y)
+    with pytest.raises(ValueError, match="cv must give one split or more, got none"):
+        RidgeMKLRegressorCV(cv=iter(())).fit(X, y)
     with pytest.raises(ValueError, match=r"degree must be .*, a list of such, or 'cv'"):
         RidgeMKLRegressorCV(degree="both").fit(X, y)

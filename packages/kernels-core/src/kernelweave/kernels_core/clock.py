@@ -21,6 +21,9 @@ from .checks import number
 
 _LIMIT = number(least=0.0, finite=False).or_none()
 
+# what must still be done after a limit or a Ctrl-C has this long
+LATE_SECONDS = 1.0
+
 _deadline: ContextVar[float] = ContextVar("kernelweave_deadline", default=math.inf)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
+from functools import cached_property
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from .views import Views
 from .warp import MASS, NODES, Warp, cut_far
+
+FEW_VALUES = 12
+"""Numbers that take more values than these in training will take others elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -45,22 +48,27 @@ class Rows:
         """Columns of numbers and of codes."""
         return int(self.numeric.shape[1] + self.codes.shape[1])
 
-    @property
+    @cached_property
     def recurring(self) -> bool:
         """Whether new rows will mostly be equal to training rows, so that held-out ones should.
 
         They will where the values of the columns allow at most half as many combinations as there
-        are rows. Distinct rows with weights are counts: no row of them comes twice.
+        are rows, none of numbers that take more than a few values: those may be copies. Distinct
+        rows of few targets, with weights, are counts: no row of them comes twice.
         """
-        table = np.hstack([self.numeric, self.codes])
-        combinations = prod(len(np.unique(column)) for column in table.T)
-        if 2 * combinations > len(table):
-            return False
-        if np.ptp(self.mass) == 0:
+        combinations = 1
+        for columns, most in ((self.numeric.T, FEW_VALUES), (self.codes.T, len(self))):
+            for column in columns:
+                n_values = len(np.unique(column))
+                combinations *= n_values
+                if n_values > most or 2 * combinations > len(self):
+                    return False
+        if np.ptp(self.mass) == 0 or 2 * len(np.unique(self.targets, axis=1).T) > len(self):
             return True
-        return len(np.unique(np.hstack([table, self.targets.T]), axis=0)) < len(table)
+        table = np.hstack([self.numeric, self.codes, self.targets.T])
+        return len(np.unique(table, axis=0)) < len(table)
 
-    @property
+    @cached_property
     def twins(self) -> NDArray[np.intp]:
         """A number for each row, the same for rows that folds keep together.
 

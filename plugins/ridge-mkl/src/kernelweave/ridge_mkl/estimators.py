@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
-from kernelweave.kernels_core import config_context
+from kernelweave.kernels_core import SolveInterrupted, Status, config_context
 from kernelweave.kernels_core.arrays import Points
 from kernelweave.kernels_core.checks import COUNT, STRENGTH, one_of
-from kernelweave.kernels_core.clock import time_limit
+from kernelweave.kernels_core.clock import LATE_SECONDS, time_limit
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
 from kernelweave.kernels_core.estimators.choosing import (
     CHOICES,
@@ -66,18 +67,23 @@ class _RidgeMachine(WeightLearner):
     def _run(self, X: Points, targets: Any, weight: Any, grams: Any) -> None:
         grids = [self._values(name) for name in self._searched]
         settings = [dict(zip(self._searched, each, strict=True)) for each in product(*grids)]
-        self.cv_results_, chosen = None, settings[0]
+        self.cv_results_, chosen, stopped = None, settings[0], None
         with time_limit(self.max_time):
             if len(settings) > 1:
-                self.cv_results_ = self._scores(X, targets, weight, grams, settings)
+                self.cv_results_, stopped = self._scores(X, targets, weight, grams, settings)
                 chosen = chosen_of(self.cv_results_, self.choice)
             for name, value in chosen.items():
                 setattr(self, f"{name}_", value)
-            super()._run(X, targets, weight, grams)
+            with time_limit(None if stopped is None else LATE_SECONDS):
+                super()._run(X, targets, weight, grams)
+        if stopped is not None:
+            self.result_ = replace(self.result_, status=Status.INTERRUPTED)
+            if self.on_interrupt == "raise":
+                raise SolveInterrupted(self.result_) from stopped
 
     def _scores(
         self, X: Points, targets: Any, weight: Any, grams: Any, settings: list[Setting]
-    ) -> dict[str, Any]:
+    ) -> tuple[dict[str, Any], SolveInterrupted | None]:
         kept = np.flatnonzero(weight > 0)
         y = targets[0] if len(targets) == 1 else targets.T
         if is_classifier(self):
@@ -159,7 +165,7 @@ class _RidgeSearch(_RidgeMachine):
     )
 
     degree_: int = fitted("int", "The degree of the fit.")
-    q_: float = fitted("float", "The q of the fit; a penalty has none.")
+    q_: float = fitted("float", "The q of the fit; without effect where ``beta`` penalises.")
 
     _searched: ClassVar[tuple[str, ...]] = ("degree", "q", "lam")
 

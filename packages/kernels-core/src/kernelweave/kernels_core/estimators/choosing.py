@@ -78,24 +78,28 @@ def folds_of(
     - `y` of shape (n_samples,) or (n_samples, n_outputs): numbers or codes of classes
     - `weight` of shape (n_samples,): weights, of which some may be 0
 
-    Raises ValueError where a fold would train on nothing, or hold nothing out.
+    Raises ValueError where there is no fold, or one would train on nothing or hold nothing out; of
+    regression, where it would hold out a single sample, of which there is no R².
     """
     from sklearn.model_selection import check_cv
 
     counts = weight > 0
-    place = np.cumsum(counts) - 1
     if cv is None or isinstance(cv, numbers.Integral):
-        return list(check_cv(cv, y[counts], classifier=classifier).split(y[counts], y[counts]))
-    every, folds = np.arange(len(y)), []
-    for number, split in enumerate(check_cv(cv, y, classifier=classifier).split(y, y)):
+        y, counts = y[counts], np.ones(np.count_nonzero(counts), dtype=bool)
+    place, every = np.cumsum(counts) - 1, np.arange(len(y))
+    folds: list[tuple[Index, Index]] = []
+    least = 1 if classifier else 2
+    for split in check_cv(cv, y, classifier=classifier).split(y, y):
         train, test = (place[rows[counts[rows]]] for rows in (every[part] for part in split))
-        if not (len(train) and len(test)):
-            empty = "held out" if len(train) else "for training"
+        if len(train) < 1 or len(test) < least:
+            part = f"{len(test) or 'none'} held out" if len(train) else "none for training"
             raise ValueError(
-                f"cv must leave samples of positive weight in both parts of each fold, got fold "
-                f"{number + 1} with none {empty}"
+                "cv must leave samples of positive weight in both parts of each fold, and hold out "
+                f"{least} or more, got fold {len(folds) + 1} with {part}"
             )
         folds.append((train, test))
+    if not folds:
+        raise ValueError("cv must give one split or more, got none: an iterator can be used once")
     return folds
 
 

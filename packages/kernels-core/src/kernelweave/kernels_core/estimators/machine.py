@@ -31,7 +31,7 @@ from ..checks import (
     integer,
     one_of,
 )
-from ..clock import time_limit
+from ..clock import LATE_SECONDS, time_limit
 from ..config import blas_threads, config_context
 from ..driver import solve
 from ..formula.problem import Problem
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
 _LOWER_PROOF = "a feasible dual point and a proven bound of the maximum over the kernels"
 _UPPER_PROOF = "the primal value of the learner at the learned kernel"
-_LATE_SECONDS = 1.0
 
 
 class KernelMachine(Estimator):
@@ -224,7 +223,7 @@ class KernelMachine(Estimator):
         After a limit or a Ctrl-C it has a second, and its best point is good enough.
         """
         hurry = result.status in (Status.MAX_TIME, Status.INTERRUPTED)
-        with time_limit(_LATE_SECONDS if hurry else None):
+        with time_limit(LATE_SECONDS if hurry else None):
             K = problem.family.gram(problem.X, result.parameters)
             return problem.learner.solve(
                 K, problem.targets, sample_weight=problem.sample_weight, tol=1e-4
