@@ -43,6 +43,7 @@ INTERPRETED = (
     "packages/kernels-core/tests/families/test_families_interpreted.py",
     "packages/kernels-core/tests/families/test_decision_values.py",
     "packages/kernels-core/tests/families/test_unstored_grams.py",
+    "packages/kernels-core/tests/grams/test_stored.py",
     "packages/qp-smo/tests/test_proofs.py",
     "packages/qp-smo/tests/saddle/test_master.py",
     *(
@@ -50,9 +51,6 @@ INTERPRETED = (
         for name in (
             "classification_steps_match_the_twin",
             "product_and_its_majorant",
-            "scan_matches_numpy",
-            "scan_compares_with_the_diagonal",
-            "the_quick_answer_is_that_of_the_scan",
             "sub_gram",
             "a_newton_step_solves_the_free_problem",
             "newton_steps_never_leave_the_box_nor_lower_the_dual",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 
@@ -58,3 +59,16 @@ def test_compiled_files_come_from_the_second_report(tmp_path: Path) -> None:
     two = report(tmp_path / "two", "_njit_smo.py", 90, 80)
     files = {**coverage_by_member.files_of(Path(one)), **coverage_by_member.files_of(Path(two))}
     assert coverage_by_member.rows(files) == [("qp-smo", 95.0, 90.0)]
+
+
+def test_the_tests_without_the_compiler_exist() -> None:
+    (names,) = (
+        eval(compile(ast.Expression(node.value), "noxfile.py", "eval"))
+        for node in ast.parse((ROOT / "noxfile.py").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "INTERPRETED"
+    )
+    for name in names:
+        path, _, test = name.partition("::")
+        tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+        defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        assert not test or test in defined, name
