@@ -19,6 +19,7 @@ import pytest
 from kernelweave.baselines import AverageMKLClassifier
 from kernelweave.kernels_core import (
     RBF,
+    KernelLearningRegressor,
     MemoryBudgetError,
     Progress,
     SolveInterrupted,
@@ -141,6 +142,21 @@ def test_an_interrupted_fit_returns_if_told_to(subject: Subject) -> None:
         model.fit(case.X, case.y)
     assert model.result_.status.name == "INTERRUPTED"
     assert np.isfinite(model.predict(case.X_new)).all()
+
+
+def test_ctrl_c_while_the_answer_is_stored_leaves_it_whole() -> None:
+    class Pressed(KernelLearningRegressor):
+        def _certify(self, *given: Any) -> Any:
+            signal.raise_signal(signal.SIGINT)
+            return super()._certify(*given)
+
+    case = sound("regression")
+    model = Pressed()
+    with pytest.raises(KeyboardInterrupt) as stop:
+        model.fit(case.X, case.y)
+    assert not isinstance(stop.value, SolveInterrupted)
+    assert np.isfinite(model.predict(case.X_new)).all()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def pressed_after(seconds: float) -> tuple[threading.Thread, list[float]]:

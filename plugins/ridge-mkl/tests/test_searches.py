@@ -17,6 +17,7 @@ from kernelweave.kernels_core import (
     Status,
     watch,
 )
+from kernelweave.kernels_core.estimators.choosing import folds_of
 from kernelweave.kernels_core.testing import make_regression
 from kernelweave.ridge_mkl import (
     RidgeMKLClassifier,
@@ -149,5 +150,7 @@ def test_what_makes_no_search_is_refused() -> None:
         RidgeMKLRegressorCV(cv=LeaveOneOut()).fit(X, y)
     with pytest.raises(ValueError, match="cv must give one split or more, got none"):
         RidgeMKLRegressorCV(cv=iter(())).fit(X, y)
+    with pytest.raises(ValueError, match="sample_weight must be positive somewhere"):
+        folds_of(2, y, np.zeros(20), classifier=False)
     with pytest.raises(ValueError, match=r"degree must be .*, a list of such, or 'cv'"):
         RidgeMKLRegressorCV(degree="both").fit(X, y)

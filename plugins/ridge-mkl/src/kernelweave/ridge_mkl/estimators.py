@@ -88,12 +88,12 @@ class _RidgeMachine(WeightLearner):
         y = targets[0] if len(targets) == 1 else targets.T
         if is_classifier(self):
             y = targets.argmax(axis=0) if len(targets) > 1 else targets[0] > 0
+        folds = folds_of(self.cv, y, weight, classifier=is_classifier(self))
         with config_context(memory_limit=self.memory_limit):
             if grams is None:
                 stack = self._parts_of(self._dictionary().fit_grams(X[kept]).grams)
             else:
                 stack = self._parts_of(grams)[kept, kept]
-            folds = folds_of(self.cv, y, weight, classifier=is_classifier(self))
             return scores_of(self, stack, y[kept], weight[kept], settings, folds)
 
 

@@ -84,6 +84,8 @@ def folds_of(
     from sklearn.model_selection import check_cv
 
     counts = weight > 0
+    if not counts.any():
+        raise ValueError("sample_weight must be positive somewhere, got zeros only")
     if cv is None or isinstance(cv, numbers.Integral):
         y, counts = y[counts], np.ones(np.count_nonzero(counts), dtype=bool)
     place, every = np.cumsum(counts) - 1, np.arange(len(y))

@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .. import interrupts
 from ..arrays import FloatArray, Labels, Points, RealArray, Rows, is_sparse
 from ..checks import (
     COUNT,
@@ -189,9 +190,11 @@ class KernelMachine(Estimator):
                     **params,
                 )
             except SolveInterrupted as stop:
-                self._store(problem, stop.result, samples, scaling)
+                with interrupts.kept():
+                    self._store(problem, stop.result, samples, scaling)
                 raise
-            self._store(problem, result, samples, scaling)
+            with interrupts.kept():
+                self._store(problem, result, samples, scaling)
 
     def _store(
         self, problem: Problem, result: Result, samples: Samples, scaling: Scaling | None
