@@ -140,6 +140,21 @@ def test_a_search_that_is_interrupted_fits_the_best_setting_so_far() -> None:
     np.testing.assert_allclose(model.predict(X), alone.predict(X), rtol=1e-6)
 
 
+def test_a_search_interrupted_between_its_solves_fits_the_simplest() -> None:
+    class Pressed(RidgeMKLRegressorCV):
+        def score(self, *given: Any) -> float:
+            signal.raise_signal(signal.SIGINT)
+            return super().score(*given)
+
+    X, y = make_regression(60)
+    model = Pressed(KERNELS, lam=LAMS, cv=3)
+    with pytest.raises(SolveInterrupted):
+        model.fit(X, y)
+    assert model.lam_ == LAMS[-1]
+    alone = RidgeMKLRegressor(KERNELS, lam=model.lam_).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), alone.predict(X), rtol=1e-6)
+
+
 def test_what_makes_no_search_is_refused() -> None:
     X, y = make_regression(20)
     with pytest.raises(ValueError, match=r"q=\[1\.0, 2\.0\] gives several norms .* beta=0\.1"):

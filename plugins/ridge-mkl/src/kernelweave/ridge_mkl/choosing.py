@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core import PrecomputedGrams, SolveInterrupted
+from kernelweave.kernels_core import PrecomputedGrams
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, RealArray
 from kernelweave.kernels_core.estimators.choosing import first_near_best
 from sklearn.base import clone, is_classifier
@@ -28,7 +28,7 @@ def scores_of(
     weight: FloatArray,
     settings: list[Setting],
     folds: list[tuple[Index, Index]],
-) -> tuple[dict[str, Any], SolveInterrupted | None]:
+) -> tuple[dict[str, Any], KeyboardInterrupt | None]:
     """Return the held-out score of each setting as scikit-learn's searches tell it.
 
     And the interruption that ended the search, after which what was not scored is NaN.
@@ -43,11 +43,12 @@ def scores_of(
     ``params``, ``mean_test_score``, ``std_test_score`` and ``split_test_score``, whose shape is
     (n_folds, n_settings).
     """
-    scores, stopped = np.full((len(folds), len(settings)), np.nan), None
+    scores = np.full((len(folds), len(settings)), np.nan)
+    stopped: KeyboardInterrupt | None = None
     try:
         for own, (train, test) in zip(scores, folds, strict=True):
             _score(own, estimator, grams, y, weight, settings, train, test)
-    except SolveInterrupted as stop:
+    except KeyboardInterrupt as stop:
         stopped = stop
     results = {
         "params": settings,

@@ -83,7 +83,7 @@ class _RidgeMachine(WeightLearner):
 
     def _scores(
         self, X: Points, targets: Any, weight: Any, grams: Any, settings: list[Setting]
-    ) -> tuple[dict[str, Any], SolveInterrupted | None]:
+    ) -> tuple[dict[str, Any], KeyboardInterrupt | None]:
         kept = np.flatnonzero(weight > 0)
         y = targets[0] if len(targets) == 1 else targets.T
         if is_classifier(self):
