@@ -29,21 +29,18 @@ class Slowed:
     # seconds that the work would take: another process cannot slow it
     clock = 0.0
 
-    def __init__(self) -> None:
-        self.inner = get_algorithm(NAME).load()()
+    def __init__(self, problem: Problem, random_state: Any, **settings: Any) -> None:
         self.wasted = 0
-
-    def init(self, problem: Problem, random_state: Any, **params: Any) -> Any:
         self.size = problem.n_samples
         self.kept = np.zeros((self.waste_grams, self.size, self.size))
-        return self.inner.init(problem, random_state, **params)
+        self.inner = get_algorithm(NAME).load()(problem, random_state, **settings)
 
-    def step(self, state: Any) -> Any:
+    def step(self) -> None:
         Slowed.clock += 1.0 + 1e-3 * self.size ** (3.0 if self.waste_powers else 2.0)
         if self.wasted < self.waste_steps:
             self.wasted += 1
-            return state
-        return self.inner.step(state)
+        else:
+            self.inner.step()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

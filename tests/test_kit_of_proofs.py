@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kernelweave.kernels_core import AlgorithmSpec, Needs, Problem, algorithms, get_algorithm
+from kernelweave.kernels_core import Needs, Problem, algorithms, get_algorithm
 from kernelweave.kernels_core.formula.needs import ROLES
 from kernelweave.kernels_core.testing import (
     check_algorithm,
@@ -37,50 +37,61 @@ LIES: dict[str, Callable[[float, float], Bounds]] = {
 }
 
 
-def planted(honest: str, triple: tuple[str, str, str], methods: dict[str, Any]) -> AlgorithmSpec:
-    """Return the record of an algorithm that replaces methods of an honest one."""
+def truth(lower: float, upper: float) -> Bounds:
+    return lower, upper
+
+
+def planted(kind: str, lie: Callable[[float, float], Bounds], *, rests: bool = False) -> Any:
+    """Return the record of an algorithm that asks an honest one and lies about its bounds."""
+    honest, triple = HONEST[kind]
     spec = get_algorithm(honest)
-    globals()["Planted"] = type("Planted", (spec.load(),), methods)
+    base = spec.load()
+
+    class Planted:
+        settings = getattr(base, "settings", None)
+
+        def __init__(self, *problem: Any, **settings: Any) -> None:
+            self.honest = base(*problem, **settings)
+
+        @property
+        def lower(self) -> float:
+            return lie(self.honest.lower, self.honest.upper)[0]
+
+        @property
+        def upper(self) -> float:
+            return lie(self.honest.lower, self.honest.upper)[1]
+
+        def step(self) -> None:
+            if not rests:
+                self.honest.step()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.honest, name)
+
+    globals()["Planted"] = Planted
     exact = {role: (f"name={name}",) for role, name in zip(ROLES, triple, strict=True)}
     return replace(spec, name="planted", target=f"{__name__}:Planted", needs=Needs(**exact))
-
-
-def telling(honest: str, lie: Callable[[float, float], Bounds]) -> dict[str, Any]:
-    """Return a ``gap`` that changes what the honest one proves."""
-    base = get_algorithm(honest).load()
-    return {"gap": lambda self, state: lie(*base.gap(self, state))}
-
-
-def resting(honest: str) -> dict[str, Any]:
-    """Return a ``step`` that does nothing and a ``gap`` that claims a gap of a millionth."""
-    base = get_algorithm(honest).load()
-
-    def gap(self: Any, state: Any) -> Bounds:
-        upper = base.gap(self, state)[1]
-        return upper * (1.0 - 1e-6), upper
-
-    return {"gap": gap, "step": lambda self, state: state}
 
 
 @pytest.mark.parametrize("kind", HONEST)
 @pytest.mark.parametrize("lie", LIES)
 def test_a_wrong_bound_is_caught(kind: str, lie: str) -> None:
-    honest, triple = HONEST[kind]
     with pytest.raises(AssertionError, match=r"do not overlap|above upper|claimed"):
-        check_algorithm(planted(honest, triple, telling(honest, LIES[lie])))
+        check_algorithm(planted(kind, LIES[lie]))
 
 
 @pytest.mark.parametrize("kind", HONEST)
 def test_an_algorithm_that_takes_no_step_is_caught(kind: str) -> None:
-    honest, triple = HONEST[kind]
+    def claim(lower: float, upper: float) -> Bounds:
+        return upper * (1.0 - 1e-6), upper
+
     with pytest.raises(AssertionError, match="do not overlap"):
-        check_algorithm(planted(honest, triple, resting(honest)))
+        check_algorithm(planted(kind, claim, rests=True))
 
 
 @pytest.mark.parametrize("kind", HONEST)
 def test_the_honest_algorithm_passes(kind: str) -> None:
-    honest, triple = HONEST[kind]
-    check_algorithm(planted(honest, triple, {}))
+    check_algorithm(planted(kind, truth))
 
 
 def _problems() -> dict[tuple[str, str, str], Problem]:

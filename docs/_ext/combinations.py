@@ -42,7 +42,6 @@ def reasons() -> list[Reason]:
     """Return the reasons, of which each unserved combination has exactly one."""
     learners, sets = _LABELS | _NUMBERS, set(components("constraints"))
     weights = sets - {"spectahedron"}
-    of_sums = "the rule weighs the kernels of a sum and says nothing of products"
     return [
         Reason(
             _MATRICES, learners, weights, False,
@@ -59,11 +58,13 @@ def reasons() -> list[Reason]:
             "or outputs that share nothing but the kernel",
         ),
         Reason(
-            _SUMS | _PRODUCTS, _NUMBERS, _LABEL_RULES, False,
+            _SUMS, _NUMBERS, _LABEL_RULES, False,
             "the rule looks at margins or accuracies of classes, the targets are numbers",
         ),
-        Reason(_PRODUCTS, learners, _RULES, False, of_sums),
-        Reason(_PRODUCTS, _LABELS, _LABEL_RULES, False, of_sums),
+        Reason(
+            _PRODUCTS, learners, _RULES | _LABEL_RULES, False,
+            "the rule weighs the kernels of a sum and says nothing of products",
+        ),
         Reason(
             _PRODUCTS, learners, {"sparse-simplex"}, True,
             "the cuts of the search rest on a Gram matrix that is linear in the weights; of "

@@ -31,6 +31,7 @@ from kernelweave.kernels_core import (
 )
 from kernelweave.mkl_sparse import SparseMKLClassifier
 from kernelweave.spectahedron import TessellatedKernelClassifier
+from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sound_cases import N, sound
 from subjects import Subject, algorithm_subjects, estimators
@@ -144,14 +145,22 @@ def test_an_interrupted_fit_returns_if_told_to(subject: Subject) -> None:
     assert np.isfinite(model.predict(case.X_new)).all()
 
 
-def test_ctrl_c_while_the_answer_is_stored_leaves_it_whole() -> None:
-    class Pressed(KernelLearningRegressor):
-        def _certify(self, *given: Any) -> Any:
-            signal.raise_signal(signal.SIGINT)
-            return super()._certify(*given)
+@pytest.mark.parametrize(
+    ("estimator", "amid"),
+    [(KernelLearningRegressor, "_certify"), (MatrixValuedKernelRegressor, "_lower_proof")],
+)
+def test_ctrl_c_while_the_answer_is_stored_leaves_it_whole(
+    estimator: type, amid: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = getattr(estimator, amid)
 
+    def pressed(*given: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return honest(*given)
+
+    monkeypatch.setattr(estimator, amid, pressed)
     case = sound("regression")
-    model = Pressed()
+    model = estimator()
     with pytest.raises(KeyboardInterrupt) as stop:
         model.fit(case.X, case.y)
     assert not isinstance(stop.value, SolveInterrupted)

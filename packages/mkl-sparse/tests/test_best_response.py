@@ -121,12 +121,11 @@ def test_starts():
     problem = Problem(KERNELS, SVC(C=2.0), SparseSimplex(k0=2, lam=1.0), X, y)
 
     def start(**params):
-        search = BestResponseSearch()
-        search.settings = BestResponse().changed(params)
-        state = search.init(problem, np.random.RandomState(0))
-        while not state.runs:
-            state = search.step(state)
-        return state.runs[0]
+        settings = BestResponse().changed(params)
+        search = BestResponseSearch(problem, np.random.RandomState(0), settings)
+        while not search.runs:
+            search.step()
+        return search.runs[0]
 
     dense = start(init=[0.1, 0.2, 0.3, 0.4], warm="dense")
     assert len(dense.objectives) == 2
@@ -190,17 +189,16 @@ def test_a_callback_sees_the_relaxation_before_the_first_run():
         runs.append(progress.n_iter)
         uppers.append(progress.upper_bound)
 
-    search = BestResponseSearch()
-    search.settings = BestResponse(init="saddle")
-    state = search.init(problem, np.random.RandomState(0))
-    assert not state.runs
-    assert state.oracle.counts.n_svm_solves <= 2
-    assert np.count_nonzero(search.best(state)) <= 2
+    search = BestResponseSearch(problem, np.random.RandomState(0), BestResponse(init="saddle"))
+    assert not search.runs
+    assert search.oracle.counts.n_svm_solves <= 2
+    assert np.count_nonzero(search.parameters) <= 2
     with pytest.warns(ConvergenceWarning, match="no step of the search"):
         found = solve(problem, BestResponse(init="saddle"), tol=1e-9, callback=callback)
     rounds = 0
-    while not state.runs:
-        state, rounds = search.step(state), rounds + 1
+    while not search.runs:
+        search.step()
+        rounds += 1
     assert rounds >= 2
     assert len(runs) == found.n_iter + 1 > rounds
     assert np.isfinite(uppers).all()

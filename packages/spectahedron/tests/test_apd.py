@@ -39,11 +39,10 @@ def test_conformance() -> None:
 
 
 def test_the_step_constants_are_lipschitz_constants() -> None:
-    method = PrimalDualSearch()
-    method.init(example(), np.random.RandomState(0))
-    oracle = method.oracle
-    l_aa = 1.0 / (3.0 * method.tau)
-    l_ap = np.sqrt(l_aa / (2.0 * method.sigma))
+    search = PrimalDualSearch(example(), np.random.RandomState(0))
+    oracle = search.oracle
+    l_aa = 1.0 / (3.0 * search.tau)
+    l_ap = np.sqrt(l_aa / (2.0 * search.sigma))
     rng = np.random.default_rng(0)
     C = oracle.learner.C
     for _ in range(20):
@@ -58,12 +57,11 @@ def test_the_step_constants_are_lipschitz_constants() -> None:
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_the_proximal_program_is_solved(task: str) -> None:
     problem = example(task, 10)
-    method = PrimalDualSearch()
-    state = method.init(problem, np.random.RandomState(0))
-    oracle = method.oracle
-    method.tau *= 1e3
-    K = oracle.public_gram(state.P)
-    u = method._proximal(K.copy(), state.u)[0]
+    search = PrimalDualSearch(problem, np.random.RandomState(0))
+    oracle = search.oracle
+    search.tau *= 1e3
+    K = oracle.public_gram(search.P)
+    u = search._proximal(K.copy(), search.u)[0]
     y, C = oracle.targets[0], oracle.learner.C
     width = getattr(oracle.learner, "epsilon", 0.0)
     sides = np.stack([np.ones(10), -np.ones(10)]) if width else y[None]
@@ -71,7 +69,7 @@ def test_the_proximal_program_is_solved(task: str) -> None:
     def cost(v: np.ndarray) -> float:
         parts = v.reshape(sides.shape)
         w = (sides * parts).sum(axis=0)
-        near = np.sum((w - state.u[0]) ** 2) / (2.0 * method.tau)
+        near = np.sum((w - search.u[0]) ** 2) / (2.0 * search.tau)
         return float(0.5 * w @ K @ w - y @ w + width * parts.sum() + near)
 
     best = minimize(

@@ -80,25 +80,24 @@ def test_packed_coordinates_keep_inner_products() -> None:
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_the_step_solves_the_linearised_conditions(task: str) -> None:
     """All residuals of the optimality conditions fall linearly along a small step."""
-    method = InteriorPointSearch()
-    state = method.init(small(task), np.random.RandomState(0))
+    search = InteriorPointSearch(small(task), np.random.RandomState(0))
     for _ in range(4):
-        state = method.step(state)
-    at, parts, oracle = state.at, method.parts, method.oracle
+        search.step()
+    at, parts, oracle = search.at, search.parts, search.oracle
 
     def residuals(point: Any) -> tuple[np.ndarray, ...]:
         u = parts.signed(point.v)
         K = oracle.matrix_gram(point.S)
         f = (u @ K).ravel()
         dual = parts.gain - parts.signs * (f + point.b[0]) + point.z - point.w
-        excess = point.Z - point.multiplier * np.eye(len(point.S)) + method._half_moment(u)
+        excess = point.Z - point.multiplier * np.eye(len(point.S)) + search._half_moment(u)
         return dual, excess, u.sum(axis=1), np.array([np.trace(point.S) - 1.0])
 
     u = parts.signed(at.v)
-    A = np.concatenate([method._products(row) for row in u])
+    A = np.concatenate([search._products(row) for row in u])
     K = oracle.matrix_gram(at.S)
-    system = NewtonSystem(parts, at, K, A, method._half_moment(u))
-    moves = system.moves(0.0, None, method._second)
+    system = NewtonSystem(parts, at, K, A, search._half_moment(u))
+    moves = system.moves(0.0, None, search._second)
     before, t = residuals(at), 1e-4
     after = residuals(at.advance(moves, t))
     for old, new in zip(before, after, strict=True):
@@ -202,3 +201,12 @@ def test_a_precision_that_cannot_close_the_gap_ends_the_path() -> None:
     exact = solve(problem, "tkl-interior-point", tol=1e-6)
     assert result.lower_bound <= exact.upper_bound
     assert exact.lower_bound <= result.upper_bound
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_step_below_the_rounding_of_its_matrix_is_no_error() -> None:
+    X, y = make_regression(40)
+    problem = Problem(PolynomialFamily(2), SVR(C=2.0, epsilon=0.1), Spectahedron(), X, y)
+    found = solve(problem, "tkl-low-rank", tol=1e-15, rescue=True)
+    assert found.history.counts["n_interior"][-1] > 0
+    assert found.gap < 1e-6

@@ -132,26 +132,25 @@ def test_the_model_equals_finite_differences(task: str) -> None:
     else:
         X, y = make_regression(30)
         problem = Problem(wide_box(2), SVR(C=5.0, epsilon=0.05), Spectahedron(), X, y)
-    method = LowRankSearch()
-    state = method.init(problem, np.random.RandomState(0))
-    oracle = method.oracle
-    K = oracle.factor_gram(state.point.U)
-    state.point.solution = oracle.solve(K, state.point.solution, 1e-13)
-    state.point.direction = oracle.direction(state.point.solution)
-    U = state.point.U
+    search = LowRankSearch(problem, np.random.RandomState(0))
+    oracle, point = search.oracle, search.point
+    K = oracle.factor_gram(point.U)
+    point.solution = oracle.solve(K, point.solution, 1e-13)
+    point.direction = oracle.direction(point.solution)
+    U = point.U
     rng = np.random.default_rng(0)
     V = rng.standard_normal(U.shape)
     idle = idle_directions(U)
     V -= (idle @ (idle.T @ V.ravel())).reshape(U.shape)
     V /= np.linalg.norm(V)
-    model = FactorModel(oracle, state.point, responses(oracle, state.point))
+    model = FactorModel(oracle, point, responses(oracle, point))
     H = model._vectors @ (model._signed[:, None] * model._vectors.T)
     gradient = (model._vectors @ model._coordinates).reshape(U.shape)
 
     def along(t: float) -> float:
         W = U + t * V
         K = oracle.factor_gram(W / np.linalg.norm(W))
-        solution = oracle.solve(K, state.point.solution, 1e-14)
+        solution = oracle.solve(K, point.solution, 1e-14)
         return 0.5 * (solution.lower_bound + solution.upper_bound)
 
     t = 2e-4

@@ -36,11 +36,8 @@ X, Y = X[50:, 2:], Y[50:]
 class Plain:
     """A third party's algorithm, which has no setting at all."""
 
-    def __init__(self) -> None:
-        self.inner = LowRankSearch()
-
-    def init(self, problem: Any, random_state: Any) -> Any:
-        return self.inner.init(problem, random_state)
+    def __init__(self, problem: Any, random_state: Any) -> None:
+        self.inner = LowRankSearch(problem, random_state)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

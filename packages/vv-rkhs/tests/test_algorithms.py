@@ -105,13 +105,13 @@ def test_one_part_is_certified_at_size(make_problem: Any, lam: float, learned: s
 
 
 def test_coefficients_become_exact_where_steps_are_short_or_fail(make_problem: Any) -> None:
-    algorithm = SpectralGradientSearch()
-    algorithm.settings = SpectralGradient(method="columns")
-    state = algorithm.init(make_problem(lam=1e-3), np.random.RandomState(0))
-    usual = algorithm._next_tol(state.tol, state.point, 1.0)
-    assert algorithm._next_tol(state.tol, state.point, 0.01) == pytest.approx(0.1 * usual)
-    algorithm._search = lambda *_: None  # type: ignore[method-assign]
-    after = algorithm._escape(state)
+    settings = SpectralGradient(method="columns")
+    search = SpectralGradientSearch(make_problem(lam=1e-3), np.random.RandomState(0), settings)
+    state = search.state
+    usual = search._next_tol(state.tol, state.point, 1.0)
+    assert search._next_tol(state.tol, state.point, 0.01) == pytest.approx(0.1 * usual)
+    search._search = lambda *_: None  # type: ignore[method-assign]
+    after = search._escape(state)
     assert after.failures == state.failures
     assert after.tol == pytest.approx(0.01 * state.tol)
     assert after.point.residual < 0.1 * state.point.residual

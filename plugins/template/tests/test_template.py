@@ -63,13 +63,15 @@ def test_a_step_too_far_is_taken_back() -> None:
     y = np.where(X[:, 0] + X[:, 1] > 0.0, 1.0, -1.0)
     learner = SVC(C=1.0)
     family = KernelDictionary({"one": Linear().on([0]), "two": Linear().on([1])})
-    method = ExponentiatedGradient()
-    even = method.init(Problem(family, learner, TemplateSimplex(), X, y), np.random.RandomState(0))
+    problem = Problem(family, learner, TemplateSimplex(), X, y)
+    search = ExponentiatedGradient(problem, np.random.RandomState(0))
+    even, upper = search.parameters, search.upper
     alone = [learner.solve(np.outer(x, x), y, tol=1e-9).lower_bound for x in X.T]
-    assert min(alone) > method.gap(even)[1]
-    after = method.step(even._replace(rate=1e4))
-    np.testing.assert_array_equal(method.best(after), method.best(even))
-    assert after.rate == 5e3
-    while after.rate > 1e-3 and np.array_equal(after.beta, even.beta):
-        after = method.step(after)
-    assert method.gap(after)[1] < method.gap(even)[1]
+    assert min(alone) > upper
+    search.rate = 1e4
+    search.step()
+    assert search.parameters is even
+    assert search.rate == 5e3
+    while search.rate > 1e-3 and search.parameters is even:
+        search.step()
+    assert search.upper < upper

@@ -156,7 +156,11 @@ def test_an_algorithm_accepts_what_has_what_it_needs() -> None:
     for role, part, said in (
         ("family", _Part("f", grams=[], degree=2), "needs a family with degree=1"),
         ("learner", _Part("l", solve=None), "needs a learner with solve"),
-        ("constraint", _Part("c", cone=False), "needs a set with project|cone, which 'c' has not"),
+        (
+            "constraint",
+            _Part("c", cone=False),
+            "needs a set with project or cone, which 'c'",
+        ),
     ):
         problem = Problem(**{**good, role: part}, **data)
         assert not spec.accepts(problem)

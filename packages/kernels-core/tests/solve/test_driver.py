@@ -38,68 +38,79 @@ class Part:
 class Halving:
     """Bounds 1 ± 2^-k after k steps; its value rises at step 3 to test that the best is kept."""
 
-    def init(self, problem: Problem, random_state: Any, *, shift: float = 0.0) -> dict[str, Any]:
+    def __init__(self, problem: Problem, random_state: Any) -> None:
         self.random = random_state
-        return {"k": 0, "shift": shift}
+        self.k = 0
 
-    def step(self, state: dict[str, Any]) -> dict[str, Any]:
-        return {**state, "k": state["k"] + 1}
+    def step(self) -> None:
+        self.k += 1
 
-    def gap(self, state: dict[str, Any]) -> tuple[float, float]:
-        k = state["k"]
-        width = 2.0**-k
-        return 1.0 - width, 5.0 if k == 3 else 1.0 + width
+    @property
+    def lower(self) -> float:
+        return 1.0 - 2.0**-self.k
 
-    def best(self, state: dict[str, Any]) -> int:
-        return int(state["k"])
+    @property
+    def upper(self) -> float:
+        return 5.0 if self.k == 3 else 1.0 + 2.0**-self.k
 
-    def counts(self, state: dict[str, Any]) -> dict[str, int]:
-        return {"n_halvings": state["k"]}
+    @property
+    def parameters(self) -> int:
+        return self.k
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"n_halvings": self.k}
 
 
 class Small(Halving):
     """A constant prediction costs so much that every gap is negligible beside it."""
 
-    def scale(self, state: dict[str, Any]) -> float:
-        return 1e12
+    scale = 1e12
 
 
 class Resting(Halving):
     """It finds nothing better from step 2 on."""
 
-    def outcome(self, state: dict[str, Any]) -> Status | None:
-        return Status.STATIONARY if state["k"] == 2 else None
+    @property
+    def outcome(self) -> Status | None:
+        return Status.STATIONARY if self.k == 2 else None
 
 
 class Boundless(Resting):
     """The same where no lower bound is known."""
 
-    def gap(self, state: dict[str, Any]) -> tuple[float, float]:
-        return -math.inf, super().gap(state)[1]
+    lower = -math.inf
 
 
 class Forgetting(Halving):
     """It counts how many of its arrays are alive while it steps."""
 
-    def init(self, problem: Problem, random_state: Any, *, shift: float = 0.0) -> dict[str, Any]:
+    def __init__(self, problem: Problem, random_state: Any) -> None:
+        super().__init__(problem, random_state)
         self.arrays: weakref.WeakSet[Part] = weakref.WeakSet()
-        return self.with_array(super().init(problem, random_state, shift=shift))
+        self.step()
 
-    def step(self, state: dict[str, Any]) -> dict[str, Any]:
-        return self.with_array(super().step(state))
+    def step(self) -> None:
+        super().step()
+        self.array = Part(f"array {self.k}")
+        self.arrays.add(self.array)
+        self.alive = len(self.arrays)
 
-    def with_array(self, state: dict[str, Any]) -> dict[str, Any]:
-        array = Part(f"array {state['k']}")
-        self.arrays.add(array)
-        return {**state, "array": array, "alive": len(self.arrays)}
+    @property
+    def parameters(self) -> int:
+        return self.alive
 
-    def best(self, state: dict[str, Any]) -> int:
-        return int(state["alive"])
+    @property
+    def solution(self) -> Part:
+        return self.array
 
 
 class Stuck(Halving):
-    def outcome(self, state: dict[str, Any]) -> Status | None:
-        return Status.STALLED if state["k"] == 2 else None
+    remark = "it cannot go on"
+
+    @property
+    def outcome(self) -> Status | None:
+        return Status.STALLED if self.k == 2 else None
 
 
 def spec(cls: str = "Halving", max_samples: int | None = None) -> AlgorithmSpec:
@@ -178,7 +189,7 @@ def test_a_negligible_gap_is_warned_of_for_what_is_not_proved(problem: Problem) 
 
 
 def test_an_algorithm_can_say_that_it_is_stuck(problem: Problem) -> None:
-    with pytest.warns(convergence_warning(), match="no further progress"):
+    with pytest.warns(convergence_warning(), match="it cannot go on"):
         assert solve(problem, spec("Stuck"), tol=0.0).status is Status.STALLED
 
 
@@ -244,12 +255,16 @@ def test_senseless_limits_are_named(problem: Problem, name: str, value: Any) -> 
 
 def test_seeds_are_the_only_randomness(problem: Problem) -> None:
     drawn = []
+
+    class Drawing(Halving):
+        def __init__(self, problem: Problem, random_state: Any) -> None:
+            super().__init__(problem, random_state)
+            drawn.append(random_state.rand())
+
+    own = spec()
+    object.__setattr__(own, "load", lambda: Drawing)
     for seed in (3, 3, np.random.RandomState(3)):
-        algorithm = Halving()
-        own = spec()
-        object.__setattr__(own, "load", lambda algorithm=algorithm: lambda: algorithm)
         solve(problem, own, tol=0.5, random_state=seed)
-        drawn.append(algorithm.random.rand())
     assert drawn[0] == drawn[1] == drawn[2]
 
 
@@ -267,7 +282,7 @@ def test_nested_time_limits_only_shorten() -> None:
             pass
 
 
-def test_only_the_last_state_and_the_next_are_kept(problem: Problem) -> None:
+def test_only_the_best_iterate_and_the_present_one_are_kept(problem: Problem) -> None:
     result = solve(problem, spec("Forgetting"), tol=1e-3)
     assert result.n_iter > 3
     assert result.parameters == 2

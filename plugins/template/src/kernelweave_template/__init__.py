@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,63 +50,67 @@ class TemplateSimplex:
         return float(forms.max())
 
 
-class State(NamedTuple):
-    """Weights, the learner's solution at them, and qⱼ = Σₜ uₜᵀ Kⱼ uₜ."""
-
-    beta: npt.NDArray[np.float64]
-    solution: Solution
-    q: npt.NDArray[np.float64]
-    rate: float
-
-
 class ExponentiatedGradient:
-    """βⱼ ← βⱼ exp(r qⱼ / max q) / Σ; the rate r grows by 1.5 after a descent, else it halves."""
+    """βⱼ ← βⱼ exp(r qⱼ / max q) / Σ; the rate r grows by 1.5 after a descent, else it halves.
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> State:
+    ``parameters`` are the weights β, ``solution`` is the learner's there, and ``lower`` and
+    ``upper`` are proofs.
+    """
+
+    def __init__(self, problem: Problem, random_state: np.random.RandomState) -> None:
         """Start at equal weights; nothing is random."""
         self.problem = problem
         self.fitted = problem.family.fit_grams(problem.X)
+        self.diagonals = np.abs(np.einsum("jii->ji", self.fitted.grams))
+        self.rate = 1.0
         beta = problem.constraint.start(len(self.fitted))
-        return self._solve(beta, rate=1.0, warm=None)
+        self._enter(beta, self._solve(beta, None))
 
-    def _solve(self, beta: npt.NDArray[np.float64], rate: float, warm: Any) -> State:
-        problem, K = self.problem, self.fitted.gram(beta)
-        weight = problem.sample_weight
-        solution = problem.learner.solve(
-            K, problem.targets, sample_weight=weight, dual0=warm, tol=1e-6
+    def _solve(
+        self, beta: npt.NDArray[np.float64], dual0: npt.NDArray[np.float64] | None
+    ) -> Solution:
+        problem = self.problem
+        found: Solution = problem.learner.solve(
+            self.fitted.gram(beta),
+            problem.targets,
+            sample_weight=problem.sample_weight,
+            dual0=dual0,
+            tol=1e-6,
         )
+        return found
+
+    def _enter(self, beta: npt.NDArray[np.float64], solution: Solution) -> None:
+        """Make β the present iterate, with qⱼ = Σₜ uₜᵀ Kⱼ uₜ there."""
         u = solution.dual_coef
-        q = np.einsum("ti,jik,tk->j", u, self.fitted.grams, u, optimize=True)
-        return State(beta, solution, q, rate)
+        self.q = np.einsum("ti,jik,tk->j", u, self.fitted.grams, u, optimize=True)
+        self.parameters, self.solution = beta, solution
 
-    def step(self, state: State) -> State:
-        """Move the weights towards the kernels with the largest q."""
-        largest = max(state.q.max(), np.finfo(np.float64).tiny)
-        beta = state.beta * np.exp(state.rate * (state.q / largest - 1.0))
-        new = self._solve(beta / beta.sum(), state.rate, warm=state.solution.dual_coef)
-        if new.solution.upper_bound <= state.solution.upper_bound:
-            return new._replace(rate=1.5 * state.rate)
-        return state._replace(rate=0.5 * state.rate)
+    def step(self) -> None:
+        """Move the weights towards the kernels with the largest q, unless the value rises."""
+        largest = max(self.q.max(), np.finfo(np.float64).tiny)
+        beta = self.parameters * np.exp(self.rate * (self.q / largest - 1.0))
+        beta = beta / beta.sum()
+        found = self._solve(beta, self.solution.dual_coef)
+        if found.upper_bound <= self.solution.upper_bound:
+            self._enter(beta, found)
+            self.rate *= 1.5
+        else:
+            self.rate *= 0.5
 
-    def gap(self, state: State) -> tuple[float, float]:
-        """Return max over s of κ(su) − ½s² max q, proved for any feasible u, and the primal value.
+    @property
+    def lower(self) -> float:
+        """max over s of κ(su) − ½s² max q, proved for any feasible u, rounded down."""
+        mass = (np.sqrt(self.diagonals) @ np.abs(self.solution.dual_coef).T) ** 2
+        rounding = gamma(2 * self.problem.n_samples + 8) * mass.sum(axis=1)
+        above = np.maximum(self.q, 0.0) + rounding
+        return lower_bound(self.solution, self.problem.constraint, above)
 
-        What rounding can change in q and in K(β) is added, so that both bounds are proofs.
-        """
-        diagonals = np.abs(np.einsum("jii->ji", self.fitted.grams))
-        mass = (np.sqrt(diagonals) @ np.abs(state.solution.dual_coef).T) ** 2
-        above = np.maximum(state.q, 0.0) + gamma(2 * self.problem.n_samples + 8) * mass.sum(axis=1)
-        lower = lower_bound(state.solution, self.problem.constraint, above)
-        spread = np.sqrt(gamma(len(state.beta) + 4) * (state.beta @ diagonals))
-        return lower, state.solution.upper_bound + state.solution.margin(spread)
-
-    def best(self, state: State) -> npt.NDArray[np.float64]:
-        """Return β."""
-        return state.beta
-
-    def solution(self, state: State) -> Any:
-        """Return the learner's solution at β, so that it is not solved again."""
-        return state.solution
+    @property
+    def upper(self) -> float:
+        """The learner's primal value, with what rounding can change in K(β)."""
+        beta = self.parameters
+        spread = np.sqrt(gamma(len(beta) + 4) * (beta @ self.diagonals))
+        return self.solution.upper_bound + self.solution.margin(spread)
 
 
 @hookimpl

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,31 +23,35 @@ from .result import History, Result, SolveInterrupted, Status, relative_gap
 from .settings import Settings, prepared, spec_of
 
 
-class Algorithm(Protocol):
-    """What an algorithm's target is: a class with these methods.
+class Search(Protocol):
+    """A solve in progress: what an algorithm's target makes of a problem.
 
-    ``gap`` returns *proved* bounds on the optimum of the problem: the upper one belongs to the
-    current iterate. Optional methods: ``scale(state)`` (what a constant prediction costs: where
-    the absolute gap is below ``tol / 1000`` of it, the solve ends as negligible),
-    ``solution(state)`` (the learner's solution at ``best(state)``), ``counts(state)`` (a mapping
-    of cumulative counts), ``outcome(state)`` (a `Status` to stop with, or ``None`` to go on).
-    With an attribute ``keeps_states = True`` a state never changes once it is made, and
-    ``solution`` is asked once, at the end, for the best one.
-    One with an attribute ``settings``, a `Settings`, finds there what was asked, and its ``init``
-    takes no parameters.
+    The target is called as ``target(problem, random_state, **settings)`` and finds the first
+    iterate; each `step` finds the next. ``lower`` and ``upper`` are *proved* bounds on the optimum
+    of the problem, the upper one at the present iterate, and ``parameters`` are its kernel
+    parameters, in arrays that later steps leave alone. Optional attributes: ``solution`` (the
+    learner's solution at ``parameters``, or, where that costs work, a function of nothing that
+    makes it, which is called once, at the end, for the best iterate), ``counts`` (a mapping of
+    cumulative counts), ``scale`` (what a constant prediction costs: where the absolute gap is below
+    ``tol / 1000`` of it, the solve ends as negligible), ``outcome`` (a `Status` to stop with, or
+    ``None`` to go on) and ``remark`` (why it stalled). A class with an attribute ``settings``, a
+    `Settings`, is called as ``target(problem, random_state, settings=...)``.
     """
 
-    def init(self, problem: Problem, random_state: np.random.RandomState, **params: object) -> Any:
-        """Return the first state."""
+    @property
+    def lower(self) -> float:
+        """The proved lower bound."""
 
-    def step(self, state: object) -> Any:
-        """Return the next state."""
+    @property
+    def upper(self) -> float:
+        """The proved upper bound at the present iterate."""
 
-    def gap(self, state: object) -> tuple[float, float]:
-        """Return (lower, upper) bounds on the optimum."""
+    @property
+    def parameters(self) -> Any:
+        """The kernel parameters of the present iterate."""
 
-    def best(self, state: object) -> Any:
-        """Return the kernel parameters of the current iterate."""
+    def step(self) -> None:
+        """Go on to the next iterate."""
 
 
 def check_accepts(spec: AlgorithmSpec, problem: Problem) -> None:
@@ -69,10 +72,10 @@ def check_accepts(spec: AlgorithmSpec, problem: Problem) -> None:
 class _Run:
     """The driver's own record of a solve in progress."""
 
-    algorithm: Any
+    search: Any
     name: str
     tol: float
-    watch: Stopwatch = field(default_factory=Stopwatch)
+    watch: Stopwatch
     lower: float = -math.inf
     upper: float = math.inf
     n_iter: int = 0
@@ -81,39 +84,31 @@ class _Run:
     history: History = field(default_factory=History)
     remark: str = ""
 
-    def observe(self, state: object) -> None:
-        """Take in the bounds of a state; keep its parameters if it is the best so far."""
-        lower, upper = (float(bound) for bound in self.algorithm.gap(state))
-        self.lower = max(self.lower, lower)
+    def observe(self) -> None:
+        """Take in the bounds of the present iterate; keep its parameters if it is the best."""
+        search, upper = self.search, float(self.search.upper)
+        self.lower = max(self.lower, float(search.lower))
         if upper < self.upper or self.parameters is None:
-            self.parameters = self.algorithm.best(state)
-            make = getattr(self.algorithm, "solution", None)
-            if make is not None and getattr(self.algorithm, "keeps_states", False):
-                self.found = partial(make, state)
-            else:
-                self.found = None if make is None else make(state)
+            self.parameters, self.found = search.parameters, getattr(search, "solution", None)
             self.upper = min(upper, self.upper)
-        counts: Callable[[Any], Mapping[str, int]] | None
-        counts = getattr(self.algorithm, "counts", None)
         self.history.append(
             lower=self.lower,
             upper=self.upper,
             value=upper,
             seconds=self.watch.seconds,
-            counts={} if counts is None else counts(state),
+            counts=getattr(search, "counts", {}),
         )
 
-    def outcome(self, state: object) -> Status | None:
+    def outcome(self) -> Status | None:
         """Return why the solve ends here, if it does."""
         if relative_gap(self.lower, self.upper) <= self.tol:
             return Status.CONVERGED
-        scale = getattr(self.algorithm, "scale", None)
-        if scale is not None and self.upper - self.lower <= 1e-3 * self.tol * scale(state):
+        scale = getattr(self.search, "scale", None)
+        if scale is not None and self.upper - self.lower <= 1e-3 * self.tol * scale:
             return Status.NEGLIGIBLE
-        own = getattr(self.algorithm, "outcome", None)
-        status: Status | None = None if own is None else own(state)
-        if status is Status.STALLED and hasattr(self.algorithm, "remark"):
-            self.remark = self.algorithm.remark(state)
+        status: Status | None = getattr(self.search, "outcome", None)
+        if status is Status.STALLED:
+            self.remark = getattr(self.search, "remark", "")
         return status
 
     def progress(self) -> Progress:
@@ -123,7 +118,7 @@ class _Run:
         )
 
     def result(self, status: Status) -> Result:
-        solution = self.found() if isinstance(self.found, partial) else self.found
+        solution = self.found() if callable(self.found) else self.found
         return Result(
             value=self.upper,
             lower_bound=self.lower,
@@ -210,21 +205,20 @@ def solve(
     integer().check("verbose", verbose)
     spec = spec_of(algorithm)
     check_accepts(spec, problem)
-    search, params = prepared(algorithm, params)
-    run = _Run(search, spec.name, float(tol))
+    start = prepared(algorithm, params)
 
     def tell(progress: Progress) -> bool:
         return notify(progress, callback, verbose)
 
+    run: _Run | None = None
+    watch = Stopwatch()
     with time_limit(max_time):
         try:
             with interrupts.kept(), blas_threads(problem.n_samples):
-                # no name here: it would keep the first state's arrays to the end
-                status = _loop(
-                    run, search.init(problem, _random(random_state), **params), max_iter, tell
-                )
+                run = _Run(start(problem, _random(random_state)), spec.name, float(tol), watch)
+                status = _loop(run, max_iter, tell)
         except KeyboardInterrupt as stop:
-            if run.parameters is None:
+            if run is None or run.parameters is None:
                 raise
             result = run.result(Status.INTERRUPTED)
             if on_interrupt == "raise":
@@ -236,23 +230,23 @@ def solve(
     return result
 
 
-def _loop(run: _Run, state: Any, max_iter: int, tell: Callable[[Progress], bool]) -> Status:
-    """Iterate from the first state until something says stop, and say what."""
+def _loop(run: _Run, max_iter: int, tell: Callable[[Progress], bool]) -> Status:
+    """Iterate until something says stop, and say what."""
     while True:
-        run.observe(state)
+        run.observe()
         interrupts.check()
         progress = run.progress()
         if tell(progress):
             return Status.STOPPED
         interrupts.check()
-        outcome = run.outcome(state)
+        outcome = run.outcome()
         if outcome is not None:
             return outcome
         if expired():
             return Status.MAX_TIME
         if run.n_iter >= max_iter:
             return Status.MAX_ITER
-        state = run.algorithm.step(state)
+        run.search.step()
         run.n_iter += 1
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from .parameters import Value
@@ -20,7 +21,7 @@ class Settings(Value):
 
     A subclass declares each setting by `kernelweave.kernels_core.parameters.parameter` and has
     the name that the algorithm is registered under. The class that searches holds the default,
-    ``settings = LowRank()``, and reads it in its ``init``.
+    ``settings = LowRank()``, and is called with those of a solve, ``settings=LowRank(rank=8)``.
 
     Attributes
     ----------
@@ -35,6 +36,12 @@ class Settings(Value):
     """
 
     algorithm: ClassVar[str]
+
+    def __new__(cls: type[S], *values: object, **settings: object) -> S:
+        """Refuse what is no setting, before the constructor would."""
+        known = [field.name for field in dataclasses.fields(cls)]
+        refuse_unknown(cls.__name__, settings, known)
+        return object.__new__(cls)
 
     def changed(self: S, changes: Mapping[str, object]) -> S:
         """Return settings with changes, refusing what is no setting.
@@ -63,7 +70,8 @@ class Settings(Value):
 def refuse_unknown(algorithm: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Raise on a setting that an algorithm does not have.
 
-    `algorithm`: its name, for the message; `given`, `known`: names of settings.
+    `algorithm`: its name, or that of its `Settings`, for the message; `given`, `known`: names of
+    settings.
     """
     names = sorted(known)
     for name in given:
@@ -101,7 +109,7 @@ def known_settings(algorithm: str | Settings | AlgorithmSpec) -> set[str] | None
     """Return the names of an algorithm's settings, or ``None`` if it takes whatever is given.
 
     `algorithm`: registered, or a record. Those of its `Settings`; of a class without, what its
-    ``init`` takes by name.
+    constructor takes by name.
     """
     target = spec_of(algorithm).load()
     own = getattr(target, "settings", None)
@@ -110,9 +118,9 @@ def known_settings(algorithm: str | Settings | AlgorithmSpec) -> set[str] | None
     known: set[str] = set()
     # a function that makes the search says nothing of what it takes
     for base in getattr(target, "__mro__", ()):
-        if "init" not in vars(base):
+        if "__init__" not in vars(base):
             continue
-        given = inspect.signature(base.init).parameters.values()
+        given = inspect.signature(base.__init__).parameters.values()
         known |= {each.name for each in given if each.kind is each.KEYWORD_ONLY}
         if all(each.kind is not each.VAR_KEYWORD for each in given):
             return known
@@ -121,20 +129,19 @@ def known_settings(algorithm: str | Settings | AlgorithmSpec) -> set[str] | None
 
 def prepared(
     algorithm: str | Settings | AlgorithmSpec, params: Mapping[str, object]
-) -> tuple[Any, dict[str, object]]:
-    """Return a fresh search with its settings, and what is left for its ``init``.
+) -> Callable[..., Any]:
+    """Return what starts a search with its settings, given a problem and a random state.
 
-    `algorithm`: which one; `params`: settings by name, which change those of a value. Returns
-    `search`: see `Algorithm`; `params`: empty for a search that has `Settings`. Raises ValueError
-    if a setting is unknown or makes no sense.
+    `algorithm`: which one; `params`: settings by name, which change those of a value. Raises
+    ValueError if a setting is unknown or makes no sense.
     """
     spec = spec_of(algorithm)
     target = spec.load()
-    search, own = target(), getattr(target, "settings", None)
+    own = getattr(target, "settings", None)
     if isinstance(own, Settings):
-        search.settings = (algorithm if isinstance(algorithm, Settings) else own).changed(params)
-        return search, {}
+        chosen = algorithm if isinstance(algorithm, Settings) else own
+        return partial(target, settings=chosen.changed(params))
     known = known_settings(spec)
     if known is not None:
         refuse_unknown(spec.name, params, known)
-    return search, dict(params)
+    return partial(target, **params)

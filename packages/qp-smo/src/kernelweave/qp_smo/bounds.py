@@ -7,17 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.rounding import UNIT
 
 from . import point as passes
 from .feasible import GridPoint, to_grid
 from .problem import BoxProblem
 
-_UNIT = 2.0**-53
-
 
 def gamma(n: float) -> float:
     """Return a bound of the relative error of n roundings, itself rounded up."""
-    return 1.01 * n * _UNIT
+    return 1.01 * n * UNIT
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def _stretched(
 ) -> float:
     """Return the primal value at ``(1 + stretch) u`` with its best intercept, rounded up."""
     f = values.f * (1.0 + stretch)
-    error = values.error * (1.0 + stretch) + 4.0 * _UNIT * np.abs(f)
+    error = values.error * (1.0 + stretch) + 4.0 * UNIT * np.abs(f)
     longer = FunctionValues(f, error, 0)
     loss = _loss_upper(problem, longer, best_intercept(problem, f))
     upper = 0.5 * dual.quadratic_up * (1.0 + stretch) ** 2 * (1.0 + gamma(8)) + loss

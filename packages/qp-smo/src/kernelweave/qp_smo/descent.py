@@ -13,7 +13,6 @@ from .feasible import starting_point
 from .problem import BoxProblem, Budget
 from .unstored import rates
 
-_UNIT = 2.0**-53
 # sweeps over the samples that may still move, between two looks at all of them: more where they
 # are few, as long as a look costs more
 _SWEEPS, _MOST_SWEEPS = 8, 64

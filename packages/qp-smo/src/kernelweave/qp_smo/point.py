@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.grams import KernelArray
+from kernelweave.kernels_core.rounding import UNIT
 
-_UNIT = 2.0**-53
 # The fewest rows of a block: with fewer, calls outweigh work.
 _BLOCK = 32
 
@@ -57,7 +57,7 @@ def values_with_error(
 ) -> tuple[FloatArray, FloatArray, int]:
     """Return ``f = Ku``, a bound of the error of each entry, and the rows read."""
     f, error, n_rows, n_roundings = product(K, u)
-    error *= 1.01 * _UNIT * (n_roundings + 11.0)
+    error *= 1.01 * UNIT * (n_roundings + 11.0)
     error += 0.51 * asymmetry * float(np.abs(u).sum())
     return f, error, n_rows
 
@@ -114,7 +114,7 @@ def loss_above(
     # values of a damaged Gram matrix may be infinite: the sum says so
     with np.errstate(invalid="ignore", over="ignore"):
         residual = p - f - b
-        widen = error + 4.5 * _UNIT * (np.abs(p) + np.abs(f) + (abs(b) + eps))
+        widen = error + 4.5 * UNIT * (np.abs(p) + np.abs(f) + (abs(b) + eps))
         above = residual - eps + widen
         below = -residual - eps + widen
         # a zero weight times an infinite residual would be NaN

@@ -11,6 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, check_limits, integer, one_of
 from kernelweave.kernels_core.clock import Stopwatch, time_limit
 from kernelweave.kernels_core.grams import Stack
+from kernelweave.kernels_core.rounding import UNIT
 from kernelweave.qp_smo.feasible import starting_point, to_grid
 from kernelweave.qp_smo.learners import BoxLearner
 from kernelweave.qp_smo.saddle import (
@@ -37,7 +38,6 @@ from .sparse_problem import SparseProblem, as_problem
 from .splits import forms_by_pairs, forms_by_vectors
 
 RELAXATIONS = ("saddle", "full-sdp", "sdp-3x3", "soc", "soc-random", "soc-diagonal")
-_UNIT = 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -304,7 +304,7 @@ def _proven(
     for t, (box, raw) in enumerate(zip(problem.boxes(), learner.dual_points(), strict=True)):
         u = to_grid(starting_point(raw, box.lower, box.upper), box.lower, box.upper).u
         terms = np.append(box.p * u, -box.epsilon * np.abs(u))
-        kappa += float(terms.sum()) - 4.0 * u.size * _UNIT * float(np.abs(terms).sum())
+        kappa += float(terms.sum()) - 4.0 * u.size * UNIT * float(np.abs(terms).sum())
         if name in ("full-sdp", "soc-diagonal"):
             forms += problem.grams.quadratic_forms(u)
         elif vectors is not None:

@@ -29,8 +29,6 @@ from .sweep import Sweep
 _FIRST_ROUNDS, _MORE_ROUNDS = 40, 10
 # The relaxation is solved to this share of what separates it from the best sparse weights.
 _ROOT_SHARE = 0.2
-# Rounds of the relaxation that may bring nothing.
-_IDLE = 5
 # Branches bounded by the master problem before supports are enumerated, and how many may be then.
 _FEW_NODES = 32
 _ENUMERABLE = 2_000_000
@@ -99,7 +97,7 @@ class SupportSearch:
         self._open: list[_Node] = []
         self._closed = np.inf
         self._sweep: Sweep | None = None
-        self._n_bounded = self._n_swept = self._idle = 0
+        self._n_bounded = self._n_swept = 0
         self._tried: set[tuple[bytes, int]] = set()
 
     @property
@@ -180,11 +178,9 @@ class SupportSearch:
     def _relax(self) -> None:
         """Take a round of the relaxation; begin to branch where it is good enough."""
         root = self.relaxation
-        before = (root.lower, root.upper)
         root.step()
-        self._idle = self._idle + 1 if before == (root.lower, root.upper) else 0
         n_rounds = len(root.history)
-        is_closed = root.gap <= root.tol or self._idle >= _IDLE
+        is_closed = root.gap <= root.tol or root.outcome is not None
         assert root.best is not None
         if self._root.is_met(root.best.weights > 0.0):
             self._keep(root.best)

@@ -7,16 +7,15 @@ proved by the same code as those of the other methods.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
-from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.psd_cone import project_spectahedron
-from kernelweave.spectahedron.algorithm import SaddleAlgorithm
+from kernelweave.spectahedron.algorithm import SpectahedronSearch
 from kernelweave.spectahedron.saddle import SpectahedronOracle
 from numpy.typing import NDArray
 
@@ -27,42 +26,36 @@ from .settings import SemidefiniteProgram
 _INNER_GAP = 1e-9
 
 
-@dataclass(frozen=True)
-class ProgramState:
-    """The best P with the learner's solution there, and the bounds.
-
-    `P` of shape (n_P, n_P); `is_solved`: whether the program was solved.
-    """
-
-    P: FloatArray
-    solution: Solution | None
-    lower: float
-    upper: float
-    is_solved: bool = False
-
-
-class SemidefiniteSearch(SaddleAlgorithm[ProgramState]):
+class SemidefiniteSearch(SpectahedronSearch):
     """``min Σ losses + ½Σθ`` over ``[θ fᵀ; f K(P)] ⪰ 0``, P ⪰ ηI, tr P = n_P, by cvxpy.
 
     One step solves it; there is no second. An interior point takes about 25 iterations, whose
     m⁶/24 flops leave m⁴ to be seen up to the hundred samples that it is registered for.
+
+    `parameters` of shape (n_P, n_P): the best P; `is_solved`: whether the program was solved.
     """
 
     settings: SemidefiniteProgram = SemidefiniteProgram()
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> ProgramState:
+    def __init__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: SemidefiniteProgram = settings,
+    ) -> None:
         """Start at P = I, where nothing is learned.
 
         `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
         method is deterministic. Raises ImportError if cvxpy is not installed.
         """
         cvxpy()
-        self.oracle = SpectahedronOracle(problem, self.settings.dtype)
-        P = np.eye(self.oracle.n_P)
-        K = self.oracle.public_gram(P)
-        return self._certified(P, K, None, ProgramState(P, None, 0.0, np.inf))
+        self.settings = settings
+        self.oracle = SpectahedronOracle(problem, settings.dtype)
+        self.lower, self.upper, self.is_solved = 0.0, np.inf, False
+        self.parameters = np.eye(self.oracle.n_P)
+        self._certify(self.parameters, self.oracle.public_gram(self.parameters), None)
 
-    def step(self, state: ProgramState) -> ProgramState:
+    def step(self) -> None:
         """Solve the program, and certify its P by its multipliers and by the learner."""
         oracle = self.oracle
         entries = Entries.of(oracle.n_P)
@@ -76,16 +69,15 @@ class SemidefiniteSearch(SaddleAlgorithm[ProgramState]):
             P = project_spectahedron(found, oracle.spread)
             P.flat[:: oracle.n_P + 1] += oracle.min_eig
             multipliers = np.array(learner.dual_points())
-            state = self._certified(P, oracle.public_gram(P), multipliers, state)
-            if state.upper - state.lower <= CLOSE * abs(state.upper):
+            self._certify(P, oracle.public_gram(P), multipliers)
+            if self._is_close:
                 break
-        is_close = state.upper - state.lower <= CLOSE * abs(state.upper)
-        report(tried, is_close=is_close, otherwise="nothing was learned, P = I stays")
-        return replace(state, is_solved=True)
+        report(tried, is_close=self._is_close, otherwise="nothing was learned, P = I stays")
+        self.is_solved = True
 
-    def best(self, state: ProgramState) -> FloatArray:
-        """Return P."""
-        return state.P
+    @property
+    def _is_close(self) -> bool:
+        return self.upper - self.lower <= CLOSE * abs(self.upper)
 
     def _program(self, entries: Entries) -> tuple[Any, Any, Epigraph]:
         """Return the program, its variable and the learner's part."""
@@ -123,26 +115,23 @@ class SemidefiniteSearch(SaddleAlgorithm[ProgramState]):
             kernels[:, column] = self.oracle.public_gram(E)[samples.rows, samples.columns]
         return kernels
 
-    def _certified(
-        self, P: FloatArray, K: RealArray, multipliers: FloatArray | None, state: ProgramState
-    ) -> ProgramState:
+    def _certify(self, P: FloatArray, K: RealArray, multipliers: FloatArray | None) -> None:
         """Prove both bounds at P: the learner's primal value, and the better of two duals."""
-        oracle = self.oracle
-        lower, warm = state.lower, None
+        oracle, warm = self.oracle, None
         if multipliers is not None:
             warm = oracle.evaluate(K, multipliers)
-            lower = max(lower, oracle.direction(warm).lower_bound)
-        size = abs(lower) if multipliers is not None else oracle.constant_cost
+            self.lower = max(self.lower, oracle.direction(warm).lower_bound)
+        size = abs(self.lower) if multipliers is not None else oracle.constant_cost
         solution = oracle.solve(K, warm, _INNER_GAP * size)
-        lower = max(lower, oracle.direction(solution).lower_bound)
+        self.lower = max(self.lower, oracle.direction(solution).lower_bound)
         upper = oracle.upper_bound(solution)
-        if upper >= state.upper:
-            return replace(state, lower=lower)
-        return ProgramState(P, solution, lower, upper)
+        if upper < self.upper:
+            self.parameters, self.inner, self.upper = P, solution, upper
 
-    def outcome(self, state: ProgramState) -> Status | None:
+    @property
+    def outcome(self) -> Status | None:
         """Stop after the one step there is."""
-        return Status.STALLED if state.is_solved else None
+        return Status.STALLED if self.is_solved else None
 
 
 @dataclass(frozen=True)

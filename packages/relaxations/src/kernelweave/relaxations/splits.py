@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.grams import Stack
+from kernelweave.kernels_core.rounding import UNIT
 
-_UNIT = 2.0**-53
 # Shares below this part of their sum are raised to it: the proof divides by them.
 _SMALLEST_SHARE = 1e-12
 # The share of what rounding leaves over in the pairs; the bound loses as much.
@@ -24,7 +24,7 @@ def positive_shares(share: FloatArray) -> FloatArray:
     `share` of shape (L,): at least 0, not all 0.
     """
     raised = share / share.sum() + _SMALLEST_SHARE
-    lowered: FloatArray = raised / (raised.sum() * (1.0 + 4.0 * share.size * _UNIT))
+    lowered: FloatArray = raised / (raised.sum() * (1.0 + 4.0 * share.size * UNIT))
     return lowered
 
 
@@ -42,7 +42,7 @@ def forms_by_vectors(
     n = u.size
     extra = len(vectors) - n
     others, coefficient = vectors[:extra], along[:extra]
-    margin = 2.0 * (extra + 4) * _UNIT
+    margin = 2.0 * (extra + 4) * UNIT
     left = np.abs(u - others.T @ coefficient)
     left += margin * (np.abs(others.T) @ np.abs(coefficient) + np.abs(u))
     a = positive_shares(share)
@@ -50,7 +50,7 @@ def forms_by_vectors(
     for x, c, part in zip(others, coefficient, a[:extra], strict=True):
         if c != 0.0:
             forms += grams.quadratic_forms(x) * (c * c / part)
-    raised: FloatArray = forms + 4.0 * (len(vectors) + 8) * _UNIT * np.abs(forms)
+    raised: FloatArray = forms + 4.0 * (len(vectors) + 8) * UNIT * np.abs(forms)
     return raised
 
 
@@ -72,14 +72,14 @@ def forms_by_pairs(grams: Stack, parts: FloatArray, share: FloatArray, u: FloatA
     held = np.bincount(pairs.ravel(), weights=v.ravel(), minlength=n)
     size = np.bincount(pairs.ravel(), weights=np.abs(v).ravel(), minlength=n)
     # rounding leaves a little of each sample over, which gets a share of its own
-    left = np.abs(u - held) + 2.0 * (n + 4) * _UNIT * (size + np.abs(u))
+    left = np.abs(u - held) + 2.0 * (n + 4) * UNIT * (size + np.abs(u))
     forms = (grams.diagonals * left**2).sum(axis=1) * (n / _LEFT_OVER)
     for j, K in enumerate(grams.matrices):
         diagonal = grams.diagonals[j]
         off = np.asarray(K[first, second], dtype=np.float64)
         squares = v[:, 0] ** 2 * diagonal[first] + v[:, 1] ** 2 * diagonal[second]
         mixed = 2.0 * v[:, 0] * v[:, 1] * off
-        terms = np.maximum(squares + mixed, 0.0) + 8.0 * _UNIT * (squares + np.abs(mixed))
+        terms = np.maximum(squares + mixed, 0.0) + 8.0 * UNIT * (squares + np.abs(mixed))
         forms[j] += float((terms / a).sum()) * (1.0 + 2.0 * _LEFT_OVER)
-    raised: FloatArray = forms + 4.0 * (a.size + 8) * _UNIT * np.abs(forms)
+    raised: FloatArray = forms + 4.0 * (a.size + 8) * UNIT * np.abs(forms)
     return raised

@@ -12,18 +12,17 @@ projection, and OPT_A(P) − OPT_P(α).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.arrays import Matrix, RealArray
-from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.psd_cone import project_spectahedron
 from kernelweave.qp_smo.engine import solve_box
 from kernelweave.qp_smo.problem import Budget
 from scipy.linalg import eigh
 
-from .algorithm import SaddleAlgorithm
+from .algorithm import SpectahedronSearch
 from .frank_wolfe_search import balanced_direction
 from .saddle import SpectahedronOracle
 from .settings import AcceleratedPrimalDual
@@ -33,52 +32,24 @@ _INNER_TOL = 1e-8
 _LONGEST_STEP = 1e100
 
 
-@dataclass
-class PrimalDualState:
-    """P, u, the half moment matrices of this and the last u, and the averages.
+class PrimalDualPath(SpectahedronSearch):
+    """The steps from a feasible pair, on an oracle that exists.
 
     - `P`, `average` of shape (n_P, n_P)
     - `u`, `average_u` of shape (n_tasks, n_samples)
     - `x`, `last_x` of shape (n_P, n_P): ½ D(u), scaled
-    - `chosen` of shape (n_P, n_P): where ``upper`` was proved
+    - `parameters` of shape (n_P, n_P): the P where ``upper`` was proved
     """
 
-    P: Matrix
-    u: Matrix
-    x: Matrix
-    last_x: Matrix
-    average: Matrix
-    average_u: Matrix
-    n_steps: int
-    chosen: Matrix
-    solution: Solution | None
-    upper: float
-    lower: float
+    def __init__(
+        self, oracle: SpectahedronOracle, P: Matrix, u: Matrix, certify_every: int
+    ) -> None:
+        """Find the step lengths, and prove both bounds at the pair.
 
-
-class PrimalDualSearch(SaddleAlgorithm[PrimalDualState]):
-    """``tkl-apd``: proximal steps in P and α with constants that are valid, and so very short.
-
-    A reproduction: `tkl-low-rank` needs fewer learner solves than this method needs for a tenth
-    of the gap. One iteration forms a Gram matrix of a P of full rank, one moment matrix, one
-    projection (an eigendecomposition of order n_P) and one quadratic program.
-    """
-
-    settings: AcceleratedPrimalDual = AcceleratedPrimalDual()
-
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> PrimalDualState:
-        """Start at P = I and the balanced direction's learner solution.
-
-        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
-        method is deterministic.
+        `P` of shape (n_P, n_P), `u` of shape (n_tasks, n_samples); `certify_every`: steps from one
+        proof of the bounds to the next.
         """
-        oracle = SpectahedronOracle(problem, self.settings.dtype, n_grams=2)
-        u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
-        return self.begin(oracle, np.eye(oracle.n_P), oracle.feasible(u))
-
-    def begin(self, oracle: SpectahedronOracle, P: Matrix, u: Matrix) -> PrimalDualState:
-        """Start at a feasible pair on an oracle that exists."""
-        self.oracle = oracle
+        self.oracle, self.certify_every = oracle, certify_every
         K = oracle.public_gram(np.eye(oracle.n_P))
         top = float(eigh(K, eigvals_only=True, subset_by_index=[len(K) - 1] * 2)[0])
         weight = oracle.problem.sample_weight
@@ -89,30 +60,26 @@ class PrimalDualSearch(SaddleAlgorithm[PrimalDualState]):
         l_ap = longest * float(np.linalg.norm(ends / longest)) * math.sqrt(len(u)) * top
         self.tau = 1.0 / (3.0 * l_aa)
         self.sigma = min(0.5 * (l_aa / l_ap) / l_ap, _LONGEST_STEP)
-        x = 0.5 * oracle.moment(u)
-        state = PrimalDualState(P, u, x, x, P, u, 0, P, None, np.inf, 0.0)
-        return self._certified(state)
+        self.P = self.average = self.parameters = P
+        self.u = self.average_u = u
+        self.x = self.last_x = 0.5 * oracle.moment(u)
+        self.n_steps, self.lower, self.upper = 0, 0.0, np.inf
+        self._certify()
 
-    def step(self, state: PrimalDualState) -> PrimalDualState:
+    def step(self) -> None:
         """Project P, solve the proximal quadratic program in α, and average."""
         oracle, eta = self.oracle, self.oracle.min_eig
-        ahead = state.P + self.sigma * (2.0 * state.x - state.last_x)
+        ahead = self.P + self.sigma * (2.0 * self.x - self.last_x)
         ahead.flat[:: oracle.n_P + 1] -= eta
-        P = project_spectahedron(ahead, oracle.spread)
-        P.flat[:: oracle.n_P + 1] += eta
-        u = self._proximal(oracle.public_gram(P), state.u)
-        k = state.n_steps + 1
-        following = replace(
-            state,
-            P=P,
-            u=u,
-            x=0.5 * oracle.moment(u),
-            last_x=state.x,
-            average=state.average + (P - state.average) / k,
-            average_u=state.average_u + (u - state.average_u) / k,
-            n_steps=k,
-        )
-        return self._certified(following) if k % self.settings.certify_every == 0 else following
+        self.P = project_spectahedron(ahead, oracle.spread)
+        self.P.flat[:: oracle.n_P + 1] += eta
+        self.u = self._proximal(oracle.public_gram(self.P), self.u)
+        self.last_x, self.x = self.x, 0.5 * oracle.moment(self.u)
+        self.n_steps += 1
+        self.average = self.average + (self.P - self.average) / self.n_steps
+        self.average_u = self.average_u + (self.u - self.average_u) / self.n_steps
+        if self.n_steps % self.certify_every == 0:
+            self._certify()
 
     def _proximal(self, K: RealArray, u: Matrix) -> Matrix:
         """Return argmax κ(u′) − ½ u′ᵀ K u′ − ‖u′ − u‖²/(2τ) of each task; K is changed."""
@@ -127,24 +94,45 @@ class PrimalDualSearch(SaddleAlgorithm[PrimalDualState]):
             out[:] = solve_box(problem, row, budget, "smo").landing.point.u
         return found
 
-    def _certified(self, state: PrimalDualState) -> PrimalDualState:
+    def _certify(self) -> None:
         """Bound the optimum at the last pair and at the averages."""
         oracle = self.oracle
-        pairs = [(state.P, state.u)]
-        if state.n_steps > 1:
-            pairs.append((state.average, state.average_u))
+        pairs = [(self.P, self.u)]
+        if self.n_steps > 1:
+            pairs.append((self.average, self.average_u))
         for P, u in pairs:
             K = oracle.public_gram(P)
             own = oracle.direction(oracle.evaluate(K, u))
-            target = 0.1 * max(state.upper - state.lower, 1e-12 * abs(own.lower_bound))
+            target = 0.1 * max(self.upper - self.lower, 1e-12 * abs(own.lower_bound))
             solution = oracle.solve(K, oracle.evaluate(K, u), target)
             upper = oracle.upper_bound(solution)
-            lower = max(own.lower_bound, oracle.direction(solution).lower_bound, state.lower)
-            state = replace(state, lower=lower)
-            if upper < state.upper:
-                state = replace(state, upper=upper, chosen=P, solution=solution)
-        return state
+            self.lower = max(own.lower_bound, oracle.direction(solution).lower_bound, self.lower)
+            if upper < self.upper:
+                self.upper, self.parameters, self.inner = upper, P, solution
 
-    def best(self, state: PrimalDualState) -> Matrix:
-        """Return the P of the upper bound."""
-        return state.chosen
+
+class PrimalDualSearch(PrimalDualPath):
+    """``tkl-apd``: proximal steps in P and α with constants that are valid, and so very short.
+
+    A reproduction: `tkl-low-rank` needs fewer learner solves than this method needs for a tenth
+    of the gap. One iteration forms a Gram matrix of a P of full rank, one moment matrix, one
+    projection (an eigendecomposition of order n_P) and one quadratic program.
+    """
+
+    settings: AcceleratedPrimalDual = AcceleratedPrimalDual()
+
+    def __init__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: AcceleratedPrimalDual = settings,
+    ) -> None:
+        """Start at P = I and the balanced direction's learner solution.
+
+        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
+        method is deterministic.
+        """
+        self.settings = settings
+        oracle = SpectahedronOracle(problem, settings.dtype, n_grams=2)
+        u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
+        super().__init__(oracle, np.eye(oracle.n_P), oracle.feasible(u), settings.certify_every)

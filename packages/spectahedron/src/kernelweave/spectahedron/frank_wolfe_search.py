@@ -8,7 +8,6 @@ the labels twice; here: the largest eigenvalue, OPT_A(P) − OPT_P(α), labels o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,123 +18,97 @@ from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.psd_cone.eigen import top_eigenpair
 from kernelweave.kernels_core.psd_cone.rank_one import find_root
 
-from .algorithm import SaddleAlgorithm
-from .saddle import Direction, SpectahedronOracle
+from .algorithm import SpectahedronSearch
+from .saddle import SpectahedronOracle
 from .settings import FrankWolfe
 
 _CACHED = 2**15
 
 
-@dataclass
-class FrankWolfeState:
-    """The iterate: P, its scaled Gram, the learner's solution there and the oracle's answer."""
-
-    P: npt.NDArray[np.float64]
-    K: RealArray
-    atom: RealArray
-    trial: RealArray
-    solution: Solution
-    direction: Direction
-    upper: float
-    lower: float
-    step: float = 1.0
-    stalled: bool = False
-
-
-class FrankWolfeSearch(SaddleAlgorithm[FrankWolfeState]):
+class FrankWolfeSearch(SpectahedronSearch):
     """``tkl-frank-wolfe``: rank-one atoms n_P vvᵀ, v the top eigenvector of D(α).
 
     Each iteration forms one rank-one Gram (m² (6n + 10)/2 flops at degree 1), one moment matrix
     and a handful of warm-started learner solves for the line search. It holds three Gram-sized
     arrays: of the iterate, of the atom, and of a trial point between them.
+
+    `parameters`: P; `length`: of the last step, in [0, 1].
     """
 
     settings: FrankWolfe = FrankWolfe()
+    inner: Solution
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> FrankWolfeState:
+    def __init__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: FrankWolfe = settings,
+    ) -> None:
         """Start at the best atom for a balanced α.
 
         `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
         method is deterministic.
         """
-        self.oracle = oracle = SpectahedronOracle(problem, self.settings.dtype)
+        self.settings = settings
+        self.oracle = oracle = SpectahedronOracle(problem, settings.dtype)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
         vector = top_eigenpair(oracle.moment(u))[1][:, None]
-        K = oracle.balanced_gram(vector)
-        P = oracle.matrix(vector)
-        solution = oracle.sharpened(oracle.solve(K, None, np.inf, sharpen=True), P)
-        direction = oracle.direction(solution, vector[:, 0])
-        upper = oracle.upper_bound(solution)
-        return FrankWolfeState(
-            P,
-            K,
-            np.empty_like(K),
-            np.empty_like(K),
-            solution,
-            direction,
-            upper,
-            direction.lower_bound,
-        )
+        self.K = oracle.balanced_gram(vector)
+        self.parameters = oracle.matrix(vector)
+        solution = oracle.solve(self.K, None, np.inf, sharpen=True)
+        self.inner = oracle.sharpened(solution, self.parameters)
+        self.direction = oracle.direction(self.inner, vector[:, 0])
+        self.lower, self.upper = self.direction.lower_bound, oracle.upper_bound(self.inner)
+        self.atom, self.trial = np.empty_like(self.K), np.empty_like(self.K)
+        self.length, self.stalled = 1.0, False
 
-    def step(self, state: FrankWolfeState) -> FrankWolfeState:
+    def step(self) -> None:
         """Move to the best point of the segment towards the new atom."""
-        oracle, v = self.oracle, state.direction.vector
-        S = oracle.balanced_gram(v[:, None], state.atom)
+        oracle, v = self.oracle, self.direction.vector
+        S = oracle.balanced_gram(v[:, None], self.atom)
         target = self.settings.inner_fraction * max(
-            state.upper - state.lower, 1e-14 * abs(state.upper)
+            self.upper - self.lower, 1e-14 * abs(self.upper)
         )
-        K, solution, step = self._line_search(state, S, target)
-        P = (1.0 - step) * state.P + step * oracle.matrix(v[:, None])
-        solution = oracle.sharpened(solution, P)
-        upper = oracle.upper_bound(solution)
-        direction = oracle.direction(solution, v)
-        return FrankWolfeState(
-            P,
-            K,
-            state.atom,
-            state.trial if K is state.K else state.K,
-            solution,
-            direction,
-            upper,
-            max(state.lower, direction.lower_bound),
-            step,
-            stalled=step == 0.0 and upper >= state.upper,
-        )
+        solution, step = self._line_search(S, target)
+        self.parameters = (1.0 - step) * self.parameters + step * oracle.matrix(v[:, None])
+        self.inner = oracle.sharpened(solution, self.parameters)
+        upper = oracle.upper_bound(self.inner)
+        self.direction = oracle.direction(self.inner, v)
+        self.length, self.stalled = step, step == 0.0 and upper >= self.upper
+        self.lower, self.upper = max(self.lower, self.direction.lower_bound), upper
 
-    def _line_search(
-        self, state: FrankWolfeState, S: RealArray, target: float
-    ) -> tuple[RealArray, Solution, float]:
-        """Minimise the convex φ(γ) = OPT_A((1 − γ)K + γS) by a bracketing secant on φ′."""
-        oracle = self.oracle
-        last: dict[str, Any] = {"solution": state.solution, "step": 0.0}
+    def _line_search(self, S: RealArray, target: float) -> tuple[Solution, float]:
+        """Minimise the convex φ(γ) = OPT_A((1 − γ)K + γS) by a bracketing secant on φ′.
+
+        K moves there.
+        """
+        oracle, K, trial = self.oracle, self.K, self.trial
+        last: dict[str, Any] = {"solution": self.inner, "step": 0.0}
 
         def slope(step: float) -> float:
-            mix(state.K, S, step, state.trial)
-            last["solution"] = oracle.solve(state.trial, last["solution"], target, sharpen=True)
+            mix(K, S, step, trial)
+            last["solution"] = oracle.solve(trial, last["solution"], target, sharpen=True)
             last["step"] = step
-            return self._slope(state.K, S, last["solution"])
+            return self._slope(S, last["solution"])
 
-        first = self._slope(state.K, S, state.solution)
+        first = self._slope(S, self.inner)
         if first >= 0.0:
-            fresh = oracle.solve(state.K, state.solution, 0.1 * target, sharpen=True)
-            return state.K, fresh, 0.0
-        best = find_root(slope, first, guess=min(1.0, 1.5 * state.step))
+            return oracle.solve(K, self.inner, 0.1 * target, sharpen=True), 0.0
+        best = find_root(slope, first, guess=min(1.0, 1.5 * self.length))
         if last["step"] != best:
             slope(best)
-        return state.trial, last["solution"], best
+        self.K, self.trial = trial, K
+        return last["solution"], best
 
-    def _slope(self, K: RealArray, S: RealArray, solution: Solution) -> float:
+    def _slope(self, S: RealArray, solution: Solution) -> float:
         """φ′ = −½ Σₜ uₜᵀ(S − K)uₜ (Danskin)."""
         u = solution.dual_coef
-        return -0.5 * (self.oracle.quadratic(S, u) - self.oracle.quadratic(K, u))
+        return -0.5 * (self.oracle.quadratic(S, u) - self.oracle.quadratic(self.K, u))
 
-    def best(self, state: FrankWolfeState) -> npt.NDArray[np.float64]:
-        """Return P."""
-        return state.P
-
-    def outcome(self, state: FrankWolfeState) -> Status | None:
+    @property
+    def outcome(self) -> Status | None:
         """Stop where rounding forbids any step."""
-        return Status.STALLED if state.stalled else None
+        return Status.STALLED if self.stalled else None
 
 
 def mix(K: RealArray, S: RealArray, step: float, out: RealArray) -> None:

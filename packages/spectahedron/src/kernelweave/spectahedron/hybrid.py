@@ -6,59 +6,57 @@ switches where the step length has become short.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import Problem, relative_gap
 
-from .algorithm import SaddleAlgorithm
-from .apd import PrimalDualSearch, PrimalDualState
-from .frank_wolfe_search import FrankWolfeSearch, FrankWolfeState
-from .settings import AcceleratedPrimalDual, FrankWolfe, Hybrid
-
-State = FrankWolfeState | PrimalDualState
+from .apd import PrimalDualPath
+from .frank_wolfe_search import FrankWolfeSearch
+from .settings import FrankWolfe, Hybrid
 
 
-class HybridSearch(SaddleAlgorithm[State]):
-    """``tkl-hybrid``: `tkl-frank-wolfe` until a rule says stop, then `tkl-apd` from its pair."""
+class HybridSearch:
+    """``tkl-hybrid``: `tkl-frank-wolfe` until a rule says stop, then `tkl-apd` from its pair.
+
+    `stage`: the search in charge, which answers what is asked.
+    """
 
     settings: Hybrid = Hybrid()
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> State:
+    def __init__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: Hybrid = settings,
+    ) -> None:
         """Start Frank-Wolfe.
 
         `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
         method is deterministic.
         """
-        self.first = FrankWolfeSearch()
-        self.first.settings = FrankWolfe(dtype=self.settings.dtype)
-        self.second: PrimalDualSearch | None = None
-        state = self.first.init(problem, random_state)
-        self.oracle = self.first.oracle
-        return state
+        self.settings = settings
+        first = FrankWolfeSearch(problem, random_state, FrankWolfe(dtype=settings.dtype))
+        self.stage: FrankWolfeSearch | PrimalDualPath = first
 
-    def _due(self, state: FrankWolfeState) -> bool:
-        if self.settings.switch == "step":
-            return state.step <= self.settings.threshold
-        return relative_gap(state.lower, state.upper) <= self.settings.threshold
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stage, name)
 
-    def step(self, state: State) -> State:
-        """Take a step of the stage in charge."""
-        if isinstance(state, PrimalDualState):
-            assert self.second is not None
-            return self.second.step(state)
-        following = self.first.step(state)
-        if not self._due(following) and not following.stalled:
-            return following
-        self.second = PrimalDualSearch()
-        self.second.settings = AcceleratedPrimalDual(certify_every=self.settings.certify_every)
-        u = following.solution.dual_coef
-        return self.second.begin(self.oracle, following.P, u)
+    def step(self) -> None:
+        """Take a step of the stage in charge; begin the second where that is due."""
+        self.stage.step()
+        if isinstance(self.stage, FrankWolfeSearch) and self._is_over(self.stage):
+            first, every = self.stage, self.settings.certify_every
+            self.stage = PrimalDualPath(
+                first.oracle, first.parameters, first.inner.dual_coef, every
+            )
 
-    def best(self, state: State) -> npt.NDArray[np.float64]:
-        """Return P."""
-        return state.chosen if isinstance(state, PrimalDualState) else state.P
+    def _is_over(self, first: FrankWolfeSearch) -> bool:
+        gap = relative_gap(first.lower, first.upper)
+        left = first.length if self.settings.switch == "step" else gap
+        return first.stalled or left <= self.settings.threshold
 
-    def counts(self, state: State) -> dict[str, int]:
-        """Return learner solves, inner iterations, Grams and the stage, 1 or 2."""
-        stage = 1 if self.second is None else 2
-        return {**self.oracle.counts(), "stage": stage}
+    @property
+    def counts(self) -> dict[str, int]:
+        """Learner solves, inner iterations, Grams and the stage, 1 or 2."""
+        return {**self.stage.counts, "stage": 2 - isinstance(self.stage, FrankWolfeSearch)}

@@ -9,7 +9,6 @@ that jump with U, kinks of OPT_A), an interior point over the whole saddle takes
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, Problem, Status, relative_gap
@@ -17,14 +16,14 @@ from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
 
-from .algorithm import SaddleAlgorithm
+from .algorithm import SpectahedronSearch
 from .coarse import coarse_factor
 from .curvature import AtomModel, FactorModel, responses
 from .factor_point import FactorPoint
 from .frank_wolfe_search import balanced_direction
 from .gram import GramAt
 from .gram_memory import grams_are_stored
-from .interior import InteriorPointSearch, InteriorState
+from .interior import InteriorPath
 from .rescue import BoundHistory, affordable
 from .saddle import SpectahedronOracle
 from .settings import LowRank
@@ -44,34 +43,7 @@ _ROUGH_STEPS = 8
 _ROUGH_GAP = 0.02
 
 
-@dataclass
-class LowRankState:
-    """The best point, the model there, the trust radius and the bounds."""
-
-    point: FactorPoint
-    radius: float
-    share: float
-    lower: float
-    models: tuple[FactorModel, AtomModel] | None = None
-    rejected: int = 0
-
-    @property
-    def upper(self) -> float:
-        """The proved upper bound."""
-        return self.point.upper
-
-    @property
-    def solution(self) -> Solution:
-        """The learner's solution."""
-        return self.point.solution
-
-    @property
-    def S(self) -> Matrix:
-        """U Uᵀ, of trace one."""
-        return self.point.U @ self.point.U.T
-
-
-class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
+class LowRankSearch(SpectahedronSearch):
     """``tkl-low-rank``: a saddle-free Newton method on the factor, certified by λ_max(D(α)).
 
     Where it is slow, `tkl-interior-point` runs once, if the problem is small enough for it, and
@@ -79,37 +51,56 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
     second-order model (what r moment matrices cost, plus a Cholesky factorisation on the free
     samples and an eigendecomposition of order ≤ 400) and one warm-started learner solve. It
     holds one Gram-sized array and the learner's copy of half of another, or none (``gram``).
+
+    - `point`: the best so far
+    - `radius`, `share`: the longest step inside the factor, and the largest share of a new column
+    - `models`: of both steps at the point, once asked for
+    - `rejected`: steps from there that did not pay
     """
 
     settings: LowRank = LowRank()
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> LowRankState:
+    def __init__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: LowRank = settings,
+    ) -> None:
         """Start at the leading eigenvectors of D for a balanced α.
 
         `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
         method is deterministic.
         """
-        asked = self.settings
-        stored = grams_are_stored(problem, asked.dtype, asked.gram)
-        self.oracle = oracle = SpectahedronOracle(problem, asked.dtype, n_grams=1, stored=stored)
+        self.settings = settings
+        stored = grams_are_stored(problem, settings.dtype, settings.gram)
+        self.oracle = oracle = SpectahedronOracle(problem, settings.dtype, n_grams=1, stored=stored)
+        self.lower = -np.inf
         self._n_interior = 0
         self._progress = BoundHistory()
-        self._rescue = InteriorPointSearch() if asked.rescue else None
+        self._may_rescue = settings.rescue
+        self._rescue: InteriorPath | None = None
         shape = (problem.n_samples,) * 2
         self._array = np.empty(shape, dtype=oracle.dtype) if stored else None
-        rank = max(2, asked.rank)
-        if asked.start is not None:
-            return self._continued(asked.start)
-        if asked.coarse and problem.n_samples >= _LARGE:
-            U = coarse_factor(roughly_solved, problem, replace(asked, rank=rank))
-            point = self._evaluate(U, None, np.inf, relative=_CLOSE)
-            return LowRankState(point, _NEAR, _NEAR, point.direction.lower_bound)
-        u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
-        U = leading_factor(oracle.moment(u), rank)
-        return self._restarted(self._evaluate(U, None, np.inf), rank)
+        rank = settings.rank
+        if settings.start is not None:
+            self._take(self._continued(settings.start), _NEAR, _NEAR)
+        elif settings.coarse and problem.n_samples >= _LARGE:
+            U = coarse_factor(roughly_solved, problem, settings)
+            self._take(self._evaluate(U, None, np.inf, relative=_CLOSE), _NEAR, _NEAR)
+        else:
+            u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
+            U = leading_factor(oracle.moment(u), rank)
+            self._take(self._restarted(self._evaluate(U, None, np.inf), rank), 0.3, 0.5)
 
-    def _continued(self, start: Start) -> LowRankState:
-        """Begin at a neighbour's P, with its dual point as the learner's start."""
+    def _take(self, point: FactorPoint, radius: float, share: float) -> None:
+        """Go on from a point."""
+        self.point, self.radius, self.share = point, radius, share
+        self.models: tuple[FactorModel, AtomModel] | None = None
+        self.rejected = 0
+        self.upper, self.inner = point.upper, point.solution
+
+    def _continued(self, start: Start) -> FactorPoint:
+        """Return a neighbour's P, with its dual point as the learner's start."""
         oracle = self.oracle
         for name, value, wanted in (
             ("P", start.P, (oracle.n_P, oracle.n_P)),
@@ -121,21 +112,17 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         gram = self._formed(U)
         kernel = oracle.kernel(gram)
         near = oracle.evaluate(kernel, start.dual_coef * oracle.scale, entries=gram.entries)
-        target = _CLOSE * oracle.upper_bound(near)
-        point = self._solved(U, gram, near, target)
-        return LowRankState(point, _NEAR, _NEAR, point.direction.lower_bound)
+        return self._solved(U, gram, near, _CLOSE * oracle.upper_bound(near))
 
-    def _restarted(self, point: FactorPoint, rank: int) -> LowRankState:
+    def _restarted(self, point: FactorPoint, rank: int) -> FactorPoint:
         """Replace the factor by the leading eigenvectors of D(α) while that pays well."""
-        lower = point.direction.lower_bound
         for _ in range(_MOST_RESTARTS):
             U = leading_factor(point.direction.moment, rank)
             trial = self._evaluate(U, point.solution, 0.1 * point.upper)
-            lower = max(lower, trial.direction.lower_bound)
             if trial.upper > _WORTH * point.upper:
                 break
             point = trial
-        return LowRankState(point, 0.3, 0.5, lower)
+        return point
 
     def _formed(self, U: Matrix) -> GramAt:
         """Return the Gram matrix at U, written over the last one."""
@@ -167,119 +154,121 @@ class LowRankSearch(SaddleAlgorithm[LowRankState | InteriorState]):
         *,
         relative: float = 0.1,
     ) -> FactorPoint:
+        """Return the point at U, and raise the lower bound to what it proves."""
         oracle = self.oracle
         solution = oracle.solve(
             oracle.kernel(gram), warm, target, entries=gram.entries, relative=relative
         )
         direction = oracle.direction(solution)
+        self.lower = max(self.lower, direction.lower_bound)
         upper = oracle.upper_bound(solution)
         if upper - direction.lower_bound <= _FINE * abs(upper):
             solution = oracle.refined(solution, U)
             upper = oracle.upper_bound(solution)
         return FactorPoint(U, gram, solution, direction, upper)
 
-    def step(self, state: LowRankState | InteriorState) -> LowRankState | InteriorState:
+    def step(self) -> None:
         """Take one step of the method in charge; hand over where that is due."""
-        if isinstance(state, InteriorState):
-            return self._interior_step(state)
-        following = self._newton_step(state)
-        self._progress.observe(following.lower, following.point.upper)
-        slow = self._progress.slow or self._exhausted(following)
-        if slow and self._rescue is not None and affordable(self.oracle):
-            self._resting = following
-            method, self._rescue = self._rescue, None
-            self._interior = method
-            return method.begin(self.oracle)
-        return following
+        if self._rescue is not None:
+            self._interior_step(self._rescue)
+        else:
+            self._newton_step()
+            self._progress.observe(self.lower, self.upper)
+            slow = self._progress.slow or self._exhausted
+            if slow and self._may_rescue and affordable(self.oracle):
+                self._may_rescue = False
+                self._follow(InteriorPath(self.oracle))
+        self._n_interior += self._rescue is not None
 
-    def _interior_step(self, state: InteriorState) -> LowRankState | InteriorState:
+    def _follow(self, interior: InteriorPath) -> None:
+        """Stand where the interior point does; the point stays as it is."""
+        self._rescue, self.inner, self.upper = interior, interior.inner, interior.upper
+        self.lower = max(self.lower, interior.lower)
+
+    def _interior_step(self, interior: InteriorPath) -> None:
         """Go on with the interior point; at its end return to the factor of its P."""
-        following = self._interior.step(state)
-        if not following.ended:
-            return following
-        rest = self._resting
-        values, vectors = np.linalg.eigh(following.S)
+        interior.step()
+        self._follow(interior)
+        if not interior.ended:
+            return
+        self._rescue = None
+        values, vectors = np.linalg.eigh(interior.S)
         kept = values > _NEGLIGIBLE * values[-1]
         U = vectors[:, kept] * np.sqrt(values[kept])
-        point = rest.point
-        target = max(following.upper - following.lower, _FLOOR * following.upper)
-        trial = self._evaluate(U / np.linalg.norm(U), following.solution, target)
-        lower = max(rest.lower, following.lower, trial.direction.lower_bound)
+        target = max(interior.upper - interior.lower, _FLOOR * interior.upper)
+        trial = self._evaluate(U / np.linalg.norm(U), interior.inner, target)
         self._progress = BoundHistory()
-        if trial.upper < point.upper:
-            return LowRankState(trial, 0.1, 0.1, lower)
-        return LowRankState(point, rest.radius, rest.share, lower, rest.models)
+        if trial.upper < self.point.upper:
+            self._take(trial, 0.1, 0.1)
+        else:
+            self.rejected = 0
+            self.upper, self.inner = self.point.upper, self.point.solution
 
-    def _newton_step(self, state: LowRankState) -> LowRankState:
+    def _newton_step(self) -> None:
         """Try the better of two model steps: Newton inside the factor, or a new column."""
-        point, oracle = state.point, self.oracle
-        gap = max(point.upper - state.lower, _FLOOR * abs(point.upper))
-        if state.models is None:
-            state.models = self._models(point)
-        factor, atom = state.models
-        step, decrease = factor.step(state.radius)
-        share, growth = atom.step(state.share)
+        point, oracle = self.point, self.oracle
+        gap = max(point.upper - self.lower, _FLOOR * abs(point.upper))
+        if self.models is None:
+            self.models = self._models(point)
+        factor, atom = self.models
+        step, decrease = factor.step(self.radius)
+        share, growth = atom.step(self.share)
         grows = growth > decrease
         U = grown(point.U, point.direction.vector, share) if grows else point.U + step
         U = U / np.linalg.norm(U)
         expected = max(growth, decrease) / oracle.scale
         noise = self.settings.inner_fraction * max(expected, _FLOOR * abs(point.upper))
         trial = self._evaluate(U, point.solution, min(noise, gap))
-        lower = max(state.lower, trial.direction.lower_bound)
         ratio = (point.upper - trial.upper) / max(expected, np.finfo(float).tiny)
-        return self._judge(state, trial, ratio, lower, share if grows else 0.0)
+        self._judge(trial, ratio, share if grows else 0.0)
 
-    def _judge(
-        self, state: LowRankState, trial: FactorPoint, ratio: float, lower: float, share: float
-    ) -> LowRankState:
+    def _judge(self, trial: FactorPoint, ratio: float, share: float) -> None:
         """Accept or reject, and set the limit of the kind of step that was tried."""
-        radius, limit = state.radius, state.share
         if share > 0.0:
-            limit = resized(limit, share, ratio, 0.5)
+            self.share = resized(self.share, share, ratio, 0.5)
             trial.U = compressed(trial.U)
         else:
-            length = float(np.linalg.norm(trial.U - state.point.U))
-            radius = resized(radius, length, ratio, 1.0)
+            length = float(np.linalg.norm(trial.U - self.point.U))
+            self.radius = resized(self.radius, length, ratio, 1.0)
         if ratio > 1e-4:
-            return LowRankState(trial, radius, limit, lower)
-        return LowRankState(state.point, radius, limit, lower, state.models, state.rejected + 1)
+            self._take(trial, self.radius, self.share)
+        else:
+            self.rejected += 1
 
-    def best(self, state: LowRankState | InteriorState) -> Matrix:
-        """Return P."""
-        return self.oracle.shifted(state.S)
+    @property
+    def parameters(self) -> Matrix:
+        """P."""
+        U = self.point.U
+        return self.oracle.shifted(U @ U.T if self._rescue is None else self._rescue.S)
 
-    def counts(self, state: LowRankState | InteriorState) -> dict[str, int]:
-        """Return learner solves, inner iterations, Grams, interior iterations and the rank."""
-        interior = isinstance(state, InteriorState)
-        self._n_interior += interior
-        rank = self.oracle.n_P if isinstance(state, InteriorState) else state.point.U.shape[1]
+    @property
+    def counts(self) -> dict[str, int]:
+        """Learner solves, inner iterations, Grams, interior iterations and the rank."""
+        rank = self.point.U.shape[1] if self._rescue is None else self.oracle.n_P
         return {**self.oracle.counts(), "n_interior": self._n_interior, "rank": rank}
 
-    @staticmethod
-    def _exhausted(state: LowRankState) -> bool:
-        return state.rejected > _MOST_REJECTIONS or state.radius < _SHORTEST
+    @property
+    def _exhausted(self) -> bool:
+        return self.rejected > _MOST_REJECTIONS or self.radius < _SHORTEST
 
-    def outcome(self, state: LowRankState | InteriorState) -> Status | None:
+    @property
+    def outcome(self) -> Status | None:
         """Stop where no step of any length succeeds."""
-        if isinstance(state, InteriorState):
-            return None
-        return Status.STALLED if self._exhausted(state) else None
+        return Status.STALLED if self._rescue is None and self._exhausted else None
 
 
 def roughly_solved(problem: Problem, settings: LowRank) -> Start:
     """Return P and α after eight steps at most, uncertified: a start need not be good."""
-    method = LowRankSearch()
     with warnings.catch_warnings():
         # the whole problem has said that its Gram matrices are not stored
         warnings.simplefilter("ignore", KernelWeaveWarning)
-        method.settings = settings
-        state: LowRankState | InteriorState = method.init(problem, np.random.RandomState(0))
+        search = LowRankSearch(problem, np.random.RandomState(0), settings)
     for _ in range(_ROUGH_STEPS):
-        close = relative_gap(*method.gap(state)) <= _ROUGH_GAP
-        if close or expired() or method.outcome(state) is not None:
+        close = relative_gap(search.lower, search.upper) <= _ROUGH_GAP
+        if close or expired() or search.outcome is not None:
             break
-        state = method.step(state)
-    return Start(method.best(state), method.solution(state).dual_coef)
+        search.step()
+    return Start(search.parameters, search.solution.dual_coef)
 
 
 def leading_factor(D: Matrix, rank: int) -> Matrix:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kernelweave.kernels_core.checks import COUNT, DTYPE, FLAG, POSITIVE, Rule, one_of
+from kernelweave.kernels_core.checks import (
+    COUNT,
+    DTYPE,
+    FLAG,
+    POSITIVE,
+    Rule,
+    integer,
+    one_of,
+)
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.kernels_core.settings import Settings
 
@@ -30,7 +38,7 @@ class LowRank(Settings):
         "Columns of the first factor, 2 at least: a single column can stop at a point that is not "
         "optimal.",
         default=5,
-        rule=COUNT,
+        rule=integer(2),
     )
     inner_fraction: float = parameter(
         "The learner is solved to this fraction of the decrease that a step promises.",

@@ -7,7 +7,8 @@ Here C is solved again before every L step, and the formulas are those of ERRATA
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -23,47 +24,49 @@ from .settings import BlockDescent
 _PATIENCE = 5
 
 
-@dataclass
-class BlockState:
-    """An iterate.
+class BlockDescentSearch:
+    """``vv-block-descent``: C by conjugate gradients, η in closed form, L by Hazan's algorithm.
 
     `point`: J and C at the iterate; `idle`: steps in a row that changed the value by rounding only.
     """
 
-    point: JointEvaluation
-    idle: int = 0
-
-
-class BlockDescentSearch:
-    """``vv-block-descent``: C by conjugate gradients, η in closed form, L by Hazan's algorithm."""
-
     settings: BlockDescent = BlockDescent()
-    keeps_states = True
     setting: Setting
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> BlockState:
+    def __init__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: BlockDescent = settings,
+    ) -> None:
         """Evaluate the start: even weights, L = (τ/n) I.
 
         `problem`: with a dictionary, vector-valued least squares and `SeparableKernels`;
         `random_state`: unused: the method is deterministic.
         """
-        asked = self.settings
-        self.stationarity_tol = 1e-5 if asked.stationarity_tol is None else asked.stationarity_tol
-        self.setting = setting_of(problem, dtype=asked.dtype, method=asked.method)
-        return BlockState(self.setting.start(asked.cg_tol))
+        self.settings, tol = settings, settings.stationarity_tol
+        self.stationarity_tol = 1e-5 if tol is None else tol
+        self.setting = setting_of(problem, dtype=settings.dtype, method=settings.method)
+        self.idle = 0
+        self._arrive(self.setting.start(settings.cg_tol))
 
-    def step(self, state: BlockState) -> BlockState:
+    def _arrive(self, point: JointEvaluation) -> None:
+        """Prove the bounds at a point; of a relaxation for joint learning, where it ends."""
+        self.point = point
+        self.lower, self.upper = self.setting.bounds.interval(point, self.stationarity_tol)
+
+    def step(self) -> None:
         """Update the weights, solve for C, update L, solve for C."""
-        bounds = self.setting.bounds
-        point = state.point
+        bounds, point = self.setting.bounds, self.point
+        before = bounds.value(point)
         if bounds.learn_input:
             alpha = point.weights * np.sqrt(np.maximum(point.w, 0.0))
             point = self._evaluate(point, bounds.penalty.update(alpha), point.L)
         if bounds.learn_output:
             point = self._evaluate(point, point.weights, self._output_step(point))
-        change = abs(bounds.value(state.point) - bounds.value(point))
-        idle = state.idle + 1 if change <= 1e-14 * bounds.value(point) else 0
-        return BlockState(point, idle)
+        after = bounds.value(point)
+        self.idle = self.idle + 1 if abs(before - after) <= 1e-14 * after else 0
+        self._arrive(point)
 
     def _evaluate(
         self, point: JointEvaluation, weights: npt.NDArray[np.float64], L: Matrix
@@ -83,26 +86,26 @@ class BlockDescentSearch:
         searched = self.settings.output_step == "hazan"
         return part.hazan(point.L, n_iter=self.settings.sdp_iter, line_search=searched).L
 
-    def gap(self, state: BlockState) -> tuple[float, float]:
-        """Return the proved bounds; of a relaxation for joint learning, where it ends."""
-        return self.setting.bounds.interval(state.point, self.stationarity_tol)
+    @property
+    def parameters(self) -> SeparableKernel:
+        """Weights and output kernel."""
+        return self.point.kernel
 
-    def best(self, state: BlockState) -> SeparableKernel:
-        """Return weights and output kernel."""
-        return state.point.kernel
+    @property
+    def solution(self) -> Callable[[], VectorSolution]:
+        """What makes the function at the iterate."""
+        return partial(self.setting.objective.solution, self.point)
 
-    def solution(self, state: BlockState) -> VectorSolution:
-        """Return the function at the iterate."""
-        return self.setting.objective.solution(state.point)
-
-    def counts(self, state: BlockState) -> dict[str, int]:
-        """Return C solves and their cost so far."""
+    @property
+    def counts(self) -> dict[str, int]:
+        """C solves and their cost so far."""
         return self.setting.objective.counts()
 
-    def outcome(self, state: BlockState) -> Status | None:
+    @property
+    def outcome(self) -> Status | None:
         """Stop where joint learning is stationary, or where nothing moves."""
         bounds = self.setting.bounds
         joint = bounds.learn_input and bounds.learn_output
-        if joint and bounds.stationarity(state.point) <= self.stationarity_tol:
+        if joint and bounds.stationarity(self.point) <= self.stationarity_tol:
             return Status.STATIONARY
-        return Status.STALLED if state.idle >= _PATIENCE else None
+        return Status.STALLED if self.idle >= _PATIENCE else None

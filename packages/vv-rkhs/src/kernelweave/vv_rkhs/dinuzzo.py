@@ -9,7 +9,8 @@ exactly in turn, L at the present function, where the reference has the present 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
@@ -17,7 +18,6 @@ from kernelweave.kernels_core.arrays import Matrix
 from scipy.linalg import eigh
 
 from .constraint import given_weights
-from .objective import JointEvaluation
 from .parameters import SeparableKernel, VectorSolution
 from .rounding import in_problem_units
 from .setting import objective_of
@@ -26,77 +26,77 @@ from .settings import OutputKernelLearning
 _PATIENCE = 5
 
 
-@dataclass
-class OutputState:
-    """An iterate.
+class OutputKernelSearch:
+    """``vv-dinuzzo``: K decomposed once, C and the unconstrained L solved exactly in turn.
 
-    `point`: J and C at the iterate; `value`: J + ρ‖L‖²; `idle`: steps in a row that changed the
-    value by rounding only.
+    `point`: J and C at the iterate; `value`: J + ρ‖L‖²; `idle`: steps in a row that changed it by
+    rounding only.
     """
 
-    point: JointEvaluation
-    value: float
-    idle: int = 0
-
-
-class OutputKernelSearch:
-    """``vv-dinuzzo``: K decomposed once, C and the unconstrained L solved exactly in turn."""
-
     settings: OutputKernelLearning = OutputKernelLearning()
-    keeps_states = True
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> OutputState:
+    def __init__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: OutputKernelLearning = settings,
+    ) -> None:
         """Start at L = I.
 
         `problem`: with a dictionary, vector-valued least squares and `FrobeniusOutputKernels`;
         `random_state`: unused: the method is deterministic.
         """
         problem.constraint.validate()
+        self.settings = settings
         self.objective = objective_of(
-            problem, dtype=self.settings.dtype, method="eigen", fixed_input=True
+            problem, dtype=settings.dtype, method="eigen", fixed_input=True
         )
         # a problem's objective is J/(2λ) plus what the set charges
         self.rho = 2.0 * self.objective.lam * float(problem.constraint.rho)
         self.weights = given_weights(problem.constraint.weights, self.objective.grams.n_kernels)
-        return self._state(np.eye(self.objective.n_outputs))
+        self.value, self.idle = np.inf, 0
+        self._arrive(np.eye(self.objective.n_outputs))
 
-    def _state(self, L: Matrix, previous: OutputState | None = None) -> OutputState:
-        point = self.objective.evaluate(self.weights, L)
-        value = point.value + self.rho * float(np.vdot(L, L))
-        idle = 0
-        if previous is not None and abs(value - previous.value) <= 1e-14 * abs(value):
-            idle = previous.idle + 1
-        return OutputState(point, value, idle)
-
-    def step(self, state: OutputState) -> OutputState:
+    def step(self) -> None:
         """Minimise over L at the present function, then solve for C."""
-        point, lam = state.point, self.objective.lam
-        return self._state(frobenius_output_step(point.B, point.L, lam=lam, rho=self.rho), state)
+        B, L, lam = self.point.B, self.point.L, self.objective.lam
+        self._arrive(frobenius_output_step(B, L, lam=lam, rho=self.rho))
 
-    def gap(self, state: OutputState) -> tuple[float, float]:
-        """Return the proved bounds."""
-        point, lam = self.objective.in_samples(state.point), self.objective.lam
+    def _arrive(self, L: Matrix) -> None:
+        """Solve for C, and prove the bounds."""
+        self.point = self.objective.evaluate(self.weights, L)
+        last, self.value = self.value, self.point.value + self.rho * float(np.vdot(L, L))
+        still = abs(self.value - last) <= 1e-14 * abs(self.value)
+        self.idle = self.idle + 1 if still else 0
+        self.lower, self.upper = self._interval()
+
+    def _interval(self) -> tuple[float, float]:
+        point, lam = self.objective.in_samples(self.point), self.objective.lam
         frobenius = self.rho * float(np.vdot(point.L, point.L))
         norm = float(np.linalg.norm(point.B)) + point.sizes.gram_error
         a, b = self.objective.dual_parts(point)
         lower = lam * (2.0 * a - b) - (lam * norm) ** 2 / (4.0 * self.rho) * (1 + 1e-12)
         return in_problem_units(lower, (point.upper + frobenius) * (1.0 + 1e-12), lam)
 
-    def best(self, state: OutputState) -> SeparableKernel:
-        """Return weights and output kernel."""
-        return state.point.kernel
+    @property
+    def parameters(self) -> SeparableKernel:
+        """Weights and output kernel."""
+        return self.point.kernel
 
-    def solution(self, state: OutputState) -> VectorSolution:
-        """Return the function at the iterate."""
-        return self.objective.solution(state.point)
+    @property
+    def solution(self) -> Callable[[], VectorSolution]:
+        """What makes the function at the iterate."""
+        return partial(self.objective.solution, self.point)
 
-    def counts(self, state: OutputState) -> dict[str, int]:
-        """Return C solves and their cost so far."""
+    @property
+    def counts(self) -> dict[str, int]:
+        """C solves and their cost so far."""
         return self.objective.counts()
 
-    def outcome(self, state: OutputState) -> Status | None:
+    @property
+    def outcome(self) -> Status | None:
         """Stop where nothing moves."""
-        return Status.STALLED if state.idle >= _PATIENCE else None
+        return Status.STALLED if self.idle >= _PATIENCE else None
 
 
 def frobenius_output_step(B: Matrix, L: Matrix, *, lam: float, rho: float) -> Matrix:

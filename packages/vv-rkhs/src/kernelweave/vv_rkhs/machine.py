@@ -14,6 +14,7 @@ from kernelweave.kernels_core import (
     Result,
     SolveInterrupted,
     config_context,
+    interrupts,
     solve,
 )
 from kernelweave.kernels_core.arrays import FloatArray, Rows
@@ -351,9 +352,11 @@ class MatrixValuedKernelMachine(Estimator):
                 **params,
             )
         except SolveInterrupted as stop:
-            self._store(stop.result, data)
+            with interrupts.kept():
+                self._store(stop.result, data)
             raise
-        self._store(result, data)
+        with interrupts.kept():
+            self._store(result, data)
 
     def _store(self, result: Result, data: Training) -> None:
         self.result_ = result

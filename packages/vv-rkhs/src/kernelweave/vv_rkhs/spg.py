@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,31 +69,44 @@ class SpectralGradientSearch:
     """``vv-spg``: one C solve and one pass over the Gram matrices per step."""
 
     settings: SpectralGradient = SpectralGradient()
-    keeps_states = True
     setting: Setting
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> SPGState:
+    def __init__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: SpectralGradient = settings,
+    ) -> None:
         """Evaluate the start.
 
         `problem`: with a dictionary, vector-valued least squares and `SeparableKernels`;
         `random_state`: unused: the method is deterministic.
         """
-        asked = self.settings
-        self.inner_tol = asked.inner_tol
-        self.stationarity_tol = 1e-6 if asked.stationarity_tol is None else asked.stationarity_tol
-        self.setting = setting_of(problem, dtype=asked.dtype, method=asked.method, leaves_zero=True)
+        self.settings, self.inner_tol = settings, settings.inner_tol
+        tol = settings.stationarity_tol
+        self.stationarity_tol = 1e-6 if tol is None else tol
+        self.setting = setting_of(
+            problem, dtype=settings.dtype, method=settings.method, leaves_zero=True
+        )
         if self.setting.bounds.learn_input and not hasattr(self.setting.bounds.penalty, "prox"):
             raise ValueError(
                 f"vv-spg needs a penalty with prox, {self.setting.bounds.penalty!r} has none: "
                 "choose algorithm='vv-block-descent'"
             )
-        tol = _LOOSEST if asked.inner_tol is None else asked.inner_tol
+        tol = _LOOSEST if self.inner_tol is None else self.inner_tol
         point = self.setting.start(tol)
         R = square_root(point.L)
-        recent = deque([self.setting.bounds.value(point)], maxlen=asked.memory)
+        recent = deque([self.setting.bounds.value(point)], maxlen=settings.memory)
         BR = point.B @ R
         self._usual = self._first_lengths(point, R, BR)
-        return SPGState(point, R, BR, self._usual, recent, tol=tol)
+        self._arrive(SPGState(point, R, BR, self._usual, recent, tol=tol))
+
+    def _arrive(self, state: SPGState) -> None:
+        """Prove the bounds at an iterate; of a relaxation for joint learning, where it ends."""
+        self.state, level = state, state.n_iter % _LEVEL_EVERY == 0
+        self.lower, self.upper = self.setting.bounds.interval(
+            state.point, self._reachable(state), level=level
+        )
 
     def _first_lengths(self, point: JointEvaluation, R: Matrix, BR: Matrix) -> tuple[float, float]:
         """Lengths at which a gradient step is as long as the iterate, or as even weights for 0."""
@@ -105,8 +119,11 @@ class SpectralGradientSearch:
             float(np.linalg.norm(R) / (lam * top_R)) if top_R > 0 else 1.0,
         )
 
-    def step(self, state: SPGState) -> SPGState:
+    def step(self) -> None:
         """Move to the first acceptable point of the projected direction."""
+        self._arrive(self._moved(self.state))
+
+    def _moved(self, state: SPGState) -> SPGState:
         bounds, lam = self.setting.bounds, self.setting.objective.lam
         point, R = state.point, state.R
         d_eta, d_R = self._direction(state)
@@ -216,31 +233,30 @@ class SpectralGradientSearch:
         )
         return first, second
 
-    def gap(self, state: SPGState) -> tuple[float, float]:
-        """Return the proved bounds; of a relaxation for joint learning, where it ends."""
-        level = state.n_iter % _LEVEL_EVERY == 0
-        return self.setting.bounds.interval(state.point, self._reachable(state), level=level)
-
     def _reachable(self, state: SPGState) -> float:
         """Return the stationarity to ask for: where steps fail, no less than values can tell."""
         stuck = state.failures >= _MAX_FAILURES
         return max(self.stationarity_tol, _FINEST) if stuck else self.stationarity_tol
 
-    def best(self, state: SPGState) -> SeparableKernel:
-        """Return weights and output kernel."""
-        return state.point.kernel
+    @property
+    def parameters(self) -> SeparableKernel:
+        """Weights and output kernel."""
+        return self.state.point.kernel
 
-    def solution(self, state: SPGState) -> VectorSolution:
-        """Return the function at the iterate."""
-        return self.setting.objective.solution(state.point)
+    @property
+    def solution(self) -> Callable[[], VectorSolution]:
+        """What makes the function at the iterate."""
+        return partial(self.setting.objective.solution, self.state.point)
 
-    def counts(self, state: SPGState) -> dict[str, int]:
-        """Return C solves and their cost so far."""
+    @property
+    def counts(self) -> dict[str, int]:
+        """C solves and their cost so far."""
         return self.setting.objective.counts()
 
-    def outcome(self, state: SPGState) -> Status | None:
+    @property
+    def outcome(self) -> Status | None:
         """Stop where joint learning is stationary, or where rounding forbids any step."""
-        bounds = self.setting.bounds
+        bounds, state = self.setting.bounds, self.state
         joint = bounds.learn_input and bounds.learn_output
         if joint and bounds.stationarity(state.point) <= self._reachable(state):
             return Status.STATIONARY

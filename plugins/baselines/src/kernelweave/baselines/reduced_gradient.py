@@ -5,12 +5,11 @@ Rakotomamonjy, Bach, Canu and Grandvalet, "SimpleMKL", JMLR 2008, Algorithm 1 an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
-
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.formula import Solution
+from kernelweave.kernels_core.rounding import UNIT
 from kernelweave.qp_smo.saddle import SaddleEvaluation
 
 from .simplemkl import oracle_of
@@ -58,22 +57,6 @@ def _cleaned(weights: FloatArray) -> FloatArray:
     return np.asarray(kept / kept.sum())
 
 
-@dataclass(frozen=True)
-class GradientState:
-    """An iterate.
-
-    - `at`: the saddle function there
-    - `lower`: best lower bound so far
-    - `section`: how exact the next line search is, as a share of its first step
-    - `stalled`: whether the line search found nothing lower
-    """
-
-    at: SaddleEvaluation
-    lower: float
-    section: float = _SECTION
-    stalled: bool = False
-
-
 class ReducedGradient:
     """``mkl-simple-gradient``: one descent direction and its line search a step.
 
@@ -82,7 +65,7 @@ class ReducedGradient:
     that of one dual point, ``κ − ½ maxⱼ uᵀKⱼu`` against the primal value.
     """
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> GradientState:
+    def __init__(self, problem: Problem, random_state: np.random.RandomState) -> None:
         """Solve the learner at equal weights.
 
         `problem`: a dictionary, a learner and a `Simplex`; `random_state`: not used.
@@ -91,7 +74,10 @@ class ReducedGradient:
         self.want = np.inf
         at = self._evaluate(problem.constraint.start(len(self.oracle.grams)))
         self.want = max(_INNER * (at.upper_bound - self._lower(at)), _TIGHTEST * at.upper_bound)
-        return GradientState(at, self._lower(at))
+        self.at, self.best_lower = at, self._lower(at)
+        # how exact the next line search is, as a share of its first step
+        self.section = _SECTION
+        self.stalled = False
 
     def _evaluate(self, weights: FloatArray) -> SaddleEvaluation:
         return self.oracle.evaluate(weights, self.want)
@@ -100,24 +86,26 @@ class ReducedGradient:
         """Return the value of the newest cut at its worst corner of the simplex."""
         kappa = at.solution.kappa
         worst = 0.5 * float(at.forms.max())
-        return kappa - worst - 4.0 * 2.0**-53 * (abs(kappa) + worst)
+        return kappa - worst - 4.0 * UNIT * (abs(kappa) + worst)
 
-    def step(self, state: GradientState) -> GradientState:
-        """Return the state after one direction from ``state``."""
-        gap = state.at.upper_bound - state.lower
-        self.want = max(_INNER * gap, _TIGHTEST * abs(state.at.upper_bound))
-        start = state.at
+    def step(self) -> None:
+        """Search along one direction."""
+        here = self.at
+        gap = here.upper_bound - self.best_lower
+        self.want = max(_INNER * gap, _TIGHTEST * abs(here.upper_bound))
+        start = here
         if start.upper_bound - start.lower_bound > 3.0 * self.want:
             start = self._evaluate(start.weights)
         direction = reduced_direction(start.weights, -0.5 * start.forms)
         reached, base, direction = self._follow(start, direction)
-        found = self._section(reached, base, direction, state.section)
-        lower = max(state.lower, self._lower(found))
-        if found.upper_bound < state.at.upper_bound:
-            return replace(state, at=found, lower=lower)
-        if state.section > _TINY:
-            return replace(state, lower=lower, section=0.01 * state.section)
-        return replace(state, lower=lower, stalled=True)
+        found = self._section(reached, base, direction)
+        self.best_lower = max(self.best_lower, self._lower(found))
+        if found.upper_bound < here.upper_bound:
+            self.at = found
+        elif self.section > _TINY:
+            self.section *= 0.01
+        else:
+            self.stalled = True
 
     def _follow(
         self, at: SaddleEvaluation, direction: FloatArray
@@ -146,7 +134,7 @@ class ReducedGradient:
             direction[largest] = -direction.sum()
 
     def _section(
-        self, best: SaddleEvaluation, base: FloatArray, direction: FloatArray, share: float
+        self, best: SaddleEvaluation, base: FloatArray, direction: FloatArray
     ) -> SaddleEvaluation:
         """Return the lowest point met by a golden section search along the segment."""
         end, first = longest_step(base, direction)
@@ -158,7 +146,7 @@ class ReducedGradient:
 
         low, high = 0.0, end
         left, right = look((1.0 - _GOLDEN) * end), look(_GOLDEN * end)
-        while high - low > share * end:
+        while high - low > self.section * end:
             if left.upper_bound <= right.upper_bound:
                 high, right = low + _GOLDEN * (high - low), left
                 left = look(low + (1.0 - _GOLDEN) * (high - low))
@@ -167,23 +155,32 @@ class ReducedGradient:
                 right = look(low + _GOLDEN * (high - low))
         return min((best, left, right), key=lambda at: at.upper_bound)
 
-    def gap(self, state: GradientState) -> tuple[float, float]:
-        """Return proved bounds at ``state``."""
-        upper = state.at.upper_bound
-        return min(state.lower, upper), upper
+    @property
+    def lower(self) -> float:
+        """The best lower bound so far."""
+        return min(self.best_lower, self.upper)
 
-    def best(self, state: GradientState) -> FloatArray:
-        """Return the weights of ``state``, shape (q,)."""
-        return state.at.weights
+    @property
+    def upper(self) -> float:
+        """The primal value."""
+        return self.at.upper_bound
 
-    def solution(self, state: GradientState) -> Any:
-        """Return the learner's solution at ``state``."""
-        return state.at.solution
+    @property
+    def parameters(self) -> FloatArray:
+        """The weights, shape (q,)."""
+        return self.at.weights
 
-    def counts(self, state: GradientState) -> dict[str, int]:
-        """Return how many times the learner was solved; ``state`` is not read."""
+    @property
+    def solution(self) -> Solution:
+        """The learner's solution."""
+        return self.at.solution
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many times the learner was solved."""
         return {"n_svm_solves": self.oracle.counts.n_svm_solves}
 
-    def outcome(self, state: GradientState) -> Status | None:
-        """Return why to stop at ``state``, or ``None``."""
-        return Status.STALLED if state.stalled else None
+    @property
+    def outcome(self) -> Status | None:
+        """Stop where the line search found nothing lower."""
+        return Status.STALLED if self.stalled else None

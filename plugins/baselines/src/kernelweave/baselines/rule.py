@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.grams import fit_family, require_psd, stack_of
+from kernelweave.kernels_core.rounding import UNIT
 
-_UNIT = 2.0**-53
 _FIRST_TOL, _LAST_TOL = 3e-4, 1e-12
-
-
-@dataclass(frozen=True)
-class RuleState:
-    """The learner at the weights of the rule.
-
-    - `weights` of shape (q,): β
-    - `K` of shape (n, n): K(β), or what computes its entries from factors
-    - `tol`: tolerance of the last solve
-    - `solution`: the learner's duals; ``None`` before the first solve
-    - `n_solves`: learner solves after the rule
-    """
-
-    weights: FloatArray
-    K: Any
-    tol: float
-    solution: Any
-    n_solves: int = 0
 
 
 class RuleWeights:
@@ -39,12 +20,11 @@ class RuleWeights:
     enclose is that of the learner at these weights. Steps tighten the learner's tolerance.
     """
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> RuleState:
-        """Find the weights.
+    def __init__(self, problem: Problem, random_state: np.random.RandomState) -> None:
+        """Find the weights and solve the learner there.
 
         `problem`: a dictionary, a learner and a rule; `random_state`: not used: no rule draws
-        anything. Returns: after the first solve. Raises NotPSDError if a weight is negative and
-        K(β) is not positive semidefinite.
+        anything. Raises NotPSDError if a weight is negative and K(β) is not positive semidefinite.
         """
         rule, learner = problem.constraint, problem.learner
         rule.validate()
@@ -63,41 +43,43 @@ class RuleWeights:
             require_psd(K, f"the combination with the weights {beta.round(4).tolist()}")
         # what q + 1 roundings leave of Σ |βⱼ| max |Kⱼ|; single matrices may be indefinite
         size = float(stack.largest @ np.abs(beta))
-        self.spread = np.full(stack.n_samples, np.sqrt(1.01 * (len(beta) + 4) * _UNIT * size))
-        return self.step(RuleState(beta, K, 10.0 * _FIRST_TOL, None))
+        self.spread = np.full(stack.n_samples, np.sqrt(1.01 * (len(beta) + 4) * UNIT * size))
+        self.parameters: FloatArray = beta
+        self.solution: Any = None
+        self._K, self._tol, self._n_solves = K, 10.0 * _FIRST_TOL, 0
+        self.step()
 
-    def step(self, state: RuleState) -> RuleState:
-        """Return the state after a solve with a tenth of the tolerance of ``state``."""
-        tol = 0.1 * state.tol
-        solution = self.problem.learner.solve(
-            state.K,
+    def step(self) -> None:
+        """Solve with a tenth of the last tolerance."""
+        self._tol *= 0.1
+        self.solution = self.problem.learner.solve(
+            self._K,
             self.targets,
             sample_weight=self.sample_weight,
-            dual0=None if state.solution is None else state.solution.dual_coef,
-            tol=tol,
+            dual0=None if self.solution is None else self.solution.dual_coef,
+            tol=self._tol,
             check=False,
         )
-        return replace(state, tol=tol, solution=solution, n_solves=state.n_solves + 1)
+        self._n_solves += 1
+        self._margin = float(self.solution.margin(self.spread))
 
-    def gap(self, state: RuleState) -> tuple[float, float]:
-        """Return the dual and the primal value of ``state``, rounded outwards."""
-        margin = state.solution.margin(self.spread)
-        lower = float(state.solution.lower_bound) - margin
-        return max(lower, 0.0), float(state.solution.upper_bound) + margin
+    @property
+    def lower(self) -> float:
+        """The dual value, rounded down."""
+        return max(float(self.solution.lower_bound) - self._margin, 0.0)
 
-    def best(self, state: RuleState) -> FloatArray:
-        """Return the weights of ``state``, shape (q,)."""
-        return state.weights
+    @property
+    def upper(self) -> float:
+        """The primal value, rounded up."""
+        return float(self.solution.upper_bound) + self._margin
 
-    def solution(self, state: RuleState) -> Any:
-        """Return the learner's solution at ``state``."""
-        return state.solution
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many times the learner was solved after the rule."""
+        return {"n_svm_solves": self._n_solves}
 
-    def counts(self, state: RuleState) -> dict[str, int]:
-        """Return how many times the learner was solved after the rule, at ``state``."""
-        return {"n_svm_solves": state.n_solves}
-
-    def outcome(self, state: RuleState) -> Status | None:
-        """Return why to stop at ``state``, or ``None``."""
-        ended = state.solution.status.value != "converged"
-        return Status.STALLED if ended or state.tol <= _LAST_TOL else None
+    @property
+    def outcome(self) -> Status | None:
+        """Stop where the learner ended early or the tolerance is the least."""
+        ended = self.solution.status.value != "converged"
+        return Status.STALLED if ended or self._tol <= _LAST_TOL else None

@@ -96,7 +96,7 @@ _ALGORITHMS = {
         "Barzilai-Borwein steps, any set and degree",
     ),
     "krr-auto": (
-        "auto:AutomaticSearch", _CURVED, _BOTH, _SECOND,
+        "auto:automatic", _CURVED, _BOTH, _SECOND,
         "a measured choice among the others", "Newton, trust region or spectral gradient",
     ),
 }  # fmt: skip

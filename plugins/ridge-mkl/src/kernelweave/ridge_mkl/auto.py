@@ -6,11 +6,9 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core import Problem, Status
-from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.formula import Solution
+from kernelweave.kernels_core import Problem
 
-from .descent import Descent, DescentState
+from .descent import Descent
 from .projected_newton import ProjectedNewtonSearch
 from .settings import Automatic
 from .spectral_gradient import SpectralProjectedGradientSearch
@@ -38,41 +36,24 @@ def choose(problem: Problem, n_kernels: int) -> type[Descent]:
 
 
 class AutomaticSearch:
-    """``krr-auto``: runs what `choose` returns."""
+    """Starts, for ``krr-auto``, the search that `choose` returns."""
 
     settings: Automatic = Automatic()
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> DescentState:
-        """Return the first state of the chosen algorithm.
+    def __call__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: Automatic = settings,
+    ) -> Descent:
+        """Return the chosen search at its first iterate.
 
-        `problem`, `random_state`: as in `Descent.init`.
+        `problem`, `random_state`: as in `Descent`.
         """
         size = len(problem.family) if hasattr(problem.family, "__len__") else 1
-        self.chosen = choose(problem, size)()
-        asked = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
-        self.chosen.settings = self.chosen.settings.changed(asked)
-        return self.chosen.init(problem, random_state)
+        chosen = choose(problem, size)
+        asked = {each.name: getattr(settings, each.name) for each in fields(settings)}
+        return chosen(problem, random_state, chosen.settings.changed(asked))
 
-    def step(self, state: DescentState) -> DescentState:
-        """Return the next state from ``state``."""
-        return self.chosen.step(state)
 
-    def gap(self, state: DescentState) -> tuple[float, float]:
-        """Return proved bounds at ``state``."""
-        return self.chosen.gap(state)
-
-    def best(self, state: DescentState) -> FloatArray:
-        """Return the weights of ``state``."""
-        return self.chosen.best(state)
-
-    def solution(self, state: DescentState) -> Solution:
-        """Return the learner's solution at ``state``."""
-        return self.chosen.solution(state)
-
-    def counts(self, state: DescentState) -> dict[str, int]:
-        """Return the cumulative counts at ``state``."""
-        return self.chosen.counts(state)
-
-    def outcome(self, state: DescentState) -> Status | None:
-        """Return why to stop at ``state``, or ``None``."""
-        return self.chosen.outcome(state)
+automatic = AutomaticSearch()

@@ -43,13 +43,20 @@ class Descent:
 
     settings: DescentSettings = DescentSettings()
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> DescentState:
-        """Return the first state.
+    def __init__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: DescentSettings | None = None,
+    ) -> None:
+        """Evaluate the first start.
 
         `problem`: a dictionary or a power of one, a learner and a set of weights; `random_state`:
-        where the starts after the first come from. At the first start. Raises ValueError if the
-        start is not acceptable or the method cannot solve the problem.
+        where the starts after the first come from. Raises ValueError if the start is not acceptable
+        or the method cannot solve the problem.
         """
+        if settings is not None:
+            self.settings = settings
         self.oracle = Oracle(problem)
         self.constraint = problem.constraint
         lacking = self.needs()
@@ -58,7 +65,7 @@ class Descent:
         self.random_state = random_state
         asked = self.settings.n_starts
         count = (1 if self.oracle.convex else 5) if asked is None else asked
-        return self.enter(self._first_start(self.settings.mu_init), count - 1)
+        self.state = self.enter(self._first_start(self.settings.mu_init), count - 1)
 
     def _first_start(self, mu_init: npt.ArrayLike | None) -> FloatArray:
         p = self.oracle.n_kernels
@@ -95,45 +102,60 @@ class Descent:
         size, memory = self.first_step(at)
         return DescentState(at, size, memory, n_left)
 
-    def step(self, state: DescentState) -> DescentState:
-        """Return the next state from ``state``: another start where this one is done."""
-        if state.n_left > 0 and self._done(state):
+    def step(self) -> None:
+        """Take a step, or go to another start where this one is done."""
+        state = self.state
+        if state.n_left > 0 and self._done:
             mu = self.constraint.random_start(self.oracle.n_kernels, self.random_state)
-            return self.enter(mu, state.n_left - 1)
-        return self.advance(state)
+            self.state = self.enter(mu, state.n_left - 1)
+        else:
+            self.state = self.advance(state)
 
     def advance(self, state: DescentState) -> DescentState:
         """Return the next state of the method."""
         raise NotImplementedError
 
-    def gap(self, state: DescentState) -> tuple[float, float]:
-        """Return proved bounds on the optimum at ``state``."""
-        return state.at.lower, state.at.upper
+    @property
+    def lower(self) -> float:
+        """The proved lower bound."""
+        return self.state.at.lower
 
-    def best(self, state: DescentState) -> FloatArray:
-        """Return μ of ``state``, shape (p,)."""
-        return state.at.mu.copy()
+    @property
+    def upper(self) -> float:
+        """The proved upper bound."""
+        return self.state.at.upper
 
-    def solution(self, state: DescentState) -> Solution:
-        """Return the learner's solution at ``state``, without its factors and images."""
-        return replace(state.at.solution, details=None)
+    @property
+    def parameters(self) -> FloatArray:
+        """μ, shape (p,)."""
+        return self.state.at.mu.copy()
 
-    def counts(self, state: DescentState) -> dict[str, int]:
-        """Return the cumulative counts; ``state`` is not read."""
+    @property
+    def solution(self) -> Solution:
+        """The learner's solution, without its factors and images."""
+        return replace(self.state.at.solution, details=None)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The cumulative counts."""
         return self.oracle.counts()
 
-    def outcome(self, state: DescentState) -> Status | None:
-        """Return why to stop at ``state``, or ``None``."""
-        if state.n_left > 0 and self._done(state):
+    @property
+    def outcome(self) -> Status | None:
+        """Why to stop here, or ``None``."""
+        if self.state.n_left > 0 and self._done:
             return None
-        if not self.oracle.convex and self.residual(state.at) <= self.settings.stationary_tol:
+        if not self.oracle.convex and self._is_stationary:
             return Status.STATIONARY
-        return Status.STALLED if state.stalled else None
+        return Status.STALLED if self.state.stalled else None
 
-    def _done(self, state: DescentState) -> bool:
-        if self.oracle.convex:
-            return False
-        return state.stalled or self.residual(state.at) <= self.settings.stationary_tol
+    @property
+    def _done(self) -> bool:
+        return not self.oracle.convex and (self.state.stalled or self._is_stationary)
+
+    @property
+    def _is_stationary(self) -> bool:
+        return self.residual(self.state.at) <= self.settings.stationary_tol
 
     def residual(self, at: Evaluation) -> float:
         """Return how far a point is from stationary, relative to the weights.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray, Index, RealArray
-from ..checks import Rule
+from ..checks import Rule, check_sample_weight
 
 T = TypeVar("T", bound=float)
 
@@ -83,9 +83,8 @@ def folds_of(
     """
     from sklearn.model_selection import check_cv
 
+    check_sample_weight(weight, len(weight))
     counts = weight > 0
-    if not counts.any():
-        raise ValueError("sample_weight must be positive somewhere, got zeros only")
     if cv is None or isinstance(cv, numbers.Integral):
         y, counts = y[counts], np.ones(np.count_nonzero(counts), dtype=bool)
     place, every = np.cumsum(counts) - 1, np.arange(len(y))

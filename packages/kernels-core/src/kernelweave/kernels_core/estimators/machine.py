@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -153,11 +154,8 @@ class KernelMachine(Estimator):
         """Return the Gram matrices of X, each of them square, finite and symmetric."""
         grams = as_grams(X, "X", square=True)
         if self._definite is not None:
-            check_once(self._definite, self._refuse_indefinite, X, grams)
+            check_once(self._definite, partial(refuse_indefinite, name="X"), X, grams)
         return grams
-
-    def _refuse_indefinite(self, grams: RealArray) -> None:
-        refuse_indefinite(grams, "X")
 
     def _parts_of(self, grams: RealArray) -> PrecomputedGrams:
         """Return checked matrices as samples whose slices need no check."""

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..rounding import UNIT
 from ..threads import row_bounds, run_blocks
 from . import _affine
 from ._box import Float
@@ -24,7 +25,6 @@ from ._general import Box
 from ._moments import by_runs
 from ._tables import power_products
 
-_UNIT = 2.0**-53
 _RUN = 64
 _SPLIT = 134217729.0
 # Pairs of samples that are worked on at a time: their minima stay in the cache.
@@ -40,7 +40,7 @@ class DecisionValues(NamedTuple):
 
 def gamma(count: float) -> float:
     """Return ``ku/(1 − ku)`` for k roundings, rounded up."""
-    return 1.001 * count * _UNIT / (1.0 - count * _UNIT)
+    return 1.001 * count * UNIT / (1.0 - count * UNIT)
 
 
 class _Parts(NamedTuple):

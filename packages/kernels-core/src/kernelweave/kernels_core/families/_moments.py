@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..rounding import UNIT
 from ..threads import row_bounds, run_blocks
 from ._affine import volumes
 from ._box import Float, moment_sizes
@@ -26,7 +27,6 @@ from ._tables import power_products
 _RUN = 64
 _GROUP = 32
 _CHUNK = 512
-_UNIT = 2.0**-53
 _MOST_PAIRED = 512
 
 
@@ -199,7 +199,7 @@ def moment_error(box: Box, X: Float, W: Float) -> float:
     X, W = np.ascontiguousarray(X[active]), np.ascontiguousarray(W[:, active])
     tables = box.tables
     count = roundings(box, len(X), len(W))
-    unit = Roundings(*(k * _UNIT / (1.0 - k * _UNIT) for k in count))
+    unit = Roundings(*(k * UNIT / (1.0 - k * UNIT) for k in count))
     i, g = tables.x_index, tables.entry_moment
     F = power_products(X, tables.x_powers)
     upper = np.broadcast_to(box.upper, X.shape)

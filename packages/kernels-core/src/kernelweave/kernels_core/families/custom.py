@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .. import memory
 from ..arrays import RealArray
 from ..checks import real_dtype
+from ..rounding import UNIT
 from ._arguments import matrix, output, rows, samples, vector
 from ._own import OwnFamily
 from ._samples_base import BoundSamples
 
 Float = NDArray[np.float64]
 Block = Callable[[Float, Float], ArrayLike]
-_UNIT = 2.0**-53
 
 
 class CallableFamily(OwnFamily):
@@ -156,7 +156,7 @@ class PreparedCallable(BoundSamples):
         array = np.abs(rows(W, self.n_samples))
         weights = np.sum(array[:, self._k] * array[:, self._l], axis=0)
         half = np.tensordot(weights, np.abs(self._G), axes=1)
-        count = (len(weights) + len(array) + 8) * _UNIT
+        count = (len(weights) + len(array) + 8) * UNIT
         relative = self._family.block_error + count / (1.0 - count)
         return float(relative * np.linalg.norm(half + half.T)) * (1.0 + 1e-6)
 

@@ -14,13 +14,13 @@ from .. import memory
 from ..arrays import RealArray
 from ..checks import real_dtype
 from ..grams.unstored import UnstoredGram
+from ..rounding import UNIT
 from ._arguments import matrix, rows, samples, vector
 from ._samples_base import BoundSamples
 from ._tables import exponents, power_products
 from .learned import GeneralizedPolynomial
 
 _RUN = 64
-_UNIT = 2.0**-53
 
 
 def _sums(W: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -73,7 +73,7 @@ class FeatureGram(UnstoredGram):
         ``γₖ max‖Φₖ‖ Σₗ ‖(ΦP)ₗ‖ |Wₗ|``, k the additions that a term meets in both products.
         """
         m, n_P = self._F.shape
-        count = (_RUN + ceil(m / _RUN) + 2.0 * n_P + 8.0) * _UNIT
+        count = (_RUN + ceil(m / _RUN) + 2.0 * n_P + 8.0) * UNIT
         gamma = count / (1.0 - count) * 1.001
         longest = np.linalg.norm(self._F, axis=1).max()
         return np.asarray(gamma * longest * (np.abs(W) @ np.linalg.norm(self._FP, axis=1)))
@@ -122,10 +122,10 @@ class PreparedPolynomial(BoundSamples):
         """
         array = rows(W, self.n_samples)
         k = self._degree + 2 + _RUN + ceil(self.n_samples / _RUN)
-        gamma = k * _UNIT / (1.0 - k * _UNIT)
+        gamma = k * UNIT / (1.0 - k * UNIT)
         s = np.linalg.norm(_sums(array, self._F), axis=1)
         e = gamma * np.linalg.norm(np.abs(array) @ np.abs(self._F), axis=1)
-        last = 2.0 * (len(array) + 2) * _UNIT
+        last = 2.0 * (len(array) + 2) * UNIT
         return float(np.sum(2.0 * s * e + e * e + last * s * s)) * (1.0 + 1e-6)
 
     def sample_products(

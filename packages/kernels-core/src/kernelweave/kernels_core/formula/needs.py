@@ -123,8 +123,8 @@ class Needs:
         for role in ROLES:
             part = getattr(problem, role)
             for need in self.missing(role, part):
-                meaning = MEANING[role].get(need)
+                meaning, wanted = MEANING[role].get(need), need.replace("|", " or ")
                 said = f" ({meaning})" if meaning else ""
                 noun = "set" if role == "constraint" else role
-                return f"needs a {noun} with {need}{said}, which {part.name!r} has not"
+                return f"needs a {noun} with {wanted}{said}, which {part.name!r} has not"
         return None

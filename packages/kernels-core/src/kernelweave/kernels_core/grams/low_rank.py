@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray, Index, RealArray, Rows
+from ..rounding import UNIT
 from .stack import GramStack, Stack
 from .unstored import UnstoredGram, UnstoredKernel
 
-_UNIT = 2.0**-53
 # of the part of K over the samples that descent leaves to blocks: some 4,000 of them
 _BLOCK_BYTES = 2**27
 
@@ -91,7 +91,7 @@ class LowRankGram(UnstoredGram):
         ``γ max√Kᵢᵢ Σₗ √Kₗₗ|Wₗ|`` with n + r + 4 roundings, by Cauchy and Schwarz.
         """
         root = np.sqrt(self.diagonal())
-        count = (sum(self.factors.shape) + 8.0) * _UNIT
+        count = (sum(self.factors.shape) + 8.0) * UNIT
         return np.asarray(1.01 * count * root.max() * (np.abs(W) @ root))
 
 
@@ -178,7 +178,7 @@ class LowRankStack(Stack):
         forms = np.array([float(part @ part) for part in sums])
         size = (np.sqrt(self._diagonals) @ np.abs(u)) ** 2
         count = 2 * self.n_samples + max(np.diff(self._ends)) + 8
-        return np.asarray(forms + 1.01 * count * _UNIT * size)
+        return np.asarray(forms + 1.01 * count * UNIT * size)
 
 
 def fit_family(family: Any, X: Rows) -> Any:

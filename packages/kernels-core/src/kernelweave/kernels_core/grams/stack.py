@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import FloatArray
 from ..exceptions import NotPSDError
+from ..rounding import UNIT
 from ..threads import run_blocks
 from . import _njit_stack
 from .psd import require_psd
 from .stored import KernelArray, as_gram, check_gram
 
-_UNIT = 2.0**-53
 _BLOCK_BYTES = 1 << 18
 # Matrices that one compiled pass adds.
 _AT_ONCE = 4
@@ -190,6 +190,6 @@ class GramStack(Stack):
 
         steps = float(len(self) * rows.size * self.n_samples)
         value, size = np.array(run_blocks(form, [(j, j + 1) for j in range(len(self))], steps)).T
-        rounding = 1.01 * (self.n_samples + rows.size + 8) * _UNIT
+        rounding = 1.01 * (self.n_samples + rows.size + 8) * UNIT
         raised: FloatArray = value + rounding * size
         return raised

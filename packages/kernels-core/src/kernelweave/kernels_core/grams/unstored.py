@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 
 from ..arrays import FloatArray, Index, RealArray
+from ..rounding import UNIT
 
-_UNIT = 2.0**-53
 _ENTRIES = 2**22
 # The copy that shrinking makes of a block is at most half of it.
 _COPY = 1.5
@@ -57,7 +57,7 @@ class UnstoredGram(ABC):
         ``γₖ max√Kᵢᵢ Σₗ √Kₗₗ|Wₗ|`` for k additions; the errors of the entries come on top.
         """
         root = np.sqrt(np.maximum(self.diagonal(), 0.0))
-        count = self.n_additions * _UNIT
+        count = self.n_additions * UNIT
         gamma = count / (1.0 - count) * 1.001
         return np.asarray(gamma * root.max() * (np.abs(W) @ root))
 

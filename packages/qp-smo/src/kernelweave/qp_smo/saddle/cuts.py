@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.rounding import UNIT
 from numpy.typing import NDArray
 
 from .penalties import WeightPenalty
-
-_UNIT = 2.0**-53
 
 
 class CutPool:
@@ -95,9 +94,9 @@ class CutPool:
         """
         pool = CutPool(self.n_kernels)
         for kappa, half, u in zip(self.kappa, self.half_forms, self.dual_coef, strict=True):
-            lowered = kappa * factor - 4.0 * _UNIT * abs(kappa * factor)
+            lowered = kappa * factor - 4.0 * UNIT * abs(kappa * factor)
             forms = 2.0 * half * (factor * factor)
-            pool.add(float(lowered), forms + 8.0 * _UNIT * np.abs(forms), u * factor)
+            pool.add(float(lowered), forms + 8.0 * UNIT * np.abs(forms), u * factor)
         return pool
 
 
@@ -119,8 +118,8 @@ def lower_bound_from(
     used = np.flatnonzero(multipliers > 0.0)
     mu = multipliers[used] / multipliers[used].sum()
     # μ/Σμ as computed is off by at most (m + 2) roundings in every component
-    rounding = 2.0 * (2 * used.size + 6) * _UNIT
+    rounding = 2.0 * (2 * used.size + 6) * UNIT
     top = float(mu @ kappa[used]) - rounding * float(mu @ np.abs(kappa[used]))
     c = mu @ half_forms[used] + rounding * (mu @ np.abs(half_forms[used]))
     low = penalty.best_response(c)[1]
-    return top + low - 4.0 * _UNIT * (abs(top) + abs(low))
+    return top + low - 4.0 * UNIT * (abs(top) + abs(low))

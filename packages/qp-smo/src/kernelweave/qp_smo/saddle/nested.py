@@ -9,11 +9,11 @@ from math import comb
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT
+from kernelweave.kernels_core.rounding import UNIT
 from numpy.typing import NDArray
 
 from .penalties import RIDGE, WeightPenalty, best_corner, full_shares
 
-_UNIT = 2.0**-53
 # Halvings of the interval of τ, after which it is a few roundings wide.
 _HALVINGS = 60
 
@@ -156,7 +156,7 @@ class NestedPenalty(WeightPenalty):
         top = float(v[kernels].max())
         views = _Views(self, kernels, top - v[kernels])
         low, high = 0.0, 2.0 * self.lam
-        depth, rounding = high, 4.0 * _UNIT * kernels.size * self.lam
+        depth, rounding = high, 4.0 * UNIT * kernels.size * self.lam
         for _ in range(_HALVINGS):
             parts = views.response(depth)
             used = parts > 0.0
@@ -171,7 +171,7 @@ class NestedPenalty(WeightPenalty):
             # where the same kernels answer, the sum is linear in τ
             step = depth + left / max(int(used.sum()), 1)
             depth = step if low < step < high else 0.5 * (low + high)
-            if high - low <= 4.0 * _UNIT * high:
+            if high - low <= 4.0 * UNIT * high:
                 break
         parts = views.response(high)
         weights[kernels] = parts / parts.sum()
@@ -179,7 +179,7 @@ class NestedPenalty(WeightPenalty):
         over = np.where(parts > 0.0, np.maximum(v[kernels] - tau, 0.0), 0.0)
         squares = float((over**2).sum()) / (4.0 * self.lam)
         spread = float((over * (np.abs(v[kernels]) + abs(tau))).sum()) / self.lam
-        margin = 2.0 * _UNIT * ((kernels.size + 16) * squares + 2.0 * spread + abs(tau))
+        margin = 2.0 * UNIT * ((kernels.size + 16) * squares + 2.0 * spread + abs(tau))
         return weights, -tau - squares - margin
 
     def _candidates(self, v: FloatArray) -> NDArray[np.intp]:

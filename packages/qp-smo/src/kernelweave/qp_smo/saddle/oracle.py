@@ -9,11 +9,11 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch
 from kernelweave.kernels_core.formula import Learner, Solution
 from kernelweave.kernels_core.grams import Stack
+from kernelweave.kernels_core.rounding import UNIT
 
 from .cuts import CutPool
 from .penalties import WeightPenalty
 
-_UNIT = 2.0**-53
 _LOOSEST, _TIGHTEST = 0.1, 1e-9
 
 
@@ -146,7 +146,7 @@ class SaddleOracle:
         forms = np.zeros(len(self.grams))
         for u in solution.dual_coef:
             forms += self.grams.quadratic_forms(u)
-        forms += 2.0 * len(solution.dual_coef) * _UNIT * np.abs(forms)
+        forms += 2.0 * len(solution.dual_coef) * UNIT * np.abs(forms)
         self.counts.add_time("forms", watch)
         return forms
 
@@ -164,16 +164,16 @@ class SaddleOracle:
         by ``γ√(DᵢDₖ)``, D its diagonal, and ``Ku`` by ``γ√Dᵢ Σ √Dₖ|uₖ|``. Scaling β by s changes G
         by at most ``max(1, 1/s)``.
         """
-        gamma = 1.01 * (len(self.grams) + 4) * _UNIT
+        gamma = 1.01 * (len(self.grams) + 4) * UNIT
         spread = np.sqrt(gamma * np.abs(self.grams.diagonals.T @ weights))
         upper = solution.upper_bound + solution.margin(spread)
-        off = abs(float(weights.sum()) - 1.0) + 2.0 * weights.size * _UNIT
-        return upper + (abs(upper) + 1e-300) * (2.0 * off + 4.0 * _UNIT)
+        off = abs(float(weights.sum()) - 1.0) + 2.0 * weights.size * UNIT
+        return upper + (abs(upper) + 1e-300) * (2.0 * off + 4.0 * UNIT)
 
 
 def objective_upper(evaluation: SaddleEvaluation, penalty: WeightPenalty) -> float:
     """Return the upper bound of ``G(β)`` plus the penalty, rounded up."""
     pen = penalty.value(evaluation.weights)
     total = evaluation.upper_bound + pen
-    off = 2.0 * (abs(float(evaluation.weights.sum()) - 1.0) + evaluation.weights.size * _UNIT)
-    return total + 4.0 * _UNIT * abs(total) + 2.0 * off * abs(pen)
+    off = 2.0 * (abs(float(evaluation.weights.sum()) - 1.0) + evaluation.weights.size * UNIT)
+    return total + 4.0 * UNIT * abs(total) + 2.0 * off * abs(pen)

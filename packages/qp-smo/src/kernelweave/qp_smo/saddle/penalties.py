@@ -13,9 +13,9 @@ from math import comb
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.checks import COUNT, LARGEST, number
+from kernelweave.kernels_core.rounding import UNIT
 from numpy.typing import NDArray
 
-_UNIT = 2.0**-53
 # What λ may be.
 RIDGE = number(least=0.0, most=LARGEST)
 
@@ -111,14 +111,14 @@ class WeightPenalty:
             used = weights > 0.0
             quadratic = float((weights[used] ** 2 / self.shares(weights)[used]).sum())
         terms = self.linear * weights
-        margin = 2.0 * (weights.size + 8) * _UNIT
+        margin = 2.0 * (weights.size + 8) * UNIT
         size = float(np.abs(terms).sum()) + self.lam * quadratic
         return float(terms.sum()) + self.lam * quadratic + margin * size
 
     def _gains(self, c: FloatArray) -> FloatArray:
         """Return ``c − a``, rounded up."""
         v = c - self.linear
-        return np.asarray(v + 2.0 * _UNIT * (np.abs(c) + np.abs(self.linear)))
+        return np.asarray(v + 2.0 * UNIT * (np.abs(c) + np.abs(self.linear)))
 
     def best_response(self, c: FloatArray) -> tuple[FloatArray, float]:
         """Minimise ``penalty(β) − cᵀβ`` over the simplex; return β and a proven lower bound.
@@ -147,7 +147,7 @@ class WeightPenalty:
         over = np.maximum(v[chosen] - tau, 0.0)
         squares = float((over**2).sum()) / (4.0 * self.lam)
         spread = float((over * (np.abs(v[chosen]) + abs(tau))).sum()) / self.lam
-        margin = 2.0 * _UNIT * ((w.size + 8) * squares + spread + abs(tau))
+        margin = 2.0 * UNIT * ((w.size + 8) * squares + spread + abs(tau))
         return weights, -tau - squares - margin
 
     def _most_wanted(self, v: FloatArray) -> NDArray[np.intp]:

@@ -121,6 +121,28 @@ class SaddleSearch:
         """Return the relative gap."""
         return relative_gap(self.lower, self.upper)
 
+    @property
+    def parameters(self) -> FloatArray:
+        """Return the best weights, shape (q,)."""
+        assert self.best is not None
+        return self.best.weights
+
+    @property
+    def solution(self) -> Solution:
+        """Return the learner's solution at the best weights."""
+        assert self.best is not None
+        return self.best.solution
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return how many times the learner was solved."""
+        return {"n_svm_solves": self.oracle.counts.n_svm_solves}
+
+    @property
+    def outcome(self) -> Status | None:
+        """Return that rounding lets neither bound move, where that is so."""
+        return Status.STALLED if self._idle >= _MOST_IDLE else None
+
     def bound(self) -> None:
         """Solve the master: raise the lower bound and find where the cuts are lowest."""
         if not len(self.oracle.pool):
@@ -144,7 +166,7 @@ class SaddleSearch:
             upper=self.upper,
             value=upper,
             seconds=self._watch.seconds,
-            counts={"n_svm_solves": self.oracle.counts.n_svm_solves},
+            counts=self.counts,
         )
         return found
 
@@ -169,23 +191,21 @@ class SaddleSearch:
         Where the cuts were already accurate at the point visited, they are trusted next time and
         the whole way to their minimiser is taken.
         """
+        before = (self.lower, self.upper)
         point = self.next_point()
         known = self.oracle.pool.model(point)
         left = self.upper - self.lower
         found = self.visit(point)
         error = found.upper_bound - known
         self._share = 1.0 if error <= _TRUST * left else _STEP_OUT
+        self._idle = self._idle + 1 if (self.lower, self.upper) == before else 0
 
     def advance(self) -> Status | None:
         """Take one round, and return why the search ends there, or ``None``."""
-        before = (self.lower, self.upper)
         self.step()
         if self.gap <= self.tol:
             return Status.CONVERGED
-        self._idle = self._idle + 1 if (self.lower, self.upper) == before else 0
-        if self._idle >= _MOST_IDLE:
-            return Status.STALLED
-        return Status.MAX_TIME if expired() else None
+        return self.outcome or (Status.MAX_TIME if expired() else None)
 
     def _wanted(self) -> float:
         """Return the gap that the learner should reach: a share of what is left to close."""

@@ -7,21 +7,18 @@ is, at a cost and a memory that only moderate sizes allow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
-from kernelweave.kernels_core.arrays import FloatArray, RealArray
-from kernelweave.kernels_core.formula.learner import Solution
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.memory import require
 from scipy.linalg import LinAlgError
 
-from ..algorithm import SaddleAlgorithm
-from ..saddle import Direction, SpectahedronOracle
+from ..algorithm import SpectahedronSearch
+from ..saddle import SpectahedronOracle
 from ..settings import InteriorPoint
 from .system import NewtonSystem
-from .variables import Moves, Parts, Variables, start
+from .variables import Moves, Parts, start
 
 _FRACTION = 0.98
 _SMALLEST = 1e-13
@@ -39,41 +36,17 @@ def required_bytes(n_rows: int, n_P: int) -> int:
     return 8 * (n_rows * n_P * (2 * n_P + 1) + 2 * n_rows * n_rows)
 
 
-@dataclass
-class InteriorState:
-    """A point of the path, the certificate there and the best lower bound so far."""
+class InteriorPath(SpectahedronSearch):
+    """The method on an oracle that exists.
 
-    at: Variables
-    K: RealArray
-    S: FloatArray
-    solution: Solution
-    direction: Direction
-    upper: float
-    lower: float
-    best_gap: float
-    idle: int = 0
-    ended: bool = False
-
-
-class InteriorPointSearch(SaddleAlgorithm[InteriorState]):
-    """``tkl-interior-point``: robust where factors and Frank-Wolfe crawl.
-
-    One iteration forms a Gram matrix, two moment matrices, the matrices Φₖ of all samples and a
-    Cholesky factor of the size of the Gram matrix (see `work`).
+    - `at`: the point of the path
+    - `S` of shape (n_P, n_P): its share of P, of trace one
+    - `K` of shape (n_samples, n_samples): the Gram matrix there
+    - `ended`: whether rounding ends the path there
     """
 
-    settings: InteriorPoint = InteriorPoint()
-
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> InteriorState:
+    def __init__(self, oracle: SpectahedronOracle) -> None:
         """Start at P = n_P I, far from the boundary.
-
-        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
-        method is deterministic.
-        """
-        return self.begin(SpectahedronOracle(problem, self.settings.dtype, n_grams=2))
-
-    def begin(self, oracle: SpectahedronOracle) -> InteriorState:
-        """Start on an oracle that exists.
 
         Raises MemoryBudgetError if an iteration does not fit in the memory limit.
         """
@@ -85,10 +58,10 @@ class InteriorPointSearch(SaddleAlgorithm[InteriorState]):
             alternative="use algorithm='tkl-low-rank' or 'tkl-frank-wolfe'",
         )
         self.parts = Parts.of(oracle.learner, oracle.targets, oracle.problem.sample_weight)
-        S = np.eye(oracle.n_P) / oracle.n_P
-        K = oracle.matrix_gram(S)
-        at = start(self.parts, K, self._half_moment, oracle.n_P)
-        return self._certified(at, K, 0.0, np.inf, 0)
+        self.K = oracle.matrix_gram(np.eye(oracle.n_P) / oracle.n_P)
+        self.at = start(self.parts, self.K, self._half_moment, oracle.n_P)
+        self.lower, self._best_gap, self._idle = 0.0, np.inf, 0
+        self._certify()
 
     def _half_moment(self, u: FloatArray) -> FloatArray:
         half: FloatArray = 0.5 * self.oracle.spread * self.oracle.moment(u)
@@ -108,16 +81,17 @@ class InteriorPointSearch(SaddleAlgorithm[InteriorState]):
     def _second(self, affine: Moves) -> tuple[FloatArray, FloatArray]:
         """Return what an affine step leaves: dK du of all tasks, and ½ c D(du)."""
         du = self.parts.signed(affine.v)
-        change = self.oracle.matrix_gram(affine.S, base=False)
+        # a step is small beside its rounding, of which a Gram matrix takes the symmetric part
+        change = self.oracle.matrix_gram(0.5 * (affine.S + affine.S.T), base=False)
         return (du @ change).ravel(), self._half_moment(du)
 
-    def step(self, state: InteriorState) -> InteriorState:
+    def step(self) -> None:
         """Take a predictor-corrector step."""
-        at, parts = state.at, self.parts
+        at, parts = self.at, self.parts
         u = parts.signed(at.v)
         try:
             A = np.concatenate([self._products(row) for row in u])
-            system = NewtonSystem(parts, at, state.K, A, self._half_moment(u))
+            system = NewtonSystem(parts, at, self.K, A, self._half_moment(u))
             affine = system.moves(0.0, None, self._second)
             length = min(1.0, at.longest_step(affine, system.roots))
             before, after = at.total(), at.total(affine, length)
@@ -125,11 +99,11 @@ class InteriorPointSearch(SaddleAlgorithm[InteriorState]):
             moves = system.moves(target, self._shortened(affine, length), self._second)
             length = min(1.0, _FRACTION * at.longest_step(moves, system.roots))
         except LinAlgError:
-            state.ended = True
-            return state
-        at = at.advance(moves, length)
-        K = self.oracle.matrix_gram(at.S / np.trace(at.S))
-        return self._certified(at, K, state.lower, state.best_gap, state.idle)
+            self.ended = True
+            return
+        self.at = at.advance(moves, length)
+        self.K = self.oracle.matrix_gram(self.at.S / np.trace(self.at.S))
+        self._certify()
 
     @staticmethod
     def _shortened(affine: Moves, length: float) -> Moves:
@@ -147,29 +121,52 @@ class InteriorPointSearch(SaddleAlgorithm[InteriorState]):
             pair,
         )
 
-    def _certified(
-        self, at: Variables, K: RealArray, lower: float, best_gap: float, idle: int
-    ) -> InteriorState:
+    def _certify(self) -> None:
         """Prove both bounds at an exactly feasible point near the path's."""
-        oracle = self.oracle
-        solution = oracle.evaluate(K, self.parts.signed(at.v))
-        direction = oracle.direction(solution)
-        upper = oracle.upper_bound(solution)
-        lower = max(lower, direction.lower_bound)
-        gap = upper - lower
-        idle = 0 if gap < 0.9 * best_gap else idle + 1
-        best_gap = min(gap, best_gap)
+        oracle, at = self.oracle, self.at
+        self.inner = oracle.evaluate(self.K, self.parts.signed(at.v))
+        direction = oracle.direction(self.inner)
+        self.upper = oracle.upper_bound(self.inner)
+        self.lower = max(self.lower, direction.lower_bound)
+        gap = self.upper - self.lower
+        self._idle = 0 if gap < 0.9 * self._best_gap else self._idle + 1
+        self._best_gap = min(gap, self._best_gap)
         # a wide gap far from the end may pause; a narrow one that grows is rounding
-        near = gap < 1e-3 * abs(upper) or best_gap < 1e-3 * abs(upper)
-        idle_for_good = idle >= (_MOST_IDLE if near else _LONGEST_PAUSE)
-        done = idle_for_good or at.total() < _SMALLEST * (1.0 + lower)
-        S = at.S / np.trace(at.S)
-        return InteriorState(at, K, S, solution, direction, upper, lower, best_gap, idle, done)
+        near = self._best_gap < 1e-3 * abs(self.upper)
+        idle_for_good = self._idle >= (_MOST_IDLE if near else _LONGEST_PAUSE)
+        self.ended = idle_for_good or at.total() < _SMALLEST * (1.0 + self.lower)
+        self.S = at.S / np.trace(at.S)
 
-    def best(self, state: InteriorState) -> npt.NDArray[np.float64]:
-        """Return P."""
-        return self.oracle.shifted(state.S)
+    @property
+    def parameters(self) -> npt.NDArray[np.float64]:
+        """P."""
+        return self.oracle.shifted(self.S)
 
-    def outcome(self, state: InteriorState) -> Status | None:
+    @property
+    def outcome(self) -> Status | None:
         """Stop where rounding ends the path."""
-        return Status.STALLED if state.ended else None
+        return Status.STALLED if self.ended else None
+
+
+class InteriorPointSearch(InteriorPath):
+    """``tkl-interior-point``: robust where factors and Frank-Wolfe crawl.
+
+    One iteration forms a Gram matrix, two moment matrices, the matrices Φₖ of all samples and a
+    Cholesky factor of the size of the Gram matrix (see `work`).
+    """
+
+    settings: InteriorPoint = InteriorPoint()
+
+    def __init__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: InteriorPoint = settings,
+    ) -> None:
+        """Start on an oracle of its own.
+
+        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
+        method is deterministic.
+        """
+        self.settings = settings
+        super().__init__(SpectahedronOracle(problem, settings.dtype, n_grams=2))

@@ -42,7 +42,6 @@ class Point:
     - `forms` of shape (q,): Σₜ uₜᵀKⱼuₜ
     - `images` of shape (q, T, n): Kⱼuₜ
     - `solution`: of the learner
-    - `stalled`: whether nothing near is better
     """
 
     weights: FloatArray
@@ -52,7 +51,6 @@ class Point:
     forms: FloatArray
     images: FloatArray
     solution: Solution
-    stalled: bool = False
 
 
 class EvidenceStep(Settings):
@@ -75,7 +73,12 @@ class EvidenceStepSearch:
 
     settings: EvidenceStep = EvidenceStep()
 
-    def init(self, problem: Problem, random_state: np.random.RandomState) -> Point:
+    def __init__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: EvidenceStep = settings,
+    ) -> None:
         """Evaluate the first weights.
 
         `problem`: a dictionary, ridge regression and a `PricedOrthant`; `random_state`: not used.
@@ -94,7 +97,8 @@ class EvidenceStepSearch:
         self.reach = np.array([s for s, _ in bounds])
         self.kappa = np.array([kappa for _, kappa in bounds])
         self.n_evaluations = 0
-        return self.evaluate(self._first(self.settings.start))
+        self.stalled = False
+        self.at = self.evaluate(self._first(settings.start))
 
     def _first(self, start: npt.ArrayLike | None) -> FloatArray:
         q = len(self.grams)
@@ -147,60 +151,74 @@ class EvidenceStepSearch:
         error = (error + 4.0 * UNIT * np.abs(terms).sum(axis=1)) * (1.0 + 1e-12)
         return forms, np.maximum(forms + error, 0.0) * (1.0 + 4.0 * UNIT)
 
-    def step(self, state: Point) -> Point:
-        """Return a better point than ``state``, or ``state`` with the word that there is none."""
-        direction = self._newton(state)
-        slope = 0.5 * float((self.prices - state.forms) @ direction)
+    def step(self) -> None:
+        """Go to a better point, or find that there is none near."""
+        here = self.at
+        direction = self._newton(here)
+        slope = 0.5 * float((self.prices - here.forms) @ direction)
         length = 1.0
         for _ in range(_HALVINGS if slope < 0.0 else 0):
-            new = self.evaluate(np.maximum(state.weights + length * direction, 0.0))
-            if new.value <= state.value + _ARMIJO * length * slope:
-                return new
+            new = self.evaluate(np.maximum(here.weights + length * direction, 0.0))
+            if new.value <= here.value + _ARMIJO * length * slope:
+                self.at = new
+                return
             length *= 0.5
-        new = self.evaluate(self._scaled(state))
+        new = self.evaluate(self._scaled(here))
         # below the rounding of the objective only the bounds still tell which point is better
-        closer = new.upper - new.lower < state.upper - state.lower
-        return new if new.value < state.value or closer else replace(state, stalled=True)
+        if new.value < here.value or new.upper - new.lower < here.upper - here.lower:
+            self.at = new
+        else:
+            self.stalled = True
 
-    def _newton(self, state: Point) -> FloatArray:
+    def _newton(self, at: Point) -> FloatArray:
         """Return the step to the minimiser over w ≥ 0 of the quadratic model, shape (q,)."""
-        H = state.solution.details.curvature(state.images)
+        H = at.solution.details.curvature(at.images)
         # prices and value give the unit of H; what is below its rounding is no curvature
-        least = (UNIT * self.prices) ** 2 / max(state.value, _SMALL)
+        least = (UNIT * self.prices) ** 2 / max(at.value, _SMALL)
         size = np.sqrt(np.maximum(H.diagonal(), np.maximum(least, _SMALL)))
         scaled = H / size / size[:, None]
         scaled[np.diag_indices_from(scaled)] += _RIDGE
-        slope = 0.5 * (self.prices - state.forms)
+        slope = 0.5 * (self.prices - at.forms)
         try:
             root = np.linalg.cholesky(scaled)
-            right = root.T @ (size * state.weights) - np.linalg.solve(root, slope / size)
+            right = root.T @ (size * at.weights) - np.linalg.solve(root, slope / size)
             best, _ = nnls(root.T, right)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             return np.zeros(len(H))
-        return np.asarray(best / size - state.weights)
+        return np.asarray(best / size - at.weights)
 
-    def _scaled(self, state: Point) -> FloatArray:
+    def _scaled(self, at: Point) -> FloatArray:
         """Return wⱼ √(uᵀKⱼu / pⱼ), the minimiser of a bound that touches the objective at w."""
-        some = (self.prices > 0.0) & (state.forms > 0.0)
-        ratio = np.where(some, state.forms, 0.0) / np.where(some, self.prices, 1.0)
-        return np.asarray(state.weights * np.sqrt(ratio))
+        some = (self.prices > 0.0) & (at.forms > 0.0)
+        ratio = np.where(some, at.forms, 0.0) / np.where(some, self.prices, 1.0)
+        return np.asarray(at.weights * np.sqrt(ratio))
 
-    def gap(self, state: Point) -> tuple[float, float]:
-        """Return proved bounds on the optimum at ``state``."""
-        return min(state.lower, state.upper), state.upper
+    @property
+    def lower(self) -> float:
+        """The proved lower bound."""
+        return min(self.at.lower, self.at.upper)
 
-    def best(self, state: Point) -> FloatArray:
-        """Return the weights of ``state``, shape (q,)."""
-        return state.weights.copy()
+    @property
+    def upper(self) -> float:
+        """The proved upper bound."""
+        return self.at.upper
 
-    def solution(self, state: Point) -> Solution:
-        """Return the learner's solution at ``state``, without its factor."""
-        return replace(state.solution, details=None)
+    @property
+    def parameters(self) -> FloatArray:
+        """The weights, shape (q,)."""
+        return self.at.weights.copy()
 
-    def counts(self, state: Point) -> dict[str, int]:
-        """Return the cumulative counts; ``state`` is not read."""
+    @property
+    def solution(self) -> Solution:
+        """The learner's solution, without its factor."""
+        return replace(self.at.solution, details=None)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The cumulative counts."""
         return {"n_evaluations": self.n_evaluations}
 
-    def outcome(self, state: Point) -> Status | None:
-        """Return why to stop at ``state``, or ``None``."""
-        return Status.STALLED if state.stalled else None
+    @property
+    def outcome(self) -> Status | None:
+        """Stop where nothing near is better."""
+        return Status.STALLED if self.stalled else None
