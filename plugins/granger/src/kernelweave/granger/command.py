@@ -8,8 +8,13 @@ import shutil
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+if TYPE_CHECKING:
+    from .graph import GrangerGraph
+
+# of the graph or of an edge, by name
+_Said: TypeAlias = dict[str, Any]
 # as the program spells a dash
 _STDIN = ("-", "stdin:")
 
@@ -163,7 +168,7 @@ def granger_command(
     _print_json(model, rows) if json else _print_text(model, rows, top, data)
 
 
-def _strength(lam: float | None, lams: list[float] | None) -> dict[str, Any]:
+def _strength(lam: float | None, lams: list[float] | None) -> _Said:
     """Return λ, or what it is chosen from, as `GrangerGraph` takes them."""
     if lam is None:
         return {"lam": "cv", "lams": lams, "cv": 5}
@@ -211,7 +216,7 @@ def _check_endings(picture: Path | None, graph: Path | None) -> None:
             raise ValueError(f"{picture} must end in one of {', '.join(sorted(known))}")
 
 
-def _facts(model: Any) -> dict[str, Any]:
+def _facts(model: GrangerGraph) -> _Said:
     gaps, adjusted = [result.gap for result in model.results_], model.adjusted_p_values_
     return {
         "n_nodes": len(model.group_names_),
@@ -228,12 +233,12 @@ def _facts(model: Any) -> dict[str, Any]:
     }
 
 
-def _print_json(model: object, rows: list[dict[str, Any]]) -> None:
+def _print_json(model: GrangerGraph, rows: list[_Said]) -> None:
     found = {**_facts(model), "edges": rows}
     sys.stdout.write(json_module.dumps(found, indent=2, ensure_ascii=False) + "\n")
 
 
-def _print_text(model: Any, rows: list[dict[str, Any]], top: int, data: str) -> None:
+def _print_text(model: GrangerGraph, rows: list[_Said], top: int, data: str) -> None:
     from .series import describe_lags
 
     facts = _facts(model)
@@ -267,7 +272,7 @@ def _wrapped(sentence: str) -> str:
     return textwrap.fill(sentence, width, subsequent_indent="  ", break_long_words=False)
 
 
-def _reading(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+def _reading(facts: _Said, rows: list[_Said]) -> str:
     """Return what the numbers of the edges say, and what they do not."""
     if not rows:
         return "no series drives another at this lambda"
@@ -286,7 +291,7 @@ def _reading(facts: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     return f"{passing}: the chance that one of them is false is at most {level:g}"
 
 
-def _draw(model: Any, path: Path) -> None:
+def _draw(model: GrangerGraph, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -302,7 +307,7 @@ def _draw(model: Any, path: Path) -> None:
     figure.savefig(path, dpi=130, bbox_inches="tight")
 
 
-def _export(model: Any, path: Path) -> None:
+def _export(model: GrangerGraph, path: Path) -> None:
     if path.suffix.lower() == ".dot":
         path.write_text(model.to_dot(), encoding="utf-8")
         return

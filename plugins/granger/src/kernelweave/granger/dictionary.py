@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +28,7 @@ def history_dictionary(
     history: npt.NDArray[np.float64],
     groups: Groups,
     n_lags: int,
-    kernels: Any,
+    kernels: Sequence[Kernel] | None,
     *,
     per_lag: bool = False,
     pairs: Sequence[tuple[int, int]] = (),

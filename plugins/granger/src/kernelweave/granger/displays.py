@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,12 @@ from kernelweave.kernels_core.arrays import Vector
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from .graph import GrangerGraph
 
+# a row of the table of edges
+_Edge: TypeAlias = Mapping[Hashable, Any]
 COLOURS = {"+": "#0072B2", "-": "#D55E00", "±": "#7A5195", "": "#4D4D4D"}
 MEANINGS = {"+": "raises", "-": "lowers", "±": "neither one way", "": "no effect"}
 FAINT, RIM, WARM = "#C9C9C9", "#5A5A5A", "#E69F00"
@@ -133,7 +136,7 @@ class CausalGraphDisplay:
             Itself.
         """
         n = len(self.names)
-        new: Any = None
+        new: Figure | None = None
         if ax is None:
             import matplotlib.pyplot as plt
 
@@ -194,11 +197,11 @@ class CausalGraphDisplay:
         crowd = 1.0 if len(self.names) <= _LABELLED else 0.5
         return crowd * (0.7 + 2.8 * share)
 
-    def _ends(self, row: dict[Any, Any]) -> tuple[Vector, Vector]:
+    def _ends(self, row: _Edge) -> tuple[Vector, Vector]:
         start, end = (self._place[self.names.index(row[each])] for each in ("source", "target"))
         return start, end
 
-    def _arrow(self, row: dict[Any, Any], colour: str, width: float, order: int) -> None:
+    def _arrow(self, row: _Edge, colour: str, width: float, order: int) -> None:
         from matplotlib.patches import FancyArrowPatch
 
         start, end = self._ends(row)
@@ -218,7 +221,7 @@ class CausalGraphDisplay:
         )
         self.ax_.add_patch(arrow)
 
-    def _bend(self, start: Vector, end: Vector, row: dict[Any, Any]) -> float:
+    def _bend(self, start: Vector, end: Vector, row: _Edge) -> float:
         """Return how far an arrow bends; of many nodes inwards, away from the rim."""
         if len(self.names) <= _NAMED_OUTSIDE:
             return _BEND
@@ -227,7 +230,7 @@ class CausalGraphDisplay:
         # the two directions between a pair part
         return inwards * (_BEND if str(row["source"]) < str(row["target"]) else 2.0 * _BEND)
 
-    def _label(self, row: dict[Any, Any]) -> None:
+    def _label(self, row: _Edge) -> None:
         """Write the lag on an edge, nearer its source, where fewer edges cross."""
         start, end = self._ends(row)
         along = end - start
@@ -281,10 +284,10 @@ class CausalGraphDisplay:
     def _draw_legend(self) -> None:
         from matplotlib.lines import Line2D
 
-        def line(colour: str, width: float, label: str) -> Any:
+        def line(colour: str, width: float, label: str) -> Line2D:
             return Line2D([], [], color=colour, linewidth=width, label=label)
 
-        def dot(share: float, label: str) -> Any:
+        def dot(share: float, label: str) -> Line2D:
             return Line2D(
                 [],
                 [],

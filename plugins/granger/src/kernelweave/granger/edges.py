@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from kernelweave.kernels_core.arrays import Matrix
 from .effects import Effects
 
 if TYPE_CHECKING:
+    import networkx as nx
     import pandas as pd
 
 
@@ -41,7 +42,7 @@ def edge_table(
     targets, sources, slots = (each.tolist() for each in np.nonzero(there))
     at = slots if weights.shape[2] == len(effects.lags) else effects.lag()[targets, sources]
     edges = list(zip(targets, sources, at, strict=True))
-    columns: dict[str, Any] = {
+    columns: dict[str, object] = {
         "source": [names[j] for j in sources],
         "target": [names[i] for i in targets],
         "lag": [effects.lags[k] for k in at],
@@ -58,7 +59,7 @@ def edge_table(
     return table.sort_values(order, ascending=ascending, kind="stable", ignore_index=True)
 
 
-def as_networkx(table: pd.DataFrame, names: list[str], self_weights: Matrix) -> Any:
+def as_networkx(table: pd.DataFrame, names: list[str], self_weights: Matrix) -> nx.MultiDiGraph:
     """Return a directed multigraph of the edges of a table, keyed by lag.
 
     `table`: rows of `edge_table`; `names`: nodes; `self_weights` of shape (n_groups,): how much
@@ -67,7 +68,7 @@ def as_networkx(table: pd.DataFrame, names: list[str], self_weights: Matrix) -> 
     """
     import networkx as nx
 
-    graph: Any = nx.MultiDiGraph()
+    graph = nx.MultiDiGraph()
     for name, weight in zip(names, self_weights.tolist(), strict=True):
         graph.add_node(name, self_weight=weight)
     for row in table.to_dict("records"):

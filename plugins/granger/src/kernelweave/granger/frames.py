@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import Index, Matrix
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _UNEVEN = 1.5  # months are of 28 to 31 days
 
 
-def stack_replicates(X: Any, replicates: object) -> tuple[Any, Any]:
+def stack_replicates(X: Any, replicates: object) -> tuple[Any, object]:
     """Return one table and the replicate of each row.
 
     `X`: a list of tables holds one replicate each, with the same columns; `replicates`: labels of
@@ -89,14 +92,14 @@ def later(index: Any, steps: int) -> Any:
     return pd.RangeIndex(len(index), len(index) + steps, name=index.name)
 
 
-def as_frame(values: Matrix, X: Any, index: Any) -> Any:
+def as_frame(values: Matrix, X: pd.DataFrame, index: pd.Index) -> pd.DataFrame:
     """Return values under the names of X, a DataFrame, with an index of their own."""
     import pandas as pd
 
     return pd.DataFrame(values, index=index, columns=X.columns)
 
 
-def is_frame(X: object) -> bool:
+def is_frame(X: object) -> TypeGuard[pd.DataFrame]:
     """Tell whether X is a pandas DataFrame, whose answers are DataFrames too."""
     return hasattr(X, "iloc") and hasattr(X, "columns")
 

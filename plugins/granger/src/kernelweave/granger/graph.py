@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import config_context
-from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Rows, Vector
 from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.vv_rkhs import PrecomputedFamily, VectorLeastSquares
 from kernelweave.vv_rkhs.penalties.choose import as_penalty
@@ -39,6 +39,8 @@ from .significance import (
 from .target import TargetFit, TargetSettings, fit_target, warn_of_rest
 from .together import fit_together, goes_together
 
+T = TypeVar("T")
+
 
 class GrangerGraph(GraphUse, GraphParameters):
     """Which series help to predict which others, by nonlinear Granger causality (V, section 4.1).
@@ -63,7 +65,7 @@ class GrangerGraph(GraphUse, GraphParameters):
     np.int64(2)
     """
 
-    def fit(self, X: Any, y: object = None) -> GrangerGraph:
+    def fit(self, X: Rows, y: object = None) -> GrangerGraph:
         """Learn the graph.
 
         Parameters
@@ -80,13 +82,13 @@ class GrangerGraph(GraphUse, GraphParameters):
             The fitted estimator.
         """
         self._check_parameters()
-        X, replicates = stack_replicates(X, self.replicates)
-        warn_of_times(X, replicate_codes(replicates, len(X)))
-        X = self._read(X, reset=True)
-        names = [str(each) for each in getattr(self, "feature_names_in_", range(X.shape[1]))]
+        table, replicates = stack_replicates(X, self.replicates)
+        warn_of_times(table, replicate_codes(replicates, len(table)))
+        table = self._read(table, reset=True)
+        names = [str(each) for each in getattr(self, "feature_names_in_", range(table.shape[1]))]
         roles = make_roles(names, self.groups, self.exogenous, self.never_targets, self.forbidden)
         with config_context(memory_limit=self.memory_limit):
-            scaled = self._standardise(X, names)
+            scaled = self._standardise(table, names)
             self._choose_lags(scaled, roles, replicates)
             samples = self._samples(scaled, self.lags_, replicates)
             dictionary = self._describe(samples, roles)
@@ -181,13 +183,15 @@ class GrangerGraph(GraphUse, GraphParameters):
         penalty = as_penalty(self.penalty, p=self.p, mu=self.mu)
         return TargetSettings(penalty, self.learn_output, self.tol, self.max_iter)
 
-    def _in_parallel(self, function: object, work: Iterable[tuple[Any, ...]]) -> list[Any]:
+    def _in_parallel(
+        self, function: Callable[..., T], work: Iterable[tuple[object, ...]]
+    ) -> list[T]:
         """Return ``function(*row)`` for each row of work, several at a time."""
         from joblib import Parallel, delayed
 
         return list(Parallel(n_jobs=self.n_jobs)(delayed(function)(*row) for row in work))
 
-    def _over_targets(self, function: object, *columns: object) -> list[Any]:
+    def _over_targets(self, function: Callable[..., T], *columns: Iterable[object]) -> list[T]:
         """Return ``function(*row)`` for each target, several at a time."""
         return self._in_parallel(function, zip(*columns, strict=True))
 
@@ -196,7 +200,7 @@ class GrangerGraph(GraphUse, GraphParameters):
 
         Targets of one node that see the same kernels are fitted together.
         """
-        alike: dict[Any, list[tuple[Index, Index]]] = {}
+        alike: dict[bytes | int, list[tuple[Index, Index]]] = {}
         for i, columns in zip(self._roles.driven, self._columns, strict=True):
             seen = self._roles.seen(i, self.owner_, self._pairs)
             apart = goes_together(self._task().penalty, len(columns))
@@ -207,7 +211,7 @@ class GrangerGraph(GraphUse, GraphParameters):
             for key, each in alike.items()
         ]
 
-    def _data_of(self, samples: LaggedSamples) -> tuple[list[Matrix], list[Any]]:
+    def _data_of(self, samples: LaggedSamples) -> tuple[list[Matrix], list[Index]]:
         """Return values to predict and kernels that are seen, for each target."""
         values = [np.ascontiguousarray(samples.targets[:, nodes]) for nodes in self._columns]
         return values, [self._roles.seen(i, self.owner_, self._pairs) for i in self._roles.driven]
@@ -239,7 +243,7 @@ class GrangerGraph(GraphUse, GraphParameters):
             for columns, seen, apart in models
             for fold in folds
         ]
-        starts: list[Any] = [None] * len(work)
+        starts: list[Vector | None] = [None] * len(work)
         n_held_out = sum(len(test) for _, test in folds)
 
         def errors_of(lams: Vector) -> Matrix:
@@ -284,7 +288,7 @@ class GrangerGraph(GraphUse, GraphParameters):
         by_unit: Matrix = weights @ self._share
         return by_unit[:, : n * n_slots].reshape(n, n, n_slots)
 
-    def _drawn_weights(self, starts: list[Any], seen: list[Index]) -> Matrix:
+    def _drawn_weights(self, starts: list[Vector | None], seen: list[Index]) -> Matrix:
         """Return the weights as draws find theirs, to be compared with them.
 
         Draws are searches without a proof, which may take steps of its own.
@@ -296,7 +300,7 @@ class GrangerGraph(GraphUse, GraphParameters):
                 weights[i, kernels] = start
         return weights
 
-    def _find_together(self, grams: RealArray, samples: LaggedSamples) -> list[Any]:
+    def _find_together(self, grams: RealArray, samples: LaggedSamples) -> list[Vector | None]:
         """Return the weights of targets that are fitted together, ``None`` for the others."""
         starts: dict[int, Vector] = {}
         for columns, seen, apart in self._models_alike():
@@ -318,7 +322,7 @@ class GrangerGraph(GraphUse, GraphParameters):
     def _find_p_values(self, grams: RealArray, samples: LaggedSamples) -> None:
         """Set what is known of p-values."""
         self.p_values_ = self.adjusted_p_values_ = self.lag_p_values_ = None
-        self._row_p_values: tuple[Any, Any] = (None, None)
+        self._row_p_values: tuple[Matrix | None, Matrix | None] = (None, None)
         self.n_draws_ = 0
         if self.significance is None:
             return
@@ -409,7 +413,7 @@ class GrangerGraph(GraphUse, GraphParameters):
             *(self.lags_, self._roles.nodes, self._dictionary, self.owner_, fits),
         )
 
-    def _left_out(self, grams: npt.NDArray[Any], samples: LaggedSamples) -> Matrix:
+    def _left_out(self, grams: RealArray, samples: LaggedSamples) -> Matrix:
         """Return errors at left-out samples, standardised, shape (n_samples, n_columns)."""
         errors = np.zeros(samples.targets.shape)
         for (columns, fit), lam in zip(self._models.values(), self.lam_, strict=True):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Matrix
+from kernelweave.kernels_core.arrays import Matrix, RandomState
 from kernelweave.kernels_core.checks import (
     COUNT,
     FLAG,
@@ -20,9 +21,16 @@ from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.parameters import fitted, parameter
 
 from .effects import Effects
+from .roles import Names
 from .selection import Selection
-from .series import LAGS
+from .series import LAGS, Lags
 from .significance import ADJUST, SIGNIFICANCE
+
+if TYPE_CHECKING:
+    from kernelweave.kernels_core import Result
+    from kernelweave.kernels_core.kernels import Kernel
+    from kernelweave.vv_rkhs.penalties import Penalty
+    from sklearn.model_selection import BaseCrossValidator
 
 LAMS = tuple(np.logspace(1, -2, 7).tolist())
 LENGTHS = (1, 2, 3, 5, 8)
@@ -40,7 +48,7 @@ _PAIRS = Rule("None, True or False", lambda value: value is None or FLAG.holds(v
 class GraphParameters(Estimator):
     """What `GrangerGraph` is told, and what it stores."""
 
-    lags: Any = parameter(
+    lags: Lags = parameter(
         "Length of a history, the lags that it holds such as ``[1, 2, 12]``, or the length of "
         "least held-out error among 1, 2, 3, 5 and 8. No history crosses the border of a "
         "replicate.",
@@ -49,23 +57,23 @@ class GraphParameters(Estimator):
         rule=_LAGS,
         kw_only=False,
     )
-    groups: Any = parameter(
+    groups: Iterable[object] | None = parameter(
         "A label per column that is not exogenous; columns of a group are one node of the graph, "
         "share a history and an output kernel. Every column by itself by default.",
         default=None,
         kind="sequence of length n_nodes",
         kw_only=False,
     )
-    exogenous: Any = parameter(
+    exogenous: Names = parameter(
         "Columns whose histories every model sees, such as a season or the weather: they are no "
         "nodes, and stay in place where histories are moved for p-values.",
         default=None,
         kind="list of column names",
     )
-    never_targets: Any = parameter(
+    never_targets: Names = parameter(
         "Nodes that may drive and are never driven.", default=None, kind="list of node names"
     )
-    forbidden: Any = parameter(
+    forbidden: Iterable[object] | None = parameter(
         "Links that cannot be, as (source, target).", default=None, kind="list of pairs of names"
     )
     per_lag: bool = parameter(
@@ -79,7 +87,7 @@ class GraphParameters(Estimator):
         default="raise",
         rule=one_of("raise", "skip"),
     )
-    kernels: Any = parameter(
+    kernels: Sequence[Kernel] | None = parameter(
         "Used on each group's history; a linear one and three Gaussians by default.",
         default=None,
         kind="list of Kernel",
@@ -94,7 +102,7 @@ class GraphParameters(Estimator):
         default=None,
         rule=_PAIRS,
     )
-    penalty: Any = parameter(
+    penalty: str | Penalty = parameter(
         "The regulariser ω. An elastic net gives small weights where there is little to "
         "explain, so that edges into different targets compare; squared ℓp norms make the "
         "weights of each target sum to 1 (p = 1), however little they explain.",
@@ -106,10 +114,10 @@ class GraphParameters(Estimator):
     learn_output: bool = parameter(
         "Whether L is learned; without effect for groups of one node.", default=True, rule=FLAG
     )
-    lam: Any = parameter(
+    lam: float | str = parameter(
         "λ, or its choice by cross-validation.", default="cv", kind='"cv" or float', rule=_LAM
     )
-    lams: Any = parameter(
+    lams: npt.ArrayLike | None = parameter(
         "Candidates; 7 from 10 to 10⁻² by default. Of five or more the two smallest are left out "
         "where held-out errors have risen before.",
         default=None,
@@ -120,14 +128,14 @@ class GraphParameters(Estimator):
         default=True,
         rule=FLAG,
     )
-    cv: Any = parameter(
+    cv: int | BaseCrossValidator | None = parameter(
         "Folds of the held-out errors. An integer holds out whole replicates where there are "
         "three or more, else contiguous stretches of time. ``None`` needs a number for "
         "``lam``.",
         default=5,
         kind="int, splitter or None",
     )
-    replicates: Any = parameter(
+    replicates: npt.ArrayLike | None = parameter(
         "Replicate of each row; its rows are neighbours in order of time.",
         default=None,
         kind="array-like of shape (n_times,)",
@@ -172,9 +180,7 @@ class GraphParameters(Estimator):
     memory_limit: float | None = parameter(
         "Bytes that the fit may allocate per process.", default=None
     )
-    random_state: int | np.random.RandomState | None = parameter(
-        "Of the draws.", default=None, kind="int or RandomState"
-    )
+    random_state: RandomState = parameter("Of the draws.", default=None, kind="int or RandomState")
 
     graph_: Matrix = fitted(
         "ndarray of shape (n_groups, n_groups)",
@@ -226,4 +232,4 @@ class GraphParameters(Estimator):
     lam_: npt.NDArray[np.float64] = fitted("ndarray of shape (n_targets,)", "λ of each target.")
     selection_: Selection | None = fitted("Selection or None", "Held-out errors per candidate.")
     group_names_: list[str] = fitted("list of str", "In the order of ``graph_``.")
-    results_: list[Any] = fitted("list of Result", "Bounds and status of each target.")
+    results_: list[Result] = fitted("list of Result", "Bounds and status of each target.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Matrix, Rows
+from kernelweave.kernels_core.arrays import Matrix, RandomState, Rows
 from kernelweave.kernels_core.checks import COUNT, check_magnitude, number
 from kernelweave.kernels_core.kernels import FittedDictionary
 from numpy.typing import ArrayLike
@@ -18,20 +18,21 @@ from .effects import Effects
 from .forecasting import Forecast, draw_paths, summarise
 from .frames import as_frame, future_rows, is_frame, later
 from .roles import Roles
-from .series import lag_list
+from .series import Lags, lag_list
 from .target import TargetFit
 
 if TYPE_CHECKING:
+    import networkx as nx
     import pandas as pd
 
 
 class GraphUse:
     """Methods of a fitted `GrangerGraph`, which has what is listed here."""
 
-    lags: Any
+    lags: Lags
     level: float
     gaps: str
-    random_state: Any
+    random_state: RandomState
     lags_: tuple[int, ...]
     graph_: Matrix
     group_names_: list[str]
@@ -42,7 +43,7 @@ class GraphUse:
     _dictionary: FittedDictionary
     _roles: Roles
     _by_lag: npt.NDArray[np.float64]
-    _row_p_values: tuple[Any, Any]
+    _row_p_values: tuple[Matrix | None, Matrix | None]
     _models: dict[int, tuple[npt.NDArray[np.intp], TargetFit]]
 
     @property
@@ -58,7 +59,7 @@ class GraphUse:
         level = float(self.level)
         return edge_table(self.group_names_, self._by_lag, self.effects_, p, adjusted, level)
 
-    def forecast(self, X: Any) -> Any:
+    def forecast(self, X: Rows) -> Any:
         """Return one-step predictions along one stretch of time.
 
         Parameters
@@ -81,7 +82,7 @@ class GraphUse:
 
     def forecast_ahead(
         self,
-        X: Any,
+        X: Rows,
         steps: int = 1,
         *,
         future: object = None,
@@ -169,7 +170,7 @@ class GraphUse:
         whole = ~(np.isnan(found) | np.isnan(known)).any(axis=1)
         return float(r2_score(known[whole], found[whole]))
 
-    def to_networkx(self, *, passing: bool = True) -> Any:
+    def to_networkx(self, *, passing: bool = True) -> nx.MultiDiGraph:
         """Return the graph for networkx, which writes GraphML and other formats.
 
         Parameters

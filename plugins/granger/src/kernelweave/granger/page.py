@@ -6,7 +6,7 @@ import base64
 import io
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from .matrices import plot_effect, plot_weights
 from .series import describe_lags
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from .graph import GrangerGraph
 
 _CURVES = 12  # edges whose effect is drawn
@@ -118,7 +120,7 @@ def _reading(model: GrangerGraph) -> str:
     return f"{passing}, their p-values adjusted by {said}."
 
 
-def _svg(draw: Callable[[Any], Any], width: float, height: float) -> str:
+def _svg(draw: Callable[[Axes], object], width: float, height: float) -> str:
     """Return what is drawn into Axes as an address that holds it."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ from kernelweave.kernels_core.arrays import Index
 
 from .pairs import Pair
 from .series import Groups, make_groups
+
+# one or several of the columns
+Names: TypeAlias = int | Iterable[object] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +68,11 @@ class Roles:
 
 
 def make_roles(
-    names: list[str], groups: object, exogenous: object, never_targets: object, forbidden: Any
+    names: list[str],
+    groups: Iterable[object] | None,
+    exogenous: Names,
+    never_targets: Names,
+    forbidden: Iterable[object] | None,
 ) -> Roles:
     """Return the roles of the columns of a series.
 
@@ -102,7 +109,7 @@ def make_roles(
     return Roles(nodes, others, driven, allowed)
 
 
-def _places(parameter: str, wanted: Any, names: list[str], *, keep_order: bool = False) -> Index:
+def _places(parameter: str, wanted: Names, names: list[str], *, keep_order: bool = False) -> Index:
     """Return where names stand."""
     if wanted is None:
         return np.array([], dtype=np.intp)

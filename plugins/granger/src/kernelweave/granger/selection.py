@@ -106,8 +106,8 @@ def held_out_errors(
     fold: Fold,
     task: TargetSettings,
     lams: npt.NDArray[np.float64],
-    start: Any = None,
-) -> tuple[Matrix, Any]:
+    start: Matrix | None = None,
+) -> tuple[Matrix, Matrix | None]:
     """Return sums of squared errors at the held-out samples of a fold, shape (n_lams, n_outputs).
 
     - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Index, Matrix, Rows
 from kernelweave.kernels_core.checks import COUNT, Rule, check_magnitude
+
+# a length, or what it is called while it is looked for
+Lags: TypeAlias = "int | str | list[int] | tuple[int, ...] | range | Index"
 
 
 def _are_lags(value: object) -> bool:
@@ -21,7 +24,7 @@ def _are_lags(value: object) -> bool:
 LAGS = Rule("an integer >= 1 or a list of such", _are_lags)
 
 
-def lag_list(lags: Any) -> tuple[int, ...]:
+def lag_list(lags: Lags) -> tuple[int, ...]:
     """Return the lags of a history: 1 to ``lags``, or those listed, in order.
 
     Raises ValueError if it is neither an integer of at least 1 nor a list of such.
@@ -101,7 +104,7 @@ def checked_series(X: Rows, *, gaps: bool = False) -> Matrix:
 
 
 def lagged_samples(
-    X: npt.ArrayLike, lags: object, replicates: object = None, *, gaps: bool = False, first: int = 0
+    X: npt.ArrayLike, lags: Lags, replicates: object = None, *, gaps: bool = False, first: int = 0
 ) -> LaggedSamples:
     """Return x_{t−1}, …, x_{t−lags} beside x_t for every t that has so many predecessors.
 
@@ -195,7 +198,7 @@ class Groups:
         return [[int(j) * n_lags + k for j in nodes for k in lags] for nodes in self.members]
 
 
-def make_groups(groups: Any, names: Sequence[str]) -> Groups:
+def make_groups(groups: Iterable[object] | None, names: Sequence[str]) -> Groups:
     """Return groups by label, in order of appearance; every node by itself without labels.
 
     `groups`: a label per node; `names`: names of the nodes. Raises ValueError if there is not one

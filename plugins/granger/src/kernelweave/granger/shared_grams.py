@@ -7,9 +7,9 @@ once each.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from scipy.linalg import get_blas_funcs
@@ -42,7 +42,7 @@ class SharedGrams:
         return int(self.grams.shape[1])
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[np.floating]:
         """Of the matrices."""
         return self.grams.dtype
 
@@ -158,7 +158,7 @@ class SharedFactoredGrams(SharedGrams):
 
 
 def factored(
-    grams: RealArray, seen: Index, rows: Index, unit: Index, error: float, dtype: Any
+    grams: RealArray, seen: Index, rows: Index, unit: Index, error: float, dtype: npt.DTypeLike
 ) -> SharedGrams:
     """Return the matrices of some samples, in factors if these are small.
 
@@ -194,7 +194,9 @@ def factored(
     return SharedFactoredGrams(whole, units, bases, inside)
 
 
-def blocks(grams: RealArray, which: Index, rows: Index, columns: Index, dtype: Any) -> RealArray:
+def blocks(
+    grams: RealArray, which: Index, rows: Index, columns: Index, dtype: npt.DTypeLike
+) -> RealArray:
     """Return rows and columns of some matrices, shape (n_which, n_rows, n_columns).
 
     Rows first: they are contiguous, and both together as indices take three times as long.

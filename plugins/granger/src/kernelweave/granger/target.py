@@ -12,6 +12,7 @@ from kernelweave.kernels_core import Problem, Result, Status, memory, solve
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeastSquares
+from kernelweave.vv_rkhs.penalties import Penalty
 
 _SHARE = 0.02  # of its usual start, that a kernel has at least after a fit like this one
 
@@ -62,7 +63,7 @@ class TargetFit:
 class _Near:
     """A penalty that has the search start at given weights, or at a share of its own start."""
 
-    penalty: Any
+    penalty: Penalty
     weights: Vector
     share: float
 

@@ -57,7 +57,7 @@ def goes_together(penalty: object, n_outputs: int) -> bool:
     return isinstance(penalty, ElasticNet) and n_outputs == 1
 
 
-def precision(lams: Vector, task: TargetSettings) -> np.dtype[Any]:
+def precision(lams: Vector, task: TargetSettings) -> np.dtype[np.floating]:
     """Return the precision that weights of fits at these λ need, where nothing is proved.
 
     Kernels of trace n have condition numbers of about 1/λ.
@@ -186,7 +186,7 @@ class _Search:
             self._aim(moved[left], w[left], V[left], [factors[k] for k in at[left]])
         return np.concatenate([worse, moved[left]])
 
-    def _solve(self, running: Index) -> tuple[list[Any], RealArray, Vector]:
+    def _solve(self, running: Index) -> tuple[list[RealArray], RealArray, Vector]:
         """Return Cholesky factors, c and the value at the trial point of each problem."""
         potrf, potrs, _ = self.lapack
         K = self.grams.combine(self.X[running], self.names[running])
@@ -216,7 +216,7 @@ class _Search:
         )
         return gaps
 
-    def _aim(self, who: Index, w: Matrix, V: RealArray, factors: list[Any]) -> None:
+    def _aim(self, who: Index, w: Matrix, V: RealArray, factors: list[RealArray]) -> None:
         """Set direction, slope and trial point of these problems by a quadratic model."""
         x, lam = self.base[who], self.lam[who]
         places = self._candidates(x, w)
