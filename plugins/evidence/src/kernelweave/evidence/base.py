@@ -18,7 +18,8 @@ from kernelweave.kernels_core import (
     config_context,
     interrupts,
 )
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, RandomState
+from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import COUNT, FLAG, SECONDS, Rule, integer, number, one_of
 from kernelweave.kernels_core.clock import expired, time_limit
 from kernelweave.kernels_core.config import one_blas_thread
@@ -33,7 +34,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .columns import ColumnEncoder, Encoded
+from .columns import ColumnEncoder, ColumnReport, Dimension, Encoded
 from .exact import ExactPredictor
 from .explaining.mixin import Explained
 from .folds import Split
@@ -157,7 +158,7 @@ class EvidenceModel(Explained, Estimator):
         default="raise",
         rule=one_of("raise", "return"),
     )
-    random_state: Any = parameter(
+    random_state: RandomState = parameter(
         "Draws the folds; the same number gives the same model.",
         default=0,
         kind="int, RandomState or None",
@@ -172,8 +173,8 @@ class EvidenceModel(Explained, Estimator):
         "ndarray of shape (n_dimensions,)",
         "Largest inverse length scale of each dimension along the path, weighted.",
     )
-    dimensions_: list[Any] = fitted("list of Dimension", "What the kernel sees of the table.")
-    columns_: list[Any] = fitted("list of ColumnReport", "What was done with each column.")
+    dimensions_: list[Dimension] = fitted("list of Dimension", "What the kernel sees of the table.")
+    columns_: list[ColumnReport] = fitted("list of ColumnReport", "What was done with each column.")
     encoder_: ColumnEncoder = fitted("ColumnEncoder", "Turns tables into what the kernel sees.")
     path_weights_: FloatArray = fitted(
         "ndarray", "How the path, and the Gaussian kernels after it, are combined."
@@ -250,7 +251,7 @@ class EvidenceModel(Explained, Estimator):
         self._store(self._last_step(ExactPredictor.of(learned)), learned, rows)
         return learned.missing
 
-    def _rows(self, X: Any, targets: FloatArray, weight: FloatArray | None) -> Rows:
+    def _rows(self, X: Table, targets: FloatArray, weight: FloatArray | None) -> Rows:
         """Return the encoded rows that count and remember whose they are; equal ones merged.
 
         But not where rows recur: folds are to divide them.
@@ -273,7 +274,7 @@ class EvidenceModel(Explained, Estimator):
             merged.weight,
         )
 
-    def _fit_parts(self, X: Any, y: Any, weight: Any) -> None:
+    def _fit_parts(self, X: Any, y: object, weight: object) -> None:
         """Fit by several readings of a table in parts; one that fails leaves what was there."""
         before = dict(self.__dict__)
         try:
@@ -309,7 +310,7 @@ class EvidenceModel(Explained, Estimator):
         """Keep what all targets tell."""
         raise NotImplementedError
 
-    def _fit_encoder(self, X: Any, weight: FloatArray | None) -> None:
+    def _fit_encoder(self, X: Table, weight: FloatArray | None) -> None:
         self.encoder_ = ColumnEncoder(self.max_levels, self.min_frequency)
         self.encoder_.fit(X, weight, estimator=self)
 
@@ -396,11 +397,11 @@ class EvidenceModel(Explained, Estimator):
         out[kept] = values[self._owner[kept]]
         return out
 
-    def _encoded(self, X: Any) -> Encoded:
+    def _encoded(self, X: Table) -> Encoded:
         check_is_fitted(self, "kernel_")
         return self.encoder_.transform(X, estimator=self)
 
-    def encode(self, X: Rows) -> FloatArray:
+    def encode(self, X: Table) -> FloatArray:
         """Return the rows that `kernel_` takes: numbers, then codes of levels.
 
         `X` of shape (n_samples, n_columns). Returns shape (n_samples, n_dimensions): equal to X

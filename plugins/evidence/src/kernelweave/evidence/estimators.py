@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
+from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import number
 from kernelweave.kernels_core.estimators.labels import class_weights
 from kernelweave.kernels_core.estimators.underfit import (
@@ -64,7 +65,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     True
     """
 
-    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+    def fit(self, X: Table | Batches, y: object = None, sample_weight: object = None) -> Self:
         """Learn the kernel and the regression function.
 
         Parameters
@@ -128,7 +129,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return values[:, output]
 
     @by_parts
-    def predict(self, X: Rows, return_std: bool = False) -> Any:
+    def predict(self, X: Table, return_std: bool = False) -> Any:
         """Return predictions.
 
         Parameters
@@ -158,7 +159,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return values[:, 0] if self._flat else values
 
     @by_parts
-    def predict_interval(self, X: Rows, confidence: float = 0.9) -> tuple[FloatArray, FloatArray]:
+    def predict_interval(self, X: Table, confidence: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """Return the ends of prediction intervals.
 
         By the jackknife+: each row is left out in turn, under a kernel that its own fold learned
@@ -209,7 +210,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         kind='dict, "balanced" or None',
     )
 
-    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+    def fit(self, X: Table | Batches, y: object = None, sample_weight: object = None) -> Self:
         """Learn the kernel and the decision functions.
 
         Parameters
@@ -280,6 +281,6 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
     def _last_step(self, predictor: ExactPredictor) -> ExactPredictor:
         return with_likelihood(predictor)
 
-    def _values(self, X: object) -> FloatArray:
+    def _values(self, X: Table) -> FloatArray:
         encoded = self._encoded(X)
         return self._predictor.mean(*encoded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -62,7 +62,7 @@ class DateParts:
             found = np.vstack([found, np.full(found.shape[1], np.nan)])[column.codes]
         return found
 
-    def _moments(self, column: Dates | Words) -> pd.Series[Any]:
+    def _moments(self, column: Dates | Words) -> pd.Series[pd.Timestamp]:
         """Return moments in the zone of training; those without a zone count as UTC."""
         import pandas as pd
 
@@ -77,7 +77,7 @@ class DateParts:
             moments = column.values
         if self.zone:
             known = moments if moments.dt.tz else moments.dt.tz_localize("UTC")
-            local: pd.Series[Any] = known.dt.tz_convert(self.zone)
+            local: pd.Series[pd.Timestamp] = known.dt.tz_convert(self.zone)
             return local
         return _plain(moments)
 
@@ -92,7 +92,7 @@ def read_dates(column: Dates | Words) -> DateParts | None:
 
     reader = ToDatetime()
     if isinstance(column, Words):
-        series = pd.Series(_may_be_dates(column), dtype="str")
+        series: pd.Series = pd.Series(_may_be_dates(column), dtype="str")
         if series.empty:
             return None
     else:
@@ -111,7 +111,7 @@ def date_as_written(labels: tuple[str, ...]) -> str:
     return found[0] if found and len(found) >= 0.9 * len(labels) else ""
 
 
-def _read_otherwise(words: pd.Series[Any]) -> DateParts | None:
+def _read_otherwise(words: pd.Series[str]) -> DateParts | None:
     """Return how to read words by the first format that all of them have."""
     import pandas as pd
 
@@ -124,7 +124,7 @@ def _read_otherwise(words: pd.Series[Any]) -> DateParts | None:
     return None
 
 
-def _names(moments: pd.Series[Any]) -> tuple[str, ...]:
+def _names(moments: pd.Series[pd.Timestamp]) -> tuple[str, ...]:
     return (*(str(each) for each in _calendar(moments).columns), _DAYS)
 
 
@@ -139,7 +139,7 @@ def _may_be_dates(words: Words) -> list[str]:
     return found if dates[words.codes[words.codes >= 0]].mean() >= 0.5 else []
 
 
-def _calendar(moments: pd.Series[Any]) -> pd.DataFrame:
+def _calendar(moments: pd.Series[pd.Timestamp]) -> pd.DataFrame:
     from skrub import DatetimeEncoder
 
     encoder = DatetimeEncoder(resolution="hour", add_weekday=True, add_total_seconds=False)
@@ -147,12 +147,12 @@ def _calendar(moments: pd.Series[Any]) -> pd.DataFrame:
     return parts.rename(columns=lambda name: str(name).removeprefix("part_"))
 
 
-def _days(moments: pd.Series[Any]) -> FloatArray:
+def _days(moments: pd.Series[pd.Timestamp]) -> FloatArray:
     # in the unit of the moments: nanoseconds end in 2262
     since = _plain(moments).to_numpy() - np.datetime64(0, "s")
     return np.asarray(since / np.timedelta64(1, "D"), dtype=np.float64)
 
 
-def _plain(moments: pd.Series[Any]) -> pd.Series[Any]:
+def _plain(moments: pd.Series[pd.Timestamp]) -> pd.Series[pd.Timestamp]:
     """Return moments in UTC, without a time zone."""
     return moments.dt.tz_convert("UTC").dt.tz_localize(None) if moments.dt.tz else moments

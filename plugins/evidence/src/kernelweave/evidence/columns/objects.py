@@ -90,7 +90,7 @@ def _spread(values: NDArray[np.float64], codes: Labels) -> NDArray[np.float64]:
     return spread
 
 
-def _seconds(value: Any) -> float:
+def _seconds(value: datetime.time | datetime.timedelta | np.timedelta64) -> float:
     if isinstance(value, datetime.time):
         return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
     return float(np.timedelta64(value) / np.timedelta64(1, "s"))

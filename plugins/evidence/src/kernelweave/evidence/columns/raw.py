@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -67,7 +67,7 @@ class Words:
 class Dates:
     """Moments in a pandas series of dtype datetime64, NaT where there is a gap."""
 
-    values: pd.Series[Any]
+    values: pd.Series[pd.Timestamp]
     seen: str = "dates"
 
     def __len__(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import RealArray, Rows
+from kernelweave.kernels_core.arrays import Labels, RealArray, Rows
 from kernelweave.kernels_core.memory import require
 from numpy.typing import NDArray
 
@@ -15,6 +15,7 @@ from .objects import read_labels, read_objects
 from .raw import Dates, Numbers, Raw, RawTable, Words
 
 if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
     import pandas as pd
     from sklearn.base import BaseEstimator
 
@@ -79,7 +80,7 @@ def _read_frame(X: Any) -> RawTable:
     return RawTable(tuple(columns), raws, named=True)
 
 
-def _read_pandas(X: pd.DataFrame) -> Iterator[Any]:
+def _read_pandas(X: pd.DataFrame) -> Iterator[Labels | nw.Series]:
     """Yield the columns of a pandas table, as arrays where no library has to help.
 
     A partial dependence reads the table a hundred times, and a wrapper costs ten times a column.

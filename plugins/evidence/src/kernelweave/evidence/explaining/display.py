@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import RandomState, RealArray
+from kernelweave.kernels_core.arrays import FloatArray, RandomState, RealArray
 from sklearn.utils.validation import check_is_fitted
 
 from .effects import ColumnEffect, EffectFinder, PairEffect, some_rows
@@ -192,7 +192,7 @@ def _finder(
     response = "prediction" if classes is None else f"P({classes[output]})"
     rows = some_rows(predictor.rows, n_rows, random_state)
 
-    def respond(latent: Any) -> Any:
+    def respond(latent: FloatArray) -> FloatArray:
         return model._response(expansion.restore(latent), output)
 
     return EffectFinder(expansion, rows, model.dimensions_, respond, output), response
@@ -229,7 +229,7 @@ def _asked(
     return singles, pairs
 
 
-def _new_axes(count: int) -> list[Any]:
+def _new_axes(count: int) -> list[Axes]:
     import matplotlib.pyplot as plt
 
     across = min(_ACROSS, max(count, 1))
@@ -296,7 +296,7 @@ def _short(value: float) -> str:
     return np.format_float_positional(rounded, trim="-") if common else f"{value:.2g}"
 
 
-def _name_ticks(axis: Any, names: Iterable[Any], start: float = 0.0) -> None:
+def _name_ticks(axis: Any, names: Iterable[object], start: float = 0.0) -> None:
     shown = [str(name) if len(str(name)) <= 12 else f"{str(name)[:11]}…" for name in names]
     upright = axis.axis_name == "x" and sum(map(len, shown)) > _LETTERS
     axis.set_ticks(np.arange(len(shown)) + start, shown, rotation=90 if upright else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import integer
@@ -15,6 +15,9 @@ from .effects import some_rows
 from .importance import ColumnImportance, shuffled_importance
 
 if TYPE_CHECKING:
+    from kernelweave.kernels_core.arrays import RandomState
+
+    from ..columns import ColumnReport, Dimension
     from ..exact import ExactPredictor
     from ..large.landmarks import LandmarkPredictor
 
@@ -28,9 +31,9 @@ class Explained:
     if TYPE_CHECKING:
         # what the estimator declares
         _predictor: ExactPredictor | LandmarkPredictor
-        columns_: list[Any]
-        dimensions_: list[Any]
-        random_state: Any
+        columns_: list[ColumnReport]
+        dimensions_: list[Dimension]
+        random_state: RandomState
 
     def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the losses of rows and their units: the score is 1 less the ratio of means."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kernelweave.kernels_core.arrays import Rows
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 def by_parts(method: F) -> F:
@@ -20,7 +20,7 @@ def by_parts(method: F) -> F:
     signature = inspect.signature(method)
 
     @functools.wraps(method)
-    def answer(self: object, X: Rows, *arguments: object, **settings: object) -> Any:
+    def answer(self: object, X: Rows, *arguments: object, **settings: object) -> object:
         from .dask_parts import is_dask, predicted_parts
 
         if not is_dask(X):

@@ -7,11 +7,12 @@ import importlib
 import sys
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core import clock
-from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Rows
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from kernelweave.kernels_core.config import one_blas_thread
 from numpy.typing import ArrayLike
 
@@ -51,7 +52,7 @@ class DaskParts:
     kept: Index
 
     @classmethod
-    def of(cls, X: Rows, y: ArrayLike, weight: ArrayLike | None = None) -> DaskParts:
+    def of(cls, X: object, y: object, weight: object = None) -> DaskParts:
         """Pair the parts of dask arrays or data frames, and count their rows.
 
         Raises TypeError if the targets or weights are no dask array or series; ValueError if they
@@ -175,7 +176,7 @@ def compute(task: Delayed, *, stoppable: bool = False) -> Any:
         future.cancel()
 
 
-def _client(distributed: Any) -> Any:
+def _client(distributed: ModuleType | None) -> Any:
     try:
         return None if distributed is None else distributed.get_client()
     except ValueError:
@@ -187,7 +188,7 @@ def _limit(size: int, n_rows: int) -> float:
     return float((size + 12.0 * np.sqrt(size)) / max(1, n_rows))
 
 
-def _tree(tasks: Sequence[Delayed], add: Callable[[list[Any]], Any]) -> Delayed:
+def _tree(tasks: Sequence[Delayed], add: Callable[..., object]) -> Delayed:
     """Return the sum of results, neighbours first."""
     while len(tasks) > 1:
         tasks = [delayed(add)(list(tasks[k : k + _FAN])) for k in range(0, len(tasks), _FAN)]
@@ -259,7 +260,7 @@ def _sums(
         return block_sums(landmarks, rows_without(rows, kept, places), standard, lambda: False)
 
 
-def predicted_parts(model: object, method: str, X: Any, **settings: object) -> Any:
+def predicted_parts(model: object, method: str, X: Any, **settings: object) -> object:
     """Return a prediction of every row of a dask table as dask arrays, not yet worked out.
 
     `method`: its name; `**settings`: of the method.
@@ -289,7 +290,11 @@ def predicted_parts(model: object, method: str, X: Any, **settings: object) -> A
 
 
 def _predict(
-    model: object, method: str, part: Sized, shapes: list[Any], settings: dict[str, object]
+    model: object,
+    method: str,
+    part: Sized,
+    shapes: list[tuple[tuple[int, ...], np.dtype]],
+    settings: dict[str, object],
 ) -> tuple[FloatArray | Labels, ...]:
     if not len(part):
         return tuple(np.empty((0, *shape), dtype) for shape, dtype in shapes)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -90,7 +89,7 @@ class _Drawn:
 class _Shown:
     """For each column the first row with a gap, with a value, and with another value."""
 
-    rows: dict[tuple[Any, str], tuple[int, Batch]] = field(default_factory=dict)
+    rows: dict[tuple[Hashable, str], tuple[int, Batch]] = field(default_factory=dict)
 
     def add(self, batch: Batch, begin: int) -> None:
         table = pd.DataFrame(batch.X)
@@ -105,7 +104,7 @@ class _Shown:
                 self._note((name, "value"), _others(column, first.iloc[0]), batch, begin)
 
     def _note(
-        self, key: tuple[Any, str], where: NDArray[np.bool_], batch: Batch, begin: int
+        self, key: tuple[Hashable, str], where: NDArray[np.bool_], batch: Batch, begin: int
     ) -> None:
         if key not in self.rows and where.any():
             row = int(np.argmax(where))
@@ -122,7 +121,7 @@ class _Shown:
                     own = other.rows[name, what]
                     self._note_other(name, own)
 
-    def _note_other(self, name: object, own: tuple[int, Batch]) -> None:
+    def _note_other(self, name: Hashable, own: tuple[int, Batch]) -> None:
         """Keep a row of a column if its value is another than the first."""
         value = pd.DataFrame(own[1].X)[name]
         first = pd.DataFrame(self.rows[name, "first"][1].X)[name]
@@ -140,7 +139,7 @@ class _Shown:
         return wanted
 
 
-def _others(column: pd.Series[Any], first: object) -> NDArray[np.bool_]:
+def _others(column: pd.Series, first: object) -> NDArray[np.bool_]:
     """Return where a column has a value that is not ``first``; lists are refused elsewhere."""
     if not pd.api.types.is_scalar(first):
         return np.zeros(len(column), dtype=np.bool_)

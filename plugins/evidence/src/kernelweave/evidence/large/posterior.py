@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
@@ -90,7 +90,7 @@ class PosteriorOfRows:
         self.landmarks, self.rows, self.ridge = landmarks, rows, ridge
         self._pairs, self._factor = pairs if factor is None else None, factor
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_pairs": None, "_factor": None}
 
     @property

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from kernelweave.kernels_core.arrays import Labels
 
 Read = Callable[[], Iterator[Any]]
 # bytes at the end of a CSV file that hold its last row
@@ -86,12 +87,12 @@ def _frame(frame: Any, size: int) -> Iterator[pd.DataFrame]:
         yield whole[begin : begin + size].to_pandas()
 
 
-def _arrays(parts: tuple[Any, ...], size: int) -> Iterator[tuple[Any, ...]]:
+def _arrays(parts: tuple[Labels, ...], size: int) -> Iterator[tuple[Labels, ...]]:
     for begin in range(0, len(parts[0]), size):
         yield tuple(np.asarray(part[begin : begin + size]) for part in parts)
 
 
-def _parts(source: Callable[[], Any]) -> Iterator[Any]:
+def _parts(source: Callable[[], Iterable[object]]) -> Iterator[object]:
     for part in source():
         if isinstance(part, tuple):
             X, *others = part
@@ -140,7 +141,7 @@ class _Csv:
         return {name: str for name, own in kinds.items() if len(own) > 1}
 
 
-def _kind(column: pd.Series[Any]) -> set[str]:
+def _kind(column: pd.Series) -> set[str]:
     """Return what a part of a column holds: nothing is no kind."""
     if column.isna().all():
         return set()

@@ -10,6 +10,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Rows
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import _check_sample_weight
@@ -56,7 +57,7 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
     (True, True)
     """
 
-    def fit(self, X: Rows, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the weights and the regression function.
 
         Parameters

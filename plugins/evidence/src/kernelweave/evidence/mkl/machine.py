@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import NoReturn
 
 import numpy as np
 from kernelweave.kernels_core import (
@@ -18,13 +19,14 @@ from kernelweave.kernels_core import (
     config_context,
     interrupts,
 )
-from kernelweave.kernels_core.arrays import FloatArray, Points, RealArray
+from kernelweave.kernels_core.arrays import FloatArray, Points, RandomState, RealArray
 from kernelweave.kernels_core.checks import COUNT, integer, one_of
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.estimators import DictionaryMachine
 from kernelweave.kernels_core.estimators.dictionary import KERNELS
 from kernelweave.kernels_core.estimators.samples import Samples, merge_samples
+from kernelweave.kernels_core.kernels import Kernel
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.parameters import fitted, parameter
@@ -34,6 +36,7 @@ from sklearn.utils import check_random_state
 from ..folds import Split
 from .default import default_kernels
 from .learn import LearnedWeights, learn_weights
+from .noisy import Stored
 from .objective import FLOOR
 from .posterior import KernelPosterior
 from .problem import Standard, predict_held_out, weight_problem
@@ -52,7 +55,7 @@ _UPPER = (
 class EvidenceMachine(DictionaryMachine):
     """Kernel weights and the noise by the evidence, for classifiers and regressors."""
 
-    kernels: Any = parameter(
+    kernels: KernelDictionary | Sequence[Kernel] | str | None = parameter(
         "The kernels; by default Gaussians, Laplacians, a linear kernel and tessellated products "
         'of ranks, for features that are then standardised. With ``"precomputed"`` X holds Gram '
         "matrices, (n_kernels, n, n_train).",
@@ -72,7 +75,7 @@ class EvidenceMachine(DictionaryMachine):
     )
     tol: float = 1e-3
     max_iter: int = parameter("Convex steps at most.", default=100, rule=COUNT)
-    random_state: Any = parameter(
+    random_state: RandomState = parameter(
         "Draws the folds; the same number gives the same model.",
         default=0,
         kind="int, RandomState or None",
@@ -90,12 +93,12 @@ class EvidenceMachine(DictionaryMachine):
     held_out_error_: float = fitted("float", "Its standard error.")
     held_out_prediction_: FloatArray = fitted("ndarray", "The predictions behind it.")
 
-    def _learner(self) -> Any:
+    def _learner(self) -> NoReturn:
         raise NotImplementedError  # the search makes its own problem
 
     _constraint = _learner
 
-    def _algorithm(self, problem: Problem, samples: Samples) -> Any:
+    def _algorithm(self, problem: Problem, samples: Samples) -> NoReturn:
         raise NotImplementedError
 
     def _scaling(self, samples: Samples) -> Scaling | None:
@@ -103,7 +106,7 @@ class EvidenceMachine(DictionaryMachine):
             return None
         return Scaling(*mean_and_spread(np.asarray(samples.X), samples.weight))
 
-    def _fitted(self, samples: Samples) -> Any:
+    def _fitted(self, samples: Samples) -> Stored:
         if self.kernels is not None:
             return super()._fitted(samples)
         kernels = default_kernels(np.asarray(samples.X), samples.weight)
@@ -133,7 +136,7 @@ class EvidenceMachine(DictionaryMachine):
         self._judge(samples)
         self._report(stopped)
 
-    def _learn(self, samples: Samples) -> Any:
+    def _learn(self, samples: Samples) -> Stored:
         """Learn the weights on all rows, keep the model, and return the kernels' matrices."""
         n = samples.X.shape[0]
         hint = "raise memory_limit or give fewer samples"
@@ -175,7 +178,7 @@ class EvidenceMachine(DictionaryMachine):
         self.dual_coef_ *= standard.spread[:, None] if several else standard.spread[0]
         self.intercept_ = standard.centre if several else float(standard.centre[0])
 
-    def _hold_out(self, grams: Any, samples: Samples) -> None:
+    def _hold_out(self, grams: RealArray, samples: Samples) -> None:
         """Predict each row by a fold that learned without its targets, while there is time."""
         state = check_random_state(self.random_state)
         splits = self._splits(samples.targets, state)

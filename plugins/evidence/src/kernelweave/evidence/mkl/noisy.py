@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray, Rows
+from kernelweave.kernels_core.grams.combined import PrecomputedKernel, PrecomputedStack
+from kernelweave.kernels_core.kernels import FittedDictionary, Kernel
+
+Stored: TypeAlias = FittedDictionary | PrecomputedStack
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +41,7 @@ class NoisyFamily:
 
     name: ClassVar[str] = "dictionary"
     degree: ClassVar[int] = 1
-    stored: Any
+    stored: Stored
     share: FloatArray
 
     @property
@@ -58,6 +62,6 @@ class NoisyFamily:
         K[np.diag_indices_from(K)] += weights[-1] * self.share
         return K
 
-    def kernel(self, weights: FloatArray) -> Any:
+    def kernel(self, weights: FloatArray) -> Kernel | PrecomputedKernel:
         """Return the learned kernel, without the noise."""
         return self.stored.kernel(weights[:-1])

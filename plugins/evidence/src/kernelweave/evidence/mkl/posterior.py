@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Points
+from kernelweave.kernels_core.kernels import Kernel
 from kernelweave.kernels_core.memory import require
 from scipy.linalg import cholesky, solve_triangular
 
@@ -23,12 +23,12 @@ class KernelPosterior:
     - `spread`: standard deviation of each target, (T,)
     """
 
-    rows: Any
+    rows: Points
     share: FloatArray
     noise: float
     spread: FloatArray
 
-    def deviation(self, kernel: Any, X: Any) -> FloatArray:
+    def deviation(self, kernel: Kernel, X: Points) -> FloatArray:
         """Return the standard deviation of a new observation, noise included, (n_new, T)."""
         n = self.rows.shape[0]
         require(

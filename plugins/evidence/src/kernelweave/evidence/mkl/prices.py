@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ class PricedOrthant(Value):
     """
 
     name: ClassVar[str] = "priced-orthant"
-    prices: Any = parameter(
+    prices: npt.ArrayLike = parameter(
         "pⱼ ≥ 0, one number for all kernels or one for each.",
         default=1.0,
         kind="float or tuple of float",

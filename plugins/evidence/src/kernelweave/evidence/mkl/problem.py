@@ -14,7 +14,7 @@ from kernelweave.qp_smo import Ridge
 
 from ..rows import spread_of
 from .learn import LearnedWeights
-from .noisy import NoisyFamily
+from .noisy import NoisyFamily, Stored
 from .objective import FLOOR
 from .prices import PricedOrthant
 
@@ -42,7 +42,7 @@ class Standard:
 
 
 def weight_problem(
-    stored: object, X: Points, targets: FloatArray, weight: FloatArray | None
+    stored: Stored, X: Points, targets: FloatArray, weight: FloatArray | None
 ) -> Problem:
     """Return the problem whose weights the evidence chooses.
 

@@ -7,7 +7,7 @@ the largest Σₜ yₜᵀuₜ − ½uₜᵀRuₜ with Σₜ uₜᵀKⱼuₜ ≤ 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,7 @@ class EvidenceStep(Settings):
     """Settings of ``evidence-step``, projected Newton steps."""
 
     algorithm: ClassVar[str] = "evidence-step"
-    start: Any = parameter(
+    start: npt.ArrayLike | None = parameter(
         "First weights; by default those of equal cost.",
         kind="array-like of shape (q,)",
         default=None,
