@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from .plan import PaperTable
 
@@ -15,7 +14,7 @@ _MATRIX = "Sindhwani, Minh and Lozano 2013"
 _GRAPHS = "Marbach et al. 2010 (DREAM3) and Lorenz 1996, for their data alone"
 _OWN = "ours: no paper has it"
 # name: function, where it is printed, summary, settings of the function
-_TESSELLATED: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+_TESSELLATED: dict[str, tuple[str, str, str, dict[str, object]]] = {
     "1": ("times:table", f"{_JMLR}, Table 1", "seconds of a fit on four sets", {}),
     "3": (
         *("accuracy:table", f"{_JMLR}, Table 3", "errors on six regression sets"),

@@ -12,6 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
+    from sklearn.model_selection import BaseCrossValidator
 
 Samples = tuple[FloatArray, FloatArray]
 
@@ -68,7 +69,7 @@ def split(
     return parts[0], parts[1], parts[2], parts[3]
 
 
-def folds(n_folds: int, seed: int, *, classes: bool) -> Any:
+def folds(n_folds: int, seed: int, *, classes: bool) -> BaseCrossValidator:
     """Return shuffled folds, by class where the targets are classes."""
     from sklearn.model_selection import KFold, StratifiedKFold
 

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,7 +59,7 @@ def _resident(name: str) -> float:
     return 1024.0 * float(next(line for line in lines if line.startswith(name)).split()[1])
 
 
-def within(results: Mapping[str, object], *start: object) -> dict[str, Any]:
+def within(results: Mapping[str, T], *start: object) -> dict[str, T]:
     """Return the results whose key begins so, by the rest of the key."""
     head = "".join(f"{part}/" for part in start)
     return {key[len(head) :]: value for key, value in results.items() if key.startswith(head)}

@@ -100,8 +100,8 @@ class Cell:
     """
 
     key: str
-    compute: Callable[..., Any]
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    compute: Callable[..., object]
+    arguments: Mapping[str, object] = field(default_factory=dict)
     seconds: float = 1.0
     is_reduced: bool = False
 
@@ -242,7 +242,7 @@ class PaperTable(ComponentSpec):
     """
 
     paper: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def plan(self, request: Request) -> Plan:
         """Return the plan.

@@ -6,7 +6,6 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.files import replacing
@@ -19,7 +18,7 @@ from ..plan import Cell
 class CellOutcome:
     """What a cell gave and how long it took, or why it failed."""
 
-    value: Any
+    value: object
     seconds: float
     error: str = ""
 

@@ -9,7 +9,6 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import config_context
@@ -34,7 +33,7 @@ def compute(cell: Cell, n_threads: int | None) -> CellOutcome:
     return CellOutcome(value, time.perf_counter() - start)
 
 
-def plain(value: object) -> Any:
+def plain(value: object) -> object:
     """Return mappings, sequences, NumPy arrays and scalars in types that JSON has."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}

@@ -37,7 +37,7 @@ _NOTES = (
 
 def measure(
     system: dict[str, Any], seed: int, n_nodes: int, n_times: int, n_draws: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return counts of edges of one random system, and CPU seconds."""
     X, truth = random_network(n_nodes, n_times, **system, random_state=seed)
     model = GrangerGraph(

@@ -61,7 +61,7 @@ def load(path: str, n_groups: int = N_GROUPS) -> tuple[FloatArray, list[str]]:
 
 def measure(
     path: str, linear: bool, learn_output: bool, lags: int, quick: bool = False
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Fit one of the four models: its errors, its graph, and the output kernel of one group."""
     X, groups = load(path, _QUICK_GROUPS if quick else N_GROUPS)
     width = lags * PER_GROUP
@@ -89,7 +89,7 @@ def figure(request: Request, number: int) -> Plan:
     """Plan Figure 3, held-out errors, 4, the graphs, or 5, an output kernel: a cell per model."""
     present, names = _FIGURES[number]
     path = str(request.data_file(FILE))
-    quick: dict[str, Any] = {"quick": True} if request.quick else {}
+    quick = {"quick": True} if request.quick else {}
     cells = []
     for name in names:
         linear, learn_output = MODELS[name]

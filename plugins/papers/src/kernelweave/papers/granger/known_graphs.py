@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from kernelweave.granger import GrangerGraph, lasso_var, lorenz96, score_graph
+from kernelweave.kernels_core.arrays import FloatArray
 
 from ..data import folds, values
-from ..plan import Cell, Plan, Request, Results, Sheet
+from ..plan import Cell, Plan, Request, Results, Sheet, Value
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
+
+# series, replicates and the true graph
+_Known: TypeAlias = tuple[FloatArray, FloatArray | None, npt.NDArray[np.bool_]]
 
 NETWORKS = ("ecoli1", "ecoli2", "yeast1", "yeast2", "yeast3")
 _SCORES = ("kernel", "lasso", "lasso_shared", "lasso_best", "kernel_aupr", "lasso_aupr")
@@ -26,7 +34,7 @@ _NOTES = (
 )
 
 
-def dream3(series: str, edges: str) -> tuple[Any, Any, Any]:
+def dream3(series: str, edges: str) -> _Known:
     """Return series (n_times, n), replicates (n_times,) and true graph (n, n) of a network."""
     table = values(series)
     truth = np.zeros((table.shape[1] - 2,) * 2, dtype=bool)
@@ -37,10 +45,10 @@ def dream3(series: str, edges: str) -> tuple[Any, Any, Any]:
 
 def measure(seed: int, files: list[list[str]] | None) -> dict[str, list[float]]:
     """Return scores, each a list over networks, or of one Lorenz-96 series without files."""
-    cv: Any = 5
+    cv: int | BaseCrossValidator = 5
     if files is None:
         X, truth = lorenz96(8, 200, noise=0.5, random_state=seed)
-        sets = [(X, None, truth)]
+        sets: list[_Known] = [(X, None, truth)]
     else:
         cv = folds(5, seed, classes=False)
         sets = [dream3(*pair) for pair in files]
@@ -79,7 +87,7 @@ def table(request: Request) -> Plan:
 
 
 def _present(found: Results) -> list[Sheet]:
-    rows: list[list[Any]] = []
+    rows: list[list[Value]] = []
     for label in dict.fromkeys(key.partition("/")[0] for key in found):
         each = [value for key, value in found.items() if key.partition("/")[0] == label]
         values = np.array([[one[name] for name in _SCORES] for one in each])
@@ -93,7 +101,7 @@ def _present(found: Results) -> list[Sheet]:
     return [Sheet(title, ["set", "seeds", *scores], rows, _NOTES)]
 
 
-def _interval(values: Any) -> str:
+def _interval(values: FloatArray) -> str:
     """Return the mean over seeds and the half-width of its interval."""
     from scipy.stats import sem, t
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from functools import cache, partial
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from kernelweave.granger import GrangerGraph, lasso_var, lorenz96, score_graph
@@ -42,14 +42,14 @@ class GraphRival(NamedTuple):
 
     needs: str
     seconds: float
-    graph: Callable[[FloatArray], Any]
+    graph: Callable[[FloatArray], FloatArray]
 
 
-def _ours(X: FloatArray, pairs: bool = True) -> Any:
+def _ours(X: FloatArray, pairs: bool = True) -> FloatArray:
     return GrangerGraph(pairs=pairs).fit(X).graph_
 
 
-def _pcmci(X: FloatArray, linear: bool = True) -> Any:
+def _pcmci(X: FloatArray, linear: bool = True) -> FloatArray:
     """Return sizes of the statistics, of partial correlations or by nearest neighbours."""
     from tigramite.data_processing import DataFrame
     from tigramite.independence_tests.cmiknn import CMIknn
@@ -60,10 +60,10 @@ def _pcmci(X: FloatArray, linear: bool = True) -> Any:
     level = _LEVEL if linear else _THRESHOLD
     search = PCMCI(dataframe=DataFrame(X), cond_ind_test=test, verbosity=0)
     found = search.run_pcmci(tau_min=1, tau_max=1, pc_alpha=level, alpha_level=level)
-    return np.abs(found["val_matrix"][:, :, 1]).T
+    return np.asarray(np.abs(found["val_matrix"][:, :, 1]).T)
 
 
-def _f_tests(X: FloatArray, by_pair: bool = False) -> Any:
+def _f_tests(X: FloatArray, by_pair: bool = False) -> FloatArray:
     from statsmodels.tsa.api import VAR
 
     n, whole = X.shape[1], None if by_pair else VAR(X).fit(1)
@@ -74,14 +74,14 @@ def _f_tests(X: FloatArray, by_pair: bool = False) -> Any:
     return graph
 
 
-def _forest(X: FloatArray) -> Any:
+def _forest(X: FloatArray) -> FloatArray:
     from sklearn.ensemble import RandomForestRegressor
 
     trees = RandomForestRegressor(_N_TREES, random_state=0)
     return np.array([trees.fit(X[:-1], x).feature_importances_ for x in X[1:].T])
 
 
-def _lasso(X: FloatArray) -> Any:
+def _lasso(X: FloatArray) -> FloatArray:
     return lasso_var(X).chosen()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import RBF, Problem, solve
+from kernelweave.kernels_core import RBF, Problem, Result, solve
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.workbench.displays.colours import SERIES
 
@@ -64,7 +64,7 @@ _ON_ACCURACY = (
 
 def classes(
     n_classes: int, n_test: int, seed: int = 0
-) -> tuple[FloatArray, npt.NDArray[Any], FloatArray, npt.NDArray[Any]]:
+) -> tuple[FloatArray, npt.NDArray[np.int64], FloatArray, npt.NDArray[np.int64]]:
     """Return training points and labels, test points and labels; 40 columns, the last 16 noise.
 
     Thirty training points of each class, around one of 12 centres.
@@ -95,11 +95,13 @@ def measure(name: str, n_classes: int, n_test: int) -> dict[str, list[float]]:
     Y = np.eye(n_classes)[train]
     targets = (Y - Y.mean(axis=0)).T
     method = METHODS[name]
-    set_: Any = SeparableKernels(SquaredLpNorm(1.7), 10.0 * n_classes)
+    set_: SeparableKernels | FrobeniusOutputKernels = SeparableKernels(
+        SquaredLpNorm(1.7), 10.0 * n_classes
+    )
     if method.rho is not None:
         set_ = FrobeniusOutputKernels(0.5 * method.rho / method.lam)
 
-    def run(size: int, steps: int) -> Any:
+    def run(size: int, steps: int) -> Result:
         family = PrecomputedFamily(grams[:, :size, :size])
         positions = np.arange(float(size))[:, None]
         learner = VectorLeastSquares(method.lam)
@@ -108,7 +110,7 @@ def measure(name: str, n_classes: int, n_test: int) -> dict[str, list[float]]:
             warnings.simplefilter("ignore")
             return solve(problem, method.algorithm, tol=1e-6, max_iter=steps, **method.params)
 
-    def accuracy(result: Any) -> float:
+    def accuracy(result: Result) -> float:
         weights, L = result.parameters.weights, result.parameters.output_kernel
         scores = sum(
             w * (kernel(Z, X) @ (result.solution.C @ L))

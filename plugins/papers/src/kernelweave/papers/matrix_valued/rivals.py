@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from ..data import Samples, read
 from ..measuring import mean, spread, timed, within
@@ -40,13 +40,13 @@ class OutputRival(NamedTuple):
 
     needs: str
     seconds: float
-    predict: Callable[[FloatArray, FloatArray, FloatArray], Any]
+    predict: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
-def _ours(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> Any:
+def _ours(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> FloatArray:
     from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
 
-    return MatrixValuedKernelRegressor().fit(X, Y).predict(X_test)
+    return np.asarray(MatrixValuedKernelRegressor().fit(X, Y).predict(X_test))
 
 
 def _gaussian(X: FloatArray, Z: FloatArray, width: float) -> FloatArray:
@@ -55,7 +55,7 @@ def _gaussian(X: FloatArray, Z: FloatArray, width: float) -> FloatArray:
     return np.asarray(np.exp(-width / X.shape[1] * cdist(X, Z, "sqeuclidean")))
 
 
-def _kernel_ridge(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> Any:
+def _kernel_ridge(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> FloatArray:
     """Return predictions at the width and ridge of the least error at left-out rows."""
     best, least = X_test, np.inf
     for width in _WIDTHS:
@@ -69,7 +69,7 @@ def _kernel_ridge(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> Any:
     return best
 
 
-def _himalaya(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> Any:
+def _himalaya(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> FloatArray:
     from himalaya.kernel_ridge import MultipleKernelRidgeCV
 
     def stack(Z: FloatArray) -> FloatArray:
@@ -77,19 +77,20 @@ def _himalaya(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> Any:
 
     search = {"n_iter": _N_SEARCHES, "alphas": len(X) * _RIDGES, "progress_bar": False}
     model = MultipleKernelRidgeCV("precomputed", solver_params=search, cv=5, random_state=0)
-    return model.fit(stack(X), Y).predict(stack(X_test))
+    return np.asarray(model.fit(stack(X), Y).predict(stack(X_test)))
 
 
-def _trees(name: str) -> Callable[[FloatArray, FloatArray, FloatArray], Any]:
-    def predict(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> Any:
+def _trees(name: str) -> Callable[[FloatArray, FloatArray, FloatArray], FloatArray]:
+    def predict(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> FloatArray:
         from sklearn import ensemble
 
-        return getattr(ensemble, name)(_N_TREES, random_state=0).fit(X, Y).predict(X_test)
+        trees = getattr(ensemble, name)(_N_TREES, random_state=0)
+        return np.asarray(trees.fit(X, Y).predict(X_test))
 
     return predict
 
 
-def _boosted(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> Any:
+def _boosted(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> FloatArray:
     from catboost import CatBoostRegressor
 
     model = CatBoostRegressor(
@@ -100,7 +101,7 @@ def _boosted(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> Any:
         verbose=False,
         allow_writing_files=False,
     )
-    return model.fit(X, Y).predict(X_test)
+    return np.asarray(model.fit(X, Y).predict(X_test))
 
 
 METHODS = {
@@ -132,7 +133,7 @@ def samples(name: str, path: str, n: int, seed: int) -> Samples:
 
 
 @cache
-def _lower_pixels() -> Any:
+def _lower_pixels() -> Index:
     """Return the 26 pixels of the lower half that vary most."""
     from sklearn.datasets import load_digits
 

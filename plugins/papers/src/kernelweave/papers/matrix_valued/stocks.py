@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from kernelweave.kernels_core import RBF, PrecomputedGrams
 from kernelweave.kernels_core.arrays import FloatArray
 
 from ..data import printed, values
-from ..plan import Cell, Plan, Request, Results, Sheet
+from ..plan import Cell, Plan, Request, Results, Sheet, Value
 
 OURS = ("OLS", "Lasso", "IKL", "OKL", "IOKL")
 _LEARNS = {"IKL": (True, False), "OKL": (False, True), "IOKL": (True, True)}
@@ -90,7 +88,7 @@ def _linear(X: FloatArray, Y: FloatArray, now: FloatArray, method: str) -> Float
 def table(request: Request) -> Plan:
     """Table 1: a cell per method."""
     path = str(request.data_file("stock04.csv"))
-    quick: dict[str, Any] = {"quick": True} if request.quick else {}
+    quick = {"quick": True} if request.quick else {}
     cells = [
         Cell(
             key=method,
@@ -110,7 +108,7 @@ def _present(found: Results) -> list[Sheet]:
     columns = ["stock"]
     for method in methods:
         columns += [f"{method} (paper)", *([f"{method} ours"] if method in OURS else [])]
-    rows: list[list[Any]] = []
+    rows: list[list[Value]] = []
     for i, row in enumerate(theirs):
         rows.append([row["stock"]])
         for method in methods:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.workbench.displays.colours import SERIES
 from threadpoolctl import threadpool_limits
 
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEGREES = (1, 2, 3)
-# what `curve` returns, by width and degree
-_Curves: TypeAlias = "Mapping[tuple[str, int], Mapping[str, Any]]"
+# what `curve` returns, and that by width and degree
+_Curve: TypeAlias = "Mapping[str, Any]"
+_Curves: TypeAlias = "Mapping[tuple[str, int], _Curve]"
 _SVM_C = (0.1, 1.0, 10.0, 100.0)
 _FILES = {
     "ionosphere": ("ionosphere.csv",),
@@ -72,7 +74,7 @@ _ON_CLAIMS = (
 )
 
 
-def svm_error(data: Part, mu: Any, degree: int, lam: float) -> tuple[float, float]:
+def svm_error(data: Part, mu: FloatArray, degree: int, lam: float) -> tuple[float, float]:
     """Return the share of wrong labels of a machine on the learned kernel, twice; C is searched."""
     from sklearn.model_selection import GridSearchCV
     from sklearn.svm import SVC
@@ -93,7 +95,7 @@ def curve(
     most: int | None,
     quick: bool,
     share: bool,
-) -> dict[str, list[Any]]:
+) -> dict[str, object]:
     """Return the errors at each λ for one degree, and the Λ chosen; test errors half by half."""
     errors = svm_error if task == CLASSES else ridge_errors
     X, y = drawn(*load(path), most)
@@ -204,7 +206,7 @@ def _rows(found: _Curves) -> list[list[Value]]:
     return rows
 
 
-def _figures(value: Mapping[str, Any], i: int) -> list[Value]:
+def _figures(value: _Curve, i: int) -> list[Value]:
     return [value["size"][i], value["cv"][i], mean(half[i] for half in value["test"])]
 
 

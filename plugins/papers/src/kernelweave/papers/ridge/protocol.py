@@ -89,7 +89,7 @@ def learn(
     ball = method in _BALL
     name = (_BALL if ball else _PENALTY)[method][min(degree, 2) - 1]
     # the paper's objective is twice that of a problem
-    constraint: Any = LqBall(2.0, size, 1.0) if ball else Orthant(0.5 * size)
+    constraint: LqBall | Orthant = LqBall(2.0, size, 1.0) if ball else Orthant(0.5 * size)
     family = power_of(PrecomputedStack(data.grams), degree)
     X = np.arange(len(data.y), dtype=np.float64)[:, None]
     problem = Problem(family, Ridge(C=1.0 / lam), constraint, X, data.y)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import sub
 from typing import Any
@@ -59,7 +59,7 @@ _CLAIMS = {
 }
 # whose error at the largest λ less that at the least: method and degree
 _ALONG = (("PGD", 1), ("PGD", 2))
-_Rows = list[dict[str, Any]]
+_Row = Mapping[str, Any]
 
 
 @threadpool_limits.wrap(limits=1)
@@ -141,12 +141,12 @@ def table(request: Request, number: int) -> Plan:
     return Plan(cells, partial(_present, data, theirs, notes, validates))
 
 
-def _key(row: Mapping[str, Any], width: str) -> str:
+def _key(row: _Row, width: str) -> str:
     return f"{row['method']}/{row['d']}/{width}"
 
 
 def _present(
-    data: str, theirs: _Rows, notes: tuple[str, ...], validates: bool, results: Results
+    data: str, theirs: Sequence[_Row], notes: tuple[str, ...], validates: bool, results: Results
 ) -> list[Sheet]:
     rows = [
         [row["method"], row["d"], *_figures(row, validates, results), *_printed(row, validates)]
@@ -161,7 +161,7 @@ def _present(
     return [Sheet(title, columns, rows, notes), _claims(data, theirs, validates, results)]
 
 
-def _figures(row: Mapping[str, Any], validates: bool, results: Results) -> list[Value]:
+def _figures(row: _Row, validates: bool, results: Results) -> list[Value]:
     figures: list[Value] = []
     for width in WIDTHS:
         found = results.get(_key(row, width), {})
@@ -173,12 +173,12 @@ def _figures(row: Mapping[str, Any], validates: bool, results: Results) -> list[
     return figures
 
 
-def _printed(row: Mapping[str, Any], validates: bool) -> list[Value]:
+def _printed(row: _Row, validates: bool) -> list[Value]:
     names = ("RMSE", "spread") if validates else ("RMSE", "spread", "wrong", "spread of wrong")
     return [row[name] for name in names]
 
 
-def _claims(data: str, theirs: _Rows, validates: bool, results: Results) -> Sheet:
+def _claims(data: str, theirs: Sequence[_Row], validates: bool, results: Results) -> Sheet:
     """Return what the paper's figures say of the methods, and whether ours say so too."""
     table = {(row["method"], row["d"]): row for row in theirs}
     rows: list[list[Value]] = []
@@ -198,7 +198,7 @@ def _claims(data: str, theirs: _Rows, validates: bool, results: Results) -> Shee
     return Sheet(f"What the errors on {data} say", columns, rows, notes)
 
 
-def _along_lambda(row: Mapping[str, Any], results: Results) -> list[Value]:
+def _along_lambda(row: _Row, results: Results) -> list[Value]:
     """Return what a method has at the largest λ less what it has at the least."""
     found = {width: results.get(_key(row, width), {}).get("by λ", ()) for width in WIDTHS}
     lams = [lam for lam, _ in next(filter(None, found.values()), ())]

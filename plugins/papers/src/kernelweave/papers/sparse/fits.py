@@ -81,7 +81,7 @@ def measure(
     k0: int,
     variant: str,
     quick: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, float]:
     """Fit a variant on the published training part and test it; quick is a coarser choice."""
     from kernelweave.mkl_sparse import SparseMKLClassifier, cross_validate_path
 
@@ -149,7 +149,7 @@ def table(request: Request, number: int) -> Plan:
     title, field, variants, printed = _TABLES[number]
 
     def present(results: Mapping[str, object]) -> list[Sheet]:
-        figures: Any = {v: partial(figure_of, request, results, v, field) for v in variants}
+        figures = {v: partial(figure_of, request, results, v, field) for v in variants}
         if number == 5:
             figures = {_BEST: partial(_best_baseline, results), **figures}
         notes: tuple[str, ...] = _DATA

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
@@ -58,7 +57,7 @@ class GroupLasso(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         penalty = WeightedGroupL2(
             self.share * float(np.max(slopes / weights)), weights, ends, order
         )
-        self.model_: Any = GeneralizedLinearEstimator(
+        self.model_ = GeneralizedLinearEstimator(
             LogisticGroup(ends, order), penalty, GroupProxNewton(fit_intercept=True, tol=1e-5)
         ).fit(wide, signs)
         self.coef_ = np.ravel(self.model_.coef_).reshape(-1, X.shape[1])

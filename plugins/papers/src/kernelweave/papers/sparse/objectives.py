@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from ..plan import PAPER, Cell, Plan, Request, Results, Sheet, Value
 from .fits import STARTS, cells_of, figure_of, on_starts
@@ -89,7 +88,7 @@ def _bound_cells(request: Request, bounds: tuple[str, ...]) -> list[Cell]:
     for name in SETS:
         n = size_of(request, name)
         for relaxation in bounds:
-            limits: dict[str, Any] = {}
+            limits: dict[str, int] = {}
             if request.quick:
                 limits["limit"] = min(n, _QUICK_LARGEST[relaxation])
             elif n > _LARGEST[relaxation]:
@@ -125,10 +124,10 @@ def _objectives(request: Request) -> Plan:
     """Table 6: lower bounds, and objectives of three starts and of the proved optimum."""
 
     def present(results: Results) -> list[Sheet]:
-        bounds: Any = {_head(request, b): partial(_bound_of, request, results, b) for b in BOUNDS}
+        bounds = {_head(request, b): partial(_bound_of, request, results, b) for b in BOUNDS}
         notes = (*_NOTES, *_ON_BOUNDS, _ON_QUICK_SIZES if request.quick else _ON_SIZES)
         printed = tuple(_PRINTED_BOUNDS.values())
-        figures: Any = {s: partial(figure_of, request, results, s, "objective") for s in STARTS}
+        figures = {s: partial(figure_of, request, results, s, "objective") for s in STARTS}
         return [
             beside("Lower bounds", bounds, 6, printed, notes),
             _meetings(partial(_bound_of, request, results)),
@@ -160,8 +159,8 @@ def _gaps(request: Request) -> Plan:
             found = ours(results, "optimum", "gap")(name)
             return None if found is None else 100.0 * float(found)
 
-        figures: Any = {s: partial(gap, s) for s in STARTS[:-1]} | {"best": best}
-        figures |= {"optimum": partial(gap, "optimum"), "proved by search": proved}
+        figures: dict[str, Callable[[str], Value]] = {s: partial(gap, s) for s in STARTS[:-1]}
+        figures |= {"best": best, "optimum": partial(gap, "optimum"), "proved by search": proved}
         printed = ("random", "3×3", "full", "best")
         notes = (*_NOTES, *on_starts(request), *_ON_GAPS)
         sheet = beside("Gaps to the relaxation (%)", figures, 7, printed, notes)

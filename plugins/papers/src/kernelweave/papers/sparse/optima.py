@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -36,7 +34,7 @@ _SECONDS = ("seconds", "fits", *_PARTS.values(), "with proof")
 
 def measure(
     path: str, columns: list[int] | None, limit: int | None, C: float, lam: float, k0: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Solve the relaxation and the sparse problem of one set, and time them."""
     from kernelweave.kernels_core import default_kernels
     from kernelweave.kernels_core.grams import GramStack

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import comb
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,7 @@ _NOTES = (
 )
 
 
-def measure(n_rows: int, n_views: int, k0: int, C: float, lam: float) -> dict[str, Any]:
+def measure(n_rows: int, n_views: int, k0: int, C: float, lam: float) -> dict[str, object]:
     """Prove one optimum."""
     from kernelweave.kernels_core import RBF, KernelDictionary
     from kernelweave.kernels_core.grams import GramStack

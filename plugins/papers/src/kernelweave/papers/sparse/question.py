@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +26,7 @@ METHODS = (*BASELINES, "SimpleMKL", GAUSSIAN, ALGORITHM_1, OPTIMUM)
 # what it prints, by the number of kernels that we take for its ten and fifty
 _PRINTED = {8: 2, 50: 8}
 _C = [1.0, 10.0, 100.0]
-_SPARSE = {"lam": [0.01, 1.0, 100.0], "k0": [1, 2, 4]}
+_SPARSE: dict[str, list[float]] = {"lam": [0.01, 1.0, 100.0], "k0": [1, 2, 4]}
 _N_FOLDS = _N_SPLITS = 3
 # seconds of a cell of 1000 rows with eight kernels, measured on one core
 _SECONDS = {
@@ -81,7 +81,7 @@ def measure(
     n_kernels: int,
     seed: int,
     **_: object,
-) -> dict[str, Any]:
+) -> dict[str, float]:
     """Tune, fit and test one method on one split."""
     from kernelweave.kernels_core import PrecomputedGrams
     from sklearn.exceptions import ConvergenceWarning
@@ -105,7 +105,7 @@ def measure(
         return report(model, fitted.grams, parts.y, cross, parts.y_test)
 
 
-def _machine(method: str, n_columns: int) -> tuple[BaseEstimator, dict[str, Any]]:
+def _machine(method: str, n_columns: int) -> tuple[BaseEstimator, dict[str, list[float]]]:
     """Return a method, not fitted, and what its folds choose from."""
     from kernelweave import baselines
     from kernelweave.mkl_sparse import SparseMKLClassifier

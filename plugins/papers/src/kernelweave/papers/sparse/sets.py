@@ -99,7 +99,7 @@ def cell(
 
 def report(
     model: BaseEstimator, X: Rows, y: FloatArray, X_test: Rows, y_test: FloatArray
-) -> dict[str, Any]:
+) -> dict[str, float]:
     """Fit and return the accuracy in per cent, kernels that count, seconds, objective and gap."""
     _, seconds = settled(lambda: model.fit(X, y))
     return {

@@ -183,13 +183,13 @@ def kept_by(model: BaseEstimator, columns: Mapping[str, list[int]]) -> list[str]
     return None
 
 
-def measure(name: str, n_train: int, n_views: int, seed: int) -> dict[str, Any]:
+def measure(name: str, n_train: int, n_views: int, seed: int) -> dict[str, object]:
     """Fit a method to one draw: accuracy, views and CPU seconds; of 0 views, the digits."""
     data = made(n_train, n_views, seed) if n_views else digits(n_train, seed)
     model, seconds = settled(
         lambda: method(name, data.columns, real=not n_views).fit(data.X, data.y)
     )
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "accuracy": 100.0 * float(np.mean(model.predict(data.X_test) == data.y_test)),
         "seconds": seconds,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -15,6 +15,9 @@ from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .intervals import in_words
 from .prior_path import STRENGTHS, PriorPoint, learn_path, units_of, weights_of
 from .sets import SETS, SetSource, address, samples
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 # two classes or numbers, and P of a side that all its entries can be learned
 _MOST_COLUMNS = 13
@@ -85,7 +88,7 @@ def _prepared(X: FloatArray, X_test: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def _by_evidence(
-    family: TessellatedFamily, X: FloatArray, z: FloatArray, X_test: FloatArray, parts: list[Any]
+    family: TessellatedFamily, X: FloatArray, z: FloatArray, X_test: FloatArray, parts: list[Index]
 ) -> tuple[FloatArray, FloatArray]:
     """Return what each strength predicts for the test rows, and how much it counts."""
     units, every = units_of(family, X), np.arange(len(X))
@@ -111,7 +114,7 @@ def _by_objective(
     X: FloatArray,
     z: FloatArray,
     X_test: FloatArray,
-    parts: list[Any],
+    parts: list[Index],
     *,
     classes: bool,
 ) -> dict[str, FloatArray]:
@@ -123,15 +126,15 @@ def _by_objective(
     kernel = family.kernel(np.eye(family.n_P))
     unit = 1.0 / float(np.mean(kernel.diag(X)))
 
-    def plain(C: float) -> Any:
+    def plain(C: float) -> BaseEstimator:
         given = {"C": C * unit, "kernel": kernel}
         return SVC(**given) if classes else SVR(epsilon=0.1, **given)
 
-    def learned(C: float) -> Any:
+    def learned(C: float) -> BaseEstimator:
         box = (family.lower, family.upper)
         return kind(C=C, order=family.order or "auto", scale=False, domain=box, tol=1e-2)
 
-    def best(make: Callable[[float], Any]) -> FloatArray:
+    def best(make: Callable[[float], BaseEstimator]) -> FloatArray:
         def error(C: float) -> float:
             found = np.empty_like(z)
             for held in parts:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from ..data import folds
 from ..measuring import CLASSES
@@ -16,6 +17,7 @@ from .sets import SetSource
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+    from xrfm import xRFM
 
 
 OURS = "evidence"
@@ -145,7 +147,9 @@ def _additive(n_columns: int, *, classes: bool, quick: bool) -> BaseEstimator:
     )
 
 
-def _recursive(X: FloatArray, y: Any, X_test: FloatArray, *, classes: bool, quick: bool) -> Any:
+def _recursive(
+    X: FloatArray, y: FloatArray, X_test: FloatArray, *, classes: bool, quick: bool
+) -> Labels:
     """Fit recursive feature machines, one a setting; a held-out fifth chooses and stops them."""
     from sklearn.model_selection import ParameterGrid, train_test_split
     from sklearn.preprocessing import StandardScaler
@@ -170,8 +174,8 @@ def _recursive(X: FloatArray, y: Any, X_test: FloatArray, *, classes: bool, quic
 
 
 def _machine(
-    parts: Any, *, classes: bool, bandwidth: float, reg: float, diag: bool
-) -> tuple[float, Any]:
+    parts: Sequence[Labels], *, classes: bool, bandwidth: float, reg: float, diag: bool
+) -> tuple[float, xRFM]:
     """Return the score on the held-out fifth, and the machine."""
     from sklearn.metrics import accuracy_score, r2_score
     from xrfm import xRFM

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..data import Samples, load
 from ..measuring import CLASSES
@@ -112,5 +112,5 @@ def samples(where: str) -> Samples:
         return load(where)
     from sklearn import datasets
 
-    found: Any = getattr(datasets, where)(return_X_y=True)
+    found = getattr(datasets, where)(return_X_y=True)
     return found[0], found[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.memory import limit_bytes
@@ -87,7 +87,7 @@ def measure(
     seed: int,
     quick: bool,
     unit_target: bool,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Fit one method to one split and return its score, seconds and what it chose."""
     X, y = load(path)
     if unit_target:

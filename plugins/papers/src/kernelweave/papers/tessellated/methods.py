@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..data import drawn, folds
 from ..measuring import CLASSES
 
 if TYPE_CHECKING:
+    from kernelweave.kernels_core.kernels import Kernel, KernelDictionary
     from sklearn.base import BaseEstimator
 
 
@@ -28,7 +30,7 @@ _MOST_SECONDS = 3600.0
 _QUICK_SECONDS = 10.0
 # the box [-δ, 1 + δ] has the volume (1 + 2δ)ⁿ, which scales the kernel
 _MANY_FEATURES = 24
-_Grid = dict[str, list[Any]]
+_Grid = Mapping[str, Sequence[object]]
 
 
 def methods_for(task: str) -> tuple[str, ...]:
@@ -47,7 +49,7 @@ def fit_tuned(
     quick: bool,
     per_feature: bool = True,
     n_folds: int = 2,
-) -> tuple[Any, dict[str, object]]:
+) -> tuple[BaseEstimator, dict[str, object]]:
     """Tune a method by folds, on 8000 samples at most, and fit it to all.
 
     A quick run has a coarser grid, ``FINE`` five folds and C up to 1000; ``per_feature`` says
@@ -85,7 +87,7 @@ def _tube(y: FloatArray) -> float:
     return min(0.1, 0.1 * float(np.std(y)))
 
 
-def _standardised(machine: object, **grid: list[Any]) -> tuple[Any, _Grid]:
+def _standardised(machine: object, **grid: Sequence[object]) -> tuple[BaseEstimator, _Grid]:
     """Return a pipeline that standardises the features first, and the grid of its last step."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -122,7 +124,7 @@ def _tessellated(
     )
 
 
-def _gaussian(y: FloatArray, *, classes: bool, quick: bool) -> tuple[Any, _Grid]:
+def _gaussian(y: FloatArray, *, classes: bool, quick: bool) -> tuple[BaseEstimator, _Grid]:
     from sklearn.svm import SVC, SVR
 
     unit = 1.0 if classes else float(np.std(y))
@@ -134,7 +136,7 @@ def _gaussian(y: FloatArray, *, classes: bool, quick: bool) -> tuple[Any, _Grid]
     )
 
 
-def _other(name: str, seed: int, *, classes: bool, quick: bool) -> tuple[Any, _Grid]:
+def _other(name: str, seed: int, *, classes: bool, quick: bool) -> tuple[BaseEstimator, _Grid]:
     from sklearn import ensemble, neural_network
 
     ending = "Classifier" if classes else "Regressor"
@@ -156,7 +158,7 @@ def _other(name: str, seed: int, *, classes: bool, quick: bool) -> tuple[Any, _G
     return _standardised(net, alpha=[1e-4])
 
 
-def paper_dictionary(n_features: int, *, quick: bool, per_feature: bool = True) -> Any:
+def paper_dictionary(n_features: int, *, quick: bool, per_feature: bool = True) -> KernelDictionary:
     """Return Gaussians of bandwidth .5 to 10 and polynomials of degree 1 to 3, 13 each.
 
     On every feature and on all together: 13(p + 1) kernels, as the paper counts them. A quick run
@@ -166,7 +168,7 @@ def paper_dictionary(n_features: int, *, quick: bool, per_feature: bool = True) 
 
     widths = np.linspace(0.5, 10.0, 3 if quick else 10)
     degrees = (1, 2) if quick else (1, 2, 3)
-    base: list[Any] = [RBF(gamma=float(1.0 / (2.0 * width**2))) for width in widths]
+    base: list[Kernel] = [RBF(gamma=float(1.0 / (2.0 * width**2))) for width in widths]
     base += [Polynomial(degree=degree, gamma=1.0, coef0=1.0) for degree in degrees]
     views = [list(range(n_features))]
     if per_feature and not quick:
@@ -176,7 +178,7 @@ def paper_dictionary(n_features: int, *, quick: bool, per_feature: bool = True) 
 
 def _multiple(
     name: str, kernels: object, y: FloatArray, *, classes: bool, quick: bool
-) -> tuple[Any, _Grid]:
+) -> tuple[BaseEstimator, _Grid]:
     from kernelweave import baselines
 
     unit = 1.0 if classes else float(np.std(y))

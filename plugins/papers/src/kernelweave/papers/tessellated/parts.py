@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem, TessellatedFamily, config_context
@@ -39,7 +38,7 @@ def problem_of(path: str, n_samples: int, n_features: int) -> Problem:
     return Problem(family, SVC(C=_C), Spectahedron(), X, np.where(y >= np.median(y), 1.0, -1.0))
 
 
-def seconds_of(work: Callable[[], Any]) -> float:
+def seconds_of(work: Callable[[], object]) -> float:
     """Return the least processor seconds of three calls."""
     return min(timed(work, time.process_time)[1] for _ in range(_REPEATS))
 
@@ -87,7 +86,7 @@ def table(request: Request) -> Plan:
     return Plan(cells, _present)
 
 
-def _present(results: Results) -> list[Any]:
+def _present(results: Results) -> list[Sheet]:
     keyed = {tuple(map(int, key.split("/"))): value for key, value in results.items()}
     found = [(size, keyed[size, p]) for size, p in sorted(keyed)]
     m = [size for size, _ in found]

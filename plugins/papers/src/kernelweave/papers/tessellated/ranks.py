@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.workbench.displays.colours import LOWER, UPPER
@@ -20,7 +20,7 @@ _TOL = 0.1
 _SETS = {"regression": "california_housing.csv.gz", "classification": "shill_bidding.csv.gz"}
 
 
-def measure(path: str, task: str, n_samples: int, rank: int, trials: int) -> dict[str, Any]:
+def measure(path: str, task: str, n_samples: int, rank: int, trials: int) -> dict[str, list[int]]:
     """Return the steps of the SVM dual at random matrices P of a rank, one a trial."""
     from kernelweave.kernels_core import TessellatedFamily
     from kernelweave.qp_smo import solve_svc, solve_svr

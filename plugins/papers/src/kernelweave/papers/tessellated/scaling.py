@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.workbench.displays.colours import SERIES
 
 from ..data import as_unit_range, drawn, load
@@ -15,6 +16,7 @@ from ..plan import Cell, Drawing, Plan, Request, Results, Sheet, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from sklearn.base import BaseEstimator
 
 SIZES, QUICK_SIZES = (500, 1000, 2000, 4000), (125, 250, 500)
 FEATURES = (2, 4, 6, 8)
@@ -75,7 +77,7 @@ def measure(
         "max_iter": max_iter,
     }
     if task == CLASSES:
-        machine: Any = TessellatedKernelClassifier(**settings, units="absolute")
+        machine: BaseEstimator = TessellatedKernelClassifier(**settings, units="absolute")
         y = np.where(y >= np.median(y), 1.0, -1.0)
     else:
         machine = TessellatedKernelRegressor(epsilon=0.02, **settings, units="absolute")
@@ -114,7 +116,7 @@ def figure(request: Request, year: int) -> Plan:
     return Plan(cells, lambda results: _present(results, subject))
 
 
-def _series(results: Results, task: str, name: str, key: str) -> Any:
+def _series(results: Results, task: str, name: str, key: str) -> FloatArray:
     """Return the rows (m, n_P, seconds) of an algorithm and task."""
     rows = [
         (int(rest.split("/")[0]), value["n_P"], value[key])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.workbench.displays.colours import HEAT
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from sklearn.base import BaseEstimator
 
+# a machine of C and tol
+_Make = Callable[[float, float], "BaseEstimator"]
 _GRID = 60
 _TRAIN = "grand_canyon_750.csv"
 _TRUTH = "grand_canyon_native.csv.gz"
@@ -24,7 +27,7 @@ def learned(path: str, truth: str, n_train: int, degree: int) -> dict[str, objec
     """Learn a tessellated kernel, C by two folds; return the surface and errors."""
     from kernelweave.spectahedron import TessellatedKernelRegressor
 
-    def make(C: float, tol: float) -> Any:
+    def make(C: float, tol: float) -> BaseEstimator:
         return TessellatedKernelRegressor(
             units="absolute", C=C, epsilon=0.02, degree=degree, delta=0.1, tol=tol, max_iter=200
         )
@@ -36,14 +39,16 @@ def gaussian(path: str, truth: str, n_train: int) -> dict[str, object]:
     """Tune a Gaussian kernel by two folds; return the surface and errors."""
     from sklearn.svm import SVR
 
-    def with_width(gamma: float) -> BaseEstimator:
+    def with_width(gamma: float) -> _Make:
         return lambda C, _: SVR(C=C, epsilon=0.02, gamma=gamma)
 
     pairs = [(with_width(10.0**g), 10.0**c) for g in (0, 1, 2, 3) for c in (0, 1, 2, 3)]
     return _best(path, truth, n_train, pairs)
 
 
-def _best(path: str, truth: str, n_train: int, candidates: list[Any]) -> dict[str, object]:
+def _best(
+    path: str, truth: str, n_train: int, candidates: list[tuple[_Make, float]]
+) -> dict[str, object]:
     """Choose by two folds, fit to all, and compare with the finer grid of heights."""
     from sklearn.model_selection import cross_val_score
 
