@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Index, Matrix, Rows
 from kernelweave.kernels_core.checks import COUNT, Rule, check_magnitude
 
-# a length, or what it is called while it is looked for
+# how many, which ones, or "cv"
 Lags: TypeAlias = "int | str | list[int] | tuple[int, ...] | range | Index"
 
 
