@@ -7,7 +7,6 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import cyclopts
 from kernelweave.kernels_core import CommandSpec, UnknownNameError, UnsupportedProblemError
@@ -127,9 +126,9 @@ def _stub() -> None:
     """Stand for a command that is only listed."""
 
 
-def _function(spec: CommandSpec) -> Callable[..., Any]:
+def _function(spec: CommandSpec) -> Callable[..., object]:
     try:
-        function: Callable[..., Any] = spec.load()
+        function: Callable[..., object] = spec.load()
     except (Exception, SystemExit) as error:
         raise CommandError(f"the command {spec.name!r} is broken: {one_line(error)}") from error
     return function

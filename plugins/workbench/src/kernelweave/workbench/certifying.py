@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,15 @@ from kernelweave.kernels_core import (
     get_algorithm,
     relative_gap,
 )
-from kernelweave.kernels_core.arrays import Labels, RealArray, Rows
+from kernelweave.kernels_core.arrays import Labels
 
 from .errors import CommandError
 from .machines import kernel_machine
 from .models import Model
 from .progress import fit_bar
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # sets of parameters to the algorithm that proves most about them
 _BEST = {"sparse-simplex": "smkl-global", "spectahedron": "tkl-low-rank"}
@@ -40,7 +43,7 @@ def certifier(name: str) -> str:
 
 def certify_model(
     model: Model,
-    X: RealArray,
+    X: pd.DataFrame,
     y: Labels,
     *,
     algorithm: str | None,
@@ -69,7 +72,7 @@ def certify_model(
     return _bounded(model, X, y, algorithm, tol, max_iter, max_time)
 
 
-def _refuse_other_data(model: Model, X: Any, y: Labels) -> None:
+def _refuse_other_data(model: Model, X: pd.DataFrame, y: Labels) -> None:
     """Raise where the rows are not as many, or the targets not those, of the fit."""
     if len(X) != model.header.n_samples:
         raise CommandError(
@@ -85,12 +88,12 @@ def _refuse_other_data(model: Model, X: Any, y: Labels) -> None:
 
 def _repeated(
     model: Model,
-    X: Rows,
+    X: pd.DataFrame,
     y: npt.NDArray[Any],
     algorithm: str | None,
     max_iter: int | None,
     max_time: float | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Fit the evidence kernel again on other folds, and say how much changes."""
     from sklearn.base import clone
 
@@ -120,7 +123,7 @@ def _repeated(
 
 def _bounded(
     model: Model,
-    X: Rows,
+    X: pd.DataFrame,
     y: Labels,
     algorithm: str | None,
     tol: float,

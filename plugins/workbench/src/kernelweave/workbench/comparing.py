@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -97,7 +96,7 @@ def _chosen(
     return [known[name] for name in names or known]
 
 
-def _maker(name: str, max_time: float | None, weighted: bool) -> Callable[[str, int], Any]:
+def _maker(name: str, max_time: float | None, weighted: bool) -> Callable[..., WeightedModel]:
     settings = {} if max_time is None else {"max_time": max_time}
 
     def make(task: str, seed: int) -> WeightedModel:

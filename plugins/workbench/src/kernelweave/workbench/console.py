@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from .spoken import as_options
 
@@ -49,7 +49,7 @@ class _Trimmed:
     def write(self, text: str) -> None:
         self._stream.write(re.sub(" +$", "", text, flags=re.MULTILINE))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)
 
 
@@ -115,7 +115,7 @@ def emit_json(value: object) -> None:
     sys.stdout.write("\n")
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

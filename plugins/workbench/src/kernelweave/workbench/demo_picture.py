@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from kernelweave.kernels_core.arrays import FloatArray
 
 from .demonstration import CONFIDENCE, Demonstration
 from .displays.axes import open_frame
@@ -32,7 +33,7 @@ def demo_picture(demo: Demonstration) -> bytes:
 
     figure = Figure(figsize=(13.0, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
-    axes: Any = figure.subplots(1, 3, width_ratios=[0.9, 1.0, 1.2])
+    axes = figure.subplots(1, 3, width_ratios=[0.9, 1.0, 1.2])
     _scores(axes[0], demo)
     _effects(axes[1], demo)
     (_labels if demo.classes else _intervals)(axes[2], demo)
@@ -89,7 +90,7 @@ def _effects(ax: Axes, demo: Demonstration) -> None:
     open_frame(ax)
 
 
-def _along(demo: Demonstration, name: str, values: Any) -> list[float]:
+def _along(demo: Demonstration, name: str, values: FloatArray) -> list[float]:
     """Return the mean prediction where every row has the same value of a column."""
     rows = demo.X.iloc[:: max(1, len(demo.X) // 100)]
     means = []

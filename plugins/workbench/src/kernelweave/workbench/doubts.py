@@ -6,7 +6,6 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -190,7 +189,7 @@ def shared_rows(table: Table, other: Table, columns: Sequence[str]) -> list[str]
     ]
 
 
-def _fingerprints(frame: pd.DataFrame) -> npt.NDArray[Any]:
+def _fingerprints(frame: pd.DataFrame) -> npt.NDArray[np.integer]:
     columns: dict[str, object] = {}
     for name, column in frame.items():
         numbers = as_numbers(column)

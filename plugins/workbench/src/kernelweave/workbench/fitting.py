@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core import Status, UnderfitWarning, clock
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 
 from .data import Table, Target
 from .doubts import doubts
@@ -24,6 +25,7 @@ from .views import read_views
 from .zoo import fit_model, make_model, model_of, title_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     from sklearn.base import BaseEstimator
 
 
@@ -60,7 +62,7 @@ class Choices:
         """The settings that are given."""
         return {name: value for name, value in self.settings.items() if value is not None}
 
-    def maker(self, task: str) -> tuple[str, Callable[[], Any]]:
+    def maker(self, task: str) -> tuple[str, Callable[[], BaseEstimator]]:
         """Return the model's name and what makes one, unfitted."""
         settings = self.given
         name = self.model or model_of(settings.get("algorithm"), task)
@@ -185,7 +187,11 @@ def _was_stopped(estimator: BaseEstimator) -> bool:
 
 
 def _crossed(
-    make: Callable[[], Any], X: Any, target: Target, fold: Any, scoring: Any
+    make: Callable[[], WeightedModel],
+    X: pd.DataFrame,
+    target: Target,
+    fold: Index,
+    scoring: FloatArray,
 ) -> tuple[HeldOut | None, bool]:
     """Return predictions by fits without each fold; nothing where Ctrl-C ends them."""
     try:
@@ -204,13 +210,16 @@ class WeightedModel:
     """
 
     def __init__(
-        self, make: Callable[[], Any], weighted: bool, ended: Callable[[], None] = lambda: None
+        self,
+        make: Callable[[], BaseEstimator],
+        weighted: bool,
+        ended: Callable[[], None] = lambda: None,
     ) -> None:
         self._model = make()
         self._weighted = weighted
         self._ended = ended
 
-    def fit(self, X: object, y: object, weight: object) -> Any:
+    def fit(self, X: pd.DataFrame, y: Labels, weight: FloatArray) -> BaseEstimator:
         """Learn from rows."""
         fitted = fit_model(self._model, X, y, weight if self._weighted else None)
         if _was_stopped(fitted):
@@ -220,7 +229,13 @@ class WeightedModel:
 
 
 def _compared(
-    held_out: HeldOut, X: Any, y: Any, fold: Any, scoring: Any, choices: Choices, told: Any
+    held_out: HeldOut,
+    X: pd.DataFrame,
+    y: Labels,
+    fold: Index,
+    scoring: FloatArray,
+    choices: Choices,
+    told: Callable[[str], None],
 ) -> tuple[list[Row], bool]:
     """Return the other models that were done when Ctrl-C came, if it came."""
     rows: list[Row] = []
@@ -236,7 +251,7 @@ def _compared(
     return rows, False
 
 
-def _counted(weight: Any, class_weight: object, y: Any) -> Any:
+def _counted(weight: FloatArray | None, class_weight: object, y: Labels) -> FloatArray:
     """Return what each row counts in a score: its weight, times that of its class."""
     counts = np.ones(len(y)) if weight is None else weight
     if class_weight is None:
@@ -244,10 +259,11 @@ def _counted(weight: Any, class_weight: object, y: Any) -> Any:
     from sklearn.utils import compute_class_weight
 
     labels, codes = np.unique(y, return_inverse=True)
-    return counts * compute_class_weight(class_weight, classes=labels, y=y)[codes]
+    factors: FloatArray = compute_class_weight(class_weight, classes=labels, y=y)
+    return counts * factors[codes]
 
 
-def read_weights(table: Table, column: str) -> Any:
+def read_weights(table: Table, column: str) -> FloatArray:
     """Return what each row counts.
 
     `table`: the data; `column`: its name. Returns shape (n_rows,): not negative, and not all zero.

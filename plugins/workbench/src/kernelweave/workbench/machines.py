@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kernelweave.kernels_core.arrays import Rows
 
@@ -29,7 +29,7 @@ def encoder_of(estimator: BaseEstimator) -> BaseEstimator:
     return getattr(first, "encoder_", None)
 
 
-def kernel_machine(estimator: BaseEstimator) -> Any:
+def kernel_machine(estimator: BaseEstimator) -> BaseEstimator:
     """Return the estimator that learns the kernel: a pipeline's last step, or itself.
 
     `estimator`: fitted or not. Has ``result_`` once fitted.
@@ -39,7 +39,7 @@ def kernel_machine(estimator: BaseEstimator) -> Any:
     return inside if steps is None else steps[-1][1]
 
 
-def best_of(estimator: BaseEstimator) -> Any:
+def best_of(estimator: BaseEstimator) -> BaseEstimator:
     """Return the best estimator of a fitted search, anything else as it is.
 
     `estimator`: an estimator, a pipeline or a search over one.
@@ -47,7 +47,7 @@ def best_of(estimator: BaseEstimator) -> Any:
     return getattr(estimator, "best_estimator_", estimator)
 
 
-def fitted_machine(estimator: BaseEstimator, attribute: str) -> Any:
+def fitted_machine(estimator: BaseEstimator, attribute: str) -> BaseEstimator:
     """Return the kernel machine of something fitted, checked for one attribute.
 
     `estimator`: a kernel machine, a pipeline that ends in one, or a fitted search over either.
@@ -70,7 +70,7 @@ def fitted_machine(estimator: BaseEstimator, attribute: str) -> Any:
     return machine
 
 
-def transformed(estimator: BaseEstimator, X: Rows) -> Any:
+def transformed(estimator: BaseEstimator, X: Rows) -> Rows:
     """Return samples as the kernel machine sees them, after the steps before it.
 
     `estimator`: fitted: a kernel machine, a pipeline, or a search over either; `X` of shape

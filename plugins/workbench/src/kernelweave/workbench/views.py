@@ -9,11 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kernelweave.kernels_core import KernelDictionary
 
 from .errors import CommandError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Views = dict[str, tuple[str, ...]]
 _KERNELS = ("linear", "rbf")
@@ -28,7 +31,7 @@ class EncodedFrom:
 
     columns: tuple[str, ...]
 
-    def __call__(self, X: Any) -> list[str]:
+    def __call__(self, X: pd.DataFrame) -> list[str]:
         """Return the names of the encoded columns of a DataFrame."""
         return [name for name in X.columns if name.rpartition(".")[0] in self.columns]
 
@@ -93,7 +96,7 @@ def _from_csv(text: str) -> dict[str, list[str]]:
     return found
 
 
-_READERS: dict[str, Callable[[str], Any]] = {
+_READERS: dict[str, Callable[[str], object]] = {
     ".toml": tomllib.loads,
     ".json": json.loads,
     ".csv": _from_csv,

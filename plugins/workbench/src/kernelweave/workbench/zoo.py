@@ -6,15 +6,20 @@ import inspect
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernelweave.kernels_core import AlgorithmSpec, get_algorithm, get_component
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.registry import parts_for
 
 from .data import TableMatrix
 from .errors import CommandError
 from .model_names import GENERIC
 from .views import dictionary_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.base import BaseEstimator
 
 _MATRIX_FAMILIES = {"tessellated", "polynomial"}
 # the models of algorithms, by the set of weights that they prefer
@@ -107,7 +112,7 @@ def model_of(algorithm: str | None, task: str) -> str:
     return name
 
 
-def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> Any:
+def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> BaseEstimator:
     """Return an unfitted model for tables.
 
     - `name`: a `ModelName`, or `GENERIC`
@@ -151,7 +156,9 @@ def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> 
     return TransformedTargetRegressor(chain, transformer=StandardScaler())
 
 
-def fit_model(model: Any, X: Any, y: Any, weight: Any) -> Any:
+def fit_model(
+    model: BaseEstimator, X: pd.DataFrame, y: Labels, weight: FloatArray | None
+) -> BaseEstimator:
     """Fit what `make_model` made, with weights of rows where there are any."""
     if weight is None:
         return model.fit(X, y)
@@ -159,7 +166,7 @@ def fit_model(model: Any, X: Any, y: Any, weight: Any) -> Any:
     return model.fit(X, y, **{"machine__sample_weight" if chained else "sample_weight": weight})
 
 
-def _class(name: str, task: str) -> Any:
+def _class(name: str, task: str) -> type[BaseEstimator]:
     family = _FAMILIES[name]
     wanted = _class_name(family, task)
     if wanted is None:
@@ -170,7 +177,8 @@ def _class(name: str, task: str) -> Any:
     if find_spec(family.module) is None:
         distribution = family.module.replace(".", "-").replace("_", "-")
         raise CommandError(f"--model {name} needs {distribution}: pip install {distribution}")
-    return getattr(import_module(family.module), wanted)
+    kind: type[BaseEstimator] = getattr(import_module(family.module), wanted)
+    return kind
 
 
 def _class_name(family: _Family, task: str) -> str | None:

@@ -18,7 +18,11 @@ from ..files import check_output
 from ..model_names import ModelName
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
+    from rich.console import Console
+
+    from ..data import Table
+    from ..fitting import Choices, FitOutcome
+    from ..models import Model
 
 
 _Flag = Parameter(negative=())
@@ -183,11 +187,11 @@ def fit_command(
 
 
 def _fit(
-    table: Any,
-    other: Any,
+    table: Table,
+    other: Table | None,
     column: str | None,
     task: str,
-    choices: Any,
+    choices: Choices,
     drop: list[str],
     weights: str | None,
     comparing: bool,
@@ -235,7 +239,7 @@ def _fit(
     }
 
 
-def _test(other: Any, table: Any, features: Sequence[str], column: str) -> Any:
+def _test(other: Table, table: Table, features: Sequence[str], column: str) -> Table:
     """Return rows to test with in the units of a table; refuse them before anything is learned."""
     from kernelweave.evidence import ColumnEncoder
 
@@ -262,7 +266,7 @@ def _strongest(importance: Sequence[dict[str, Any]]) -> str:
     return ", ".join(f"{row['name']} ({row['value']:.3f})" for row in strong[:5])
 
 
-def _verdict(outcome: Any, measure: str) -> str:
+def _verdict(outcome: FitOutcome, measure: str) -> str:
     from ..scoring import ranking_of, verdict
     from ..zoo import title_of
 
@@ -271,7 +275,7 @@ def _verdict(outcome: Any, measure: str) -> str:
     return verdict(title_of(outcome.model.header.model), outcome.rows, measure, ranking)
 
 
-def _tested(model: BaseEstimator, table: Any) -> dict[str, Any]:
+def _tested(model: Model, table: Table) -> dict[str, object]:
     from ..report.evaluation import evaluate
 
     found = evaluate(model, table, None)
@@ -327,7 +331,7 @@ def _views(views: list[dict[str, Any]], most: int = 8) -> str:
     return f"{named}{more}: {len(used)} of {len(views)}"
 
 
-def _show_scores(screen: Any, found: dict[str, Any]) -> None:
+def _show_scores(screen: Console, found: dict[str, Any]) -> None:
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text

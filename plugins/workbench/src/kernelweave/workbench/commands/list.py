@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from kernelweave.kernels_core import (
@@ -72,7 +72,7 @@ def list_command(
         console.say("note", f"no {kind} are registered")
 
 
-def _print_json(found: dict[str, list[Any]]) -> None:
+def _print_json(found: dict[str, list[ComponentSpec]]) -> None:
     rows = {kind: [_describe(kind, spec) for spec in specs] for kind, specs in found.items()}
     if "datasets" in rows:
         rows["datasets"] += [
@@ -82,7 +82,7 @@ def _print_json(found: dict[str, list[Any]]) -> None:
     console.emit_json(rows)
 
 
-def _print(found: dict[str, list[Any]]) -> None:
+def _print(found: dict[str, list[ComponentSpec]]) -> None:
     screen = console.out()
     for kind, specs in found.items():
         if specs:
@@ -93,7 +93,7 @@ def _print(found: dict[str, list[Any]]) -> None:
             console.print_section(screen, f"datasets in {data_folder()}", rows)
 
 
-def _folder_rows(specs: list[Any]) -> dict[str, tuple[Path, str]]:
+def _folder_rows(specs: list[ComponentSpec]) -> dict[str, tuple[Path, str]]:
     """Return path and remark of each table of the user's folder, by the name it goes by."""
     taken = {spec.name for spec in specs}
     return {
@@ -102,7 +102,7 @@ def _folder_rows(specs: list[Any]) -> dict[str, tuple[Path, str]]:
     }
 
 
-def _specs(kind: str) -> list[Any]:
+def _specs(kind: str) -> list[ComponentSpec]:
     """Return the registered items, and our own commands even where the plugin is blocked."""
     specs = registry().specs(kind)
     if kind == "commands":
@@ -118,7 +118,7 @@ def _source(kind: str, name: str) -> str:
 
 
 def _describe(kind: str, spec: ComponentSpec) -> dict[str, object]:
-    described: dict[str, Any] = {
+    described: dict[str, object] = {
         "name": spec.name,
         "summary": spec.summary,
         "target": spec.target,
@@ -135,7 +135,7 @@ def _describe(kind: str, spec: ComponentSpec) -> dict[str, object]:
     return described
 
 
-def _row(spec: Any) -> tuple[str, Text]:
+def _row(spec: ComponentSpec) -> tuple[str, Text]:
     """Return the name and the description of an item."""
     from rich.text import Text
 

@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -94,7 +94,7 @@ def _say_what_is_outside(n_outside: int, columns: list[str], n_rows: int) -> Non
         )
 
 
-def to_csv(columns: dict[str, list[Any]]) -> str:
+def to_csv(columns: dict[str, list[object]]) -> str:
     """Return the CSV of columns; numbers keep every digit.
 
     Parameters

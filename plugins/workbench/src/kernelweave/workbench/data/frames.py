@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ..errors import CommandError
 from .table import Table, check_names
 from .written import read_numbers
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    from kernelweave.kernels_core.arrays import Labels
 
 
 def read_frame(frame: object, *, target: str | None = None) -> Table:
@@ -40,7 +44,7 @@ def read_frame(frame: object, *, target: str | None = None) -> Table:
     return Table(source, read, target=target, units=units, texts=texts)
 
 
-def _eager(frame: object) -> Any:
+def _eager(frame: object) -> nw.DataFrame:
     """Return the frame as narwhals sees it."""
     import narwhals as nw
 
@@ -61,7 +65,7 @@ def _eager(frame: object) -> Any:
     )
 
 
-def _column(series: Any) -> Any:
+def _column(series: nw.Series) -> Labels | pd.Series:
     """Return the cells: numbers as an array, anything else as objects with None for nothing."""
     if series.dtype.is_numeric() and not series.is_null().any():
         return series.to_numpy()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.evidence import ColumnEncoder
+from kernelweave.kernels_core.arrays import Rows
 from sklearn.base import BaseEstimator, TransformerMixin
+
+if TYPE_CHECKING:
+    from kernelweave.evidence.columns.encoded import Dimension
 
 
 class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -30,7 +34,7 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [4., 0.]])
     """
 
-    def fit(self, X: Any, y: object = None) -> TableMatrix:
+    def fit(self, X: Rows, y: object = None) -> TableMatrix:
         """Learn what each column is.
 
         `X` of shape (n_rows, n_columns): training rows; `y`: passed over. Returns `self`: fitted.
@@ -38,7 +42,7 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.encoder_ = ColumnEncoder().fit(X, estimator=self)
         return self
 
-    def transform(self, X: Any) -> npt.NDArray[np.float64]:
+    def transform(self, X: Rows) -> npt.NDArray[np.float64]:
         """Return rows as numbers.
 
         `X` of shape (n_rows, n_columns): rows with the columns of training. Returns shape (n_rows,
@@ -69,7 +73,7 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(names, dtype=object)
 
 
-def _width(dimension: Any) -> int:
+def _width(dimension: Dimension) -> int:
     n_levels = len(dimension.levels) if dimension.kind == "level" else 1
     return n_levels if n_levels > 2 else 1
 

@@ -8,13 +8,16 @@ import re
 import urllib.error
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ..errors import CommandError, one_line
 from ..files import replacing
 from .table import Table
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
 
 PREFIX = "openml:"
 CHECKSUMS = "kernelweave-checksums.json"
@@ -56,10 +59,10 @@ def read_openml(source: str) -> Table:
     return Table(source, frame, target=target, task="classification" if text else None)
 
 
-def _fetch(source: str, found: re.Match[str]) -> Any:
+def _fetch(source: str, found: re.Match[str]) -> Bunch:
     from sklearn.datasets import fetch_openml, get_data_home
 
-    which: dict[str, Any] = {"data_id": int(found["id"])} if found["id"] else {}
+    which: dict[str, object] = {"data_id": int(found["id"])} if found["id"] else {}
     if not which:
         which = {"name": found["name"], "version": int(found["version"])}
     try:

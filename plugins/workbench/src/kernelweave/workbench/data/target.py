@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,9 @@ from kernelweave.kernels_core.arrays import Labels
 
 from ..errors import CommandError, did_you_mean
 from .table import REMEDY, Table, are_codes, as_numbers, is_missing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # so many whole numbers may well be names of classes
 _FEW = 10
@@ -114,7 +117,9 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
     return Target(column, labels, task, reason, hint)
 
 
-def _decide(table: Table, series: Any, text: bool, distinct: int, task: str) -> tuple[str, str]:
+def _decide(
+    table: Table, series: pd.Series, text: bool, distinct: int, task: str
+) -> tuple[str, str]:
     """Return the task and the reason for it."""
     if task != "auto":
         return task, f"as asked, {distinct} distinct values"
@@ -141,7 +146,7 @@ def _counted(values: npt.NDArray[np.float64], distinct: int) -> bool:
     return _whole(values) and low in (0, 1) and high - low == distinct - 1
 
 
-def _gap_hint(column: str, series: Any) -> str:
+def _gap_hint(column: str, series: pd.Series) -> str:
     gaps = [cell for cell in series.unique() if is_missing(cell)]
     if not gaps:
         return ""

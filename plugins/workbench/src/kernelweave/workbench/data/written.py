@@ -177,9 +177,9 @@ def _separator_like(texts: dict[str, list[object]]) -> str:
     return ","
 
 
-def _cells(cells: Iterable[object]) -> dict[Any, _Cell]:
+def _cells(cells: Iterable[object]) -> dict[object, _Cell]:
     """Return those of the different cells of a column that are numbers in some way to write one."""
-    found: dict[Any, _Cell] = {}
+    found: dict[object, _Cell] = {}
     for cell in cells:
         if isinstance(cell, Real) and not isinstance(cell, bool):
             found[cell] = _Cell("", "", float(cell))
@@ -218,7 +218,7 @@ def _without_unit(text: str) -> tuple[str, str]:
     return parts[1], _SIGN_OF.get(parts[2], parts[2])
 
 
-def _unit_of_most(written: Mapping[Any, _Cell], column: pd.Series) -> str:
+def _unit_of_most(written: Mapping[object, _Cell], column: pd.Series) -> str:
     """Return the unit that most rows have; none where as many have none."""
     units = {cell: each.unit for cell, each in written.items()}
     if len(set(units.values())) < 2:
@@ -229,7 +229,7 @@ def _unit_of_most(written: Mapping[Any, _Cell], column: pd.Series) -> str:
 
 def _written(
     place: str, written: Mapping[Any, _Cell], unit: str, separator: str, *, plain: bool = False
-) -> dict[Any, float]:
+) -> dict[object, float]:
     """Return the number of each cell in a unit or in none; nothing where none are read anew.
 
     `plain`: whether those that are read already count too.
@@ -247,7 +247,7 @@ def _written(
     return found | exact if found else {}
 
 
-def _nearly_all(known: Mapping[Any, float], cells: list[object], column: pd.Series) -> bool:
+def _nearly_all(known: Mapping[object, float], cells: list[object], column: pd.Series) -> bool:
     """Whether all different cells of a column are known, but for a word or two in few rows."""
     odd = [cell for cell in cells if cell not in known]
     if not odd:
@@ -261,7 +261,7 @@ def _are_few(n_odd: int, n_cells: int) -> bool:
     return n_odd <= _MOST_ODD and n_cells >= _NUMBERS_AN_ODD * n_odd
 
 
-def _numbered(column: pd.Series, cells: list[object], known: Mapping[Any, float]) -> pd.Series:
+def _numbered(column: pd.Series, cells: list[object], known: Mapping[object, float]) -> pd.Series:
     """Return a column with the numbers of known cells; others of its words stay."""
     odd = {cell for cell in cells if cell not in known}
     gap = float("nan")
@@ -270,7 +270,7 @@ def _numbered(column: pd.Series, cells: list[object], known: Mapping[Any, float]
 
 
 def _warn_of_bare(
-    place: str, column: pd.Series, written: Mapping[Any, _Cell], known: Iterable[Any], unit: str
+    place: str, column: pd.Series, written: Mapping[Any, _Cell], known: Iterable[object], unit: str
 ) -> None:
     """Say how many rows have no unit and are taken to be in that of the others."""
     bare = [cell for cell in known if written[cell].unit != unit]
@@ -284,7 +284,7 @@ def _warn_of_bare(
         )
 
 
-def _numbers(texts: dict[Any, str], *, english: bool, anew: bool) -> dict[Any, float]:
+def _numbers(texts: dict[object, str], *, english: bool, anew: bool) -> dict[object, float]:
     """Return the number of each cell; nothing unless all are numbers and one is not plain.
 
     `english`: whether 1,234 has a thousand, for certain; `anew`: whether none need be so.
@@ -309,14 +309,16 @@ def _is_english(unit: str) -> bool:
     return unit in ("£", "¥", "₹") or (unit.endswith("$") and unit != "R$")
 
 
-def _unsure(known: dict[Any, float]) -> str:
+def _unsure(known: dict[object, float]) -> str:
     """Return a cell whose comma is taken to stand before thousands, where nothing shows it."""
     texts = [cell for cell in known if isinstance(cell, str) and "," in cell]
     sure = any(cell.count(",") > 1 or "." in cell for cell in texts)
     return "" if sure or not texts else texts[0]
 
 
-def _thousands(place: str, texts: dict[Any, str], unit: str, separator: str) -> dict[Any, float]:
+def _thousands(
+    place: str, texts: dict[object, str], unit: str, separator: str
+) -> dict[object, float]:
     """Return whole amounts, if all are and some have points between thousands."""
     if unit != "€" and (not _is_english(unit) or separator != ";"):
         return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def on_axes(ax: Axes | None = None, *, height: float = 2.6) -> Iterator[Any]:
         figure.draw_without_rendering()
 
 
-def open_frame(ax: Any, grid: str | None = "both") -> None:
+def open_frame(ax: Axes, grid: Literal["both", "x", "y"] | None = "both") -> None:
     """Take away the upper and right spines and draw a faint grid.
 
     `ax`: whose; `grid` in {"both", "x", "y"}: along which axis.

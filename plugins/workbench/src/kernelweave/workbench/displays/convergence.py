@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import History, Result
-from kernelweave.kernels_core.arrays import RealArray
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import one_of
 
 from ..machines import fitted_machine
@@ -16,6 +16,7 @@ from .colours import FAINT, GAP, LOWER, UPPER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
     from sklearn.base import BaseEstimator
 
 
@@ -174,7 +175,7 @@ class ConvergenceDisplay:
                 _whole_numbers(self.ax_)
         return self
 
-    def _places(self, by: str) -> npt.NDArray[Any]:
+    def _places(self, by: str) -> npt.NDArray[np.number]:
         if by == "iterations":
             return np.arange(len(self.history))
         if by == "seconds":
@@ -182,7 +183,7 @@ class ConvergenceDisplay:
         one_of("iterations", "seconds", *self.history.counts).check("by", by)
         return np.array(self.history.counts[by])
 
-    def _bounds(self, at: RealArray) -> list[Any]:
+    def _bounds(self, at: npt.NDArray[np.number]) -> list[Line2D]:
         lower, upper = np.array(self.history.lower), np.array(self.history.upper)
         shown, ax = np.isfinite(lower), self.ax_
         ax.fill_between(at[shown], lower[shown], upper[shown], color=FAINT, alpha=0.25, linewidth=0)
@@ -196,7 +197,7 @@ class ConvergenceDisplay:
         ax.legend(frameon=False)
         return list(lines)
 
-    def _gap(self, at: RealArray, line: dict[str, Any]) -> list[Any]:
+    def _gap(self, at: npt.NDArray[np.number], line: dict[str, object]) -> list[Line2D]:
         gap, ax = self.history.gap, self.ax_
         shown = np.isfinite(gap) & (gap > 0)
         style = {"color": GAP, "marker": "o", "markersize": 3, "linewidth": 1.2} | line
@@ -211,7 +212,7 @@ class ConvergenceDisplay:
         return list(lines)
 
 
-def _focus(ax: Axes, lower: Any, upper: Any) -> None:
+def _focus(ax: Axes, lower: FloatArray, upper: FloatArray) -> None:
     """Let the first lower bounds leave the picture where they would flatten all the others."""
     end = upper[-1]
     reach = 1.15 * max(upper.max() - end, end - np.median(lower))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Labels, RealArray
+from kernelweave.kernels_core.arrays import Labels, RealArray, Rows
 
 from ..machines import fitted_machine, transformed
 from .axes import COLUMN, on_axes
@@ -104,7 +104,7 @@ class GramDisplay:
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        X: Any,
+        X: Rows,
         y: npt.ArrayLike | None = None,
         *,
         classes: bool | None = None,

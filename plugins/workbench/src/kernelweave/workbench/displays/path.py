@@ -16,6 +16,7 @@ from .weights import learned_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
 
 
 _SYMBOLS = {"lam": "λ", "k0": "kernels at most, $k_0$", "n_views": "views at most"}
@@ -138,7 +139,7 @@ class PathDisplay:
     @classmethod
     def from_estimators(
         cls,
-        estimators: Sequence[Any],
+        estimators: Sequence[BaseEstimator],
         *,
         parameter: str,
         names: Sequence[str] | None = None,

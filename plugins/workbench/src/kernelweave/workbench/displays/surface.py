@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Labels, RealArray
+from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray
 from kernelweave.kernels_core.checks import one_of
-from numpy.typing import NDArray
 
 from ..machines import best_of, fitted_machine, transformed
 from .axes import COLUMN, on_axes, open_frame
@@ -65,12 +64,12 @@ class SurfaceDisplay:
 
     def __init__(
         self,
-        grid: Sequence[npt.NDArray[Any]],
-        values: npt.NDArray[Any],
+        grid: Sequence[npt.ArrayLike],
+        values: npt.ArrayLike,
         names: Sequence[str],
         *,
         quantity: str,
-        classes: Sequence[Any] | None = None,
+        classes: Sequence[object] | None = None,
         centred: bool = False,
     ) -> None:
         self.grid = [np.asarray(axis, dtype=np.float64) for axis in grid]
@@ -210,7 +209,7 @@ class SurfaceDisplay:
         bar.outline.set_visible(False)
         return surface
 
-    def _samples(self, X: NDArray[Any], y: Labels) -> Any:
+    def _samples(self, X: RealArray, y: Labels) -> Any:
         style: dict[str, Any] = {"s": 10, "edgecolors": GAP, "linewidths": 0.4, "zorder": 4}
         ax, at = self.ax_, X.T
         if self.classes is None and not self.centred:
@@ -266,7 +265,7 @@ class _Table:
         reach = eps * ((high - low) or 1.0)
         return np.linspace(low - reach, high + reach, count)
 
-    def points(self, places: list[int], grid: list[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
+    def points(self, places: list[int], grid: list[FloatArray]) -> npt.NDArray[np.float64]:
         """Return the samples on the grid, the first feature fastest."""
         meshed = np.meshgrid(*grid)
         points = np.tile(self.medians, (meshed[0].size, 1))
@@ -287,7 +286,7 @@ def _respond(
     points: npt.NDArray[np.float64],
     response: str,
     at: npt.ArrayLike | None,
-) -> tuple[npt.NDArray[Any], dict[str, Any]]:
+) -> tuple[Labels, dict[str, Any]]:
     """Return the values on the points, and what they are."""
     _RESPONSE.check("response", response)
     rows = table.as_given(points)

@@ -79,11 +79,11 @@ class Header:
     estimator: str
     source: str
     n_samples: int
-    classes: tuple[Any, ...] | None = None
+    classes: tuple[object, ...] | None = None
     model: str = ""
-    certificate: dict[str, Any] = field(default_factory=dict)
+    certificate: dict[str, object] = field(default_factory=dict)
     prepared: tuple[dict[str, Any], ...] = ()
-    held_out: dict[str, Any] | None = None
+    held_out: dict[str, object] | None = None
     comparison: dict[str, Any] = field(default_factory=dict)
     importance: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()

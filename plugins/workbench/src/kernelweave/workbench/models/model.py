@@ -18,6 +18,7 @@ from ..scoring.held_out import HeldOut
 from .header import Header, versions
 
 if TYPE_CHECKING:
+    import pandas as pd
     from sklearn.base import BaseEstimator
 
 
@@ -33,7 +34,7 @@ class Model:
         Names and provenance.
     """
 
-    estimator: Any
+    estimator: BaseEstimator
     header: Header
 
     @classmethod
@@ -47,7 +48,7 @@ class Model:
         name: str = "",
         held_out: HeldOut | None = None,
         comparison: dict[str, Any] | None = None,
-        importance: Sequence[dict[str, Any]] = (),
+        importance: Sequence[dict[str, object]] = (),
         notes: Sequence[str] = (),
     ) -> Model:
         """Return a model with the header that belongs to a fitted estimator.
@@ -119,11 +120,11 @@ class Model:
         return None if found is None else HeldOut.from_json(found)
 
     @property
-    def machine(self) -> Any:
+    def machine(self) -> BaseEstimator:
         """The estimator that learned the kernel."""
         return kernel_machine(self.estimator)
 
-    def inputs(self, table: object) -> Any:
+    def inputs(self, table: object) -> pd.DataFrame:
         """Return the rows of a table as the estimator takes them.
 
         `table`: anything that `read_table` reads, or a table that it returned. Returns shape

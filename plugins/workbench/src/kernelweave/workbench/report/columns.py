@@ -10,6 +10,7 @@ from ..models import Model
 from .picture import Picture, picture
 
 if TYPE_CHECKING:
+    from kernelweave.evidence.explaining.effects import ColumnEffect, PairEffect
     from matplotlib.figure import Figure
 
 _MOST_BARS = 15
@@ -69,7 +70,7 @@ def _effects(model: Model) -> list[Picture]:
     )
     what = found.response
 
-    def one(effect: Any) -> Picture:
+    def one(effect: ColumnEffect) -> Picture:
         def draw(figure: Figure) -> None:
             ax = figure.subplots()
             EffectDisplay([effect], response=what).plot(ax=[ax])
@@ -81,7 +82,7 @@ def _effects(model: Model) -> list[Picture]:
         )
         return picture(f"Along {effect.column}", text, draw, height=2.9)
 
-    def two(pair: Any) -> Picture:
+    def two(pair: PairEffect) -> Picture:
         def draw(figure: Figure) -> None:
             EffectDisplay([], [pair], response=what).plot(ax=[figure.subplots()])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Labels
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from ..data import Table
 from ..errors import CommandError
@@ -44,7 +44,7 @@ class HeldOutEvaluation:
     y: Labels
     predicted: Labels
     rows: str
-    classes: tuple[Any, ...] | None = None
+    classes: tuple[object, ...] | None = None
     proba: npt.NDArray[np.float64] | None = None
     X: Any = None
     coverage: dict[float, float] | None = None
@@ -89,7 +89,7 @@ class HeldOutEvaluation:
         return order[np.linspace(0, len(order) - 1, _MOST_DRAWN).astype(np.intp)]
 
 
-def of_held_out(held_out: HeldOut, classes: tuple[Any, ...] | None) -> HeldOutEvaluation:
+def of_held_out(held_out: HeldOut, classes: tuple[object, ...] | None) -> HeldOutEvaluation:
     """Return the evaluation of a fit's own held-out predictions.
 
     Parameters
@@ -178,7 +178,7 @@ def learned_from(model: Model, found: HeldOutEvaluation) -> bool:
     return known is None or bool(np.array_equal(known.truth, found.y[known.rows]))
 
 
-def _coverage(model: Model, table: Table, y: npt.NDArray[Any]) -> dict[float, float]:
+def _coverage(model: Model, table: Table, y: FloatArray) -> dict[float, float]:
     found = {}
     for level in LEVELS:
         low, high = model.predict_interval(table, level)

@@ -62,7 +62,7 @@ def report_page(model: Model, found: HeldOutEvaluation | None, *, path: Path) ->
     )
 
 
-def _chapters(model: Model, found: HeldOutEvaluation | None, same: bool) -> list[dict[str, Any]]:
+def _chapters(model: Model, found: HeldOutEvaluation | None, same: bool) -> list[dict[str, object]]:
     """Return scores and pictures of the held-out rows, and of other rows where they are given."""
     parts = []
     held_out = model.held_out
@@ -83,7 +83,7 @@ def _chapters(model: Model, found: HeldOutEvaluation | None, same: bool) -> list
     ]
 
 
-def _models(about: dict[str, Any]) -> list[dict[str, Any]]:
+def _models(about: dict[str, Any]) -> list[dict[str, object]]:
     """Return the model and those set beside it, the best first; empty without a score."""
     if about["held_out"] is None:
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def kernel_pictures(model: Model, found: HeldOutEvaluation | None) -> list[Pictu
     list of dict
         Those that this model has.
     """
-    made: list[Any] = [_convergence(model), _spectrum(model)]
+    made: list[Picture | None] = [_convergence(model), _spectrum(model)]
     if found is not None and found.X is not None:
         made.append(_heat_map(model, found))
     return [each for each in made if each is not None]

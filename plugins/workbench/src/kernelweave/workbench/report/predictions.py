@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -115,8 +115,8 @@ def _confusion(found: HeldOutEvaluation) -> Picture:
 
 def _curves(
     found: HeldOutEvaluation,
-    labels: list[Any],
-    each: Callable[..., Any],
+    labels: list[object],
+    each: Callable[..., None],
     axes: dict[str, str],
     place: str,
     *,
@@ -142,8 +142,8 @@ def _curves(
     return draw
 
 
-def _roc(found: HeldOutEvaluation, labels: list[Any]) -> Picture:
-    def each(y: ArrayLike, share: object, *, style: dict[str, Any], **options: object) -> None:
+def _roc(found: HeldOutEvaluation, labels: list[object]) -> Picture:
+    def each(y: ArrayLike, share: object, *, style: dict[str, object], **options: object) -> None:
         from sklearn.metrics import RocCurveDisplay
 
         RocCurveDisplay.from_predictions(y, share, curve_kwargs=style | {"marker": ""}, **options)
@@ -156,8 +156,8 @@ def _roc(found: HeldOutEvaluation, labels: list[Any]) -> Picture:
     return picture("ROC", text, _curves(found, labels, each, axes, "lower right"))
 
 
-def _precision_recall(found: HeldOutEvaluation, labels: list[Any]) -> Picture:
-    def each(y: ArrayLike, share: object, *, style: dict[str, Any], **options: object) -> None:
+def _precision_recall(found: HeldOutEvaluation, labels: list[object]) -> Picture:
+    def each(y: ArrayLike, share: object, *, style: dict[str, object], **options: object) -> None:
         from sklearn.metrics import PrecisionRecallDisplay
 
         PrecisionRecallDisplay.from_predictions(y, share, **options, **style | {"marker": ""})
@@ -174,7 +174,7 @@ def _precision_recall(found: HeldOutEvaluation, labels: list[Any]) -> Picture:
     return picture("Precision and recall", text, drawn)
 
 
-def _calibration(found: HeldOutEvaluation, labels: list[Any]) -> Picture:
+def _calibration(found: HeldOutEvaluation, labels: list[object]) -> Picture:
     bins = int(np.clip(len(found.y) // 20, 3, 10))
 
     def each(

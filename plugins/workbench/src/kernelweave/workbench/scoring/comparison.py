@@ -6,12 +6,11 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import clock
-from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 
 from ..progress import count_bar
 from .held_out import HeldOut, cross_predict
@@ -20,6 +19,9 @@ from .ranking import Ranking
 from .rbf import rbf_title
 from .rivals import Rival
 from .scores import Score, lead
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,7 @@ class Row:
         ahead = lead(first.truth, first.predicted, own.predicted, first.weight, first.task)
         return cls(tried.rival.name, tried.rival.title, own.score, ahead, tried.seconds)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return plain values, without what depends on the clock."""
         return {
             "name": self.name,
@@ -79,8 +81,8 @@ class Row:
 
 def tried(
     models: Sequence[Rival],
-    X: object,
-    y: npt.NDArray[Any],
+    X: pd.DataFrame,
+    y: Labels,
     task: str,
     *,
     weight: FloatArray,

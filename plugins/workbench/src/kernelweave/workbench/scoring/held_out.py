@@ -13,6 +13,7 @@ from ..machines import kernel_machine
 from .scores import Score, score
 
 if TYPE_CHECKING:
+    import pandas as pd
     from sklearn.base import BaseEstimator
 
 
@@ -52,7 +53,7 @@ class HeldOut:
         counts = np.bincount(codes, weights=self.weight)
         return float(counts.max() / counts.sum())
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return plain lists by name."""
         return {
             name: value.tolist() if isinstance(value, np.ndarray) else value
@@ -127,7 +128,7 @@ def held_out_by(
 
 def cross_predict(
     make: Callable[[], Any],
-    X: Any,
+    X: pd.DataFrame,
     y: Labels,
     task: str,
     fold: Index,
@@ -170,7 +171,7 @@ def cross_predict(
     return HeldOut(rows, fold[rows], y[rows], predicted[rows], weight[rows], task, *shown)
 
 
-def decision_of_classes(model: BaseEstimator, X: Any) -> FloatArray:
+def decision_of_classes(model: BaseEstimator, X: pd.DataFrame) -> FloatArray:
     """Return the decision values of each class, of two as of more.
 
     `model`: fitted, with ``decision_function``; `X` of shape (n_rows, n_columns): the table.

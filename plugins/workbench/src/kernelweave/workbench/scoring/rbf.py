@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.kernels_core.arrays import Labels, Rows
+from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 
 from ..data import TableMatrix
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+    from sklearn.model_selection import GridSearchCV
 
 # rows that are tuned on, and learned from, at most: all pairs of more take minutes
 TUNED, MOST = 1000, 8000
@@ -50,7 +54,7 @@ class TunedRBF:
         self.task = task
         self.seed = seed
 
-    def fit(self, X: object, y: npt.NDArray[Any], weight: Any = None) -> TunedRBF:
+    def fit(self, X: object, y: npt.NDArray[Any], weight: FloatArray | None = None) -> TunedRBF:
         """Tune and learn."""
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
@@ -69,7 +73,7 @@ class TunedRBF:
         self._machine = machine.fit(Z[many], target[many], weight[many])
         return self
 
-    def _machine_for(self, n_rows: int) -> Any:
+    def _machine_for(self, n_rows: int) -> BaseEstimator:
         from sklearn.kernel_ridge import KernelRidge
         from sklearn.svm import SVC, SVR
 
@@ -77,7 +81,7 @@ class TunedRBF:
             return KernelRidge(kernel="rbf")
         return SVC() if self.task == "classification" else SVR(epsilon=0.05)
 
-    def _tuned(self, machine: object, Z: Any, y: object, weight: object) -> dict[str, float]:
+    def _tuned(self, machine: object, Z: FloatArray, y: object, weight: object) -> dict[str, float]:
         """Return the settings that folds choose."""
         from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
@@ -85,7 +89,7 @@ class TunedRBF:
         gamma = _GAMMA / max(1, Z.shape[1])
         folds = kind(FOLDS, shuffle=True, random_state=self.seed)
 
-        def search(**grid: object) -> Any:
+        def search(**grid: object) -> GridSearchCV:
             chosen = GridSearchCV(machine, grid | {"gamma": gamma}, cv=folds, refit=False)
             return chosen.fit(Z, y, sample_weight=weight)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Labels, Rows
+from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 
 from ..data import TableMatrix
 
@@ -27,7 +27,7 @@ class RecursiveMachine:
         self.task = task
         self.seed = seed
 
-    def fit(self, X: object, y: npt.NDArray[Any], weight: Any = None) -> RecursiveMachine:
+    def fit(self, X: object, y: Labels, weight: FloatArray | None = None) -> RecursiveMachine:
         """Learn from rows, which all have to count the same."""
         from sklearn.model_selection import train_test_split
         from sklearn.pipeline import make_pipeline
@@ -51,7 +51,7 @@ class RecursiveMachine:
         self._machine.fit(X_own, y_own, X_out, y_out)
         return self
 
-    def _coded(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _coded(self, y: npt.NDArray[Any]) -> Labels:
         if self.task == "classification":
             self._labels, codes = np.unique(y, return_inverse=True)
             return codes.astype(np.int64)
@@ -63,6 +63,6 @@ class RecursiveMachine:
         rows = self._columns.transform(X).astype(np.float32)
         given = np.ravel(self._machine.predict(rows))
         if self.task == "classification":
-            labels: npt.NDArray[Any] = self._labels[given.astype(np.intp)]
+            labels: Labels = self._labels[given.astype(np.intp)]
             return labels
         return given.astype(np.float64) * self._unit + self._centre

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from .rbf import TunedRBF
 from .recursive import RecursiveMachine
@@ -49,7 +50,7 @@ class Dummy:
         self.task = task
         self.seed = seed
 
-    def fit(self, X: object, y: npt.NDArray[Any], weight: Any = None) -> Dummy:
+    def fit(self, X: object, y: npt.NDArray[Any], weight: FloatArray | None = None) -> Dummy:
         """Learn one value."""
         if self.task == "regression":
             self._value = np.average(y, weights=weight)
@@ -60,11 +61,11 @@ class Dummy:
         self._value = self.classes_[counts.argmax()]
         return self
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Sized) -> Labels:
         """Return the value for each row."""
         return np.full(len(X), self._value)
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Sized) -> npt.NDArray[np.float64]:
         """Return the share of each class for each row."""
         return np.tile(self._share, (len(X), 1))
 

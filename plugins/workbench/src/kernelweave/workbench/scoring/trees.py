@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from kernelweave.evidence import ColumnEncoder
-from kernelweave.kernels_core.arrays import Labels, Rows
+from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -37,7 +37,7 @@ class BoostedTrees:
         self.task = task
         self.seed = seed
 
-    def fit(self, X: Rows, y: npt.NDArray[Any], weight: Any = None) -> BoostedTrees:
+    def fit(self, X: Rows, y: Labels, weight: FloatArray | None = None) -> BoostedTrees:
         """Learn the columns and the trees."""
         self._encoder = ColumnEncoder(max_levels=_MOST_LEVELS).fit(X, weight)
         if self.task == "classification":
@@ -53,14 +53,14 @@ class BoostedTrees:
         given = np.asarray(self._model.predict(self._rows(X)[0])).ravel()
         if self.task == "regression":
             return given
-        labels: npt.NDArray[Any] = self.classes_[given.astype(np.intp)]
+        labels: Labels = self.classes_[given.astype(np.intp)]
         return labels
 
     def predict_proba(self, X: Rows) -> npt.NDArray[np.float64]:
         """Return the probability of each class."""
         return np.asarray(self._model.predict_proba(self._rows(X)[0]))
 
-    def _rows(self, X: Rows) -> tuple[Any, list[int]]:
+    def _rows(self, X: Rows) -> tuple[FloatArray | pd.DataFrame, list[int]]:
         """Return rows as the library takes them, and which columns hold words."""
         numbers, codes = with_gaps(self._encoder, X)
         words = list(range(numbers.shape[1], numbers.shape[1] + codes.shape[1]))
@@ -116,10 +116,11 @@ def _xgboost(task: str, seed: int, words: list[int]) -> BaseEstimator:
     return _kind("xgboost", "XGB{}", task)(random_state=seed, enable_categorical=True)
 
 
-def _kind(module: str, name: str, task: str) -> Any:
+def _kind(module: str, name: str, task: str) -> type[BaseEstimator]:
     """Return a class of a library that may be installed."""
     suffix = "Classifier" if task == "classification" else "Regressor"
-    return getattr(import_module(module), name.format(suffix))
+    kind: type[BaseEstimator] = getattr(import_module(module), name.format(suffix))
+    return kind
 
 
 _MAKERS = {
