@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -40,6 +40,9 @@ from sklearn.datasets import make_classification
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 SIZES = (700, 1000, 1500)
@@ -81,7 +84,7 @@ def samples() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         yield name, table[at, :-1], table[at, -1]
 
 
-def pairs() -> dict[str, tuple[Callable[[], Any], Callable[..., Any]]]:
+def pairs() -> dict[str, tuple[Callable[[], BaseEstimator], Callable[..., BaseEstimator]]]:
     """Return MKLpy's estimator and ours by the name of the method."""
     return {
         "Average": (

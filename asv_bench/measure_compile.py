@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numba.core import event
@@ -29,11 +29,11 @@ class Compiled(event.Listener):  # type: ignore[misc]
         self.seconds: dict[str, float] = {}
         self._open: list[list[float]] = []
 
-    def on_start(self, event: Any) -> None:
+    def on_start(self, event: event.Event) -> None:
         """Begin a function."""
         self._open.append([time.process_time(), 0.0])
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, event: event.Event) -> None:
         """Count a function, and what it took as the callee of another."""
         start, inner = self._open.pop()
         total = time.process_time() - start
@@ -45,7 +45,7 @@ class Compiled(event.Listener):  # type: ignore[misc]
             self._open[-1][1] += total
 
 
-def fit(name: str) -> Any:
+def fit(name: str) -> Callable[[], object]:
     """Return the first fit, its imports done."""
     X = np.random.default_rng(0).random((200, 5))
     y = np.where((X[:, 0] - 0.5) * (X[:, 1] - 0.5) > 0.0, 1.0, -1.0)

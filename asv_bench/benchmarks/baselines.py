@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._measure import checkered, exponent, seconds
+
+if TYPE_CHECKING:
+    from kernelweave.kernels_core import Problem, Result
 
 M, C = 300, 10.0
 GAPS = (1e-2, 1e-4)
@@ -25,7 +28,7 @@ def grams(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     return default_kernels().fit_grams(X).grams, y
 
 
-def problem(n_samples: int = M) -> Any:
+def problem(n_samples: int = M) -> Problem:
     from kernelweave.baselines import Simplex
     from kernelweave.kernels_core import Problem
     from kernelweave.kernels_core.grams import PrecomputedStack
@@ -36,7 +39,7 @@ def problem(n_samples: int = M) -> Any:
     return Problem(PrecomputedStack(stack), SVC(C=C), Simplex(), X, y)
 
 
-def reached(result: Any, tol: float) -> int:
+def reached(result: Result, tol: float) -> int:
     """Return the learner solves until the gap was first within ``tol``."""
     at = np.flatnonzero(result.history.gap <= tol)
     return int(result.history.counts["n_svm_solves"][at[0]]) if len(at) else LIMIT
@@ -48,7 +51,7 @@ class SimpleMKL:
     params = (ALGORITHMS, GAPS)
     param_names = ("algorithm", "gap")
 
-    def setup_cache(self) -> dict[Any, int]:
+    def setup_cache(self) -> dict[tuple[str, float], int]:
         from kernelweave.kernels_core import solve
 
         found = {}
@@ -59,7 +62,7 @@ class SimpleMKL:
             found.update({(name, gap): reached(result, gap) for gap in GAPS})
         return found
 
-    def track_solves(self, found: Any, algorithm: str, gap: float) -> int:
+    def track_solves(self, found: dict[tuple[str, float], int], algorithm: str, gap: float) -> int:
         return found[algorithm, gap]
 
 
@@ -88,12 +91,12 @@ class Rules:
         with config_context(n_threads=1):
             return {name: [rule(name, m) for m in (M, 2 * M, 4 * M)] for name in RULES}
 
-    def track_seconds(self, found: Any, name: str) -> float:
+    def track_seconds(self, found: dict[str, list[float]], name: str) -> float:
         return found[name][0]
 
     track_seconds.unit = "seconds"
 
-    def track_exponent_in_m(self, found: Any, name: str) -> float:
+    def track_exponent_in_m(self, found: dict[str, list[float]], name: str) -> float:
         # equal weights take the same time whatever m
         if name == "average":
             return 0.0

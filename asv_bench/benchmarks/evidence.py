@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._measure import exponent, seconds
+
+if TYPE_CHECKING:
+    from kernelweave.evidence import EvidenceKernelRegressor, EvidenceMKLRegressor
 
 M, N = 150, 6
 ROWS, COLUMNS = (M, 2 * M, 4 * M), (N, 2 * N, 4 * N)
@@ -45,15 +48,15 @@ class Evaluation:
                 "n": [evaluation(2 * M, n) for n in COLUMNS],
             }
 
-    def track_seconds(self, found: Any) -> float:
+    def track_seconds(self, found: dict[str, list[float]]) -> float:
         return found["m"][-1]
 
     track_seconds.unit = "seconds"
 
-    def track_exponent_in_m(self, found: Any) -> float:
+    def track_exponent_in_m(self, found: dict[str, list[float]]) -> float:
         return exponent(ROWS, found["m"])
 
-    def track_exponent_in_n(self, found: Any) -> float:
+    def track_exponent_in_n(self, found: dict[str, list[float]]) -> float:
         return exponent(COLUMNS, found["n"])
 
 
@@ -63,7 +66,7 @@ class Fit:
     def setup(self) -> None:
         self.X, self.y = table(M, N)
 
-    def _fit(self) -> Any:
+    def _fit(self) -> EvidenceKernelRegressor:
         from kernelweave.evidence import EvidenceKernelRegressor
 
         return EvidenceKernelRegressor().fit(self.X, self.y)
@@ -87,7 +90,7 @@ class Weights:
     def setup(self, algorithm: str) -> None:
         self.X, self.y = table(M, N)
 
-    def _fit(self, algorithm: str) -> Any:
+    def _fit(self, algorithm: str) -> EvidenceMKLRegressor:
         from kernelweave.evidence import EvidenceMKLRegressor
 
         return EvidenceMKLRegressor(algorithm=algorithm).fit(self.X, self.y)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._measure import exponent, seconds
 
+if TYPE_CHECKING:
+    from kernelweave.evidence.large.features import Landmarks
+
 ROWS = (5_000, 10_000, 20_000)
 LANDMARKS = (500, 1000, 2000)
 
 
-def landmarks(n: int) -> Any:
+def landmarks(n: int) -> Landmarks:
     """Return landmarks with made-up scales of ten columns."""
     from kernelweave.evidence.large.features import Landmarks
     from kernelweave.evidence.terms import Scales
@@ -47,15 +50,15 @@ class Sums:
             found.update({(20_000, m): sum_seconds(20_000, m) for m in LANDMARKS[:-1]})
         return found
 
-    def track_seconds(self, found: Any) -> float:
+    def track_seconds(self, found: dict[tuple[int, int], float]) -> float:
         return found[20_000, 2000]
 
     track_seconds.unit = "seconds"
 
-    def track_exponent_in_n(self, found: Any) -> float:
+    def track_exponent_in_n(self, found: dict[tuple[int, int], float]) -> float:
         return exponent(ROWS, [found[n, 2000] for n in ROWS])
 
-    def track_exponent_in_m(self, found: Any) -> float:
+    def track_exponent_in_m(self, found: dict[tuple[int, int], float]) -> float:
         return exponent(LANDMARKS, [found[20_000, m] for m in LANDMARKS])
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._measure import exponent, seconds
 
+if TYPE_CHECKING:
+    from kernelweave.kernels_core import TessellatedFamily
+
 SIZES = (250, 500, 1000)
 FEATURES = (8, 24, 64)
 
 
-def family(n_features: int) -> Any:
+def family(n_features: int) -> TessellatedFamily:
     from kernelweave.kernels_core import TessellatedFamily
 
     return TessellatedFamily(1, lower=np.full(n_features, -0.5), upper=np.full(n_features, 1.5))
@@ -54,7 +57,7 @@ class Times:
 class Growth:
     """Exponents and ratios, measured together in one process and on one thread."""
 
-    def setup_cache(self) -> dict[str, Any]:
+    def setup_cache(self) -> dict[str, float]:
         from kernelweave.kernels_core import config_context
 
         with config_context(n_threads=1):

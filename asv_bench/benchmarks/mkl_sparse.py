@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ._measure import checkered
@@ -22,7 +20,7 @@ def grams_of(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 class Path:
     """Learner solves along a grid of λ and k₀, beside those of every setting alone."""
 
-    def setup_cache(self) -> dict[str, Any]:
+    def setup_cache(self) -> dict[str, float]:
         from kernelweave.mkl_sparse import sparse_mkl_path
 
         grams, y = grams_of(200)
@@ -34,10 +32,10 @@ class Path:
         ]
         return {"solves": together.n_svm_solves, "ratio": together.n_svm_solves / sum(alone)}
 
-    def track_svm_solves(self, found: dict[str, Any]) -> int:
+    def track_svm_solves(self, found: dict[str, float]) -> float:
         return found["solves"]
 
-    def track_ratio_to_single_settings(self, found: dict[str, Any]) -> float:
+    def track_ratio_to_single_settings(self, found: dict[str, float]) -> float:
         return found["ratio"]
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._measure import checkered, seconds
 
+if TYPE_CHECKING:
+    from kernelweave.kernels_core import Kernel
+
 M, C = 300, 10.0
 TOLERANCES = (1e-3, 1e-6)
 KERNELS = ("rbf", "linear")
 STEPS = 20
+_Counts = dict[tuple[str, str, float], tuple[int, int]]
 
 
-def kernel_of(name: str) -> Any:
+def kernel_of(name: str) -> Kernel:
     """Return an easy kernel, or one whose Gram matrix has the rank of the features."""
     from kernelweave.kernels_core import RBF, Linear
 
@@ -35,7 +39,7 @@ class Counts:
     params = (KERNELS, TOLERANCES)
     param_names = ("kernel", "tol")
 
-    def setup_cache(self) -> dict[Any, tuple[int, int]]:
+    def setup_cache(self) -> _Counts:
         from kernelweave.qp_smo import solve_svc, solve_svr
 
         X, y = checkered(M, 5)
@@ -50,16 +54,16 @@ class Counts:
                 found["svr", name, tol] = (solution.n_iter, solution.n_kernel_rows)
         return found
 
-    def track_svc_iterations(self, found: Any, kernel: str, tol: float) -> int:
+    def track_svc_iterations(self, found: _Counts, kernel: str, tol: float) -> int:
         return found["svc", kernel, tol][0]
 
-    def track_svc_kernel_rows(self, found: Any, kernel: str, tol: float) -> int:
+    def track_svc_kernel_rows(self, found: _Counts, kernel: str, tol: float) -> int:
         return found["svc", kernel, tol][1]
 
-    def track_svr_iterations(self, found: Any, kernel: str, tol: float) -> int:
+    def track_svr_iterations(self, found: _Counts, kernel: str, tol: float) -> int:
         return found["svr", kernel, tol][0]
 
-    def track_svr_kernel_rows(self, found: Any, kernel: str, tol: float) -> int:
+    def track_svr_kernel_rows(self, found: _Counts, kernel: str, tol: float) -> int:
         return found["svr", kernel, tol][1]
 
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._measure import checkered, exponent
 
+if TYPE_CHECKING:
+    from kernelweave.kernels_core.grams import GramStack
+    from kernelweave.qp_smo import KernelWeights
+    from kernelweave.relaxations import GlobalOptimum
+
 C, LAM, K0 = 10.0, 0.1, 3
 GAP = 1e-5
 SIZES, KERNELS = (200, 400, 800), (8, 16, 32)
+_Counts = dict[tuple[int, str], tuple[int, int]]
 
 
-def stack_of(n_samples: int, n_kernels: int) -> tuple[Any, np.ndarray]:
+def stack_of(n_samples: int, n_kernels: int) -> tuple[GramStack, np.ndarray]:
     """Return Gaussian Grams of widths from coarse to fine, checked once, and labels."""
     from kernelweave.kernels_core import RBF, KernelDictionary
     from kernelweave.kernels_core.grams import GramStack
@@ -25,13 +31,13 @@ def stack_of(n_samples: int, n_kernels: int) -> tuple[Any, np.ndarray]:
     return GramStack(grams, check=False), y
 
 
-def relaxation(stack: Any, y: np.ndarray) -> Any:
+def relaxation(stack: GramStack, y: np.ndarray) -> KernelWeights:
     from kernelweave.qp_smo import KSupport, solve_kernel_weights
 
     return solve_kernel_weights(stack, y, C=C, penalty=KSupport(LAM, K0), tol=GAP)
 
 
-def optimum(stack: Any, y: np.ndarray) -> Any:
+def optimum(stack: GramStack, y: np.ndarray) -> GlobalOptimum:
     from kernelweave.relaxations import solve_global
 
     return solve_global(stack, y, C=C, lam=LAM, k0=K0, tol=1e-4)
@@ -43,7 +49,7 @@ class Counts:
     params = (KERNELS, ("relaxation", "optimum"))
     param_names = ("kernels", "what")
 
-    def setup_cache(self) -> dict[Any, tuple[int, int]]:
+    def setup_cache(self) -> _Counts:
         found = {}
         for q in KERNELS:
             stack, y = stack_of(200, q)
@@ -52,10 +58,10 @@ class Counts:
                 found[q, name] = (counts.n_svm_solves, counts.n_master_solves)
         return found
 
-    def track_svm_solves(self, found: Any, kernels: int, what: str) -> int:
+    def track_svm_solves(self, found: _Counts, kernels: int, what: str) -> int:
         return found[kernels, what][0]
 
-    def track_master_solves(self, found: Any, kernels: int, what: str) -> int:
+    def track_master_solves(self, found: _Counts, kernels: int, what: str) -> int:
         return found[kernels, what][1]
 
 
@@ -75,7 +81,7 @@ class Growth:
             "fits": self._fits(*stack_of(800, 8)),
         }
 
-    def _run(self, stack: Any, y: np.ndarray) -> tuple[float, int]:
+    def _run(self, stack: GramStack, y: np.ndarray) -> tuple[float, int]:
         best = np.inf
         for _ in range(3):
             started = time.perf_counter()
@@ -83,7 +89,7 @@ class Growth:
             best = min(best, time.perf_counter() - started)
         return best, found.n_svm_solves
 
-    def _fits(self, stack: Any, y: np.ndarray) -> float:
+    def _fits(self, stack: GramStack, y: np.ndarray) -> float:
         """Return the time of the relaxation in fits of scikit-learn's SVC at its weights."""
         from sklearn.svm import SVC
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._measure import exponent, seconds
+
+if TYPE_CHECKING:
+    from kernelweave.kernels_core import Problem
 
 ALGORITHMS = ("krr-auto", "krr-newton", "krr-spg", "krr-mm")
 NORMS = (1.0, 2.0)
 M, TOL = 400, 1e-8
 # what is never reached counts as so many: higher is worse
 LIMIT = 1000
+_Counts = dict[tuple[str, float], int]
 
 
 def grams(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +31,7 @@ def grams(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     return KernelDictionary(kernels).fit_grams(X).grams, y - y.mean()
 
 
-def problem(q: float, lam: float, n_samples: int = M) -> Any:
+def problem(q: float, lam: float, n_samples: int = M) -> Problem:
     from kernelweave.kernels_core import Problem
     from kernelweave.kernels_core.grams import PrecomputedStack
     from kernelweave.qp_smo import Ridge
@@ -45,10 +49,10 @@ class Evaluations:
     params = (ALGORITHMS, NORMS)
     param_names = ("algorithm", "q")
 
-    def setup_cache(self) -> dict[Any, int]:
+    def setup_cache(self) -> _Counts:
         from kernelweave.kernels_core import solve
 
-        found: dict[Any, int] = {}
+        found: _Counts = {}
         for name in ALGORITHMS:
             for q in NORMS:
                 most = 0
@@ -61,7 +65,7 @@ class Evaluations:
                 found[name, q] = most
         return found
 
-    def track_evaluations(self, found: Any, algorithm: str, q: float) -> int:
+    def track_evaluations(self, found: _Counts, algorithm: str, q: float) -> int:
         return found[algorithm, q]
 
 

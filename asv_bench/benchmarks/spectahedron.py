@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._measure import checkered, exponent
+
+if TYPE_CHECKING:
+    from kernelweave.kernels_core import Problem, Result
 
 M, C = 150, 10.0
 TASKS = ("classes", "numbers")
 LOOSE, TIGHT = (1e-2, 1e-3), (1e-2, 1e-4, 1e-6)
 # what is never reached counts as so many: higher is worse
 LIMIT = 400
+_Counts = dict[tuple[str, float, str], int]
 
 
-def problem(task: str, n_samples: int = M, n_features: int = 5) -> Any:
+def problem(task: str, n_samples: int = M, n_features: int = 5) -> Problem:
     from kernelweave.kernels_core import Problem, TessellatedFamily
     from kernelweave.qp_smo import SVC, SVR
     from kernelweave.spectahedron import Spectahedron
@@ -31,7 +35,7 @@ def problem(task: str, n_samples: int = M, n_features: int = 5) -> Any:
     return Problem(family, SVR(C=C, epsilon=0.1), Spectahedron(), X, z)
 
 
-def run(algorithm: str, case: Any, tol: float, max_iter: int = LIMIT) -> Any:
+def run(algorithm: str, case: Problem, tol: float, max_iter: int = LIMIT) -> Result:
     from kernelweave.kernels_core import solve
 
     with warnings.catch_warnings():
@@ -39,7 +43,7 @@ def run(algorithm: str, case: Any, tol: float, max_iter: int = LIMIT) -> Any:
         return solve(case, algorithm, tol=tol, max_iter=max_iter, max_time=30.0)
 
 
-def reached(result: Any, tol: float, what: str | None = None) -> int:
+def reached(result: Result, tol: float, what: str | None = None) -> int:
     """Return iterations, or another count, until the gap was first within ``tol``."""
     at = np.flatnonzero(result.history.gap <= tol)
     if len(at) == 0:
@@ -53,7 +57,7 @@ class FrankWolfe:
     params = (TASKS, LOOSE)
     param_names = ("task", "gap")
 
-    def setup_cache(self) -> dict[Any, int]:
+    def setup_cache(self) -> _Counts:
         found = {}
         for task in TASKS:
             result = run("tkl-frank-wolfe", problem(task), min(LOOSE))
@@ -62,14 +66,14 @@ class FrankWolfe:
                 found[task, gap, "solves"] = reached(result, gap, "n_solves")
         return found
 
-    def track_iterations(self, found: Any, task: str, gap: float) -> int:
+    def track_iterations(self, found: _Counts, task: str, gap: float) -> int:
         return found[task, gap, "iterations"]
 
-    def track_solves(self, found: Any, task: str, gap: float) -> int:
+    def track_solves(self, found: _Counts, task: str, gap: float) -> int:
         return found[task, gap, "solves"]
 
 
-def breast_cancer() -> Any:
+def breast_cancer() -> Problem:
     """Return a problem on which factors crawl: 569 samples, 30 features, full degree 1."""
     from kernelweave.kernels_core import Problem, TessellatedFamily
     from kernelweave.qp_smo import SVC
@@ -89,7 +93,7 @@ class LowRank:
     params = ((*TASKS, "breast-cancer"), TIGHT)
     param_names = ("task", "gap")
 
-    def setup_cache(self) -> dict[Any, int]:
+    def setup_cache(self) -> _Counts:
         found = {}
         for task in self.params[0]:
             case = breast_cancer() if task == "breast-cancer" else problem(task)
@@ -100,10 +104,10 @@ class LowRank:
                 found[task, gap, "steps"] = reached(result, gap, "n_inner_iterations")
         return found
 
-    def track_solves(self, found: Any, task: str, gap: float) -> int:
+    def track_solves(self, found: _Counts, task: str, gap: float) -> int:
         return found[task, gap, "solves"]
 
-    def track_smo_steps(self, found: Any, task: str, gap: float) -> int:
+    def track_smo_steps(self, found: _Counts, task: str, gap: float) -> int:
         return found[task, gap, "steps"]
 
 
@@ -113,7 +117,7 @@ class InteriorPoint:
     params = (TASKS, TIGHT)
     param_names = ("task", "gap")
 
-    def setup_cache(self) -> dict[Any, int]:
+    def setup_cache(self) -> dict[tuple[str, float], int]:
         found = {}
         for task in TASKS:
             result = run("tkl-interior-point", problem(task), min(TIGHT))
@@ -121,7 +125,7 @@ class InteriorPoint:
                 found[task, gap] = reached(result, gap)
         return found
 
-    def track_iterations(self, found: Any, task: str, gap: float) -> int:
+    def track_iterations(self, found: dict[tuple[str, float], int], task: str, gap: float) -> int:
         return found[task, gap]
 
 
@@ -166,7 +170,7 @@ class Iteration:
     params = ("tkl-frank-wolfe", "tkl-low-rank")
     param_names = ("algorithm",)
 
-    def setup_cache(self) -> dict[Any, float]:
+    def setup_cache(self) -> dict[tuple[str, str], float]:
         from kernelweave.kernels_core import config_context
 
         sizes, features = (200, 400, 800), (8, 16, 32)
@@ -182,15 +186,15 @@ class Iteration:
                 found[name, "n_P"] = exponent(n_P, by_n)
         return found
 
-    def track_seconds(self, found: dict[Any, float], algorithm: str) -> float:
+    def track_seconds(self, found: dict[tuple[str, str], float], algorithm: str) -> float:
         return found[algorithm, "seconds"]
 
     track_seconds.unit = "seconds"
 
-    def track_exponent_in_m(self, found: dict[Any, float], algorithm: str) -> float:
+    def track_exponent_in_m(self, found: dict[tuple[str, str], float], algorithm: str) -> float:
         return found[algorithm, "m"]
 
-    def track_exponent_in_n_P(self, found: dict[Any, float], algorithm: str) -> float:
+    def track_exponent_in_n_P(self, found: dict[tuple[str, str], float], algorithm: str) -> float:
         return found[algorithm, "n_P"]
 
 
@@ -200,7 +204,7 @@ class Parts:
     params = ("Gram", "D", "SMO", "iteration")
     param_names = ("part",)
 
-    def setup_cache(self) -> dict[Any, float]:
+    def setup_cache(self) -> dict[tuple[str, str], float]:
         from kernelweave.kernels_core import Problem, TessellatedFamily
         from kernelweave.papers.measuring import exponents
         from kernelweave.papers.tessellated.parts import parts_of
@@ -222,10 +226,10 @@ class Parts:
             growth[part, "m"], growth[part, "n_P"] = exponents(sizes, n_P, seconds)
         return growth
 
-    def track_exponent_in_m(self, growth: dict[Any, float], part: str) -> float:
+    def track_exponent_in_m(self, growth: dict[tuple[str, str], float], part: str) -> float:
         return growth[part, "m"]
 
-    def track_exponent_in_n_P(self, growth: dict[Any, float], part: str) -> float:
+    def track_exponent_in_n_P(self, growth: dict[tuple[str, str], float], part: str) -> float:
         return growth[part, "n_P"]
 
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._measure import exponent
 
+if TYPE_CHECKING:
+    from kernelweave.kernels_core import Problem, Result
+
 LIMIT = 4000  # what is never reached counts as so many: higher is worse
+_Counts = dict[tuple[str, float], tuple[int, int]]
+_Ratios = dict[tuple[str, float], float]
 METHODS = ("eigen", "cholesky", "cg", "columns", "nystrom")
 
 
-def problem(l: int = 100, n: int = 8, m: int = 10, lam: float = 1e-2, **what: bool) -> Any:
+def problem(l: int = 100, n: int = 8, m: int = 10, lam: float = 1e-2, **what: bool) -> Problem:
     from kernelweave.kernels_core import Problem
     from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeastSquares
 
@@ -34,7 +40,7 @@ def problem(l: int = 100, n: int = 8, m: int = 10, lam: float = 1e-2, **what: bo
     return Problem(family, learner, SeparableKernels(**what), positions, Y.T)
 
 
-def run(case: Any, tol: float, algorithm: str = "vv-spg", **params: Any) -> Any:
+def run(case: Problem, tol: float, algorithm: str = "vv-spg", **params: Any) -> Result:
     from kernelweave.kernels_core import solve
 
     with warnings.catch_warnings():
@@ -50,7 +56,7 @@ class Steps:
     params = (("input", "output", "both"), (1e-2, 1e-4, 1e-6))
     param_names = ("learned", "gap")
 
-    def setup_cache(self) -> dict[Any, tuple[int, int]]:
+    def setup_cache(self) -> _Counts:
         found = {}
         for learned in self.params[0]:
             case = problem(learn_input=learned != "output", learn_output=learned != "input")
@@ -61,10 +67,10 @@ class Steps:
                 found[learned, tol] = (result.n_iter, columns) if done else (LIMIT, 10**9)
         return found
 
-    def track_steps(self, found: dict[Any, Any], learned: str, gap: float) -> int:
+    def track_steps(self, found: _Counts, learned: str, gap: float) -> int:
         return int(found[learned, gap][0])
 
-    def track_matvecs(self, found: dict[Any, Any], learned: str, gap: float) -> int:
+    def track_matvecs(self, found: _Counts, learned: str, gap: float) -> int:
         return int(found[learned, gap][1])
 
 
@@ -99,7 +105,7 @@ def system(l: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return K, n * L / np.trace(L), Y
 
 
-def median_seconds(call: Any, limit: float = 4.0) -> float:
+def median_seconds(call: Callable[[], object], limit: float = 4.0) -> float:
     """Return the median processor time of five calls, of one where it takes longer than a limit."""
     spent: list[float] = []
     while len(spent) < 5 and (not spent or spent[0] < limit):
@@ -129,7 +135,7 @@ class Growth:
         return self._exponent(algorithm, "m", (10, 40, 160), l=200, n=5)
 
 
-def step_seconds(algorithm: str, case: Any) -> float:
+def step_seconds(algorithm: str, case: Problem) -> float:
     """Return processor seconds per evaluation, the first one with what it prepares included."""
     from kernelweave.kernels_core import Problem, solve
     from kernelweave.vv_rkhs import FrobeniusOutputKernels
@@ -155,7 +161,7 @@ class Rival:
     params = (("output", "both"), (1.0, 10.0))
     param_names = ("learned", "tau_over_n")
 
-    def setup_cache(self) -> dict[Any, float]:
+    def setup_cache(self) -> _Ratios:
         from kernelweave.vv_rkhs import FrobeniusOutputKernels, SeparableKernels, SquaredLpNorm
 
         grams, Y = classes()
@@ -168,7 +174,7 @@ class Rival:
                 found[learned, ratio] = seconds_to(grams, Y, "vv-spg", what, 6) / theirs
         return found
 
-    def track_ratio(self, found: dict[Any, float], learned: str, tau_over_n: float) -> float:
+    def track_ratio(self, found: _Ratios, learned: str, tau_over_n: float) -> float:
         return found[learned, tau_over_n]
 
 
@@ -183,7 +189,7 @@ def classes() -> tuple[np.ndarray, np.ndarray]:
     return np.stack([kernel(X) for kernel in kernels]), Y - Y.mean(axis=0)
 
 
-def seconds_to(grams: np.ndarray, Y: np.ndarray, algorithm: str, what: Any, steps: int) -> float:
+def seconds_to(grams: np.ndarray, Y: np.ndarray, algorithm: str, what: object, steps: int) -> float:
     """Return processor seconds until the value is within 1e-3 of that after all steps."""
     from kernelweave.kernels_core import Problem, solve
     from kernelweave.vv_rkhs import PrecomputedFamily, VectorLeastSquares
