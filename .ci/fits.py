@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 
-def samples() -> tuple[Any, Any]:
+def samples() -> tuple[np.ndarray, np.ndarray]:
     """Return thirty points in two overlapping classes."""
     X = np.random.default_rng(0).random((30, 2))
     return X, np.where(X[:, 0] + 0.3 * np.sin(9.0 * X[:, 1]) > 0.5, 1.0, -1.0)

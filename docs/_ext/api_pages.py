@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 from pathlib import Path
-from typing import Any
 
 from kernelweave.kernels_core import algorithms
 from kernelweave.kernels_core.settings import known_settings
@@ -98,13 +97,13 @@ def titled(title: str) -> str:
     return f"{title}\n{'=' * len(title)}\n"
 
 
-def listed(name: str) -> dict[str, Any]:
+def listed(name: str) -> dict[str, object]:
     """Return the public names that are shown on the package's page, with what they are."""
     package = importlib.import_module(name)
     return {each: getattr(package, each) for each in package.__all__ if not each.startswith("__")}
 
 
-def package_page(name: str, summary: str, existing: dict[str, Any]) -> str:
+def package_page(name: str, summary: str, existing: dict[str, object]) -> str:
     """Return the page: a table of classes, one of functions, and the values."""
     # what the parent package exports too has its page there
     parent = {} if name.count(".") < 2 else listed(name.rpartition(".")[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -16,7 +16,11 @@ from docutils.statemachine import StringList
 from kernelweave.kernels_core import accepted_triples, algorithms, components
 from kernelweave.kernels_core.formula.needs import MEANING, ROLES
 
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
 KINDS = ("families", "learners", "constraints")
+Triple = tuple[str, str, str]
 
 _SUMS, _PRODUCTS = {"dictionary"}, {"dictionary-power"}
 _MATRICES = {"tessellated", "polynomial"}
@@ -94,21 +98,21 @@ def reasons() -> list[Reason]:
     ]  # fmt: skip
 
 
-def installed() -> list[tuple[str, str, str]]:
+def installed() -> list[Triple]:
     """Return all combinations of registered names."""
     return list(itertools.product(*(sorted(components(kind)) for kind in KINDS)))
 
 
-def served() -> dict[tuple[str, str, str], list[str]]:
+def served() -> dict[Triple, list[str]]:
     """Return the names of the algorithms of each combination that has any."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    found: dict[Triple, list[str]] = {}
     for spec in algorithms().values():
         for triple in accepted_triples(spec):
             found.setdefault(triple, []).append(spec.name)
     return found
 
 
-def explained(triple: tuple[str, str, str]) -> int:
+def explained(triple: Triple) -> int:
     """Return the index of the reason of an unserved combination.
 
     Raises
@@ -143,11 +147,11 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def _families(have: dict[Any, list[str]], why: dict[Any, int]) -> list[str]:
+def _families(have: dict[Triple, list[str]], why: dict[Triple, int]) -> list[str]:
     """Return a table per family; families that agree share one."""
     learners, sets = sorted(components("learners")), sorted(components("constraints"))
 
-    def entry(triple: tuple[str, str, str]) -> str:
+    def entry(triple: Triple) -> str:
         return str(len(have[triple])) if triple in have else f"({_letter(why[triple])})"
 
     tables: dict[str, list[str]] = {}
@@ -208,6 +212,6 @@ class Combinations(Directive):
         return list(node.children)
 
 
-def setup(app: Any) -> dict[str, bool]:
+def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("combinations", Combinations)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,11 +7,16 @@ that it takes the theme's colours, light or dark, and its answers are links.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from html import escape
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.writers.html5 import HTML5Translator
 
 WIDTH, LEFT, RIGHT, GAP = 400, 186, 176, 38
 LINE, PAD, BETWEEN = 17, 11, 24
@@ -49,7 +54,7 @@ def box(kind: str, x: float, y: float, width: float, tall: float) -> str:
     )
 
 
-def drawn(title: str, rungs: list[Rung], uri: Any) -> str:
+def drawn(title: str, rungs: list[Rung], uri: Callable[[str], str]) -> str:
     """Return the SVG; ``uri`` maps a page to an address."""
     parts, y = [], 2.0
     for number, (question, answer, page) in enumerate(rungs):
@@ -99,7 +104,7 @@ class FlowChart(SphinxDirective):
         return [chart("", title=self.arguments[0], rungs=parsed(list(self.content)))]
 
 
-def visit_chart(writer: Any, node: chart) -> None:
+def visit_chart(writer: HTML5Translator, node: chart) -> None:
     page = writer.builder.current_docname
 
     def uri(target: str) -> str:
@@ -111,11 +116,11 @@ def visit_chart(writer: Any, node: chart) -> None:
     raise nodes.SkipNode
 
 
-def skip(_writer: Any, _node: chart) -> None:
+def skip(_writer: object, _node: chart) -> None:
     raise nodes.SkipNode
 
 
-def setup(app: Any) -> dict[str, bool]:
+def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(chart, html=(visit_chart, None), text=(skip, None), latex=(skip, None))
     app.add_directive("flow-chart", FlowChart)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,11 +11,14 @@ import sys
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import networkx as nx
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".ci"))
@@ -121,13 +124,13 @@ def drawn(title: str, graph: nx.DiGraph) -> str:
 class ImportMap(SphinxDirective):
     required_arguments: ClassVar[int] = 1
     final_argument_whitespace: ClassVar[bool] = True
-    option_spec: ClassVar[dict[str, Any]] = {"rooms": str}
+    option_spec: ClassVar[dict[str, type[str]]] = {"rooms": str}
 
     def run(self) -> list[nodes.Node]:
         graph = rooms(self.options["rooms"]) if "rooms" in self.options else imports()
         return [nodes.raw("", drawn(self.arguments[0], graph), format="html")]
 
 
-def setup(app: Any) -> dict[str, bool]:
+def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("import-map", ImportMap)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.errors import ExtensionError
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.writers.html5 import HTML5Translator
 
 # these look the same on both sides, so a browser takes each for an opening one and stretches it
 BARS = re.compile("<mo[^>]*>([|‖⟨⟩])</mo>")
@@ -24,17 +28,17 @@ def converted(formula: str, *, block: bool) -> str:
     return BARS.sub(r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', drawn)
 
 
-def visit_inline(writer: Any, node: nodes.math) -> None:
+def visit_inline(writer: HTML5Translator, node: nodes.math) -> None:
     writer.body.append(converted(node.astext(), block=False))
     raise nodes.SkipNode
 
 
-def visit_block(writer: Any, node: nodes.math_block) -> None:
+def visit_block(writer: HTML5Translator, node: nodes.math_block) -> None:
     formula = converted(node.astext(), block=True)
     writer.body.append(f'<div class="formula">{formula}</div>\n')
     raise nodes.SkipNode
 
 
-def setup(app: Any) -> dict[str, bool]:
+def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

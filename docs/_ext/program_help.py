@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 
 def help_text(*arguments: str) -> str:
@@ -30,6 +33,6 @@ class ProgramHelp(Directive):
         return [block]
 
 
-def setup(app: Any) -> dict[str, bool]:
+def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("program-help", ProgramHelp)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
 for folder in (ROOT / "tests" / "faults", ROOT / ".ci"):
@@ -96,7 +99,7 @@ class Generated(Directive):
         return list(node.children)
 
 
-def setup(app: Any) -> dict[str, bool]:
+def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("fault-matrix", Generated)
     app.add_directive("fault-counts", Generated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
