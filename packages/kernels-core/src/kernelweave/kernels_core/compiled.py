@@ -49,23 +49,23 @@ def unsealed(data: bytes) -> bytes | None:
 class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
     """numba's index and data files, each sealed; one that is damaged counts as absent."""
 
-    def _load_index(self) -> dict[Any, str]:
+    def _load_index(self) -> dict[object, str]:
         content = self._content(Path(self._index_path))
         if content is None:
             return {}
         version, stamp, rest = pickle.loads(content)
         if (version, stamp) != (self._version, self._source_stamp):
             return {}
-        overloads: dict[Any, str] = pickle.loads(rest)
+        overloads: dict[object, str] = pickle.loads(rest)
         return overloads
 
-    def _save_index(self, overloads: dict[Any, str]) -> None:
+    def _save_index(self, overloads: dict[object, str]) -> None:
         # apart, because another version's signatures may not be readable
         content = (self._version, self._source_stamp, self._dump(overloads))
         with self._open_for_write(self._index_path) as stream:
             stream.write(sealed(pickle.dumps(content)))
 
-    def _load_data(self, name: str) -> Any:
+    def _load_data(self, name: str) -> object:
         content = self._content(Path(self._data_path(name)))
         return None if content is None else pickle.loads(content)
 
@@ -84,7 +84,7 @@ class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
 class CheckedCache(FunctionCache):  # type: ignore[misc]
     """The cache of one function, in `CheckedFiles`."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file = CheckedFiles(self._cache_path, self._impl.filename_base, stamp)
@@ -142,7 +142,7 @@ def warn_once(cause: str) -> None:
     )
 
 
-def njit(**options: object) -> Callable[[Callable[..., Any]], Any]:
+def njit(**options: object) -> Callable[[Callable[..., object]], Any]:
     """Return numba's ``njit`` with a cache that survives damage.
 
     `**options`: of ``numba.njit``; ``cache=True`` keeps the compiled code on disk.
@@ -158,7 +158,7 @@ def njit(**options: object) -> Callable[[Callable[..., Any]], Any]:
     """
     cache = options.pop("cache", False)
 
-    def decorate(function: Callable[..., Any]) -> Any:
+    def decorate(function: Callable[..., object]) -> Any:
         private = function.__name__.startswith("_")
         extra = _PART if private else {"no_cfunc_wrapper": True}
         compiled = numba.njit(**{**extra, **options})(function)
@@ -169,7 +169,7 @@ def njit(**options: object) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-def _cache_of(function: Callable[..., Any]) -> Any:
+def _cache_of(function: Callable[..., object]) -> CheckedCache | NullCache:
     try:
         return CheckedCache(function)
     except RuntimeError:

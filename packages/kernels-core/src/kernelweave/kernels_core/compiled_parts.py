@@ -25,7 +25,7 @@ class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
     """Code that waits to be linked into that of a caller and to be optimised there."""
 
     @property
-    def codegen(self) -> Any:
+    def codegen(self) -> type[_NoEngine]:
         """Return what stands for the engine."""
         return _NoEngine
 

@@ -10,9 +10,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .checks import COUNT, number
+
+if TYPE_CHECKING:
+    from threadpoolctl import LibController
 
 # Samples from which several BLAS threads pay for a factorisation, measured on two cores.
 ONE_THREAD_BELOW = 2000
@@ -145,7 +148,7 @@ class _Holders:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     count: int = 0
-    before: list[tuple[Any, int]] = field(default_factory=list)
+    before: list[tuple[LibController, int]] = field(default_factory=list)
 
 
 _HOLDERS = _Holders()
@@ -156,7 +159,7 @@ def _is_own(pool: object) -> bool:
     return getattr(pool, "threading_layer", None) == "openmp"
 
 
-def _set_threads(numbers: list[tuple[Any, int]]) -> None:
+def _set_threads(numbers: list[tuple[LibController, int]]) -> None:
     for pool, n_threads in numbers:
         # since threadpoolctl 3.8 it hears one thread until that is done; here the last to end
         # restores what the first has set
@@ -169,7 +172,7 @@ def _set_threads(numbers: list[tuple[Any, int]]) -> None:
 
 
 @functools.cache
-def _pools() -> list[Any]:
+def _pools() -> list[LibController]:
     """Return those of linear algebra; to look for them costs more than a small solve."""
     # its linear algebra is another library than NumPy's
     import scipy.linalg  # noqa: F401
@@ -180,10 +183,10 @@ def _pools() -> list[Any]:
 
 def _is_inside_a_loop() -> bool:
     """Return whether joblib or Dask runs this call beside others; neither is imported for it."""
-    parallel: Any = sys.modules.get("joblib.parallel")
+    parallel = sys.modules.get("joblib.parallel")
     if parallel is not None and (parallel.get_active_backend()[0].nesting_level or 0) > 0:
         return True
-    dask: Any = sys.modules.get("distributed.worker")
+    dask = sys.modules.get("distributed.worker")
     if dask is None:
         return False
     try:

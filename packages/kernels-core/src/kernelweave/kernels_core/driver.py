@@ -7,7 +7,7 @@ import numbers
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Search(Protocol):
         """The proved upper bound at the present iterate."""
 
     @property
-    def parameters(self) -> Any:
+    def parameters(self) -> object:
         """The kernel parameters of the present iterate."""
 
     def step(self) -> None:
@@ -72,15 +72,15 @@ def check_accepts(spec: AlgorithmSpec, problem: Problem) -> None:
 class _Run:
     """The driver's own record of a solve in progress."""
 
-    search: Any
+    search: Search
     name: str
     tol: float
     watch: Stopwatch
     lower: float = -math.inf
     upper: float = math.inf
     n_iter: int = 0
-    parameters: Any = None
-    found: Any = None
+    parameters: object = None
+    found: object = None
     history: History = field(default_factory=History)
     remark: str = ""
 

@@ -11,9 +11,12 @@ import inspect
 import re
 from collections.abc import Iterator
 from textwrap import fill, indent
-from typing import Any, Literal, dataclass_transform
+from typing import TYPE_CHECKING, Any, Literal, dataclass_transform
 
 from .checks import Rule
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _SECTION = re.compile(r"^ *[A-Z][A-Za-z ]+\n *-{3,} *$", re.MULTILINE)
 _WIDTH = 96
@@ -97,7 +100,7 @@ def inherit_meaning(cls: type) -> None:
             setattr(cls, name, new)
 
 
-def check_parameters(values: Any) -> None:
+def check_parameters(values: DataclassInstance) -> None:
     """Raise on the first parameter that breaks its rule.
 
     `values`: whose fields were declared by `parameter`.
@@ -177,7 +180,7 @@ def _same(value: object, default: object) -> bool:
     return value is default or (isinstance(value, str | int | float) and value == default)
 
 
-def _entry(field: dataclasses.Field[Any]) -> str:
+def _entry(field: dataclasses.Field[object]) -> str:
     """Return the lines of numpydoc for one field; one without words has its type only."""
     said: _Said = field.metadata.get("said", _Said("", None))
     kind = said.kind
@@ -195,12 +198,12 @@ def _entry(field: dataclasses.Field[Any]) -> str:
     return f"{field.name} : {kind}\n" + indent(fill(said.text, _WIDTH - 4), "    ")
 
 
-def _fields_of_bases(cls: type) -> Iterator[dataclasses.Field[Any]]:
+def _fields_of_bases(cls: type) -> Iterator[dataclasses.Field[object]]:
     for base in reversed(cls.__mro__[1:]):
         yield from getattr(base, "__dataclass_fields__", {}).values()
 
 
-def _ordered(cls: type) -> Iterator[dataclasses.Field[Any]]:
+def _ordered(cls: type) -> Iterator[dataclasses.Field[object]]:
     """Yield the fields: those by position first, then the class's own, then those of its bases."""
     owner: dict[str, int] = {}
     for place, base in enumerate(cls.__mro__):

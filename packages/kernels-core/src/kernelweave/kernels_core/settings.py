@@ -7,11 +7,14 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from .parameters import Value
 from .registry.specs import AlgorithmSpec
 from .registry.views import get_algorithm
+
+if TYPE_CHECKING:
+    from .driver import Search
 
 S = TypeVar("S", bound="Settings")
 
@@ -129,7 +132,7 @@ def known_settings(algorithm: str | Settings | AlgorithmSpec) -> set[str] | None
 
 def prepared(
     algorithm: str | Settings | AlgorithmSpec, params: Mapping[str, object]
-) -> Callable[..., Any]:
+) -> Callable[..., Search]:
     """Return what starts a search with its settings, given a problem and a random state.
 
     `algorithm`: which one; `params`: settings by name, which change those of a value. Raises

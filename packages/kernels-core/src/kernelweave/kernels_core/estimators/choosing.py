@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import FloatArray, Index, RealArray
 from ..checks import Rule, check_sample_weight
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
+
+# scikit-learn's ``cv``
+Folds: TypeAlias = "int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | None"
+# what `one_or_several` allows
+OneOrSeveral: TypeAlias = "float | Sequence[float] | NDArray[np.number] | str"
 
 T = TypeVar("T", bound=float)
 
@@ -69,7 +77,7 @@ def candidates(
 
 
 def folds_of(
-    cv: Any, y: RealArray, weight: FloatArray, *, classifier: bool
+    cv: Folds, y: RealArray, weight: FloatArray, *, classifier: bool
 ) -> list[tuple[Index, Index]]:
     """Return the training and the held-out samples of each fold, as places among those that count.
 

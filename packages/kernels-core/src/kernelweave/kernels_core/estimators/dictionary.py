@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +27,8 @@ from .tables import TableReader
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from ..kernels import Kernel
+    from ..kernels.dictionary import Normalize
 
 KERNELS = Rule(
     "a KernelDictionary, a list of kernels or of their names such as ['rbf'], or 'precomputed'",
@@ -40,7 +43,7 @@ class DictionaryMachine(KernelMachine):
     around the fitted dictionary.
     """
 
-    kernels: Any = parameter(
+    kernels: KernelDictionary | Sequence[Kernel | str] | str | None = parameter(
         "The kernels; by default the ten of the sparse multiple kernel learning paper without the "
         'two sigmoids. With ``"precomputed"`` X holds Gram matrices, (n_kernels, n, n_train); '
         "`PrecomputedGrams` makes of them what GridSearchCV can cut into folds.",
@@ -49,7 +52,7 @@ class DictionaryMachine(KernelMachine):
         rule=KERNELS,
         kw_only=False,
     )
-    normalize: Any = parameter(
+    normalize: Normalize | None = parameter(
         "`KernelDictionary.normalize` where ``kernels`` is None or a list; a dictionary has its "
         "own.",
         kind="None or str",
@@ -74,7 +77,7 @@ class DictionaryMachine(KernelMachine):
     def _constraint(self) -> Named:
         """Return the set of weights of the problem."""
 
-    def _family(self, stored: FittedDictionary | PrecomputedStack) -> Any:
+    def _family(self, stored: FittedDictionary | PrecomputedStack) -> Named:
         """Return the family of the problem."""
         return stored.as_family()
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..checks import NONNEGATIVE, POSITIVE
-from ..formula.problem import Problem
+from ..formula.learner import Learner
+from ..formula.problem import Named, Problem
 from ..parameters import parameter
 from ..registry import AlgorithmSpec, get_component, parts_for
 from ..settings import Settings, spec_of
@@ -29,14 +30,14 @@ class _ByName(KernelMachine):
     C: float = parameter(
         "Penalty of the loss, for the default learner.", default=1.0, rule=POSITIVE
     )
-    family: Any = parameter(
+    family: Named | None = parameter(
         "Of the `Problem`; what the algorithm accepts first, by default.",
         kind="object",
         default=None,
     )
-    learner: Any = parameter("Likewise.", kind="object", default=None)
-    constraint: Any = parameter("Likewise.", kind="object", default=None)
-    algorithm_params: dict[str, Any] | None = parameter(
+    learner: Learner | None = parameter("Likewise.", kind="object", default=None)
+    constraint: Named | None = parameter("Likewise.", kind="object", default=None)
+    algorithm_params: dict[str, object] | None = parameter(
         "Settings of the algorithm by name.", kind="dict", default=None
     )
 
@@ -56,7 +57,7 @@ class _ByName(KernelMachine):
 
     def _algorithm(
         self, problem: Problem, samples: Samples
-    ) -> tuple[str | Settings, dict[str, Any]]:
+    ) -> tuple[str | Settings, dict[str, object]]:
         return self.algorithm, dict(self.algorithm_params or {})
 
     def _learner_params(self) -> dict[str, object]:

@@ -36,6 +36,7 @@ from ..checks import (
 from ..clock import LATE_SECONDS, time_limit
 from ..config import blas_threads, config_context
 from ..driver import solve
+from ..formula.learner import Solution
 from ..formula.problem import Problem
 from ..grams.precomputed import PrecomputedGrams, as_grams, check_once
 from ..grams.psd import refuse_indefinite
@@ -218,7 +219,7 @@ class KernelMachine(Estimator):
         self.intercept_ = intercept if len(intercept) > 1 else float(intercept[0])
         self._keep(problem, result)
 
-    def _refit(self, problem: Problem, result: Result) -> Any:
+    def _refit(self, problem: Problem, result: Result) -> Solution:
         """Solve the learner at the best kernel, for algorithms that keep no solution.
 
         After a limit or a Ctrl-C it has a second, and its best point is good enough.
@@ -226,9 +227,10 @@ class KernelMachine(Estimator):
         hurry = result.status in (Status.MAX_TIME, Status.INTERRUPTED)
         with time_limit(LATE_SECONDS if hurry else None):
             K = problem.family.gram(problem.X, result.parameters)
-            return problem.learner.solve(
+            solution: Solution = problem.learner.solve(
                 K, problem.targets, sample_weight=problem.sample_weight, tol=1e-4
             )
+            return solution
 
     def _decision(self, X: Rows) -> FloatArray:
         """Return K(X, X_support) · coefficients + intercept, shape (n_samples, n_tasks)."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from ..arrays import Points, is_sparse
+from ..arrays import Points, RealArray, is_sparse
 
-Block = NDArray[Any]
+Block = RealArray
 _IN_CACHE = 1 << 15
 _FOR_BLAS = 1 << 20
 # rows and columns of a part of a matrix that stays in cache with its transpose

@@ -26,7 +26,7 @@ class Parameters:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, with those of nested objects when ``deep``."""
-        out: dict[str, Any] = {}
+        out: dict[str, object] = {}
         for name in _names(type(self)):
             value = getattr(self, name)
             out[name] = value
@@ -68,7 +68,7 @@ class Parameters:
         return f"{type(self).__name__}({inner})"
 
 
-def _nested(name: str, value: object) -> Iterator[tuple[str, Any]]:
+def _nested(name: str, value: object) -> Iterator[tuple[str, object]]:
     if isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
             if isinstance(item, Parameters):
@@ -79,7 +79,7 @@ def _nested(name: str, value: object) -> Iterator[tuple[str, Any]]:
             yield f"{name}__{inner}", item
 
 
-def _set_inside(owner: object, key: str, inner: str, value: object) -> Any:
+def _set_inside(owner: object, key: str, inner: str, value: object) -> object:
     """Set ``inner`` of ``owner`` and return the owner (a new tuple where it is one)."""
     if hasattr(owner, "set_params"):
         owner.set_params(**{inner: value})
@@ -106,7 +106,7 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _hashable(value: Any) -> Any:
+def _hashable(value: Any) -> object:
     if isinstance(value, np.ndarray):
         return (value.shape, value.dtype.str, value.tobytes())
     if hasattr(value, "tocsr"):

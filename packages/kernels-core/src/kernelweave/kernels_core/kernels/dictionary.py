@@ -28,6 +28,7 @@ from .views import View, views_of
 
 # name, what was given for the kernel, and its view
 Stated: TypeAlias = "list[tuple[str, Kernel | str, View | None]]"
+Normalize: TypeAlias = Literal["trace", "unit-diagonal", "center", "center-trace"]
 POLICY = one_of("raise", "drop", "clip", "keep")
 
 
@@ -100,7 +101,7 @@ class KernelDictionary(Parameters):
         self,
         kernels: object,
         columns: Sequence[object] | Mapping[str, object] | None = None,
-        normalize: Literal["trace", "unit-diagonal", "center", "center-trace"] | None = None,
+        normalize: Normalize | None = None,
         psd: Literal["raise", "drop", "clip", "keep"] = "raise",
     ) -> None:
         self.kernels = kernels
@@ -120,7 +121,7 @@ class KernelDictionary(Parameters):
         coef0: float = 1.0,
         n_features: int | None = None,
         joint: bool = True,
-        normalize: Literal["trace", "unit-diagonal", "center", "center-trace"] | None = None,
+        normalize: Normalize | None = None,
         psd: Literal["raise", "drop", "clip", "keep"] = "raise",
     ) -> KernelDictionary:
         """Return a dictionary of standard kernels over grids of their parameters.

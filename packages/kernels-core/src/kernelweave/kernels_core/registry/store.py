@@ -111,7 +111,7 @@ class Registry:
         self.get(kind, name)
         return self._items[kind][name].source
 
-    def get(self, kind: str, name: str) -> Any:
+    def get(self, kind: str, name: str) -> ComponentSpec:
         """Return one spec.
 
         Raises UnknownNameError if the name is not registered; the message lists close matches.

@@ -102,7 +102,7 @@ def get_component(kind: str, name: str) -> ComponentSpec:
     UnknownNameError
         If it is not registered.
     """
-    return cast(ComponentSpec, registry().get(kind, name))
+    return registry().get(kind, name)
 
 
 def parts_for(spec: AlgorithmSpec, kind: str) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Points, RealArray, Rows
+from ..arrays import FloatArray, Points, RealArray, Rows
 from .problems import make_classification, make_regression
 
 if TYPE_CHECKING:
@@ -43,14 +43,17 @@ def check_estimator(estimator: BaseEstimator) -> None:
     _check_kernel(estimator, X, y, classifier)
 
 
-def _fit(estimator: BaseEstimator, X: Rows, y: ArrayLike, **fit_params: object) -> Any:
+def _fit(estimator: BaseEstimator, X: Rows, y: ArrayLike, **fit_params: object) -> BaseEstimator:
     from sklearn.base import clone
 
     return clone(estimator).fit(X, y, **fit_params)
 
 
-def _values(model: BaseEstimator, X: Points) -> Any:
-    return model.decision_function(X) if hasattr(model, "classes_") else model.predict(X)
+def _values(model: BaseEstimator, X: Points) -> FloatArray:
+    values: FloatArray = (
+        model.decision_function(X) if hasattr(model, "classes_") else model.predict(X)
+    )
+    return values
 
 
 def _check_certificate(estimator: BaseEstimator, X: Rows, y: ArrayLike) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..arrays import FloatArray
@@ -138,6 +136,6 @@ def _check_weights(learner: Learner, K: FloatArray, y: FloatArray) -> None:
     weight = np.ones(len(y))
     weight[::3] = 2.0
     twice = np.repeat(np.arange(len(y)), weight.astype(int))
-    weighted: Any = learner.solve(K, y, sample_weight=weight, tol=_TOL)
-    repeated: Any = learner.solve(K[np.ix_(twice, twice)], y[twice], tol=_TOL)
+    weighted = learner.solve(K, y, sample_weight=weight, tol=_TOL)
+    repeated = learner.solve(K[np.ix_(twice, twice)], y[twice], tol=_TOL)
     _overlap(f"{learner.name}, a weight of two for a sample twice", weighted, repeated)
