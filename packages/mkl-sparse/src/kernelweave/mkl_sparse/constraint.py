@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Hashable, Sequence
+from typing import ClassVar
 
 import numpy as np
 from kernelweave.kernels_core.checks import COUNT, STRENGTH
@@ -27,7 +28,7 @@ class SparseSimplex(Value):
     name: ClassVar[str] = "sparse-simplex"
     k0: int = parameter("Kernels at most.", default=3, rule=COUNT)
     lam: float = parameter("λ, of the ridge on the weights.", default=1.0, rule=STRENGTH)
-    views: Any = parameter(
+    views: Sequence[Hashable] | None = parameter(
         "The view of each kernel, names or numbers; read with ``n_views``.",
         kind="sequence of shape (q,)",
         default=None,

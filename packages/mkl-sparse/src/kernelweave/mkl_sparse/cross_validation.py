@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray, Rows
 from kernelweave.kernels_core.checks import one_of
-from kernelweave.kernels_core.estimators.choosing import CHOICES, first_near_best, standard_errors
+from kernelweave.kernels_core.estimators.choosing import (
+    CHOICES,
+    Folds,
+    first_near_best,
+    standard_errors,
+)
 from kernelweave.kernels_core.estimators.labels import class_weights, one_vs_rest
 from kernelweave.kernels_core.grams import GramStack, LowRankStack, as_grams, require_psd
 from kernelweave.kernels_core.kernels import FittedFactors, LowRankDictionary
@@ -20,6 +25,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from .paths import PathPoint, sparse_mkl_path
+
+if TYPE_CHECKING:
+    from .machine import SparseMachine
+
+T = TypeVar("T", bound=Hashable)
 
 # relative gaps that a fit of a fold is proved to, of exact and of approximated kernels
 _TOL, _TOL_OF_FACTORS = 1e-4, 1e-3
@@ -43,7 +53,7 @@ class PathScores:
         Learner solves of the whole grid over all folds.
     """
 
-    params: list[dict[str, Any]]
+    params: list[dict[str, float]]
     scores: FloatArray
     gaps: FloatArray
     supports: list[list[NDArray[np.intp]]]
@@ -67,11 +77,11 @@ class PathScores:
         return {"params": self.params, "mean_test_score": self.mean, "std_test_score": spread}
 
     @property
-    def best_params(self) -> dict[str, Any]:
+    def best_params(self) -> dict[str, float]:
         """Return the setting of the best mean score; of equal ones the smallest C and k₀."""
         return self.params[int(np.argmax(self.mean))]
 
-    def best_by(self, name: str) -> dict[Any, int]:
+    def best_by(self, name: str) -> dict[float, int]:
         """Return the place of the best setting for each value of one of its names.
 
         Parameters
@@ -81,14 +91,14 @@ class PathScores:
         """
         return self._best_of([setting[name] for setting in self.params])
 
-    def _best_of(self, groups: list[Any]) -> dict[Any, int]:
-        places: dict[Any, int] = {}
+    def _best_of(self, groups: list[T]) -> dict[T, int]:
+        places: dict[T, int] = {}
         for i, group in enumerate(groups):
             if group not in places or self.mean[i] > self.mean[places[group]]:
                 places[group] = i
         return dict(sorted(places.items()))
 
-    def choose(self, choice: str = "one-standard-error") -> dict[str, Any]:
+    def choose(self, choice: str = "one-standard-error") -> dict[str, float]:
         """Return the setting that wins.
 
         Parameters
@@ -105,7 +115,7 @@ class PathScores:
 
 
 def cross_validate_path(
-    estimator: Any,
+    estimator: SparseMachine,
     X: Rows,
     y: ArrayLike,
     *,
@@ -113,7 +123,7 @@ def cross_validate_path(
     lams: Iterable[float] = (1.0,),
     k0s: Iterable[int] = (3,),
     n_views: Iterable[int] | None = None,
-    cv: Any = 5,
+    cv: Folds = 5,
     sample_weight: ArrayLike | None = None,
 ) -> PathScores:
     """Score every C, λ, k₀ and limit of views of a grid by cross-validation.
@@ -185,10 +195,10 @@ def cross_validate_path(
 
 def _settings(
     points: Sequence[PathPoint], grid: dict[str, Any], limits: list[int | None]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, float]]:
     """Return what each point is the best of; the points of a limit of views follow each other."""
     n_points = math.prod(map(len, grid.values()))
-    settings: list[dict[str, Any]] = []
+    settings: list[dict[str, float]] = []
     for i, point in enumerate(points):
         limit = limits[i // n_points]
         own = {} if limit is None else {"n_views": limit}
@@ -238,7 +248,7 @@ class _Factors:
 
 
 def _of_all(
-    estimator: Any, X: Rows, labels: Labels, sample_weight: ArrayLike | None
+    estimator: SparseMachine, X: Rows, labels: Labels, sample_weight: ArrayLike | None
 ) -> _Matrices | _Factors:
     """Return the Gram matrices of all samples, or factors where they are approximated."""
     if estimator._is_precomputed:
@@ -262,13 +272,13 @@ def _of_all(
     return _Factors(factors, _views_of(reader, factors.kept))
 
 
-def _views_of(estimator: Any, kept: NDArray[np.intp]) -> tuple[str, ...]:
+def _views_of(estimator: SparseMachine, kept: NDArray[np.intp]) -> tuple[str, ...]:
     """Return the views of the kernels that were kept, nothing where there are none."""
     names = estimator._views
     return tuple(names[j] for j in kept) if names else ()
 
 
-def _in_units(estimator: Any, y: Labels, weight: FloatArray) -> FloatArray:
+def _in_units(estimator: SparseMachine, y: Labels, weight: FloatArray) -> FloatArray:
     """Return numbers as the estimator learns them."""
     targets = np.asarray(y, dtype=np.float64)
     return np.asarray(targets / estimator._unit_of(targets[None, :], weight))
@@ -278,7 +288,7 @@ class _Task:
     """Labels or numbers: how targets are made of them and predictions scored."""
 
     def __init__(
-        self, estimator: Any, labels: Labels, weight: FloatArray, is_classifier: bool
+        self, estimator: SparseMachine, labels: Labels, weight: FloatArray, is_classifier: bool
     ) -> None:
         self.estimator = estimator
         # R² is the same in any unit

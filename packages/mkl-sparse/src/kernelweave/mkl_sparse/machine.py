@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import Certificate, Problem, Result, get_algorithm
-from kernelweave.kernels_core.arrays import Points
+from kernelweave.kernels_core.arrays import FloatArray, Points, RealArray
 from kernelweave.kernels_core.checks import (
     COUNT,
     NONNEGATIVE,
@@ -20,6 +20,8 @@ from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators import NystroemMachine
 from kernelweave.kernels_core.estimators.choosing import (
     CHOICES,
+    Folds,
+    OneOrSeveral,
     candidates,
     folds_of,
     one_or_several,
@@ -30,7 +32,7 @@ from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 from kernelweave.kernels_core.settings import Settings, name_of
 from kernelweave.qp_smo.saddle import WeightPenalty
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 
 from .algorithm import ROUNDS
@@ -38,6 +40,9 @@ from .constraint import SparseSimplex
 from .cross_validation import PathScores, cross_validate_path
 from .settings import BestResponse
 from .starts import relaxations
+
+if TYPE_CHECKING:
+    from kernelweave.kernels_core.kernels.dictionary import Normalize
 
 GLOBAL = "smkl-global"
 BEST_RESPONSE = "smkl-best-response"
@@ -80,16 +85,16 @@ class _Charge:
 class SparseMachine(NystroemMachine):
     """Mixed in before `KernelMachineClassifier` or `KernelMachineRegressor`."""
 
-    C: Any = parameter(
+    C: OneOrSeveral = parameter(
         f"Penalty of the loss. {_SEVERAL}", kind=_KIND, default=1.0, rule=one_or_several(POSITIVE)
     )
-    lam: Any = parameter(
+    lam: OneOrSeveral = parameter(
         f"λ, of the ridge on the weights. {_SEVERAL}",
         kind=_KIND,
         default=1.0,
         rule=one_or_several(STRENGTH),
     )
-    k0: Any = parameter(
+    k0: OneOrSeveral = parameter(
         f"Kernels at most; with ``n_views``, of each view. {_SEVERAL}",
         kind='int, list of int or "cv"',
         default=3,
@@ -102,7 +107,7 @@ class SparseMachine(NystroemMachine):
         default=None,
         rule=one_or_several(COUNT),
     )
-    cv: Any = parameter(
+    cv: Folds = parameter(
         "The folds that choose, as in scikit-learn; read where there is something to choose.",
         kind="int or splitter",
         default=5,
@@ -122,10 +127,10 @@ class SparseMachine(NystroemMachine):
         kind='{"smkl-best-response", "smkl-global"} or Settings',
         default=None,
     )
-    init: Any = parameter_of(BestResponse, "init")
+    init: str | ArrayLike = parameter_of(BestResponse, "init")
     n_init: int = parameter_of(BestResponse, "n_init")
     warm: str = parameter_of(BestResponse, "warm")
-    normalize: Any = None
+    normalize: Normalize | None = None
     scale: bool | None = parameter(
         "Whether to standardise the features first; None does so where ``kernels`` is None.",
         default=None,
@@ -228,12 +233,16 @@ class SparseMachine(NystroemMachine):
         values = candidates(getattr(self, name), _GRIDS[name])
         return values[0] if len(values) == 1 else getattr(self, f"{name}_", values[0])
 
-    def _run(self, X: Points, targets: Any, weight: Any, grams: Any) -> None:
+    def _run(
+        self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None
+    ) -> None:
         with time_limit(self.max_time):
             self._choose(X, targets, weight, grams)
             super()._run(X, targets, weight, grams)
 
-    def _choose(self, X: Points, targets: Any, weight: Any, grams: Any) -> None:
+    def _choose(
+        self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None
+    ) -> None:
         """Set C, λ, k₀ and the views of this fit, by folds where several are given."""
         grid = {name: candidates(getattr(self, name), _GRIDS[name]) for name in _GRIDS}
         for name, most in self._most(grams).items():
@@ -270,14 +279,14 @@ class SparseMachine(NystroemMachine):
         for name, value in chosen.items():
             setattr(self, f"{name}_", value)
 
-    def _most(self, grams: Any) -> dict[str, int]:
+    def _most(self, grams: RealArray | None) -> dict[str, int]:
         """Return how many kernels there are, with ``n_views`` of the largest view, and views."""
         sizes = Counter(self._views)
         n_kernels = len(self._dictionary()) if grams is None else len(grams)
         most = n_kernels if self.n_views is None else max(sizes.values())
         return {"k0": most, "n_views": len(sizes)}
 
-    def _charge(self, problem: Problem) -> Any:
+    def _charge(self, problem: Problem) -> _Charge:
         return _Charge(problem.constraint.relaxed(len(problem.family)))
 
     @property
@@ -302,12 +311,12 @@ class SparseMachine(NystroemMachine):
             self.kernel_names_ = self._dictionary().names
         return problem
 
-    def _kernel(self, problem: Problem, parameters: Any) -> Any:
+    def _kernel(self, problem: Problem, parameters: ArrayLike) -> Any:
         return problem.family.kernel(np.asarray(parameters))
 
     def _algorithm(
         self, problem: Problem, samples: Samples
-    ) -> tuple[str | Settings, dict[str, Any]]:
+    ) -> tuple[str | Settings, dict[str, object]]:
         method = self._method
         if name_of(method) == GLOBAL and getattr(method, "accuracy", None) is None:
             return method, {"accuracy": max(self._limits()[0], _FINEST)}

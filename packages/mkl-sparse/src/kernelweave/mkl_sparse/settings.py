@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, one_of
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.kernels_core.settings import Settings
+from numpy.typing import ArrayLike
 
 
 class BestResponse(Settings):
@@ -20,7 +21,7 @@ class BestResponse(Settings):
     """
 
     algorithm: ClassVar[str] = "smkl-best-response"
-    init: Any = parameter(
+    init: str | ArrayLike = parameter(
         "Where the first run starts.",
         kind='{"saddle", "random", "sdp-3x3", "soc-random"} or array-like of shape (q,)',
         default="saddle",

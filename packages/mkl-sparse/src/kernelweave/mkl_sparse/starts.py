@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -52,7 +52,7 @@ def relaxed_weights(oracle: SaddleOracle, name: str, lam: float, k0: int) -> Flo
     return weights
 
 
-def relaxations(why: str) -> Any:
+def relaxations(why: str) -> ModuleType:
     """Import kernelweave.relaxations, which depends on this package and may be absent.
 
     `why`: what needs it, for the message.

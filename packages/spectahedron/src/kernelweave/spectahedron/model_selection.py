@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import product
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray, Rows
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE
 from kernelweave.kernels_core.estimators.base import Estimator
+from kernelweave.kernels_core.estimators.choosing import Folds
 from kernelweave.kernels_core.exceptions import (
     KernelWeaveWarning,
     UnderfitWarning,
@@ -75,20 +76,22 @@ def _values(name: str, values: object) -> list[float]:
 class _Search(Estimator):
     """Shared by both: the grid, the folds, the refit and the delegation."""
 
-    estimator: Any = parameter(
+    estimator: BaseEstimator | None = parameter(
         "Holds every other parameter; the default one if not given.",
         kind="estimator",
         default=None,
         kw_only=False,
     )
-    C: Any = parameter(
+    C: Iterable[float] | str = parameter(
         "Penalties to try, in the ``units`` of the estimator; by default 0.1 to 1000 times "
         "1 / mean k(x, x) at P = I, and further by tens while the best lies at an end.",
         kind='sequence of float or "auto"',
         default="auto",
     )
-    delta: Any = parameter("Widths of the box to try.", kind="sequence of float", default=(0.5,))
-    cv: Any = parameter(
+    delta: Iterable[float] = parameter(
+        "Widths of the box to try.", kind="sequence of float", default=(0.5,)
+    )
+    cv: Folds = parameter(
         "As in scikit-learn; five folds by default.",
         kind="int, splitter or iterable",
         default=None,
@@ -104,9 +107,11 @@ class _Search(Estimator):
         default=8,
         rule=COUNT,
     )
-    scoring: Any = parameter("Accuracy or R² by default.", kind="str or callable", default=None)
+    scoring: str | Callable[..., float] | None = parameter(
+        "Accuracy or R² by default.", kind="str or callable", default=None
+    )
 
-    best_estimator_: Any = fitted("estimator", "Fitted on all samples.")
+    best_estimator_: BaseEstimator = fitted("estimator", "Fitted on all samples.")
     best_params_: dict[str, float] = fitted("dict", "The chosen values.")
     best_score_: float = fitted("float", "Mean score of the folds there.")
     best_index_: int = fitted("int", "Its place in ``cv_results_``.")
@@ -381,7 +386,7 @@ class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[mis
     True
     """
 
-    epsilon: Any = parameter(
+    epsilon: Iterable[float] = parameter(
         "Half-widths of the tube to try, in the ``units`` of the estimator.",
         kind="sequence of float",
         default=(0.1,),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 from kernelweave.kernels_core import (
@@ -32,6 +32,7 @@ from kernelweave.kernels_core.checks import (
 from kernelweave.kernels_core.estimators.machine import KernelMachine
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.families import Family
+from kernelweave.kernels_core.kernels import Kernel
 from kernelweave.kernels_core.kernels.scaled import Scaling, unit_range
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 from kernelweave.kernels_core.settings import Settings, known_settings, name_of
@@ -51,7 +52,7 @@ _DEGREE = integer(0)
 _MOST_COLUMNS, _ORDER = 15, 3
 
 
-def _is_order(value: Any) -> bool:
+def _is_order(value: object) -> bool:
     if isinstance(value, str):
         return value == "auto"
     return isinstance(value, Iterable) or COUNT.holds(value)
@@ -102,7 +103,7 @@ class PositiveMatrixMachine(KernelMachine):
         default="tkl-low-rank",
     )
     scale: bool = parameter("Scale each feature to [0, 1] by its training range.", default=True)
-    domain: Any = parameter(
+    domain: tuple[ArrayLike, ArrayLike] | None = parameter(
         "The box itself, numbers or arrays of shape (n_features,), in scaled features.",
         kind="(lower, upper)",
         default=None,
@@ -116,7 +117,7 @@ class PositiveMatrixMachine(KernelMachine):
     z_degree: int | None = parameter(
         "Degree in z at most; 0 is what the authors' program uses.", default=None, rule=_DEGREE
     )
-    order: Any = parameter(
+    order: int | str | Sequence[Sequence[int]] = parameter(
         "How many columns the indicators of a tessellated kernel compare at once, averaged over "
         "all groups of so many, or over the groups listed, such as ``[(0,), (1, 2)]``. "
         f'``"auto"`` compares all columns up to {_MOST_COLUMNS} of them, and '
@@ -150,9 +151,9 @@ class PositiveMatrixMachine(KernelMachine):
 
     def _algorithm(
         self, problem: Problem, samples: Samples
-    ) -> tuple[str | Settings, dict[str, Any]]:
+    ) -> tuple[str | Settings, dict[str, object]]:
         known = known_settings(self.algorithm)
-        params: dict[str, Any] = {}
+        params: dict[str, object] = {}
         for name, default in (("dtype", "float64"), ("gram", "auto")):
             value = getattr(self, name)
             if value == default:
@@ -219,7 +220,7 @@ class PositiveMatrixMachine(KernelMachine):
         """Return the features as the kernel sees them if X is the training data."""
         return Scaling(*unit_range(X))(X) if self.scale else X
 
-    def _absolute(self, X: FloatArray, targets: ArrayLike) -> dict[str, Any]:
+    def _absolute(self, X: FloatArray, targets: ArrayLike) -> dict[str, float | str]:
         """Return the parameters that mean the same for any part of these samples."""
         X = self._scaled(X)
         y = np.atleast_2d(np.asarray(targets))
@@ -242,7 +243,7 @@ class PositiveMatrixMachine(KernelMachine):
             warn_of_volume(upper - lower)
         return family
 
-    def _order(self, n_features: int) -> Any:
+    def _order(self, n_features: int) -> int | Sequence[Sequence[int]] | None:
         """Return the order for so many columns; with monomials in z only all of them will do."""
         if not isinstance(self.order, str):
             return self.order
@@ -265,7 +266,7 @@ class PositiveMatrixMachine(KernelMachine):
         shift, width = unit_range(X)
         return shift - self.delta * width, shift + (1.0 + self.delta) * width
 
-    def _kernel(self, problem: Problem, parameters: FloatArray) -> Any:
+    def _kernel(self, problem: Problem, parameters: FloatArray) -> Kernel:
         family = problem.family
         if not isinstance(self.kernel, str):
             return FamilyKernel(parameters, family)

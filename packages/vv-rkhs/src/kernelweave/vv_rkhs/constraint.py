@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -79,8 +79,8 @@ class SeparableKernels:
     tau: float | None = None
     learn_input: bool = True
     learn_output: bool = True
-    weights: Any = None
-    output_kernel: Any = None
+    weights: npt.ArrayLike | None = None
+    output_kernel: npt.ArrayLike | None = None
 
     def validate(self) -> None:
         """Raise unless τ is positive, ω is a regulariser and what is given is not to be learned.
@@ -120,7 +120,7 @@ class FrobeniusOutputKernels(Value):
 
     name: ClassVar[str] = "frobenius-output-kernels"
     rho: float = parameter("ρ > 0.", default=1.0, rule=STRENGTH)
-    weights: Any = parameter(
+    weights: npt.ArrayLike | None = parameter(
         "Weights of the fixed combination; 1/m each by default.",
         kind="array-like of shape (n_kernels,)",
         default=None,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import COUNT, POSITIVE, check_array, number
+from kernelweave.kernels_core.kernels import Kernel
 
 
 def low_rank_factor(
-    kernel: Any, X: npt.ArrayLike, *, tol: float = 1e-8, max_rank: int | None = None
+    kernel: Kernel, X: npt.ArrayLike, *, tol: float = 1e-8, max_rank: int | None = None
 ) -> Matrix:
     """Return Z with K − Z Zᵀ positive semidefinite and of trace at most tol · tr K.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, memory
 from kernelweave.kernels_core.arrays import Matrix, Vector
 from kernelweave.kernels_core.checks import COUNT, POSITIVE
-from kernelweave.kernels_core.kernels import Combination
+from kernelweave.kernels_core.kernels import Combination, Kernel
 from kernelweave.kernels_core.threads import row_bounds, run_blocks
 from numpy.typing import DTypeLike
 
@@ -79,7 +79,7 @@ class FittedGrid:
     X: Matrix
 
     @property
-    def kernels(self) -> list[Any]:
+    def kernels(self) -> list[Kernel]:
         """The kernels one by one, column by column."""
         steps = range(self.grid.n_widths)
         columns = range(self.X.shape[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -75,7 +75,7 @@ class DenseGrams:
             self._norms = np.sqrt(squares) * (1.0 + 1e-9)
         return self._norms
 
-    def _blocks(self, K: RealArray) -> Any:
+    def _blocks(self, K: RealArray) -> Iterator[tuple[slice, Matrix]]:
         step = max(1, _BLOCK_BYTES // (8 * K.shape[1]))
         for start in range(0, K.shape[0], step):
             rows = slice(start, start + step)

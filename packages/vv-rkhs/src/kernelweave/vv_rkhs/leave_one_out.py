@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Matrix
@@ -60,7 +58,7 @@ class LeaveOneOut:
         self.values = np.maximum(values, 0.0)
         self.squares = self.vectors**2
 
-    def errors(self, Y: Matrix, ridge: float, L: Any = None) -> Matrix:
+    def errors(self, Y: Matrix, ridge: float, L: npt.ArrayLike | None = None) -> Matrix:
         """Return errors at left-out samples, shape (n_samples, n_outputs)."""
         rho, V = np.ones(1), None  # one column serves all outputs
         if L is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,7 @@ from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.estimators.dictionary import KERNELS
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.grams import as_grams
+from kernelweave.kernels_core.kernels import Kernel, KernelDictionary
 from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.settings import Settings, known_settings, name_of
@@ -44,13 +46,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .cells import CellLeastSquares
 from .constraint import FrobeniusOutputKernels, SeparableKernels
 from .family import grams_of
+from .gaussian_grid import GaussianGrid
 from .learner import VectorLeastSquares
+from .penalties import Penalty
 from .penalties.choose import as_penalty
 from .selection import KernelChoice, choose_kernel
 from .training import Training, from_grams, from_points
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+Kernels: TypeAlias = (
+    "KernelDictionary | GaussianGrid | Sequence[Kernel | str] | Mapping[str, Kernel] | str | None"
+)
 
 
 _LOWER_PROOF = "the concave dual value at C, at the worst weights or output kernel in the set"
@@ -81,7 +89,7 @@ _DRAWN = 2000  # samples whose decompositions take a second or two each
 class MatrixValuedKernelMachine(Estimator):
     """Shared by regressor and classifier: from training data to a fitted predictor."""
 
-    kernels: Any = parameter(
+    kernels: Kernels = parameter(
         "The dictionary; ``None`` is a linear kernel, five Gaussians and two Laplacians, whose "
         "widths follow the spread of the points, each scaled to mean diagonal 1. "
         "Scales matter: a kernel of large trace is cheap to select. Of a "
@@ -97,13 +105,13 @@ class MatrixValuedKernelMachine(Estimator):
         'default. With ``lam="loo"`` 1 and 2 are tried without it.',
         default=None,
     )
-    penalty: Any = parameter(
+    penalty: Penalty | str = parameter(
         'The regulariser over kernels. A `Penalty` of your own needs ``prox`` for ``"vv-spg"``.',
         kind='{"lp", "elastic-net", "group"} or Penalty',
         default="lp",
     )
     mu: float = parameter("Share of the squared norm in the elastic net.", default=0.5)
-    groups: Any = parameter(
+    groups: Sequence[int] | None = parameter(
         'Group of each kernel, for ``penalty="group"``.', kind="sequence of int", default=None
     )
     lam: float | str = parameter(
@@ -220,7 +228,7 @@ class MatrixValuedKernelMachine(Estimator):
     def _chooses(self) -> bool:
         return isinstance(self.lam, str)
 
-    def _penalty(self, p: float | None = None) -> Any:
+    def _penalty(self, p: float | None = None) -> Penalty:
         chosen = self.p if p is None else p
         exponent = 1.0 if chosen is None else chosen
         return as_penalty(self.penalty, p=exponent, mu=self.mu, groups=self.groups)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import Rows
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
 from kernelweave.kernels_core.grams import PrecomputedGrams
@@ -61,7 +62,7 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
     )
 
     def fit(
-        self, X: Any, y: object, sample_weight: ArrayLike | None = None
+        self, X: Rows, y: object, sample_weight: ArrayLike | None = None
     ) -> MatrixValuedKernelRegressor:
         """Learn the kernel and the function.
 
@@ -94,7 +95,7 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
         warn_if_underfit(self, PrecomputedGrams(X) if self._precomputed else table, Y, weight)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Rows) -> Any:
         """Return predictions.
 
         Parameters
@@ -113,7 +114,7 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
             return adapter.create_container(values, X, columns=self._columns)
         return values[:, 0] if self._single else values
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean of the outputs' R².
 
         Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem
@@ -48,7 +47,7 @@ def objective_of(
     cells = getattr(problem.learner, "cell_weight", None)
     if cells is not None and problem.sample_weight is not None:
         raise ValueError("sample_weight must be None where the learner has weights per cell")
-    fitted: Any = problem.family.fit_grams(problem.X, dtype=np.dtype(dtype))
+    fitted = problem.family.fit_grams(problem.X, dtype=np.dtype(dtype))
     Y = np.asarray(problem.targets.T, dtype=np.float64)
     if cells is not None:
         root = np.ascontiguousarray(np.sqrt(cells).T)

@@ -297,7 +297,7 @@ def _shrink(rise: float, slope: float, step: float) -> float:
     return float(np.clip(best, 0.1, 0.5))
 
 
-def _spectral(s: Any, y: Any, length: float, usual: float, *, long: bool) -> float:
+def _spectral(s: Matrix, y: Matrix, length: float, usual: float, *, long: bool) -> float:
     """Return ⟨s, s⟩/⟨s, y⟩ or ⟨s, y⟩/⟨y, y⟩, a longer length where the curvature is negative.
 
     The limits are multiples of a usual length: lengths shrink with the square of the targets.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Rows
 from kernelweave.kernels_core.estimators.samples import Samples, merge_samples
 from kernelweave.kernels_core.grams import as_grams, check_once
 from kernelweave.kernels_core.grams.psd import refuse_indefinite
-from kernelweave.kernels_core.kernels import FittedDictionary, KernelDictionary
+from kernelweave.kernels_core.kernels import FittedDictionary, Kernel, KernelDictionary
 from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import (
@@ -27,6 +27,9 @@ from sklearn.utils.validation import (
 from .family import PrecomputedFamily
 from .gaussian_grid import FittedGrid, GaussianGrid
 from .objective import work_bytes
+
+if TYPE_CHECKING:
+    from .machine import MatrixValuedKernelMachine
 
 _STRIP = 64
 _ALIKE = 1e-10
@@ -186,7 +189,7 @@ def _require_memory(
     )
 
 
-def _warn_if_alike(kernel: Any, X: FloatArray) -> None:
+def _warn_if_alike(kernel: Kernel, X: FloatArray) -> None:
     """Warn where a kernel finds all pairs of different samples equally alike.
 
     Rows are looked at in strips: the first that differs ends it.
@@ -244,7 +247,7 @@ def from_grams(X: Rows, targets: FloatArray, weight: FloatArray) -> Training:
 
 
 def read_regression(
-    estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | None
+    estimator: MatrixValuedKernelMachine, X: Any, y: Any, sample_weight: npt.ArrayLike | None
 ) -> tuple[Any, FloatArray, FloatArray, bool]:
     """Return X, targets (n_samples, n_outputs), weights, and whether y was one column.
 

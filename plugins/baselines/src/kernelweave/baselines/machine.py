@@ -37,7 +37,7 @@ class RuleMachine(DictionaryMachine, KernelMachineClassifier):
     _name: ClassVar[str]
     _rule: ClassVar[type]
 
-    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
+    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, object]]:
         return self._name, {}
 
     def _learner(self) -> SVC:
@@ -94,7 +94,7 @@ class SimplexMachine(NystroemMachine):
     )
     tol: float = 1e-4
 
-    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, Any]]:
+    def _algorithm(self, problem: Problem, samples: Samples) -> tuple[str, dict[str, object]]:
         return _SADDLE[self.algorithm], {}
 
     def _constraint(self) -> Simplex:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import Problem
@@ -28,7 +27,7 @@ def choose(problem: Problem, n_kernels: int) -> type[Descent]:
     if int(getattr(problem.family, "degree", 1)) == 1:
         few = n_kernels <= _MANY_KERNELS
         return ProjectedNewtonSearch if few else SpectralProjectedGradientSearch
-    ball: Any = problem.constraint
+    ball = problem.constraint
     on_sphere = ball.name == "lq-ball" and ball.q == 2.0
     if on_sphere and n_kernels <= _MANY_KERNELS and ball.radius <= np.min(ball.center):
         return TrustRegionSearch

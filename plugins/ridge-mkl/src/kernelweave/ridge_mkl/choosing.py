@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 from kernelweave.kernels_core import PrecomputedGrams
@@ -12,23 +12,35 @@ from sklearn.base import clone, is_classifier
 
 from .settings import Automatic
 
+if TYPE_CHECKING:
+    from .machine import WeightLearner
+
 # λ from nearly interpolating to nearly constant, of Gram matrices with a diagonal of 1
 USUAL: dict[str, tuple[float, ...]] = {
     "degree": (1, 2),
     "q": (1.0, 2.0),
     "lam": (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0),
 }
-Setting = dict[str, Any]
+Setting = dict[str, float]
+
+
+class Scores(TypedDict):
+    """Of each setting, as scikit-learn's searches tell it."""
+
+    params: list[Setting]
+    mean_test_score: FloatArray
+    std_test_score: FloatArray
+    split_test_score: FloatArray
 
 
 def scores_of(
-    estimator: Any,
+    estimator: WeightLearner,
     grams: PrecomputedGrams,
     y: RealArray,
     weight: FloatArray,
     settings: list[Setting],
     folds: list[tuple[Index, Index]],
-) -> tuple[dict[str, Any], KeyboardInterrupt | None]:
+) -> tuple[Scores, KeyboardInterrupt | None]:
     """Return the held-out score of each setting as scikit-learn's searches tell it.
 
     And the interruption that ended the search, after which what was not scored is NaN.
@@ -50,7 +62,7 @@ def scores_of(
             _score(own, estimator, grams, y, weight, settings, train, test)
     except KeyboardInterrupt as stop:
         stopped = stop
-    results = {
+    results: Scores = {
         "params": settings,
         "mean_test_score": scores.mean(axis=0),
         "std_test_score": scores.std(axis=0),
@@ -59,14 +71,14 @@ def scores_of(
     return results, stopped
 
 
-def chosen_of(results: dict[str, Any], choice: str) -> Setting:
+def chosen_of(results: Scores, choice: str) -> Setting:
     """Return the best setting, or the simplest within one standard error of it.
 
     - `results`: what `scores_of` returns; of a search that was interrupted, the setting that was
       best where it was scored wins, the simplest where none was
     - `choice`: one of `CHOICES`; simple is a small degree, then a large λ, then a small q
     """
-    settings: list[Setting] = results["params"]
+    settings = results["params"]
     scores = results["split_test_score"]
     order = sorted(range(len(settings)), key=lambda i: _complexity(settings[i]))
     if np.isnan(scores).any():
@@ -84,7 +96,7 @@ def _complexity(setting: Setting) -> tuple[float, float, float]:
 
 def _score(
     scores: FloatArray,
-    estimator: Any,
+    estimator: WeightLearner,
     grams: PrecomputedGrams,
     y: Labels,
     weight: FloatArray,

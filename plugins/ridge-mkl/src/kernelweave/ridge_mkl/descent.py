@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -174,7 +175,12 @@ class Descent:
         return float(np.abs(moved - at.mu).max()) / size
 
     def backtrack(
-        self, state: DescentState, trial: Any, *, shrink: float, step_size: float
+        self,
+        state: DescentState,
+        trial: Callable[[float], FloatArray],
+        *,
+        shrink: float,
+        step_size: float,
     ) -> tuple[Evaluation | None, float]:
         """Shrink the step until the objective falls, at most 60 times.
 

@@ -8,12 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import SolveInterrupted, Status, config_context
-from kernelweave.kernels_core.arrays import Points
+from kernelweave.kernels_core.arrays import FloatArray, Points, RealArray
 from kernelweave.kernels_core.checks import COUNT, STRENGTH, one_of
 from kernelweave.kernels_core.clock import LATE_SECONDS, time_limit
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
 from kernelweave.kernels_core.estimators.choosing import (
     CHOICES,
+    Folds,
+    OneOrSeveral,
     candidates,
     folds_of,
     one_or_several,
@@ -23,7 +25,7 @@ from kernelweave.kernels_core.settings import Settings
 from kernelweave.qp_smo import Ridge, SquaredHingeSVC
 from sklearn.base import is_classifier
 
-from .choosing import USUAL, Setting, chosen_of, scores_of
+from .choosing import USUAL, Scores, Setting, chosen_of, scores_of
 from .machine import WeightLearner
 from .projection import EXPONENT
 
@@ -31,14 +33,14 @@ from .projection import EXPONENT
 class _RidgeMachine(WeightLearner):
     """The learner of both ridge estimators, and the choice of its λ."""
 
-    lam: Any = parameter(
+    lam: OneOrSeveral = parameter(
         "λ, the ``alpha`` of `sklearn.kernel_ridge.KernelRidge`. Of several, or those from 1e-4 to "
         '10 that ``"cv"`` means, cross-validation chooses the best.',
         kind='float, list of float or "cv"',
         default=1.0,
         rule=one_or_several(STRENGTH),
     )
-    cv: Any = parameter(
+    cv: Folds = parameter(
         "The folds that choose, as in scikit-learn.", kind="int or splitter", default=5
     )
     choice: str = parameter(
@@ -51,20 +53,22 @@ class _RidgeMachine(WeightLearner):
     tol: float = 1e-6
 
     lam_: float = fitted("float", "The λ of the fit: the one given, or the chosen one.")
-    cv_results_: dict[str, Any] | None = fitted(
+    cv_results_: Scores | None = fitted(
         "dict or None",
         "Where folds chose, the score of each setting, as a search of scikit-learn has it.",
     )
 
     _searched: ClassVar[tuple[str, ...]] = ("lam",)
 
-    def _values(self, name: str) -> list[Any]:
+    def _values(self, name: str) -> list[float]:
         return candidates(getattr(self, name), USUAL.get(name, ()))
 
     def _learner(self) -> Ridge:
         return Ridge(C=1.0 / float(self._value("lam")), fit_intercept=bool(self.fit_intercept))
 
-    def _run(self, X: Points, targets: Any, weight: Any, grams: Any) -> None:
+    def _run(
+        self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None
+    ) -> None:
         grids = [self._values(name) for name in self._searched]
         settings = [dict(zip(self._searched, each, strict=True)) for each in product(*grids)]
         self.cv_results_, chosen, stopped = None, settings[0], None
@@ -82,8 +86,13 @@ class _RidgeMachine(WeightLearner):
                 raise SolveInterrupted(self.result_) from stopped
 
     def _scores(
-        self, X: Points, targets: Any, weight: Any, grams: Any, settings: list[Setting]
-    ) -> tuple[dict[str, Any], KeyboardInterrupt | None]:
+        self,
+        X: Points,
+        targets: FloatArray,
+        weight: FloatArray,
+        grams: RealArray | None,
+        settings: list[Setting],
+    ) -> tuple[Scores, KeyboardInterrupt | None]:
         kept = np.flatnonzero(weight > 0)
         y = targets[0] if len(targets) == 1 else targets.T
         if is_classifier(self):
@@ -142,7 +151,7 @@ class RidgeMKLClassifier(_RidgeMachine, KernelMachineClassifier):
 class _RidgeSearch(_RidgeMachine):
     """The same, which also chooses the degree and the norm."""
 
-    lam: Any = "cv"
+    lam: OneOrSeveral = "cv"
     degree: Any = parameter(
         "d, a Hadamard power: 2 takes all products of two kernels. Of several, or 1 and 2 by "
         '``"cv"``, cross-validation chooses.',

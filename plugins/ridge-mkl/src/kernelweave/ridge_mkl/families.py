@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Points, Rows
+from kernelweave.kernels_core.arrays import Points, RealArray, Rows
 from kernelweave.kernels_core.checks import COUNT, Rule, integer
+from kernelweave.kernels_core.formula.problem import Named
 from kernelweave.kernels_core.grams import PrecomputedKernel
 from kernelweave.kernels_core.kernels import Kernel, KernelDictionary
 from kernelweave.kernels_core.kernels.base import KERNEL
 from numpy.typing import ArrayLike
-
-FloatArray = npt.NDArray[Any]
 
 
 class HadamardPower(Kernel):
@@ -47,11 +45,11 @@ class HadamardPower(Kernel):
         """Proved when k₁ is."""
         return True if self.kernel.is_psd else None
 
-    def _gram(self, X: Points, Y: Points | None) -> FloatArray:
-        K: FloatArray = self.kernel(X, Y)
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
+        K: RealArray = self.kernel(X, Y)
         return np.asarray(K**self.degree)
 
-    def _diag(self, X: Points) -> FloatArray:
+    def _diag(self, X: Points) -> RealArray:
         return np.asarray(self.kernel.diag(X) ** self.degree)
 
 
@@ -103,7 +101,7 @@ class PowerDictionary:
         """
         return self.dictionary.fit_grams(X)
 
-    def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> FloatArray:
+    def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> RealArray:
         """Return (Σ μₖ kₖ(X, Y))^{∘d}.
 
         `X`, `Y` of shape (n_x, n_features): points; Y defaults to X; `weights` of shape (p,): μ.
@@ -119,6 +117,6 @@ class PowerDictionary:
         return HadamardPower(kernel, self.degree)
 
 
-def power_of(family: Any, degree: int) -> Any:
+def power_of(family: Named, degree: int) -> Named:
     """Return a family of sums of kernels at degree 1, above that the family of their powers."""
     return family if degree == 1 else PowerDictionary(family, degree)

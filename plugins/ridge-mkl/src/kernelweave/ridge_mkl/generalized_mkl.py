@@ -9,18 +9,20 @@ tries the Barzilai-Borwein length.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
 from .descent import Descent, DescentState
 from .oracle import Evaluation
+from .sets import LqBall, Orthant
 from .settings import GeneralizedMKL, GeneralizedMKLForLabels, GradientSettings
 from .spectral_gradient import spectral_step
 
 
-def gradient_step(mu: FloatArray, gradient: FloatArray, eta: float, constraint: Any) -> FloatArray:
+def gradient_step(
+    mu: FloatArray, gradient: FloatArray, eta: float, constraint: LqBall | Orthant
+) -> FloatArray:
     """Return the projection of μ − η(∇r − αᵀHₖα) onto the set (Algorithm 1, lines 7 and 8).
 
     `mu`, `gradient` of shape (p,): weights and gradient of F + r; `eta`: η; `constraint`: the set.

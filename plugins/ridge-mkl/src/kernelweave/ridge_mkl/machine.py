@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from kernelweave.kernels_core import Certificate, Problem, Result
 from kernelweave.kernels_core.checks import COUNT, POSITIVE
 from kernelweave.kernels_core.estimators import DictionaryMachine
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.formula.problem import Named
 from kernelweave.kernels_core.grams import PrecomputedStack
 from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.kernels_core.settings import Settings, name_of
+from numpy.typing import ArrayLike
 
 from .families import power_of
 from .projection import EXPONENT
@@ -38,7 +39,7 @@ class WeightLearner(DictionaryMachine):
 
     q: float = parameter("Norm of the ball; 1 gives sparse changes.", default=2.0, rule=EXPONENT)
     radius: float = parameter("Λ.", default=1.0, rule=POSITIVE)
-    center: Any = parameter(
+    center: ArrayLike = parameter(
         "μ₀; 0 is ℓq-norm multiple kernel learning, where every weight is free. The paper has 1, "
         "below which no weight falls.",
         kind="float or array-like of shape (n_kernels,)",
@@ -78,19 +79,19 @@ class WeightLearner(DictionaryMachine):
                 "penalises without a ball: give one q, or beta=None"
             )
 
-    def _values(self, name: str) -> list[Any]:
+    def _values(self, name: str) -> list[float]:
         """Return what a parameter may be in the fit: one value, unless folds choose."""
         return [getattr(self, name)]
 
-    def _value(self, name: str) -> Any:
+    def _value(self, name: str) -> float:
         """Return a parameter as given, or as chosen, before that the first of several."""
         values = self._values(name)
         return values[0] if len(values) == 1 else getattr(self, f"{name}_", values[0])
 
     def _algorithm(
         self, problem: Problem, samples: Samples
-    ) -> tuple[str | Settings, dict[str, Any]]:
-        params = {} if self.n_starts is None else {"n_starts": self.n_starts}
+    ) -> tuple[str | Settings, dict[str, object]]:
+        params: dict[str, object] = {} if self.n_starts is None else {"n_starts": self.n_starts}
         return self.algorithm, params
 
     def _constraint(self) -> LqBall | Orthant:
@@ -99,7 +100,7 @@ class WeightLearner(DictionaryMachine):
             return Orthant(beta=0.5 * float(self.beta))
         return LqBall(q=float(self._value("q")), radius=float(self.radius), center=self.center)
 
-    def _family(self, stored: FittedDictionary | PrecomputedStack) -> Any:
+    def _family(self, stored: FittedDictionary | PrecomputedStack) -> Named:
         return power_of(super()._family(stored), int(self._value("degree")))
 
     def _certify(self, problem: Problem, result: Result) -> Certificate:

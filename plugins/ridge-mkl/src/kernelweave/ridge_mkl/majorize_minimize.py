@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -60,7 +59,7 @@ class MajorizeMinimizeSearch(Descent):
         return super().enter(mu, n_left)
 
     def _next(self, mu: FloatArray, v: FloatArray) -> FloatArray:
-        constraint: Any = self.constraint
+        constraint = self.constraint
         if constraint.curvature > 0.0:
             return penalized_update(mu, v, constraint.beta)
         center = constraint.centers(len(mu))

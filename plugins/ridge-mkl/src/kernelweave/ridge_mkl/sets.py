@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,7 @@ class LqBall(Value):
         "At least 1; 1 gives sparse weights, ``inf`` a box.", default=2.0, rule=EXPONENT
     )
     radius: float = parameter("Λ > 0.", default=1.0, rule=POSITIVE)
-    center: Any = parameter(
+    center: npt.ArrayLike = parameter(
         "μ₀ ≥ 0, one number for all kernels or one for each. 0 is ℓq-norm multiple kernel "
         "learning; the paper has 1, below which no weight falls.",
         kind="float or tuple of float",

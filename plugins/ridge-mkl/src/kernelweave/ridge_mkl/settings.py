@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, number
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.kernels_core.settings import Settings
+from numpy.typing import ArrayLike
 
 
 class DescentSettings(Settings):
     """What all of them share."""
 
-    mu_init: Any = parameter(
+    mu_init: ArrayLike | None = parameter(
         "The first start; equal weights by default. Zero is refused above degree 1, where it is a "
         "stationary maximum.",
         kind="array-like of shape (p,)",

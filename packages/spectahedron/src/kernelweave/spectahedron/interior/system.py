@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -116,7 +115,12 @@ class NewtonSystem:
             self.ends[rows, task] = self.root[rows]
         self.border = cho_solve(self.cholesky, self.ends, check_finite=False)
 
-    def moves(self, target: float, affine: Moves | None, second: Callable[..., Any]) -> Moves:
+    def moves(
+        self,
+        target: float,
+        affine: Moves | None,
+        second: Callable[[Moves], tuple[FloatArray, FloatArray]],
+    ) -> Moves:
         """Return the step to the complementarity ``target``.
 
         With an affine step given, ``second`` returns what it leaves of the two nonlinear

@@ -10,6 +10,7 @@ multipliers z of v ≥ 0, w of v ≤ cap, b of Σu = 0, λ of tr S = 1 and Z ⪰
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,7 +127,9 @@ class Variables:
         return longest
 
 
-def start(parts: Parts, K: RealArray, half_moment: Any, order: int) -> Variables:
+def start(
+    parts: Parts, K: RealArray, half_moment: Callable[[FloatArray], FloatArray], order: int
+) -> Variables:
     """Return the first point: S = I/p and equal products v z = t w.
 
     For classes v is small, so that K u is. For numbers v is the middle of its interval, where u

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from kernelweave.kernels_core.arrays import Vector
@@ -35,7 +35,7 @@ class Penalty(Protocol):
 METHODS = ("start", "value", "update", "conjugate")
 
 
-def is_penalty(value: object) -> bool:
+def is_penalty(value: object) -> TypeGuard[Penalty]:
     """Tell whether an object, not a class, has what every regulariser must have."""
     return not isinstance(value, type) and all(callable(getattr(value, m, None)) for m in METHODS)
 

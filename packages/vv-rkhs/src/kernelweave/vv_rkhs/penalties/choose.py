@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .base import METHODS, Penalty, is_penalty
 from .elastic_net import ElasticNet
@@ -14,7 +13,7 @@ PENALTIES = ("lp", "elastic-net", "group")
 
 
 def as_penalty(
-    penalty: Any, *, p: float = 1.0, mu: float = 0.5, groups: Sequence[int] | None = None
+    penalty: object, *, p: float = 1.0, mu: float = 0.5, groups: Sequence[int] | None = None
 ) -> Penalty:
     """Return the regulariser that a name stands for, or the object given.
 
@@ -39,5 +38,4 @@ def as_penalty(
             f"penalty must be one of {', '.join(map(repr, PENALTIES))} or an object with "
             f"{', '.join(METHODS)}, got {penalty!r}"
         )
-    chosen: Penalty = penalty
-    return chosen
+    return penalty

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +55,7 @@ def choose_method(
 
 
 def solve_sylvester(
-    K: Any,
+    K: Matrix | FactoredGram,
     L: Matrix,
     Y: Matrix,
     ridge: float,

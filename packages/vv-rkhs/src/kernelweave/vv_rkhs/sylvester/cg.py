@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.clock import expired
 
 from .eigen import EigenFactors
-from .solution import SylvesterSolution, check_system, finish
+from .solution import Gram, SylvesterSolution, check_system, finish
 
 
 def solve_sylvester_cg(
-    K: Any,
+    K: Gram,
     L: Matrix,
     Y: Matrix,
     ridge: float,

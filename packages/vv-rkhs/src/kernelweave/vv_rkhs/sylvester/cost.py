@@ -8,10 +8,9 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import Vector
+from kernelweave.kernels_core.arrays import RealArray, Vector
 
 from .cholesky import distinct_eigenvalues
 from .nystrom import sketch_rank
@@ -53,7 +52,7 @@ class SpectrumEstimate:
     spread: float
 
     @classmethod
-    def of(cls, K: Any) -> SpectrumEstimate:
+    def of(cls, K: RealArray) -> SpectrumEstimate:
         """Return trace, norm and two steps of the power method (6 l² flops, three passes)."""
         l = K.shape[0]
         v = K @ np.full(l, 1.0 / math.sqrt(l))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.interrupts import aside
 from scipy.linalg import eigh
 
-from .solution import SylvesterSolution, check_system, finish
+from .solution import Gram, SylvesterSolution, check_system, finish
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def solve_sylvester_eigen(
 
 
 def refined(
-    K: Any,
+    K: Gram,
     L: Matrix,
     Y: Matrix,
     ridge: float,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -98,10 +98,10 @@ class NystromFactors:
         return cls(U, sigma[kept])
 
     @functools.cached_property
-    def _single(self) -> tuple[Any, Any]:
+    def _single(self) -> tuple[RealArray, RealArray]:
         return self.U.astype(np.float32), self.sigma.astype(np.float32)
 
-    def _as(self, dtype: DTypeLike) -> tuple[Any, Any]:
+    def _as(self, dtype: DTypeLike) -> tuple[RealArray, RealArray]:
         return self._single if dtype == np.float32 else (self.U, self.sigma)
 
     def apply(self, R: Matrix, rho: Vector, ridge: float) -> Matrix:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from kernelweave.kernels_core.arrays import Matrix
@@ -14,6 +14,20 @@ from kernelweave.kernels_core.checks import (
 )
 from kernelweave.kernels_core.grams import as_grams
 from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from .eigen import EigenFactors
+
+
+class Gram(Protocol):
+    """K, or what multiplies as it does."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n_samples, n_samples)."""
+
+    def __matmul__(self, C: Matrix, /) -> Matrix:
+        """Return K C."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +67,19 @@ class SylvesterSolution:
     method: str
     product: Matrix
     fit: Matrix
-    factors: Any = None
+    factors: EigenFactors | None = None
     sketch: Any = None
 
 
 def check_system(
-    K: Any,
-    L: Any,
+    K: Gram,
+    L: ArrayLike,
     Y: ArrayLike,
     ridge: float,
     *,
     check: bool = True,
     tol: float = 1e-8,
-    **starts: Any,
+    **starts: Matrix | None,
 ) -> tuple[Matrix, Matrix]:
     """Return L and Y as float64 matrices after checking that the four parts fit.
 
@@ -96,7 +110,7 @@ def check_system(
 
 
 def finish(
-    K: Any,
+    K: Gram,
     L: Matrix,
     Y: Matrix,
     ridge: float,
@@ -106,7 +120,7 @@ def finish(
     method: str,
     n_iter: int = 0,
     n_columns: int = 0,
-    factors: object = None,
+    factors: EigenFactors | None = None,
 ) -> SylvesterSolution:
     """Return the solution with its residual computed from C itself (2l²n + 2ln² flops)."""
     product = K @ C
