@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import memory
@@ -18,13 +18,16 @@ from kernelweave.kernels_core.exceptions import KernelWeaveWarning
 from .problem import BoxProblem, Budget
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from sklearn.base import BaseEstimator
+    from threadpoolctl import threadpool_limits
 
 
 _BYTES_PER_ENTRY = 16
 
 
-def _library() -> tuple[Any, Any]:
+def _library() -> tuple[ModuleType, type[threadpool_limits]]:
     try:
         from libsvm import svm
         from threadpoolctl import threadpool_limits
@@ -55,7 +58,7 @@ _UNIFORM = (
 )
 
 
-def _nodes(svm: Any, K: np.ndarray) -> tuple[Any, np.ndarray]:
+def _nodes(svm: ModuleType, K: np.ndarray) -> tuple[ctypes.Array, np.ndarray]:
     """Return LIBSVM's problem rows: serial number, then (index, value) pairs, then the end mark."""
     n = K.shape[0]
     layout = np.dtype([("index", np.int32), ("value", np.float64)], align=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -36,6 +36,9 @@ from .model import (
 )
 from .sparse_problem import SparseProblem, as_problem
 from .splits import forms_by_pairs, forms_by_vectors
+
+if TYPE_CHECKING:
+    from cvxpy import Constraint
 
 RELAXATIONS = ("saddle", "full-sdp", "sdp-3x3", "soc", "soc-random", "soc-diagonal")
 
@@ -319,7 +322,7 @@ def _proven(
 
 
 def _split_by_vectors(
-    problem: SparseProblem, cones: Any, vectors: FloatArray, u: FloatArray
+    problem: SparseProblem, cones: Constraint, vectors: FloatArray, u: FloatArray
 ) -> FloatArray:
     """Return the forms that the multipliers of the cones of `couple_vectors` prove."""
     first, rest = cones.dual_value
@@ -331,7 +334,7 @@ def _split_by_vectors(
     return forms_by_vectors(problem.grams, vectors, along, share, u)
 
 
-def _split_by_pairs(problem: SparseProblem, tie: Any, u: FloatArray) -> FloatArray:
+def _split_by_pairs(problem: SparseProblem, tie: Constraint, u: FloatArray) -> FloatArray:
     """Return the forms that the multipliers of `couple_pairs` prove."""
     duals = np.asarray(tie.dual_value)
     parts = -2.0 * duals[:, 0, 1:]

@@ -19,7 +19,7 @@ from kernelweave.kernels_core.clock import Stopwatch, expired, seconds_left
 from kernelweave.kernels_core.interrupts import aside, kept
 
 if TYPE_CHECKING:
-    from kernelweave.kernels_core.formula import Problem
+    from cvxpy import Problem
 
 
 CHAIN = ("CLARABEL", "SCS")
@@ -107,7 +107,7 @@ def attempts(problem: Problem, solver: str | None) -> Iterator[Attempt]:
             return
 
 
-def _attempt(problem: Any, name: str) -> Attempt:
+def _attempt(problem: Problem, name: str) -> Attempt:
     cp = cvxpy()
     watch = Stopwatch()
     options = _options(name, seconds_left())

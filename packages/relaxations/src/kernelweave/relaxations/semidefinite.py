@@ -8,7 +8,7 @@ proved by the same code as those of the other methods.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
@@ -22,6 +22,10 @@ from numpy.typing import NDArray
 from .conic import CLOSE, attempts, cvxpy, report
 from .epigraph import Epigraph, epigraph, schur
 from .settings import SemidefiniteProgram
+
+if TYPE_CHECKING:
+    from cvxpy import Expression, Variable
+    from cvxpy import Problem as Program
 
 _INNER_GAP = 1e-9
 
@@ -79,7 +83,7 @@ class SemidefiniteSearch(SpectahedronSearch):
     def _is_close(self) -> bool:
         return self.upper - self.lower <= CLOSE * abs(self.upper)
 
-    def _program(self, entries: Entries) -> tuple[Any, Any, Epigraph]:
+    def _program(self, entries: Entries) -> tuple[Program, Variable, Epigraph]:
         """Return the program, its variable and the learner's part."""
         cp = cvxpy()
         oracle = self.oracle
@@ -154,7 +158,7 @@ class Entries:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def square(self, vector: Any) -> Any:
+    def square(self, vector: Expression) -> Expression:
         """Return a cvxpy vector as a symmetric cvxpy matrix."""
         from scipy.sparse import csr_array
 

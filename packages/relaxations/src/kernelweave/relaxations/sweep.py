@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -150,7 +150,7 @@ class Sweep:
                 self._solve(s)
 
     @property
-    def _open_parts(self) -> tuple[NDArray[Any], ...]:
+    def _open_parts(self) -> tuple[NDArray[np.number], ...]:
         """Return what is kept of each support that is open."""
         return self._found, self._weights, self._ends, self._marks, self._shares
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators.classes import DecidingClassifier
-from kernelweave.kernels_core.estimators.labels import encode_classes
+from kernelweave.kernels_core.estimators.labels import ClassWeight, encode_classes
 from kernelweave.kernels_core.estimators.parts import Given
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
 from kernelweave.kernels_core.grams import PrecomputedGrams
@@ -39,7 +37,7 @@ class MatrixValuedKernelClassifier(DecidingClassifier, MatrixValuedKernelMachine
     """
 
     center: bool = True
-    class_weight: Any = parameter(
+    class_weight: ClassWeight = parameter(
         "Multiplies the sample weights per class.", kind='dict or "balanced"', default=None
     )
 

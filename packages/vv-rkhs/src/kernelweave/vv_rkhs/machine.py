@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,6 @@ from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.estimators.dictionary import KERNELS
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.grams import as_grams
-from kernelweave.kernels_core.kernels import Kernel, KernelDictionary
 from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.settings import Settings, known_settings, name_of
@@ -46,19 +45,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .cells import CellLeastSquares
 from .constraint import FrobeniusOutputKernels, SeparableKernels
 from .family import grams_of
-from .gaussian_grid import GaussianGrid
 from .learner import VectorLeastSquares
 from .penalties import Penalty
 from .penalties.choose import as_penalty
 from .selection import KernelChoice, choose_kernel
-from .training import Training, from_grams, from_points
+from .training import Kernels, Training, from_grams, from_points
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
-
-Kernels: TypeAlias = (
-    "KernelDictionary | GaussianGrid | Sequence[Kernel | str] | Mapping[str, Kernel] | str | None"
-)
 
 
 _LOWER_PROOF = "the concave dual value at C, at the worst weights or output kernel in the set"

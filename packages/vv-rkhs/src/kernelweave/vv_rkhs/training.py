@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,11 @@ from .objective import work_bytes
 
 if TYPE_CHECKING:
     from .machine import MatrixValuedKernelMachine
+
+# as an estimator's parameter says it
+Kernels: TypeAlias = (
+    "KernelDictionary | GaussianGrid | Sequence[Kernel | str] | Mapping[str, Kernel] | str | None"
+)
 
 _STRIP = 64
 _ALIKE = 1e-10
@@ -114,7 +120,7 @@ def default_dictionary(X: FloatArray) -> KernelDictionary:
 
 
 def from_points(
-    kernels: Any, X: FloatArray, targets: FloatArray, weight: FloatArray, dtype: str
+    kernels: Kernels, X: FloatArray, targets: FloatArray, weight: FloatArray, dtype: str
 ) -> Training:
     """Return merged samples and the Gram matrices of a dictionary on them.
 
@@ -151,11 +157,11 @@ def from_points(
     points = np.asarray(samples.X)
     if kernels is None:
         kernels = default_dictionary(points)
-    given = isinstance(kernels, KernelDictionary | GaussianGrid)
-    dictionary = kernels if given else KernelDictionary(kernels)
-    if not isinstance(dictionary, GaussianGrid):
-        _require_memory(len(dictionary), len(points), len(samples.targets), np.dtype(dtype))
-    fitted = dictionary.fit_grams(points, dtype=np.dtype(dtype))
+    if not isinstance(kernels, KernelDictionary | GaussianGrid):
+        kernels = KernelDictionary(kernels)
+    if not isinstance(kernels, GaussianGrid):
+        _require_memory(len(kernels), len(points), len(samples.targets), np.dtype(dtype))
+    fitted = kernels.fit_grams(points, dtype=np.dtype(dtype))
     _warn_if_alike(fitted.kernel(np.ones(len(fitted.names))), points)
     return Training(
         fitted if isinstance(fitted, FittedGrid) else PrecomputedFamily(fitted.grams, check=False),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kernelweave.kernels_core import Certificate, Problem, Result
 from kernelweave.kernels_core.arrays import FloatArray
@@ -14,6 +14,7 @@ from kernelweave.kernels_core.estimators import (
     NystroemMachine,
 )
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.formula.problem import Named
 from kernelweave.kernels_core.grams import PrecomputedStack
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.qp_smo import SVC
@@ -43,8 +44,10 @@ class RuleMachine(DictionaryMachine, KernelMachineClassifier):
     def _learner(self) -> SVC:
         return SVC(C=self.C)
 
-    def _constraint(self) -> Any:
-        return self._rule(**{field.name: getattr(self, field.name) for field in fields(self._rule)})
+    def _constraint(self) -> Named:
+        known = {field.name: getattr(self, field.name) for field in fields(self._rule)}
+        constraint: Named = self._rule(**known)
+        return constraint
 
     def _certify(self, problem: Problem, result: Result) -> Certificate:
         return Certificate(result.lower_bound, result.upper_bound, _LOWER, _UPPER)

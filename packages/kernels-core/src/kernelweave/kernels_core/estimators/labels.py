@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,11 @@ from ..checks import check_sample_weight
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
+# by label, or "balanced"
+ClassWeight: TypeAlias = (
+    "Mapping[str, float] | Mapping[int, float] | Mapping[float, float] | str | None"
+)
 
 
 def encode_classes(

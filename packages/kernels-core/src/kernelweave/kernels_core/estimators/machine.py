@@ -47,7 +47,7 @@ from ..result import Certificate, Result, SolveInterrupted, Status
 from ..settings import Settings
 from .base import Estimator
 from .classes import DecidingClassifier
-from .labels import encode_classes, one_vs_rest
+from .labels import ClassWeight, encode_classes, one_vs_rest
 from .parts import SCHEMES, fit_parts, part_decisions
 from .samples import Samples, like, merge_samples
 from .underfit import warn_if_underfit
@@ -348,7 +348,7 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
 class KernelMachineClassifier(DecidingClassifier, KernelMachine):
     """Base of the classifiers; several classes share one kernel, one task per class."""
 
-    class_weight: Any = parameter(
+    class_weight: ClassWeight = parameter(
         "Multiplies C per class.", kind='dict or "balanced"', default=None
     )
     multiclass: str = parameter(

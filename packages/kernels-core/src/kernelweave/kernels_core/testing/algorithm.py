@@ -100,7 +100,7 @@ def _check_bounds(where: str, problem: Problem, result: Result) -> None:
 
 
 def _check_intervals(
-    where: str, spec: AlgorithmSpec, problem: Problem, params: dict[str, Any], first: Result
+    where: str, spec: AlgorithmSpec, problem: Problem, params: dict[str, object], first: Result
 ) -> None:
     """Go on as far as the bounds go, then compare with what other algorithms prove."""
     further = interval_of(spec, problem, **params)
@@ -110,7 +110,7 @@ def _check_intervals(
 
 
 def _check_repeats(
-    where: str, spec: AlgorithmSpec, problem: Problem, options: dict[str, Any], first: Result
+    where: str, spec: AlgorithmSpec, problem: Problem, options: dict[str, object], first: Result
 ) -> None:
     again = _solve(spec, problem, options)
     assert again.upper_bound == first.upper_bound, (
@@ -126,7 +126,7 @@ def _check_repeats(
 
 
 def _check_interruption(
-    where: str, spec: AlgorithmSpec, problem: Problem, options: dict[str, Any]
+    where: str, spec: AlgorithmSpec, problem: Problem, options: dict[str, object]
 ) -> None:
     def interrupt(progress: Progress) -> None:
         raise KeyboardInterrupt

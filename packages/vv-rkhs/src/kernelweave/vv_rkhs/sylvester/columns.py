@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import Matrix, Vector
+from kernelweave.kernels_core.arrays import Matrix, RealArray, Vector
 from kernelweave.kernels_core.clock import expired
 from scipy.linalg import eigh
 
@@ -113,10 +113,10 @@ class _Columns:
         self.active = np.arange(Y.shape[1])
         self.each = target / np.sqrt(max(1, Y.shape[1]))
         self.left = 0.0  # squared residual of the columns that have left
-        self.rho: Any = rho.astype(dtype, copy=False)
-        self.R: Any = Y.astype(dtype, copy=False)
+        self.rho: RealArray = rho.astype(dtype, copy=False)
+        self.R: RealArray = Y.astype(dtype, copy=False)
         self.C, self.P, self.done = (np.zeros_like(self.R) for _ in range(3))
-        self.old: Any = np.ones(Y.shape[1], dtype=dtype)
+        self.old: RealArray = np.ones(Y.shape[1], dtype=dtype)
         self.patience = _PATIENCE if dtype == np.float32 else np.inf
         self.best, self.idle = np.inf, 0
         self._drop()
@@ -143,10 +143,9 @@ class _Columns:
             np.ascontiguousarray(each[:, running]) for each in (self.C, self.R, self.P)
         )
 
-    def _preconditioned(self) -> Matrix:
+    def _preconditioned(self) -> RealArray:
         if self.preconditioner is None:
-            plain: Matrix = self.R
-            return plain
+            return self.R
         return self.preconditioner.apply(self.R, self.rho, self.ridge)
 
     def iterate(self) -> None:
@@ -175,8 +174,8 @@ class _Columns:
             self.best = squared
         self.stuck = self.idle >= self.patience
 
-    def result(self) -> Matrix:
+    def result(self) -> RealArray:
         """Return all columns, converged or not."""
-        done: Matrix = self.done
+        done = self.done
         done[:, self.active] = self.C
         return done

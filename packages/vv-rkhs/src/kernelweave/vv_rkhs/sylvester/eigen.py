@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Matrix
+from kernelweave.kernels_core.arrays import Matrix, RealArray
 from kernelweave.kernels_core.interrupts import aside
 from scipy.linalg import eigh
 
@@ -54,7 +54,7 @@ class EigenFactors:
         rho, S = eigh(L, check_finite=False)
         return EigenFactors(self.T, self.sigma, S, np.maximum(rho, 0.0), self.noise)
 
-    def _sums(self, rho: npt.NDArray[np.float64], ridge: float) -> Matrix:
+    def _sums(self, rho: RealArray, ridge: float) -> Matrix:
         sums: Matrix = np.maximum(self.sigma[:, None] * rho + ridge, self.noise * rho)
         return sums
 
@@ -70,7 +70,7 @@ class EigenFactors:
         C: Matrix = self.T @ self.inside(self.T.T @ Y, ridge)
         return C
 
-    def apply(self, R: Matrix, rho: npt.NDArray[np.float64], ridge: float) -> Matrix:
+    def apply(self, R: RealArray, rho: RealArray, ridge: float) -> RealArray:
         """Return (ρⱼ K + r I)⁻¹ rⱼ for every column of R (4 l² flops per column)."""
         Z: Matrix = self.T @ ((self.T.T @ R) / self._sums(rho, ridge))
         return Z

@@ -26,7 +26,7 @@ _SHIFTS = 1e-10, 1e-7, 1e-4
 class Preconditioner(Protocol):
     """What speeds up conjugate gradients on (ρⱼ K + r I) cⱼ = yⱼ."""
 
-    def apply(self, R: Matrix, rho: Vector, ridge: float) -> Matrix:
+    def apply(self, R: RealArray, rho: RealArray, ridge: float) -> RealArray:
         """Return Z whose column j is about (ρⱼ K + r I)⁻¹ times that of R."""
 
 
@@ -104,13 +104,13 @@ class NystromFactors:
     def _as(self, dtype: DTypeLike) -> tuple[RealArray, RealArray]:
         return self._single if dtype == np.float32 else (self.U, self.sigma)
 
-    def apply(self, R: Matrix, rho: Vector, ridge: float) -> Matrix:
+    def apply(self, R: RealArray, rho: RealArray, ridge: float) -> RealArray:
         """Return (ρⱼ U diag(σ) Uᵀ + ρⱼ σ₁ (I − UUᵀ) + r I)⁻¹ rⱼ (4 l · rank flops per column)."""
         U, sigma = self._as(R.dtype)
         rest = rho * sigma[0] + ridge
         inner = U.T @ R
         inner *= 1.0 / (sigma[:, None] * rho + ridge) - 1.0 / rest
-        Z: Matrix = U @ inner
+        Z: RealArray = U @ inner
         Z += R / rest
         return Z
 
