@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -17,9 +16,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 # by label, or "balanced"
-ClassWeight: TypeAlias = (
-    "Mapping[str, float] | Mapping[int, float] | Mapping[float, float] | str | None"
-)
+ClassWeight: TypeAlias = "dict[str, float] | dict[int, float] | dict[float, float] | str | None"
 
 
 def encode_classes(
