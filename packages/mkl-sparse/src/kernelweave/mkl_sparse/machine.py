@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -233,12 +235,13 @@ class SparseMachine(NystroemMachine):
         values = candidates(getattr(self, name), _GRIDS[name])
         return values[0] if len(values) == 1 else getattr(self, f"{name}_", values[0])
 
-    def _run(
+    @contextmanager
+    def _choosing(
         self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None
-    ) -> None:
+    ) -> Iterator[None]:
         with time_limit(self.max_time):
             self._choose(X, targets, weight, grams)
-            super()._run(X, targets, weight, grams)
+            yield
 
     def _choose(
         self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from typing import Any, ClassVar
@@ -66,9 +68,10 @@ class _RidgeMachine(WeightLearner):
     def _learner(self) -> Ridge:
         return Ridge(C=1.0 / float(self._value("lam")), fit_intercept=bool(self.fit_intercept))
 
-    def _run(
+    @contextmanager
+    def _choosing(
         self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None
-    ) -> None:
+    ) -> Iterator[None]:
         grids = [self._values(name) for name in self._searched]
         settings = [dict(zip(self._searched, each, strict=True)) for each in product(*grids)]
         self.cv_results_, chosen, stopped = None, settings[0], None
@@ -79,7 +82,7 @@ class _RidgeMachine(WeightLearner):
             for name, value in chosen.items():
                 setattr(self, f"{name}_", value)
             with time_limit(None if stopped is None else LATE_SECONDS):
-                super()._run(X, targets, weight, grams)
+                yield
         if stopped is not None:
             self.result_ = replace(self.result_, status=Status.INTERRUPTED)
             if self.on_interrupt == "raise":

@@ -8,6 +8,7 @@ several classes or merge the samples, scale, solve, store. A subclass says how t
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -132,6 +133,12 @@ class KernelMachine(Estimator):
         """Return both bounds and where they come from."""
         return Certificate(result.lower_bound, result.upper_bound, _LOWER_PROOF, _UPPER_PROOF)
 
+    def _choosing(
+        self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None
+    ) -> AbstractContextManager[None]:
+        """Return what surrounds a solve: the search by folds, where they choose parameters."""
+        return nullcontext()
+
     def _keep(self, problem: Problem, result: Result) -> None:
         """Set the attributes that only this estimator has."""
 
@@ -168,9 +175,13 @@ class KernelMachine(Estimator):
     def _run(
         self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None
     ) -> None:
-        """Merge, scale, solve, store."""
+        """Choose, merge, scale, solve, store."""
         samples = replace(merge_samples(X, targets, weight), grams=grams)
-        with config_context(memory_limit=self.memory_limit), blas_threads(samples.X.shape[0]):
+        with (
+            self._choosing(X, targets, weight, grams),
+            config_context(memory_limit=self.memory_limit),
+            blas_threads(samples.X.shape[0]),
+        ):
             scaling = self._scaling(samples)
             scaled = samples if scaling is None else replace(samples, X=scaling(samples.X))
             problem = self._problem(scaled)
