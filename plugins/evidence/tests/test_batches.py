@@ -300,3 +300,19 @@ def test_prices_in_batches_are_learned_under_a_power() -> None:
     # as wide as the price is high
     assert np.corrcoef(mean, deviation)[0, 1] > 0.9
     assert mean.min() > 0.0 > plain.predict(X).min()
+
+
+def test_what_a_batch_is_no_part_of_is_said() -> None:
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    y = X[:, 0]
+
+    def parts(*part: Any) -> Batches:
+        return Batches(lambda: iter([part[0] if len(part) == 1 else part]))
+
+    with pytest.raises(TypeError, match=r"source must give tables, pairs .* got ndarray"):
+        EvidenceKernelRegressor().fit(parts(X))
+    with pytest.raises(ValueError, match="got a tuple of 4"):
+        EvidenceKernelRegressor().fit(parts(X, y, y, y))
+    model = EvidenceKernelRegressor().fit(X, y)
+    with pytest.raises(TypeError, match="got Batches, which is read part by part"):
+        model.predict(parts(X, y))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +40,7 @@ def read_table(X: Rows, estimator: BaseEstimator | None = None) -> RawTable:
     ValueError
         If the shape is wrong, nothing is there, two columns share a name, or numbers are complex.
     TypeError
-        If a column holds what is no number, word or date.
+        If a column holds what is no number, word or date, or X is no table.
     MemoryBudgetError
         If a sparse matrix is too large to be made dense.
     """
@@ -53,6 +53,11 @@ def read_table(X: Rows, estimator: BaseEstimator | None = None) -> RawTable:
         raise TypeError("X is a lazy table, which has no rows yet: call X.collect() first")
     if sparse.issparse(X):
         X = _dense(X)
+    if isinstance(X, Iterable) and not hasattr(X, "__len__") and not hasattr(X, "__array__"):
+        raise TypeError(
+            f"X must be a table or an array, got {type(X).__name__}, which is read part by part: "
+            "predict its parts one after the other"
+        )
     return _read_array(X, estimator)
 
 

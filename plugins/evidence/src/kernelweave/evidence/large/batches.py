@@ -49,9 +49,10 @@ class Batch(NamedTuple):
 
 
 class Batches:
-    r"""A table of any length in batches: what `fit` and `predict` take in place of a table.
+    r"""A table of any length in batches: what `fit` takes in place of a table.
 
-    No more than some batches and some ten thousand drawn rows are ever in memory.
+    No more than some batches and some ten thousand drawn rows are ever in memory. To predict, go
+    through it: ``[model.predict(batch.X) for batch in Batches(path, "price")]``.
 
     Parameters
     ----------
@@ -107,10 +108,20 @@ class Batches:
                     f"target and weight must be None where the source gives pairs (X, y), got "
                     f"target={self.target!r}, weight={self.weight!r}"
                 )
+            if len(part) not in (2, 3):
+                raise ValueError(
+                    f"source must give tables, pairs (X, y) or triples (X, y, weight), got a tuple "
+                    f"of {len(part)}"
+                )
             X, y, *others = part
             if len(X) != len(y):
                 raise ValueError(f"a batch has {len(X)} rows and {len(y)} targets")
             return Batch(X, np.asarray(y), *map(np.asarray, others))
+        if not hasattr(part, "columns"):
+            raise TypeError(
+                "source must give tables, pairs (X, y) or triples (X, y, weight), got "
+                f"{type(part).__name__}"
+            )
         several = isinstance(self.target, list | tuple)
         names = [] if self.target is None else list(self.target) if several else [self.target]
         taken = names if self.weight is None else [*names, self.weight]
