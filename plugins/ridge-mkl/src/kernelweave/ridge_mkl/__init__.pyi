@@ -1,4 +1,3 @@
-from .bounds import margin_bound, rademacher_bound
 from .estimators import (
     GeneralizedMKLClassifier,
     RidgeMKLClassifier,
@@ -8,6 +7,7 @@ from .estimators import (
 )
 from .families import HadamardPower, PowerDictionary
 from .projection import project_lq_ball
+from .rademacher import margin_bound, rademacher_bound
 from .sets import LqBall, Orthant
 from .settings import (
     IIA,
