@@ -7,13 +7,18 @@ import inspect
 from pathlib import Path
 
 from kernelweave.kernels_core import algorithms
+from kernelweave.kernels_core.checks import Rule
 from kernelweave.kernels_core.settings import known_settings
 
 PACKAGES = {
     "kernelweave.kernels_core": "Kernels, problems, results, the registry and the driver.",
+    "kernelweave.kernels_core.checks": "What a value must be: rules, and checks of arrays.",
     "kernelweave.kernels_core.families": "What a family of kernels must offer, and three.",
+    "kernelweave.kernels_core.formula": "Solutions of several tasks, and bounds over a set.",
     "kernelweave.kernels_core.grams": "Gram matrices: one or a stack, stored, of low rank or not.",
+    "kernelweave.kernels_core.parameters": "Sets, learners and settings as values.",
     "kernelweave.kernels_core.psd_cone": "Projections and rank-one steps for P ⪰ 0, on arrays.",
+    "kernelweave.kernels_core.rounding": "Sums whose rounding error is bounded.",
     "kernelweave.kernels_core.testing": "The conformance kit: algorithms, kernels, estimators.",
     "kernelweave.qp_smo": "Support vector machine duals on a Gram matrix.",
     "kernelweave.qp_smo.saddle": "The saddle over kernel weights on the simplex.",
@@ -36,6 +41,8 @@ VALUES = {
     "`KernelDictionary`. Two are sigmoids: fitting raises unless ``psd`` says what to do.",
     "PAPER_FIFTY": "Fifty kernels: 1 linear, 18 polynomial, 12 Gaussian, 12 sigmoid (clipped), "
     "7 Laplacian, in a `KernelDictionary`.",
+    "STRENGTH": "For what multiplies or divides an objective, such as C or λ.",
+    "UNIT": "2⁻⁵³, the largest relative error of one rounding in float64.",
     "hookimpl": "Marks a function of a plugin as the implementation of a hook.",
     "hookspec": "Marks the declaration of a hook; plugins need `hookimpl` only.",
 }
@@ -104,9 +111,10 @@ def listed(name: str) -> dict[str, object]:
 
 
 def package_page(name: str, summary: str, existing: dict[str, object]) -> str:
-    """Return the page: a table of classes, one of functions, and the values."""
+    """Return the page: a table of classes, one of functions, the values, what is elsewhere."""
     # what the parent package exports too has its page there
-    parent = {} if name.count(".") < 2 else listed(name.rpartition(".")[0])
+    above = name.rpartition(".")[0]
+    parent = {} if name.count(".") < 2 else listed(above)
     own = {each: it for each, it in existing.items() if each not in parent}
     classes = [each for each, it in own.items() if inspect.isclass(it)]
     functions = [each for each, it in own.items() if inspect.isroutine(it)]
@@ -118,5 +126,17 @@ def package_page(name: str, summary: str, existing: dict[str, object]) -> str:
             head = f".. rubric:: {title}\n\n.. autosummary::\n   :toctree: generated\n\n"
             parts.append(f"{head}{rows}\n")
     for each in values:
-        parts.append(f".. py:data:: {each}\n\n   {VALUES[each]}\n")
+        parts.append(f".. py:data:: {each}\n\n   {said_of(each, own[each])}\n")
+    if len(own) < len(existing):
+        others = ", ".join(f"`~{above}.{each}`" for each in existing if each in parent)
+        page = above.removeprefix("kernelweave.")
+        parts.append(f"On the page of :doc:`{above} <{page}>`: {others}.\n")
     return "\n".join(parts)
+
+
+def said_of(name: str, value: object) -> str:
+    """Return what is said of a value; a rule says itself what is right."""
+    if not isinstance(value, Rule):
+        return VALUES[name]
+    then = f", {value.then.words}" if value.then else ""
+    return f"The `Rule` for {value.words}{then}. {VALUES.get(name, '')}".rstrip()

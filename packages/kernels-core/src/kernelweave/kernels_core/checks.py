@@ -18,6 +18,23 @@ import numpy.typing as npt
 
 from .arrays import FloatArray, Points, RealArray, is_sparse
 
+__all__ = [
+    "COUNT",
+    "DTYPE",
+    "FLAG",
+    "NONNEGATIVE",
+    "POSITIVE",
+    "SHARE",
+    "STRENGTH",
+    "Rule",
+    "check_array",
+    "check_sample_weight",
+    "check_targets",
+    "integer",
+    "number",
+    "one_of",
+]
+
 # numbers whose fourth powers a float64 still holds
 LARGEST = 1e50
 SMALLEST = 1e-50
@@ -29,10 +46,16 @@ T = TypeVar("T")
 class Rule:
     """What a value must be.
 
-    - `words`: what fits behind "must be", e.g. ``"a finite number > 0"``
-    - `holds`: whether a value is so
-    - `choices`: the values, where they are few: documentation lists them
-    - `then`: what else must hold, said where this rule does
+    Parameters
+    ----------
+    words : str
+        What fits behind "must be", e.g. ``"a finite number > 0"``.
+    holds : callable
+        Given a value of any type, tells whether it is so.
+    choices : tuple of str, optional
+        The values, where they are few: documentation lists them.
+    then : Rule, optional
+        What else must hold, said where this rule does.
 
     Examples
     --------
@@ -57,9 +80,12 @@ class Rule:
         return Rule(words, lambda value: value is None or self.holds(value), then=then)
 
     def check(self, name: str, value: T) -> T:
-        """Return the value if it keeps the rule.
+        """Return the value if it keeps the rule, else raise ValueError with what is right.
 
-        `name`: of the argument, for the message; `value`: what was given.
+        Parameters
+        ----------
+        name, value : str, object
+            Of the argument, for the message, and what was given.
         """
         if not self.holds(value):
             seen = repr(value)
@@ -77,10 +103,27 @@ def number(
     most: float | None = None,
     finite: bool = True,
 ) -> Rule:
-    """Return the rule for a real number, truth values excepted.
+    """Return the rule for a real number, which truth values and NaN are not.
 
-    `above`, `least`: it is greater than, or at least; `below`, `most`: it is less than, or at most;
-    `finite`: whether infinity is refused. E.g. "a finite number > 0".
+    Parameters
+    ----------
+    above, least : float, optional
+        It is greater than, or at least.
+    below, most : float, optional
+        It is less than, or at most.
+    finite : bool, default=True
+        Whether infinity is refused.
+
+    Returns
+    -------
+    Rule
+        Whose words name the limits.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.checks import number
+    >>> number(above=0.0, below=1.0).words
+    'a finite number > 0 and < 1'
     """
     ends = ((above, ">"), (least, ">="), (below, "<"), (most, "<="))
     words = " and ".join(f"{sign} {end:g}" for end, sign in ends if end is not None)
@@ -102,9 +145,23 @@ def number(
 
 
 def integer(least: int | None = None, most: int | None = None) -> Rule:
-    """Return the rule for an integer, truth values excepted.
+    """Return the rule for an integer, which truth values are not.
 
-    `least`, `most`: the smallest and the largest that are right. E.g. "an integer >= 1".
+    Parameters
+    ----------
+    least, most : int, optional
+        The smallest and the largest that are right.
+
+    Returns
+    -------
+    Rule
+        Whose words name the limits.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.checks import integer
+    >>> integer(2).words
+    'an integer >= 2'
     """
     ends = ((least, ">="), (most, "<="))
     words = " and ".join(f"{sign} {end}" for end, sign in ends if end is not None)
@@ -123,7 +180,22 @@ def integer(least: int | None = None, most: int | None = None) -> Rule:
 def one_of(*choices: str) -> Rule:
     """Return the rule for one of a few words.
 
-    `*choices`: the words. E.g. "one of 'ovr', 'ovo'".
+    Parameters
+    ----------
+    *choices : str
+        The words.
+
+    Returns
+    -------
+    Rule
+        With these ``choices``.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.checks import one_of
+    >>> one_of("ovr", "ovo").check("multiclass", "all")
+    Traceback (most recent call last):
+    ValueError: multiclass must be one of 'ovr', 'ovo', got 'all'
     """
 
     def holds(value: object) -> bool:
@@ -204,9 +276,33 @@ def check_decision(values: RealArray, X: Points) -> None:
 def check_array(
     name: str, values: npt.ArrayLike, n_dimensions: int, *, square: bool = False
 ) -> FloatArray:
-    """Return finite numbers as a float64 array that is not empty, of so many dimensions.
+    """Return finite numbers as an array that is not empty, of so many dimensions.
 
-    With ``square`` all of them are equal.
+    Parameters
+    ----------
+    name, values : str, array_like
+        Of the argument, for the message, and what was given.
+    n_dimensions : int
+        How many it must have.
+    square : bool, default=False
+        Whether all must have one size.
+
+    Returns
+    -------
+    ndarray, float64
+        Not copied where it is one already.
+
+    Raises
+    ------
+    ValueError
+        If the numbers are complex, not finite or none at all, or the shape is another.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.checks import check_array
+    >>> check_array("P", [[1.0, 2.0]], 2, square=True)
+    Traceback (most recent call last):
+    ValueError: P must be a square matrix, got shape (1, 2)
     """
     array = _finite(name, values)
     if array.ndim != n_dimensions or array.size == 0:
@@ -244,14 +340,28 @@ def check_weights(weights: npt.ArrayLike, n_kernels: int, *, signed: bool = Fals
 def check_targets(
     name: str, values: npt.ArrayLike, n_samples: int, *, labels: bool = False
 ) -> npt.NDArray[np.float64]:
-    """Return targets as rows of finite numbers, shape (n_tasks, n_samples).
+    """Return targets as finite numbers, a row for each task.
 
-    - `name`: name of the argument, for messages
-    - `values` of shape (n_samples,) or (n_tasks, n_samples): numbers of at most 1e50 in size
-    - `n_samples`: what the Gram matrices have
-    - `labels`: whether each row must hold −1 and +1, and both
+    Parameters
+    ----------
+    name : str
+        Of the argument, for the message.
+    values : array_like of shape (n_samples,) or (n_tasks, n_samples)
+        Numbers of at most 1e50 in size.
+    n_samples : int
+        Rows of the Gram matrix.
+    labels : bool, default=False
+        Whether each row must hold −1 and +1, and both.
 
-    Returns shape (n_tasks, n_samples): the rows.
+    Returns
+    -------
+    ndarray of shape (n_tasks, n_samples), float64
+        The rows.
+
+    Raises
+    ------
+    ValueError
+        If the values are something else.
 
     Examples
     --------
@@ -276,7 +386,31 @@ def check_targets(
 
 
 def check_sample_weight(values: npt.ArrayLike | None, n_samples: int) -> FloatArray | None:
-    """Return nonnegative finite weights, not all zero, shape (n_samples,), or None."""
+    """Return nonnegative finite weights, not all zero, or None.
+
+    Parameters
+    ----------
+    values : array_like of shape (n_samples,) or None
+        Of at most 1e50 in size.
+    n_samples : int
+        How many they must be.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), float64, or None
+        Contiguous and writeable; ``None`` for ``None``.
+
+    Raises
+    ------
+    ValueError
+        If the values are something else.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.checks import check_sample_weight
+    >>> check_sample_weight([1, 0, 2], 3)
+    array([1., 0., 2.])
+    """
     if values is None:
         return None
     weight = check_vector("sample_weight", values, n_samples)

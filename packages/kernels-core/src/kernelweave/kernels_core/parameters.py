@@ -18,6 +18,8 @@ from .checks import Rule
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+__all__ = ["Value", "parameter"]
+
 _SECTION = re.compile(r"^ *[A-Z][A-Za-z ]+\n *-{3,} *$", re.MULTILINE)
 _WIDTH = 96
 
@@ -39,26 +41,38 @@ def parameter(
     rule: Rule | None = None,
     kw_only: Any = dataclasses.MISSING,
 ) -> Any:
-    """Declare a parameter of a dataclass.
+    """Declare a parameter of a `Value` or of an estimator.
 
-    - `text`: what it means, in one sentence or a few
-    - `default`: its default
-    - `kind`: its type as documentation says it; by default the choices of the rule, or the
-      annotation
-    - `rule`: what it must be; where the default is ``None``, so may be the value
-    - `kw_only`: whether it is given by name only; as the class says by default
+    Parameters
+    ----------
+    text : str
+        What it means, in one sentence or a few.
+    default : object
+        Its default, hashable, as all instances share it.
+    kind : str, optional
+        Its type as documentation says it; by default the choices of the rule, or the annotation.
+    rule : Rule, optional
+        What it must be; where the default is ``None``, so may be the value.
+    kw_only : bool, optional
+        Whether it is given by name only; as the class says by default.
 
-    Returns: what the class body stores.
+    Returns
+    -------
+    dataclasses.Field
+        What the class body stores.
+
+    Raises
+    ------
+    ValueError
+        When the class is made, if the default is not hashable, such as a list.
 
     Examples
     --------
-    >>> from dataclasses import dataclass
     >>> from kernelweave.kernels_core.checks import POSITIVE
-    >>> from kernelweave.kernels_core.parameters import check_parameters, parameter
-    >>> @dataclass
-    ... class Loss:
+    >>> from kernelweave.kernels_core.parameters import Value, parameter
+    >>> class Loss(Value):
     ...     C: float = parameter("Penalty.", default=1.0, rule=POSITIVE)
-    >>> check_parameters(Loss(C=-1))
+    >>> Loss(C=-1).validate()
     Traceback (most recent call last):
     ValueError: C must be a finite number > 0, got -1
     """
@@ -101,10 +115,7 @@ def inherit_meaning(cls: type) -> None:
 
 
 def check_parameters(values: DataclassInstance) -> None:
-    """Raise on the first parameter that breaks its rule.
-
-    `values`: whose fields were declared by `parameter`.
-    """
+    """Raise ValueError on the first field, declared by `parameter`, that breaks its rule."""
     for field in dataclasses.fields(values):
         said = field.metadata.get("said")
         if said is None or said.rule is None:
@@ -117,8 +128,21 @@ def check_parameters(values: DataclassInstance) -> None:
 class Value:
     """Base of frozen dataclasses that declare their parameters: sets, learners, settings.
 
-    A subclass is a dataclass without a decorator: fields declared by `parameter` are checked by
-    `validate` and documented from their declaration.
+    A subclass is a dataclass without a decorator: fields declared by `parameter` are documented
+    from their declaration, and checked by ``validate``, not by the constructor.
+    ``class Ball(Value, eq=False)`` compares by identity, which fields that are arrays need.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.checks import POSITIVE
+    >>> from kernelweave.kernels_core.parameters import Value, parameter
+    >>> class Ball(Value):
+    ...     '''Weights of bounded length.'''
+    ...     radius: float = parameter("The length.", default=1.0, rule=POSITIVE)
+    >>> Ball(), Ball(radius=2.0), Ball(2.0) == Ball(radius=2.0)
+    (Ball(), Ball(radius=2.0), True)
+    >>> "radius : float, default=1.0" in Ball.__doc__
+    True
     """
 
     def __init_subclass__(cls, *, eq: bool = True, **kwargs: object) -> None:

@@ -16,6 +16,8 @@ from .registry.views import get_algorithm
 if TYPE_CHECKING:
     from .driver import Search
 
+__all__ = ["Settings"]
+
 S = TypeVar("S", bound="Settings")
 
 
@@ -26,10 +28,20 @@ class Settings(Value):
     the name that the algorithm is registered under. The class that searches holds the default,
     ``settings = LowRank()``, and is called with those of a solve, ``settings=LowRank(rank=8)``.
 
+    Parameters
+    ----------
+    *values, **settings : object
+        What the subclass declares.
+
     Attributes
     ----------
     algorithm : str
         The registered name.
+
+    Raises
+    ------
+    ValueError
+        Naming an unknown setting and the nearest one.
 
     Examples
     --------

@@ -187,14 +187,26 @@ def collect(parts: list[Solution], details: object = None) -> Solution:
     Parameters
     ----------
     parts : list of Solution
-        Of one task each, with the same ``bend``.
+        One or more, of one task each, with the same ``bend``.
     details : object, optional
-        To store.
+        What the solution is to keep as its own.
 
     Returns
     -------
     Solution
-        Bounds are sums, rounded outwards.
+        Rows in the order of the parts. Bounds are sums, rounded outwards; the status is that of
+        the first part that did not converge, if any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core.formula import Solution, collect
+    >>> u = np.zeros((1, 2))
+    >>> one = Solution(dual_coef=u, intercept=u[0, :1], lower_bound=0.0, upper_bound=9.0,
+    ...                function_values=u, slope=u, linear=0.0)
+    >>> both = collect([one, one])
+    >>> both.dual_coef.shape, both.upper_bound >= 18.0
+    ((2, 2), True)
     """
     failed = [part.status for part in parts if part.status is not SolveStatus.CONVERGED]
     return Solution(

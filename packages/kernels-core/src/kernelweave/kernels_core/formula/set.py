@@ -49,16 +49,16 @@ def lower_bound(solution: Solution, constraint: WeightSet, forms: FloatArray) ->
     Parameters
     ----------
     solution : Solution
-        With u.
+        Of a learner at any kernel, with the feasible u.
     constraint : WeightSet
-        Θ.
+        The set Θ.
     forms : ndarray of shape (q,)
         Σₜ uₜᵀKⱼuₜ for each kernel, at least 0 and rounded up.
 
     Returns
     -------
     float
-        At least that of u = 0, the least penalty.
+        Rounded down, and at least that of u = 0, the least penalty.
 
     Examples
     --------
