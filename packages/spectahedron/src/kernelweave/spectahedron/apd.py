@@ -27,8 +27,11 @@ from .frank_wolfe_search import balanced_direction
 from .saddle import SpectahedronOracle
 from .settings import AcceleratedPrimalDual
 
+# Limits of the quadratic program of a step: iterations, which none comes near, since the ridge 1/τ
+# leaves a condition number of 4/3 at most, and the tolerance in units of that ridge.
 _STEPS = 1_000_000
 _INNER_TOL = 1e-8
+# σ grows as 1/C²: for the smallest C it would overflow.
 _LONGEST_STEP = 1e100
 
 

@@ -22,9 +22,12 @@ from .factor_point import FactorPoint
 from .gram import GramAt
 from .saddle import SpectahedronOracle
 
+# A dual coefficient within this share of an end of its interval is at that end and does not move
+# with P: counted as free it makes the model too stiff, and a free one that is held too soft.
 _FREE = 1e-9
 # measured: half as large a basis as 800 takes no more steps, and an eighth of the time
 _ORDER = 400
+# More samples than these are thinned out: 4000 take 2e10 flops a Cholesky factor and 128 MB.
 _MOST_FREE = 4000
 # one float64 matrix of the free samples and its factor, in a quarter of the limit
 _SHARE = 64

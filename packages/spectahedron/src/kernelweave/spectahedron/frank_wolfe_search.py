@@ -22,6 +22,8 @@ from .algorithm import SpectahedronSearch
 from .saddle import SpectahedronOracle
 from .settings import FrankWolfe
 
+# Entries of the rows that are mixed at a time: 256 KiB of each matrix in float64, so that the three
+# passes over them read the cache and not the memory.
 _CACHED = 2**15
 
 

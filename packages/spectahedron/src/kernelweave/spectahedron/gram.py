@@ -11,6 +11,7 @@ from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 if TYPE_CHECKING:
     from kernelweave.kernels_core.grams import UnstoredGram
 
+# Entries of a block of the Gram matrix that is computed for one product: 32 MiB.
 _ENTRIES = 2**22
 
 

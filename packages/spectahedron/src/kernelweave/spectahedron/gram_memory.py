@@ -11,7 +11,10 @@ from kernelweave.kernels_core.grams import largest_block
 from kernelweave.kernels_core.memory import limit_bytes, require, size_text
 
 GRAM = one_of("auto", "stored", "blocks")
+# Gram matrices that tkl-low-rank, the one that can do without, holds if it stores them.
 _N_GRAMS = 1
+# The smallest block of samples that a fit without stored matrices may be left with: smaller ones
+# need too many passes over all pairs to be of use.
 _LEAST_BLOCK = 500
 # a product without a stored Gram matrix then takes some minutes on one core
 _MOST_UNASKED = 200_000

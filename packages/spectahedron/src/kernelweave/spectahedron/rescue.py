@@ -9,6 +9,8 @@ from kernelweave.kernels_core.memory import permits
 from .interior import required_bytes, work
 from .saddle import SpectahedronOracle
 
+# Steps that are compared, and what they must gain; `slow` says how. Impatient numbers pay for an
+# interior point where a few more steps would do, patient ones wait beside a method that crawls.
 _WINDOW = 12
 _GAP, _UPPER = 0.25, 0.01
 # Flops of an iteration, of which there are about thirty: ten minutes on one slow core in all.

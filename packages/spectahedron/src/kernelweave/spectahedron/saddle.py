@@ -29,8 +29,12 @@ if TYPE_CHECKING:
     from kernelweave.kernels_core.grams import UnstoredGram
 
 _EPS = float(np.finfo(np.float64).eps)
+# Tolerance of the first learner solve and the loosest of any: looser, its dual point says too
+# little of P.
 _FIRST_TOL = 1e-2
+# The tightest that is tried: below it rounding decides.
 _LAST_TOL = 1e-11
+# A tolerance that every point meets, for a learner that shall value a point and not move it.
 _ANYTHING = 1e300
 
 

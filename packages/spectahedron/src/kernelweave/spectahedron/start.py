@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.arrays import Matrix
 
+# Columns that a neighbour's P may start with, and the least eigenvalue of one beside the largest:
+# each column costs in every step, and one that is missed is found again as the top eigenvector of
+# D.
 _MOST_COLUMNS = 8
 _LEAST_SHARE = 1e-5
 

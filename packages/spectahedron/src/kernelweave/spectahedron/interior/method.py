@@ -20,8 +20,15 @@ from ..settings import InteriorPoint
 from .system import NewtonSystem
 from .variables import Moves, Parts, start
 
+# Share of the way to the boundary that is taken. Nearer to 1 the next step begins beside it and is
+# short; further from 1 every iteration gains less.
 _FRACTION = 0.98
+# The path ends where Σ vz + Σ tw + ⟨S, Z⟩ is this small beside the bound: rounding rules from
+# there.
 _SMALLEST = 1e-13
+# Iterations in a row that do not lower the best gap by a tenth, after which the path ends: few near
+# the end, where a gap that does not fall is rounding, and more where it is wide, since it may stand
+# still for a while and fall again.
 _MOST_IDLE = 4
 _LONGEST_PAUSE = 20
 

@@ -18,7 +18,10 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from scipy.linalg import eigvalsh
 
+# What keeps variables strictly positive where rounding ends a step at 0; its reciprocal is finite.
 _TINY = 1e-290
+# The middle of an interval is the start for numbers up to this many times what the kernel can use:
+# at C = 1e300 the middle overflowed.
 _FARTHEST = 1e12
 
 
