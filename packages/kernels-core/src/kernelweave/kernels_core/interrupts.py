@@ -20,8 +20,14 @@ from types import FrameType
 from typing import Any, TypeVar
 
 Handler = Callable[[int, FrameType | None], object]
+# Seconds that a solver has to return its best point before the plain KeyboardInterrupt, and from
+# one of those to the next where it was swallowed. Shorter: a point that was on its way is lost;
+# longer: who pressed waits.
 _GRACE = 0.7
+# Seconds between two looks whether a long call has ended, which are also how late a Ctrl-C is
+# heard.
 _HEAR = 0.05
+# Entries of an array below which a call is too short to deserve a thread: 1000 by 1000.
 _LARGE = 1_000_000
 _pending = threading.Event()
 T = TypeVar("T")

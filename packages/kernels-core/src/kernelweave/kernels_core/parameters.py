@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Value", "parameter"]
 
 _SECTION = re.compile(r"^ *[A-Z][A-Za-z ]+\n *-{3,} *$", re.MULTILINE)
+# Columns of the docstrings that are made: 100 as in the source, less an indent.
 _WIDTH = 96
 
 

@@ -19,6 +19,7 @@ __all__ = [
 ]
 
 UNIT = float(np.finfo(np.float64).eps) / 2.0
+# Terms of one product: fewer give a tighter bound and more calls, more the opposite.
 _BLOCK = 16
 
 

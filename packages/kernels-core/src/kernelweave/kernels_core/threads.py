@@ -17,7 +17,10 @@ from .config import effective_threads
 
 Part = TypeVar("Part")
 
+# Blocks of equal work, as many for any number of threads, so that sums have the same bits. More
+# would share out better; each holds totals of its own that are added at the end.
 _BLOCKS = 16
+# Rows of a band of the compiled passes: cuts fall between bands.
 _BAND = 32
 # Starting a pool costs about 0.2 ms; below this many elementary steps one thread is faster.
 _MIN_STEPS = 8_000_000

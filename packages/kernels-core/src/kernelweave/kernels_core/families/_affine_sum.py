@@ -20,6 +20,8 @@ from ._box import Float
 from ._general import Box
 from ._moments import binary_units
 
+# The tile of the compiled pass, which is imported only where it runs: here they count its
+# roundings.
 _WIDTH = 128
 _BAND = 32
 

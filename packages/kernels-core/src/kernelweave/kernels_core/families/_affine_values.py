@@ -25,7 +25,9 @@ from ._general import Box
 from ._moments import by_runs
 from ._tables import power_products
 
+# Terms of a run of a sum, as in `by_runs`: the bounds count its roundings.
 _RUN = 64
+# 2²⁷ + 1, with which Veltkamp splits the 53 bits of a float64 into two halves.
 _SPLIT = 134217729.0
 # Pairs of samples that are worked on at a time: their minima stay in the cache.
 _PAIRS = 8192

@@ -13,6 +13,8 @@ from ..threads import row_bounds, run_blocks
 from ._box import Float, box_moments, fold, split, sum_terms
 from ._tables import TessellatedTables, power_products
 
+# Rows whose monomials and moments are held at a time: they need n_g numbers each, which for all
+# samples could be more than the Gram matrix.
 _CHUNK = 512
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..compiled import njit
 
 _FAST = {"reassoc", "contract", "nsz"}
+# As in `_moments.py`, whose bound on the rounding counts these runs.
 _RUN = 64
 
 

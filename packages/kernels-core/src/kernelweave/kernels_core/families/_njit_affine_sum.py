@@ -17,6 +17,8 @@ import numpy as np
 from ..compiled import njit
 
 _FAST = {"reassoc", "contract", "nsz"}
+# Rows of a band, which is mirrored at once, and columns of a tile, which stay in the cache with
+# what is computed of them. `_affine_sum.py` counts roundings by both.
 _BAND = 32
 _WIDTH = 128
 

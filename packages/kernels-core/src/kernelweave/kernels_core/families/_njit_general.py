@@ -6,6 +6,7 @@ from __future__ import annotations
 from ..compiled import njit
 
 _FAST = {"reassoc", "contract", "nsz"}
+# Columns at a time: what is computed of them stays in the cache. Work arrays are made for so many.
 _RUN = 64
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from ..compiled import njit
 
 _FAST = {"reassoc", "contract", "nsz"}
+# Columns at a time: what is computed of them stays in the cache.
 _RUN = 64
 
 

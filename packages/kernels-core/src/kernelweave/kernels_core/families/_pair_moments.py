@@ -8,7 +8,9 @@ from ._box import Float
 from ._general import Box, workspace
 from ._tables import Terms
 
+# Samples of a run, as in `_moments.py`, whose bound on the rounding counts them.
 _RUN = 64
+# Rows of a block at most; with many moments fewer fit.
 _ROWS = 64
 # Entries of a block of moments: 1 MB.
 _ENTRIES = 2**17

@@ -18,6 +18,7 @@ from ._moments import by_runs
 from ._pair_moments import pair_sums
 from ._tables import power_products
 
+# Numbers of the intermediate products at a time: 32 MiB.
 _ENTRIES = 2**22
 
 

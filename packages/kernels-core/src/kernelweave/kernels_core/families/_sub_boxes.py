@@ -24,8 +24,12 @@ from ._groups import Program, evaluate
 from ._moments import by_runs
 from ._tables import TessellatedTables, power_products
 
+# Rows whose volumes with all others are held at a time: enough for products of matrices, and a
+# small part of the Gram matrix.
 _ROWS = 256
+# Terms of a run of a sum, as in `by_runs`: the bounds count its roundings.
 _RUN = 64
+# Volumes that are held at a time where they are weighted by sample: 32 MiB.
 _ENTRIES = 2**22
 
 

@@ -20,6 +20,7 @@ from ._samples_base import BoundSamples
 from ._tables import exponents, power_products
 from .learned import GeneralizedPolynomial
 
+# Sums are cut in runs: 64 + m/64 roundings bound one of m terms instead of m.
 _RUN = 64
 
 

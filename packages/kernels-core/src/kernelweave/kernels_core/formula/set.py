@@ -11,6 +11,7 @@ from ..arrays import FloatArray
 from ..rounding import UNIT
 from .learner import Solution
 
+# Golden sections: 40 leave 4e-9 of the interval. Any point met is a bound, so more only sharpen it.
 _STEPS = 40
 _GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 

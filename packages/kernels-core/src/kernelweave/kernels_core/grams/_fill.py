@@ -10,7 +10,10 @@ from numpy.typing import DTypeLike
 from ..arrays import Points, RealArray, is_sparse
 
 Block = RealArray
+# Entries of a block that passes one by one over: 256 KiB in float64, which stays in cache.
 _IN_CACHE = 1 << 15
+# Entries of a block that is a product of matrices: 8 MiB, so that BLAS has work and the temporaries
+# of a rule stay small.
 _FOR_BLAS = 1 << 20
 # rows and columns of a part of a matrix that stays in cache with its transpose
 TILE = 128

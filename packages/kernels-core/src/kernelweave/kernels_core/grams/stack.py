@@ -17,6 +17,7 @@ from . import _njit_stack
 from .psd import require_psd
 from .stored import KernelArray, as_gram, check_gram
 
+# Bytes of the rows that are worked on at a time: they stay in cache while the matrices pass by.
 _BLOCK_BYTES = 1 << 18
 # Matrices that one compiled pass adds.
 _AT_ONCE = 4

@@ -11,6 +11,8 @@ from . import _njit_stored
 from .psd import rounding_tolerance
 
 KernelArray = NDArray[np.float64] | NDArray[np.float32]
+# Relative to the largest entry: what rounding leaves of a symmetric matrix, in float32 too. More is
+# a matrix that nobody meant.
 _ASYMMETRY_LIMIT = 1e-6
 # two of these have a finite product
 _LARGEST_REACH = 1e150

@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays import FloatArray, Index, RealArray
 from ..rounding import UNIT
 
+# Entries of a block that is computed for a product: 32 MiB.
 _ENTRIES = 2**22
 # The copy that shrinking makes of a block is at most half of it.
 _COPY = 1.5

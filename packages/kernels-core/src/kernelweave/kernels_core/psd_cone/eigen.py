@@ -9,6 +9,8 @@ from scipy.sparse.linalg import ArpackError, eigsh
 from ..arrays import Matrix
 
 _EPS = float(np.finfo(np.float64).eps)
+# Up to this order a dense eigendecomposition costs no more than Lanczos: measured, 0.9 and 1.2 ms
+# at 96, 1.8 and 1.1 at 144.
 _DENSE_UP_TO = 96
 
 

@@ -18,7 +18,6 @@ from ..clock import expired
 from ..result import relative_gap
 from .eigen import largest_eigenvalue_bound, top_eigenpair
 
-_DENSE_UP_TO = 96
 # a root is one where the slope is this share of the first, or after so many trials
 _SLOPE_TOL = 1e-2
 _MAX_TRIALS = 12
@@ -253,7 +252,7 @@ def sparse_sdp(
     gap = np.inf
     for k in range(max_iter + 1):
         G = gradient(L)
-        value, vector = _steepest(G, vector)
+        value, vector = top_eigenpair(-G, vector)
         atom = trace * np.outer(vector, vector) if value > 0.0 else np.zeros_like(L)
         direction = atom - L
         gap = -float(np.vdot(G, direction))
@@ -274,11 +273,3 @@ def _positive(start: npt.ArrayLike) -> Matrix:
             f"start must be positive semidefinite, got a smallest eigenvalue of {smallest:.3g}"
         )
     return P
-
-
-def _steepest(G: Matrix, start: Matrix | None) -> tuple[float, Matrix]:
-    """Return the largest eigenvalue of −G and its eigenvector."""
-    if len(G) > _DENSE_UP_TO:
-        return top_eigenpair(-G, start)
-    values, vectors = np.linalg.eigh(-G)
-    return float(values[-1]), vectors[:, -1]

@@ -16,6 +16,7 @@ from ..result import Result, SolveInterrupted, Status
 from .intervals import check_overlap, interval_of, other_intervals
 from .problems import permuted, small_problems
 
+# Relative: what two orders of summation may differ by, and no more, since bounds are proved.
 _SLACK = 1e-9
 
 

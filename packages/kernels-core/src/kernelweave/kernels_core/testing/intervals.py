@@ -11,7 +11,9 @@ from ..driver import solve
 from ..formula.problem import Problem
 from ..registry import AlgorithmSpec, algorithms, get_algorithm
 
+# As in `algorithm.py`.
 _SLACK = 1e-9
+# An algorithm that has not ended by then has a longer interval, which is as valid.
 _MAX_ITER = 100
 _known: dict[tuple[str, tuple[str, str, str], int], Interval] = {}
 

@@ -8,7 +8,9 @@ from ..arrays import FloatArray
 from ..formula.learner import Learner, Solution
 from .problems import make_classification, make_regression
 
+# Relative: what two orders of summation may differ by, and no more, since bounds are proved.
 _SLACK = 1e-9
+# Tight enough for a wrong number to show, and within reach of a learner's rounding.
 _TOL = 1e-8
 
 
