@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from kernelweave.kernels_core.formula import Learner
 
 
+# Rounds of Algorithm 1 at one point of a path: it ends by itself at a fixed point, in a cycle or
+# out of patience, and this bounds the cost of a run that has not.
 _RUN_LIMIT = 50
 ALGORITHMS = ("smkl-best-response", "smkl-global")
 

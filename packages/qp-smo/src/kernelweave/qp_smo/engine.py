@@ -20,20 +20,33 @@ from .newton import newton_steps
 from .problem import BoxProblem, Budget
 from .smo import smo
 
+# Landings on exactly feasible points that may still violate the tolerance: each costs a fresh
+# gradient, and where so many do not help rounding holds the violation up.
 _MAX_ROUNDS = 8
+# Samples of an interior point that "auto" tries: at 4000 each of its Cholesky factors takes 2e10
+# flops and 128 MB, and more grow with the cube.
 _MAX_INTERIOR = 4000
+# Steps of SMO after an interior point, in units of n: its point is near, so a run that needs more
+# is not converging.
 _POLISH_STEPS = 40
 # LIBSVM's carried gradient is not ours from scratch.
 _LIBSVM_SLACK = 1.01
+# Free variables up to which Newton steps are taken: a factor costs the cube of them. More: one step
+# may cost more than the pairs it replaces; fewer: pairs crawl where a step would end it.
 _MAX_FREE = 400
-# Steps of a phase, in units of n; a first tolerance looser than the one asked.
+# Steps of a phase, in units of n: the first is to tell which variables are free, a later one only
+# repairs what a Newton step changed.
 _FIRST_STEPS = 6
 _LATER_STEPS = 2
 # Fewer steps than these cost less than the call that makes them.
 _LEAST_STEPS = 500
 # The last attempt of "auto", in units of the first.
 _LAST_ATTEMPT = 10
+# The first phase ends at this tolerance, which is enough to tell the free variables: Newton steps
+# go on from there faster than pairs.
 _FIRST_TOL = 1e-3
+# Multiply-adds of the Newton steps between two phases: as much as the 6n² of the first phase, and
+# for many samples no longer than a fraction of a second, since no deadline is heeded meanwhile.
 _MOST_WORK = 5e7
 Backend = Literal["auto", "smo", "interior-point", "libsvm"]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
+# A grid no finer than this, however small the point: its steps stay normal numbers.
 _SMALLEST_EXPONENT = -1000
 # Integers up to here, and their sums, are exact.
 _MOST = 2.0**53

@@ -19,8 +19,12 @@ from .bounds import function_values, kkt_violation
 from .feasible import GridPoint, starting_point
 from .problem import BoxProblem, Budget
 
+# The count hardly depends on the Gram matrix: what needs so many is stopped by rounding.
 _MAX_ITERATIONS = 100
+# Share of the way to the boundary that is taken. Nearer to 1 the next step begins beside it and is
+# short; further from 1 every iteration gains less.
 _FRACTION = 0.995
+# A relative complementarity that float64 hardly tells from 0: further iterations only add rounding.
 _FINEST_GAP = 1e-14
 
 

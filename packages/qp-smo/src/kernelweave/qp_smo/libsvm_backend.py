@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from threadpoolctl import threadpool_limits
 
 
+# A `svm_node` of LIBSVM: an index and a float64, aligned.
 _BYTES_PER_ENTRY = 16
 
 

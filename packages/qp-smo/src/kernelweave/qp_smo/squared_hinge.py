@@ -24,6 +24,8 @@ from scipy.linalg import cho_factor, cho_solve
 from . import validation
 from .squares import BoundedGram, Factorisation, SquaredLoss, certify, factorize, noise_diagonal
 
+# The method ends after finitely many steps; only rounding that takes a sample in and out could go
+# on.
 _MAX_STEPS = 100
 F = TypeVar("F")
 Mask = npt.NDArray[np.bool_]

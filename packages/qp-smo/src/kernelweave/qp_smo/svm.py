@@ -16,6 +16,7 @@ from .engine import Backend, Outcome, solve_box
 from .problem import BoxProblem, Budget, classification, regression
 from .solution import DualSolution, warn_unless_converged
 
+# As LIBSVM's own least limit: a guard against endless runs, not a setting that one should meet.
 DEFAULT_MAX_ITER = 10_000_000
 
 

@@ -24,8 +24,13 @@ from .smo import smo
 if TYPE_CHECKING:
     pass
 
+# Landings on exactly feasible points that may still violate the tolerance: each is a product with
+# all of K, and where so many do not help rounding holds the violation up.
 _MOST_LANDINGS = 6
+# Entries of the rows that are computed at a time: 32 MiB in float64 beside the stored block.
 _CHUNK = 2**22
+# A block is solved to this share of the violation seen before it: tighter, its steps are spoiled by
+# the next block's; looser, there are more blocks, each with a product over all samples.
 _EASIER = 0.1
 
 

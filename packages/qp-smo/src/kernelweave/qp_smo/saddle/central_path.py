@@ -18,12 +18,17 @@ from .nested import NestedPenalty
 from .nested_path import NestedPath
 from .penalties import WeightPenalty
 
+# Newton steps in all; a path that needs more is held by rounding.
 _MAX_ITER = 300
 # Newton steps at one barrier parameter: more are needed only where rounding hides the progress.
 _PATIENCE = 50
 # Proofs in a row that may bring neither a better point nor a better bound.
 _IDLE = 2
+# The barrier parameter falls by this factor from one centre to the next: a larger one saves
+# centres, and each takes more Newton steps to reach.
 _FASTER = 12.0
+# Share of the first barrier parameter that is small enough where the value is 0 and has no relative
+# gap.
 _ROUNDING = 1e-12
 # Weights below this share of the largest are rounding: they cost a Gram matrix each.
 _NEGLIGIBLE = 1e-9

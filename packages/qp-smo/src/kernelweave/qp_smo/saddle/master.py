@@ -13,6 +13,8 @@ from .central_path import follow
 from .cuts import CutPool, lower_bound_from
 from .penalties import WeightPenalty
 
+# Relative gap of the master problem, far below what searches are asked for: it would hold their own
+# gap open. From there a polish on the active cuts sharpens the bound.
 _TOL = 1e-9
 # Cuts in the first master problem, cuts added to it at a time, and how often.
 _FIRST_CUTS = 400

@@ -14,6 +14,8 @@ from kernelweave.kernels_core.rounding import UNIT
 from .cuts import CutPool
 from .penalties import WeightPenalty
 
+# Tolerances of the learner. Looser ones give cuts that say little; tighter ones rounding may not
+# let it reach.
 _LOOSEST, _TIGHTEST = 0.1, 1e-9
 
 
