@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from kernelweave.kernels_core.compiled import njit
 
+# Of rounding, written out: compiled code uses what its own file holds.
 _UNIT = 2.0**-53
 # Bisections of a line search: a shorter step would be lost in rounding.
 _HALVINGS = 24
@@ -20,6 +21,8 @@ _LOOK = 16
 _MOST_USED, _EVERY = 12, 4
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
+# What is known of a support: its bound is above the threshold, weights below it were found, or
+# neither within the steps.
 CLOSED, WITNESSED, UNDECIDED = 0, 1, 2
 
 

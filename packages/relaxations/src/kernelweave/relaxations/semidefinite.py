@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from cvxpy import Expression, Variable
     from cvxpy import Problem as Program
 
+# The learner at the solver's P is solved to this share of the value, so that the gap shown is that
+# of the semidefinite program and not of the learner.
 _INNER_GAP = 1e-9
 
 

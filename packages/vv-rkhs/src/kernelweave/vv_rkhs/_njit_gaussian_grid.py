@@ -14,6 +14,7 @@ from kernelweave.kernels_core.compiled import njit
 
 Matrix = npt.NDArray[np.float64]
 
+# Pairs of a row at a time: 4 KiB each for the exponentials and the sums.
 _STRIP = 512
 
 

@@ -21,6 +21,8 @@ from .parameters import SeparableKernel, VectorSolution
 from .setting import Setting, setting_of
 from .settings import BlockDescent
 
+# So many steps in a row that change the value by rounding only end the search: more would change
+# nothing, fewer may be a pause.
 _PATIENCE = 5
 
 

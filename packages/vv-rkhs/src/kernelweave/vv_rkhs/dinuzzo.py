@@ -23,6 +23,8 @@ from .rounding import in_problem_units
 from .setting import objective_of
 from .settings import OutputKernelLearning
 
+# So many steps in a row that change the value by rounding only end the search: more would change
+# nothing, fewer may be a pause.
 _PATIENCE = 5
 
 

@@ -15,6 +15,7 @@ from kernelweave.kernels_core.kernels import Combination, Kernel
 from kernelweave.kernels_core.threads import row_bounds, run_blocks
 from numpy.typing import DTypeLike
 
+# Rows that are mirrored at a time, so that a part and its transpose stay in cache.
 _ROWS = 128
 
 

@@ -12,7 +12,11 @@ from scipy.linalg.blas import daxpy
 
 from .sylvester.low_rank import FactoredGram
 
+# Bytes in float64 of the rows of a matrix that are worked on at a time: about what a core's cache
+# holds.
 _BLOCK_BYTES = 1 << 21
+# Rows of a strip, of which only what is left of the diagonal is read: shorter strips read less
+# twice, longer ones give BLAS more to do.
 _STRIP = 128
 
 

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from .penalties.lq_ball import lq_norm
 
+# η₀ of V, Theorem 3.1.
 _ETA_0 = 23.0 / 22.0
 _NORM = number(least=1.0)
 _SIZE = number(least=0.0, most=LARGEST)

@@ -26,15 +26,23 @@ from .parameters import SeparableKernel, VectorSolution
 from .setting import Setting, setting_of
 from .settings import SpectralGradient
 
+# Share of the promised fall that a step must keep, as in the paper of Birgin and others, and how
+# often one is shortened: what still fails then is no direction of descent in rounding.
 _ARMIJO = 1e-4
 _MAX_BACKTRACKS = 30
 _ROUNDING = 1e-13  # values that differ by less are equal: gradients go on where values cannot
 # the least stationarity that values can tell: a step from there lowers them by its square
 _FINEST = _ROUNDING**0.5
+# A slope that is this small beside the value is none, though gradients say more than values do.
 _NO_SLOPE = 1e-19
+# So many failures in a row end the search, each after the step on L itself and, where that may
+# help, a more exact C.
 _MAX_FAILURES = 3
+# Relative residual of C: it follows the stationarity down from the loosest, so that far from the
+# end conjugate gradients are short, to the tightest that they reach.
 _TIGHTEST, _LOOSEST = 1e-9, 1e-2
 _SHORT = 0.03  # a step that so many halvings led to
+# `first_output_root` says why.
 _FIRST_POWER = 3.0 / 8.0
 _FLATTEST = 0.01  # of the largest slope
 _LEVEL_EVERY = 3  # steps: a better lower bound costs half of one

@@ -37,7 +37,9 @@ Kernels: TypeAlias = (
     "KernelDictionary | GaussianGrid | Sequence[Kernel | str] | Mapping[str, Kernel] | str | None"
 )
 
+# Rows that are looked at together: nearly always the first strip already differs.
 _STRIP = 64
+# Entries off the diagonal that differ by less, relative to the largest, are one constant.
 _ALIKE = 1e-10
 
 

@@ -11,6 +11,8 @@ from kernelweave.kernels_core.checks import number
 
 from .base import smooth
 
+# Newton from the right of a convex function converges from anywhere, in the end quadratically; this
+# only ends what rounding keeps going.
 _NEWTON_STEPS = 100
 _ROUNDING = 1e-15  # relative: Newton steps that are no longer steps
 _MU = number(above=0.0, most=1.0)

@@ -9,6 +9,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import Vector
 from scipy.optimize import brentq
 
+# As in `elastic_net.py`: convergence is certain, and this only ends what rounding keeps going.
 _NEWTON_STEPS = 60
 
 

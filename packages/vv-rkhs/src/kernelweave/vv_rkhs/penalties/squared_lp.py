@@ -12,6 +12,7 @@ from kernelweave.kernels_core.checks import number
 from .base import smooth
 from .lq_ball import lq_norm, project_lq_ball
 
+# A projection ends in the ball up to rounding; without this slack its penalty would be infinite.
 _FEASIBLE = 1.0 + 1e-12
 
 
