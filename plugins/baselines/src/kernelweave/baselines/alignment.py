@@ -16,6 +16,8 @@ from kernelweave.kernels_core.parameters import Value, parameter
 from numpy.typing import ArrayLike
 
 METHOD = one_of("qp", "closed-form")
+# Bytes of the rows of all kernels that are centred and multiplied at a time: about what a core's
+# cache holds.
 _BLOCK_BYTES = 1 << 21
 
 

@@ -14,7 +14,6 @@ from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.qp_smo import SquaredHingeSVC
 from numpy.typing import ArrayLike
 
-_TOL = 1e-5
 # stands for λ = 0, where the hard margin may not exist: a ridge of this share of the diagonal
 _NO_RIDGE = 1e-9
 

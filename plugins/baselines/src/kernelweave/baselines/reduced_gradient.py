@@ -17,9 +17,12 @@ from .simplemkl import oracle_of
 _GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 # the section search of the authors' program ends at this share of the first step
 _SECTION = 0.1
+# Weights below are 0, as in the authors' program; shorter steps end a search, and a finer section
+# is not tried.
 _TINY = 1e-8
 # learner solves must be more exact than the falls that the line search compares
 _INNER = 1e-3
+# Share of the value that no solve is asked beyond: rounding is next.
 _TIGHTEST = 1e-10
 
 

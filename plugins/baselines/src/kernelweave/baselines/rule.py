@@ -10,6 +10,8 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.grams import fit_family, require_psd, stack_of
 from kernelweave.kernels_core.rounding import UNIT
 
+# The learner's tolerances: of the first solve, and where further steps end since rounding is next.
+# Each step asks for a tenth.
 _FIRST_TOL, _LAST_TOL = 3e-4, 1e-12
 
 

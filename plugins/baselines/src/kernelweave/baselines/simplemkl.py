@@ -12,6 +12,8 @@ from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.grams import fit_family, stack_of
 from kernelweave.qp_smo.saddle import NoPenalty, SaddleOracle, SaddleSearch
 
+# The relative gap that the search itself aims at, which sets how exact its last solves are. Whoever
+# asks for a wider one is served before.
 _TIGHTEST = 1e-9
 
 

@@ -16,8 +16,12 @@ from kernelweave.kernels_core.compiled import njit
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
 
+# Sweeps with a Newton step each: the limit is for what rounding keeps going.
 _SWEEPS = 200
+# A Newton step that still raises the model after so many is left out: the next sweep moves.
 _HALVINGS = 8
+# Newton from the right of a convex function converges from anywhere; this only ends what rounding
+# keeps going.
 _ROOT_STEPS = 60
 
 

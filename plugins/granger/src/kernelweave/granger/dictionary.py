@@ -11,6 +11,8 @@ from kernelweave.kernels_core.kernels import FittedDictionary, Kernel, KernelDic
 
 from .series import Groups
 
+# γ·d of the Gaussians: from nearly linear to local. More widths are more Gram matrices of every
+# history, and nearly multiples of one another.
 WIDTHS = (0.1, 0.5, 2.0)
 
 

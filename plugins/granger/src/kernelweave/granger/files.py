@@ -16,6 +16,7 @@ import pandas as pd
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
 
 _SEPARATORS = ",;\t"
+# Fewer steps may all rise by chance: a random walk does so in eight once in 256.
 _ENOUGH = 8
 _GAPS = ("", "nan", "na", "null")
 _POINTS = r"\s*\d{1,2}\.\d{1,2}\.\d{2}"

@@ -15,6 +15,7 @@ from .target import TargetSettings, fit_target, of_kernels
 
 SIGNIFICANCE = one_of("permutation", "stability")
 ADJUST = one_of("bh", "max-t")
+# Share of all weight above which a history is selected: less is what a search that stopped left.
 _SELECTED = 1e-3
 _EXCHANGED = 5  # replicates: they have 120 orders
 _SHORT = 25  # samples of a replicate: with fewer the seam of the circle counted in simulations

@@ -26,8 +26,10 @@ from ._njit_models import minimise_models
 from .shared_grams import SharedGrams
 from .target import TargetSettings
 
+# Share of the promised fall that a step must keep: small, so that nearly every real fall is taken.
 _ARMIJO = 1e-4
 _SHORTER = 0.3  # of a step that did not lower the value enough
+# A target whose step is shorter than this stops: rounding forbids it any.
 _SHORTEST = 1e-6
 _INNER_TOL = 1e-8  # of the weights that minimise a quadratic model
 # single precision leaves a value five digits and more there

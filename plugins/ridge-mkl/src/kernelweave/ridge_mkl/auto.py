@@ -13,6 +13,8 @@ from .settings import Automatic
 from .spectral_gradient import SpectralProjectedGradientSearch
 from .trust_region import TrustRegionSearch
 
+# Up to here a Newton step, p² n flops for the Hessian and p³ for the model, is worth its few
+# evaluations; measured from 30 to 600 kernels.
 _MANY_KERNELS = 1000
 
 

@@ -16,6 +16,7 @@ from .descent import Descent, DescentState
 from .oracle import Evaluation
 from .settings import IIA, DescentSettings, RegularizedIIA
 
+# Some twenty rises of the objective, each of which halves 1 − η, lead here: less of a step is none.
 _MAX_DAMPING = 1.0 - 1e-6
 
 

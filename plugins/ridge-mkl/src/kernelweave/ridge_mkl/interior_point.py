@@ -11,8 +11,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .projection import lq_norm
 
+# About 25 steps are usual; this ends what rounding keeps going.
 _MAX_STEPS = 100
+# Each step aims at this share of the complementarity: less is bolder and may end at the boundary,
+# more takes more steps.
 _SHRINK = 0.1
+# Share of the way to the boundary: nearer to 1 the next step begins beside it and is short.
 _TO_BOUNDARY = 0.995
 
 

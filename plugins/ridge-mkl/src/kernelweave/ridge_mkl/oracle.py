@@ -22,6 +22,8 @@ from kernelweave.qp_smo.squares import BoundedGram, Products
 
 from .objective import gradient_at, products, second_products
 
+# Tolerance of a learner that is solved by iterations, in units of the targets: gradients and bounds
+# come from its solution, and a looser one would hold small gaps open.
 _TOL = 1e-9
 
 

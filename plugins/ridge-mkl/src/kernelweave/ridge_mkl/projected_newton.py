@@ -16,8 +16,12 @@ from .interior_point import feasible, minimize_quadratic
 from .oracle import Evaluation
 from .settings import DescentSettings, ProjectedNewton
 
+# Share of the promised fall that a step must keep: small, so that nearly every real fall is taken.
 _ARMIJO = 1e-4
+# 2⁻³⁰ of a step: what fails there too is not a direction of descent in rounding.
 _MAX_HALVINGS = 30
+# Stands for every larger exponent, ∞ among them: the barrier of the model needs a power, and this
+# ball of p weights holds that of ∞ shrunk by p^(−1/1000).
 _LARGEST_Q = 1e3
 
 

@@ -6,6 +6,7 @@ import math
 
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, number
 
+# η₀ of Cortes, Mohri and Rostamizadeh 2010.
 _ETA = math.sqrt(23.0 / 11.0)
 
 

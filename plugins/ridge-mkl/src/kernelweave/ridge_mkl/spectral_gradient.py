@@ -15,8 +15,11 @@ from .descent import Descent, DescentState
 from .oracle import Evaluation
 from .settings import DescentSettings, SpectralProjectedGradient
 
+# As in the paper: values that a step is compared with, and the share of the promised fall to keep.
 _MEMORY = 10
 _ARMIJO = 1e-4
+# Each shortens the step to nine tenths at most, and to half where interpolation says nothing: what
+# so many do not bring down is no direction of descent in rounding.
 _MAX_TRIALS = 40
 
 

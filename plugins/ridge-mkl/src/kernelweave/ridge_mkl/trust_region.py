@@ -17,7 +17,9 @@ from .descent import Descent, DescentState
 from .oracle import Evaluation
 from .settings import DescentSettings, TrustRegion
 
+# A step is taken where it keeps this share of what the model promises.
 _ACCEPT = 0.05
+# Each refusal quarters the radius: sixty leave less than the rounding of any step.
 _MAX_TRIALS = 60
 
 
