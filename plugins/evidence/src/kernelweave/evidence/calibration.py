@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
+# A slope beyond these makes all rows alike or a step of the sigmoid: rounding would choose it.
 _SLOPES = (1e-2, 1e2)
+# The slope where no row was held out: decision values of ±1 are 0.98 sure of their class.
 _PLAIN = 2.0
 
 

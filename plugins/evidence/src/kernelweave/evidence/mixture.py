@@ -14,7 +14,9 @@ from .rows import Rows, Standardised
 from .terms import Scales, cross_kernel, own_kernel
 from .views import Points, Views
 
+# Bytes of the kernel values that are worked on at a time.
 _BLOCK_BYTES = 32e6
+# A fit of less weight hardly moves a prediction, which costs as much for it as for any other.
 _NEGLIGIBLE = 5e-3
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kernelweave.kernels_core.arrays import FloatArray
 
+# Rows that are worked on at a time: enough for a product of matrices, few enough for the cache.
 _BLOCK = 64
 
 

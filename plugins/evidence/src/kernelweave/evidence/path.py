@@ -14,6 +14,8 @@ from .steps import EvidenceDescent, Stopped
 from .terms import GaussianTerm, PairTerms, Scales
 from .views import Views
 
+# λ, from nearly one scale for all columns to a free one each. Measured on 31 tables of 300 rows
+# against a tuned machine: 50 alone +3.5 points, 0.5 alone +6.1, all combined +7.2.
 PRECISIONS = (500.0, 50.0, 5.0, 0.5)
 # rows of the first pass over the path; a second polishes on all of them
 COARSE = 300

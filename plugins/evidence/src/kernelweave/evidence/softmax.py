@@ -16,7 +16,10 @@ from scipy.special import log_softmax, softmax
 
 from .steps import Stopped
 
+# Added to a Gram matrix of unit spread, so that rows that repeat leave a Cholesky factor.
 _JITTER = 1e-6
+# Precision of the prior on offsets: they are free but for a class without rows, whose own would go
+# to −∞.
 _FREE = 0.01
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .columns.errors import place_of
 
+# Folds of fewer hold out two or three rows, whose error says next to nothing.
 _FEW_ROWS = 10
 
 

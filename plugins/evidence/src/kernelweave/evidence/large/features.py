@@ -16,6 +16,7 @@ from ..terms import Scales
 from ..views import Points, Views
 from ._njit_features import scaled_pairs
 
+# Of the widest term, as in `terms.py`.
 _FLAT = 200.0
 # of the kernel at one row: an exponential of less weight is not worked out
 _NEGLIGIBLE = 1e-6

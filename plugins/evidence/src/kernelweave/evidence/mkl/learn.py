@@ -21,11 +21,17 @@ from scipy.optimize import minimize
 from .objective import FLOOR, WeightEvidence
 from .prices import PricedOrthant
 
+# Share of the targets' variance that the search begins with as noise: all kernels and the noise can
+# grow or fall from there.
 _FIRST_NOISE = 0.1
 # of the weights times the mean diagonals of their matrices, and of the noise
 _LOG_BOX, _LOG_NOISE = (-16.0, 9.0), 3.0
+# Each takes a factorisation; the convex steps that follow go on from wherever it ends.
 _EVALUATIONS = 100
+# Where S is not positive definite: more than the evidence of any that is, and finite for L-BFGS.
 _WORST = 1e25
+# A kernel of less than this share of the targets' variance is tried at 0, where the logarithm of
+# its weight would only crawl to; it stays there if the evidence does not fall.
 _NOTHING = 1e-4
 _ENDS = (Status.MAX_TIME, Status.INTERRUPTED, Status.STALLED)
 

@@ -10,6 +10,7 @@ from kernelweave.kernels_core.kernels import Kernel
 from kernelweave.kernels_core.memory import require
 from scipy.linalg import cholesky, solve_triangular
 
+# New rows whose kernel values with all training rows are held at a time.
 _BLOCK = 2048
 
 

@@ -27,8 +27,11 @@ from kernelweave.kernels_core.settings import Settings
 from kernelweave.qp_smo.squares import BoundedGram
 from scipy.optimize import nnls
 
+# Share of the promised fall that a step must keep: small, so that nearly every real fall is taken.
+# After so many halvings another kind of step is tried.
 _ARMIJO = 1e-4
 _HALVINGS = 12
+# Added to curvatures scaled to a diagonal of 1, so that nearly equal kernels leave a factor.
 _RIDGE = 1e-12
 _SMALL = float(np.finfo(np.float64).tiny)
 
