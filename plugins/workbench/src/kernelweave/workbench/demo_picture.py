@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIGNATURE = "kernelweave demo"
+# Curves in one panel that are still told apart, points of each, and rows with intervals that do not
+# cover one another.
 _STRONGEST = 3
 _GRID = 40
 _MAX_DRAWN = 60

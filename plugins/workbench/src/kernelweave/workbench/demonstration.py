@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+# The demo shall end in seconds: larger tables are refused and sent to `fit`.
 MAX_FEATURES = 13
 MAX_ROWS = 2500
 HELD_OUT = 0.3
 SEED = 0
 CONFIDENCE = 0.9
 OURS = "evidence kernel"
+# As many as scikit-learn's `permutation_importance` takes.
 _REPEATS = 5
 
 

@@ -18,9 +18,13 @@ from .data.written import units_in
 
 _SUM = re.compile(r"(?i)\s*(grand |sub-?)?(totals?|sum|summe|gesamt|average|mean)\s*:?\s*")
 _NINES = re.compile(r"99+")
+# Of fewer rows or values anything may be chance.
 _FEWEST_ROWS = 10
+# Rows that tell an order: of longer tables every so many.
 _LOOKED_AT = 1000
+# More are the words of a text and no units.
 _MOST_UNITS = 3
+# Share of repeated rows from which scores are doubted: a few copies move none.
 _REPEATED = 0.05
 
 

@@ -13,6 +13,7 @@ from ..console import emit_json
 from ..errors import CommandError
 
 _Flag = Parameter(negative=())
+# Letters of a screen on which the models' titles and the column of their short names fit.
 _WIDE = 76
 
 

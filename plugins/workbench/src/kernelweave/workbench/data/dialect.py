@@ -19,6 +19,7 @@ _TRAILING_BLANKS = re.compile(r" +(?=[\r\n]|\Z)")
 _NOT_DECIMAL = re.compile(r"(?<!\d),|,(?!\d)")
 # the comma last: where commas are decimal, it cuts all lines evenly too
 _SEPARATORS = "\t;|,"
+# Lines that tell the separator: enough that sentences differ in their commas, and no long read.
 LOOKED_AT = 50
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 

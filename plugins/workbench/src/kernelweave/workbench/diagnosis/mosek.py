@@ -11,6 +11,7 @@ import mosek
 with mosek.Env() as env:
     env.checkoutlicense(mosek.feature.pton)
 """
+# Seconds for a licence server, beyond which `doctor` would look hung.
 _PATIENCE = 20.0
 
 

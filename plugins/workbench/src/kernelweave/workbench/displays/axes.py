@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 
+# Inches of a column of a paper, and points of its text.
 COLUMN = 3.5
 _TEXT = 8
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+# The numbers of more bars have no room in a figure as wide as a column.
 _SHOWN = 20
 # below this share of the trace an eigenvalue is rounding
 _NOTHING = 1e-9

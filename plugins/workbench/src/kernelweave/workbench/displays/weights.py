@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+# So many bars make a figure 6 inches tall; the axis says how many kernels there are.
 _SHOWN = 20
 # inches of a letter, and the share of the width that names beside the bars may take
 _LETTER, _SHARE = 0.065, 0.4

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import CommandError
 
+# Of the model file; larger where an older program could not read it.
 FORMAT = 4
 COLUMN = ("name", "seen", "range", "gaps", "done", "sentence")
 _PACKAGES = (

@@ -26,6 +26,7 @@ from .model import Model
 from .trusted import trusted_types
 
 _HEADER, _SUM, _BODY = "header.json", "checksum.json", "estimator.skops"
+# The first date that a zip archive can hold: with a date of its own no file would be made twice.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kernelweave.evidence.explaining.effects import ColumnEffect, PairEffect
     from matplotlib.figure import Figure
 
+# What a reader takes in: the rest is weaker, and the page says how many there are.
 _MOST_BARS = 15
 _CURVES, _PAIRS = 4, 2
 

@@ -15,7 +15,9 @@ from ..errors import CommandError
 from ..models import Model
 from ..scoring import HeldOut, Score, decision_of_classes, score
 
+# Samples of a heat map: more are finer than its pixels.
 _MOST_DRAWN = 300
+# Intervals whose coverage is told.
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 
+# More digits are rounding of the scores themselves.
 _MOST_DIGITS = 8
 
 
