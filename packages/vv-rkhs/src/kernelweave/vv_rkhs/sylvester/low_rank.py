@@ -11,7 +11,8 @@ from scipy.linalg import eigh
 
 from .solution import SylvesterSolution, check_system, finish
 
-# Each solves once more for what is left; where three do not reach the target, the next seldom does.
+# Each solves once more for what is left: what three do not reach is taken for what the cancellation
+# leaves.
 _REFINEMENTS = 3
 
 

@@ -7,7 +7,8 @@ import re
 import zipfile
 
 _SCHEMA = "schema.json"
-# The first date that a zip archive can hold: with a date of its own no file would be made twice.
+# The first date that a zip archive can hold, always the same: a model has the same bytes whenever
+# it is stored.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 # skops names what it stores by where it lay in memory, or by a random word
 _NUMBER = re.compile(r'("__id__": )(\d+)')

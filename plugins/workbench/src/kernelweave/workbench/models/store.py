@@ -26,7 +26,8 @@ from .model import Model
 from .trusted import trusted_types
 
 _HEADER, _SUM, _BODY = "header.json", "checksum.json", "estimator.skops"
-# The first date that a zip archive can hold: with a date of its own no file would be made twice.
+# The first date that a zip archive can hold, always the same: a model has the same bytes whenever
+# it is stored.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
