@@ -71,19 +71,19 @@ def counts() -> str:
     from solver_faults import SOLVERS
     from solvers import solvers
     from subjects import algorithm_subjects, estimators
-
-    def cells(subjects: list[Any], faults: list[Any]) -> int:
-        return sum(subject.takes(fault) for subject in subjects for fault in faults)
+    from test_estimator_faults import VARIANTS, pairs
 
     public, generic, on_grams = estimators(), algorithm_subjects(), solvers()
-    found = [cells(public, FAULTS), cells(generic, FAULTS), cells(on_grams, SOLVERS)]
+    found = [len(pairs(public, 1)), len(pairs(generic, VARIANTS))]
+    found.append(sum(each.takes(fault) for each in on_grams for fault in SOLVERS))
     found.append(sum(len(list(each.faults())) for each in functions()))
     return (
         f"{len(FAULTS)} faults of samples, weights and parameters meet {len(public)} estimators "
         f"({found[0]} cells) and the generic estimators with {len(generic)} pairs of algorithm and "
-        f"task ({found[1]} cells); {len(SOLVERS)} faults of Gram matrices meet {len(on_grams)} "
-        f"functions on them ({found[2]} cells), and each argument of {len(functions())} functions "
-        f"on vectors, matrices and numbers is wrong in turn ({found[3]} cells). Together "
+        f"task, each fault one in {VARIANTS} of them ({found[1]} cells); "
+        f"{len(SOLVERS)} faults of Gram matrices meet {len(on_grams)} functions on them "
+        f"({found[2]} cells), and each argument of {len(functions())} functions on "
+        f"vectors, matrices and numbers is wrong in turn ({found[3]} cells). Together "
         f"{sum(found)} cells."
     )
 

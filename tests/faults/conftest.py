@@ -23,12 +23,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print how many cells ran, and how each ended; a cell that is skipped says why."""
+    """Print how many cells ran, and how the tests that hold them ended."""
     ends: Counter[str] = Counter()
     for outcome in ("passed", "failed", "error", "skipped", "xfailed", "xpassed"):
         for report in terminalreporter.stats.get(outcome, []):
-            if (CELL, True) in getattr(report, "user_properties", ()):
-                ends[outcome] += 1
-    if ends:
-        spoken = ", ".join(f"{count} {outcome}" for outcome, count in ends.items())
+            properties = dict(getattr(report, "user_properties", ()))
+            ends[outcome] += int(properties.get(CELL, 0))
+    if +ends:
+        spoken = ", ".join(f"{count} {outcome}" for outcome, count in (+ends).items())
         terminalreporter.write_line(f"fault matrix: {sum(ends.values())} cells, {spoken}")

@@ -33,15 +33,23 @@ def ids(penalty: Any) -> str:
 @pytest.mark.parametrize("q", [1.0, 1.3, 1.857, 2.0, 3.0, 5.67, math.inf])
 @pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
 def test_ball_projection_against_cvxpy(conic_optimum: Any, q: float, scale: float) -> None:
-    v, d = scale * RNG.standard_normal(7), RNG.random(7) + 0.2
+    rng = np.random.default_rng(0)
+    v, d = scale * rng.standard_normal(7), rng.random(7) + 0.2
     x = cp.Variable(7, nonneg=True)
     objective = cp.Minimize(cp.sum(cp.multiply(d, cp.square(x - v))))
     least, digits = conic_optimum(cp.Problem(objective, [norm(x, q) <= 1]), 1e-9)
     found = project_lq_ball(v, q, d)
     assert lq_norm(found, q) <= 1.0 + 1e-12
-    # a distance is known to half the digits of its square
-    np.testing.assert_allclose(found, x.value, atol=2e-5 if digits < 1e-7 else 1e-2)
+    # no point z of the ball has <d (v - x), z - x> > 0: the largest <., z> is the dual norm
+    slope = d * (v - found)
+    dual = {1.0: math.inf, math.inf: 1.0}.get(q) or q / (q - 1.0)
+    assert (
+        np.linalg.norm(np.maximum(slope, 0.0), dual) <= slope @ found + 1e-9 * np.abs(slope).max()
+    )
     assert (d * (found - v) ** 2).sum() <= least * (1 + max(1e-7, digits)) + 1e-9
+    # a value within `known` of the least one lies within sqrt(known / min d) of the minimiser
+    known = max(1e-9, digits) * max(1.0, least)
+    np.testing.assert_allclose(found, x.value, atol=2e-5 + math.sqrt(known / d.min()))
 
 
 @pytest.mark.parametrize("q", [1.0, 1.5, 2.0, 7.0])
