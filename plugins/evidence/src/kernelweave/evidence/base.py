@@ -275,17 +275,9 @@ class EvidenceModel(Explained, Estimator):
         )
 
     def _fit_parts(self, X: Any, y: object, weight: object) -> None:
-        """Fit by several readings of a table in parts; one that fails leaves what was there."""
-        before = dict(self.__dict__)
-        try:
-            table = DaskParts.of(X, y, weight) if is_dask(X) else LocalParts.of(X, y, weight)
-            self._learn(partial(self._read_parts, table))
-        except SolveInterrupted:
-            raise
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        """Fit by several readings of a table in parts."""
+        table = DaskParts.of(X, y, weight) if is_dask(X) else LocalParts.of(X, y, weight)
+        self._learn(partial(self._read_parts, table))
 
     def _read_parts(
         self, table: DaskParts | LocalParts, state: np.random.RandomState

@@ -8,6 +8,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import number
+from kernelweave.kernels_core.estimators.base import assigned_last
 from kernelweave.kernels_core.estimators.labels import class_weights
 from kernelweave.kernels_core.estimators.underfit import (
     HELD_OUT,
@@ -85,15 +86,16 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
             The fitted estimator.
         """
         self._check_parameters()
-        if isinstance(X, Batches) or is_dask(X):
-            self._fit_parts(X, y, sample_weight)
-            return self
-        n_rows = _num_samples(X)
-        weight = check_weight(sample_weight, n_rows)
-        self._fit_encoder(X, weight)
-        targets = check_numbers(y, n_rows, weight)
-        self._flat = targets.flat
-        self._learn(lambda _: self._rows(X, targets.values, weight))
+        with assigned_last(self) as draft:
+            if isinstance(X, Batches) or is_dask(X):
+                draft._fit_parts(X, y, sample_weight)
+                return self
+            n_rows = _num_samples(X)
+            weight = check_weight(sample_weight, n_rows)
+            draft._fit_encoder(X, weight)
+            targets = check_numbers(y, n_rows, weight)
+            draft._flat = targets.flat
+            draft._learn(lambda _: draft._rows(X, targets.values, weight))
         return self
 
     def _targets(self) -> NumberTargets:
@@ -230,19 +232,20 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
             The fitted estimator.
         """
         self._check_parameters()
-        if isinstance(X, Batches) or is_dask(X):
-            self._fit_parts(X, y, sample_weight)
-            return self
-        n_rows = _num_samples(X)
-        weight = check_weight(sample_weight, n_rows)
-        self._fit_encoder(X, weight)
-        targets = check_classes(y, n_rows, weight)
-        self.classes_ = targets.labels
-        if self.class_weight is not None:
-            mass = np.ones(n_rows) if weight is None else weight
-            factors = class_weights(self, targets.labels, targets.codes, mass)
-            weight = mass * factors[targets.codes]
-        self._learn(lambda _: self._rows(X, targets.values, weight))
+        with assigned_last(self) as draft:
+            if isinstance(X, Batches) or is_dask(X):
+                draft._fit_parts(X, y, sample_weight)
+                return self
+            n_rows = _num_samples(X)
+            weight = check_weight(sample_weight, n_rows)
+            draft._fit_encoder(X, weight)
+            targets = check_classes(y, n_rows, weight)
+            draft.classes_ = targets.labels
+            if self.class_weight is not None:
+                mass = np.ones(n_rows) if weight is None else weight
+                factors = class_weights(self, targets.labels, targets.codes, mass)
+                weight = mass * factors[targets.codes]
+            draft._learn(lambda _: draft._rows(X, targets.values, weight))
         return self
 
     def _targets(self) -> ClassTargets:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import dataclass_transform
+from typing import TypeVar, dataclass_transform
 
 from sklearn.base import BaseEstimator
 
@@ -15,6 +17,27 @@ from ..parameters import (
     ordered_signature,
     parameter,
 )
+from ..result import SolveInterrupted
+
+E = TypeVar("E", bound=BaseEstimator)
+
+
+@contextmanager
+def assigned_last(estimator: E) -> Iterator[E]:
+    """Give a draft of an estimator to fit; the estimator becomes it when the block ends.
+
+    One that an error or a Ctrl-C ends leaves the estimator as it was, an earlier fit included. A
+    draft that holds the result of the `SolveInterrupted` is the best model so far, and is taken.
+    """
+    draft = object.__new__(type(estimator))
+    draft.__dict__.update(estimator.__dict__)
+    try:
+        yield draft
+    except SolveInterrupted as stop:
+        if getattr(draft, "result_", None) is stop.result:
+            estimator.__dict__ = draft.__dict__
+        raise
+    estimator.__dict__ = draft.__dict__
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter, fitted))

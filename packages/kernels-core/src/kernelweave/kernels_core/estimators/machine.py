@@ -46,7 +46,7 @@ from ..memory import limit_bytes
 from ..parameters import fitted, parameter
 from ..result import Certificate, Result, SolveInterrupted, Status
 from ..settings import Settings
-from .base import Estimator
+from .base import Estimator, assigned_last
 from .classes import DecidingClassifier
 from .labels import ClassWeight, encode_classes, one_vs_rest
 from .parts import SCHEMES, fit_parts, part_decisions
@@ -327,12 +327,13 @@ class KernelMachineRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         if is_sparse(y):
             raise TypeError("y is sparse, and targets are dense: use y.toarray()")
         table = X
-        X, y, grams = self._read(X, y, y_numeric=True, multi_output=self._multi_output)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        self._is_flat = y.ndim == 1
-        y = np.asarray(y, dtype=np.float64)
-        self._run(X, self._learned(np.atleast_2d(y.T), weight), weight, grams)
-        warn_if_underfit(self, table if grams is None else self._parts_of(grams), y, weight)
+        with assigned_last(self) as draft:
+            X, y, grams = draft._read(X, y, y_numeric=True, multi_output=self._multi_output)
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            draft._is_flat = y.ndim == 1
+            y = np.asarray(y, dtype=np.float64)
+            draft._run(X, draft._learned(np.atleast_2d(y.T), weight), weight, grams)
+            warn_if_underfit(draft, table if grams is None else draft._parts_of(grams), y, weight)
         return self
 
     def _learned(self, targets: FloatArray, weight: FloatArray) -> FloatArray:
@@ -399,21 +400,22 @@ class KernelMachineClassifier(DecidingClassifier, KernelMachine):
         """
         self._check_parameters()
         table = X
-        X, y, grams = self._read(X, y)
-        given = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        codes, weight = encode_classes(self, y, given)
-        self.__dict__.pop("estimators_", None)
-        n_classes = len(self.classes_)
-        samples = X if grams is None else self._parts_of(grams)
-        # all fits together; one alone looks at the clock itself
-        with time_limit(self.max_time if self.probability else None):
-            if self.multiclass == "shared" or n_classes == 2:
-                self._run(X, one_vs_rest(codes, n_classes), weight, grams)
-            else:
-                fit_parts(self, samples, codes, weight)
-                self._keep_parts()
-            self._calibrate(samples, codes, weight, given)
-        warn_if_underfit(self, table if grams is None else samples, codes, weight)
+        with assigned_last(self) as draft:
+            X, y, grams = draft._read(X, y)
+            given = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            codes, weight = encode_classes(draft, y, given)
+            draft.__dict__.pop("estimators_", None)
+            n_classes = len(draft.classes_)
+            samples = X if grams is None else draft._parts_of(grams)
+            # all fits together; one alone looks at the clock itself
+            with time_limit(self.max_time if self.probability else None):
+                if self.multiclass == "shared" or n_classes == 2:
+                    draft._run(X, one_vs_rest(codes, n_classes), weight, grams)
+                else:
+                    fit_parts(draft, samples, codes, weight)
+                    draft._keep_parts()
+                draft._calibrate(samples, codes, weight, given)
+            warn_if_underfit(draft, table if grams is None else samples, codes, weight)
         return self
 
     def decision_function(self, X: Rows) -> FloatArray:

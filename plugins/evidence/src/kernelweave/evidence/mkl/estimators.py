@@ -8,6 +8,7 @@ import numpy as np
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.arrays import FloatArray, Rows
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
+from kernelweave.kernels_core.estimators.base import assigned_last
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
 from numpy.typing import ArrayLike
@@ -84,14 +85,16 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
         if hasattr(y, "toarray"):
             raise TypeError("y is sparse: give a dense array, y.toarray()")
         table = X
-        X, y, grams = self._read(X, y, y_numeric=True, multi_output=True)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if X.shape[0] < 2:
-            raise ValueError("1 sample is too few to weight kernels: at least 2 are needed")
-        targets = np.asarray(y, dtype=np.float64)
-        self._flat = targets.ndim == 1
-        self._run(X, np.atleast_2d(targets.T), weight, grams)
-        warn_if_underfit(self, table if grams is None else self._parts_of(grams), targets, weight)
+        with assigned_last(self) as draft:
+            X, y, grams = draft._read(X, y, y_numeric=True, multi_output=True)
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            if X.shape[0] < 2:
+                raise ValueError("1 sample is too few to weight kernels: at least 2 are needed")
+            targets = np.asarray(y, dtype=np.float64)
+            draft._flat = targets.ndim == 1
+            draft._run(X, np.atleast_2d(targets.T), weight, grams)
+            judged = table if grams is None else draft._parts_of(grams)
+            warn_if_underfit(draft, judged, targets, weight)
         return self
 
     def predict(self, X: Rows, return_std: bool = False) -> Any:
