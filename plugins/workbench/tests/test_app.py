@@ -212,3 +212,13 @@ def test_blocking_the_workbench_keeps_its_commands(shell: Callable) -> None:
     listed = json.loads(done.out)
     assert listed["datasets"] == []
     assert {row["name"] for row in listed["commands"]} >= {spec.name for spec in BUILTIN}
+
+
+def test_memory_that_runs_out_is_said_in_a_sentence(
+    run: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("kernelweave.workbench.data.read_table", exhausted)
+    assert run("fit", "iris").error.startswith("there is not enough memory for this: use")

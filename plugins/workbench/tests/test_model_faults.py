@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import io
+import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+import tracemalloc
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -149,9 +154,6 @@ def test_truncations(
 
 def forged(content: bytes, **changes: bytes) -> bytes:
     """Return a file with other members and the checksums that belong to them."""
-    import io
-    import json
-
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     names = {"header": "header.json", "body": "estimator.skops"}
@@ -167,8 +169,6 @@ def forged(content: bytes, **changes: bytes) -> bytes:
 
 
 def body_of(content: bytes) -> bytes:
-    import io
-
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return archive.read("estimator.skops")
 
@@ -223,6 +223,118 @@ def test_forged_headers(content: bytes, header: bytes, tmp_path: Path) -> None:
     with pytest.raises(CommandError) as caught:
         load_model(path)
     assert "\n" not in str(caught.value)
+
+
+def rewritten(content: bytes, change: Callable[[str, bytes], bytes], pack: int) -> bytes:
+    """Return a file whose inner archive was written again, with the checksums that belong to it."""
+    stream = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(body_of(content))) as old,
+        zipfile.ZipFile(stream, "w", pack) as new,
+    ):
+        for name in old.namelist():
+            new.writestr(name, change(name, old.read(name)))
+    return forged(content, body=stream.getvalue())
+
+
+def test_an_inner_archive_that_unpacks_to_more_costs_no_memory(
+    content: bytes, tmp_path: Path
+) -> None:
+    """Zeros shrink to a thousandth; the peak of loading stays near the size of the file."""
+    large = 200_000_000
+
+    def blown_up(name: str, data: bytes) -> bytes:
+        return bytes(large) if name == "0.npy" else data
+
+    path = tmp_path / "model"
+    path.write_bytes(rewritten(content, blown_up, zipfile.ZIP_DEFLATED))
+    assert path.stat().st_size < large / 100
+    tracemalloc.start()
+    loaded, said = attempt(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert loaded is None
+    assert "compressed" in said
+    assert peak < large / 10
+
+
+def test_a_member_that_is_named_many_times_is_refused(content: bytes, tmp_path: Path) -> None:
+    """A directory may point at the same stored bytes again and again."""
+    stream = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(body_of(content))) as old,
+        zipfile.ZipFile(stream, "w") as new,
+    ):
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+        schema = new.getinfo("schema.json")
+        for k in range(50):
+            again = copy.copy(schema)
+            again.filename = f"{k}.again"
+            new.filelist.append(again)
+            new.NameToInfo[again.filename] = again
+    (tmp_path / "model").write_bytes(forged(content, body=stream.getvalue()))
+    loaded, said = attempt(tmp_path / "model")
+    assert loaded is None, said
+
+
+def numbers_changed(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[str, bytes], bytes]:
+    """Return what changes every array of floats in an archive."""
+
+    def each(name: str, data: bytes) -> bytes:
+        if not name.endswith(".npy"):
+            return data
+        found = np.load(io.BytesIO(data))
+        if found.dtype.kind != "f":
+            return data
+        stream = io.BytesIO()
+        np.save(stream, change(found))
+        return stream.getvalue()
+
+    return each
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_forged_numbers_do_not_predict(content: bytes, bad: float, tmp_path: Path) -> None:
+    """With a checksum that is right: NaN or infinity in an array is said, with its name."""
+
+    def spoilt(found: np.ndarray) -> np.ndarray:
+        found = found.copy()
+        found.flat[-1:] = bad
+        return found
+
+    path = tmp_path / "model"
+    path.write_bytes(rewritten(content, numbers_changed(spoilt), zipfile.ZIP_STORED))
+    loaded, said = attempt(path)
+    assert loaded is None
+    assert "NaN or infinity in '" in said
+
+
+def test_forged_shapes_do_not_predict(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    shorter = numbers_changed(lambda found: found[: len(found) // 2] if found.ndim else found)
+    path.write_bytes(rewritten(content, shorter, zipfile.ZIP_STORED))
+    loaded, said = attempt(path)
+    assert loaded is None
+    assert "cannot" in said
+
+
+def test_an_array_that_says_it_is_larger_than_it_is(content: bytes, tmp_path: Path) -> None:
+    """NumPy would ask for the memory before it looks for the numbers."""
+
+    def boasting(name: str, data: bytes) -> bytes:
+        if not name.endswith(".npy"):
+            return data
+        stream = io.BytesIO()
+        header = {"descr": "<f8", "fortran_order": False, "shape": (10**9,)}
+        np.lib.format.write_array_header_1_0(stream, header)
+        return stream.getvalue() + bytes(8)
+
+    path = tmp_path / "model"
+    path.write_bytes(rewritten(content, boasting, zipfile.ZIP_STORED))
+    loaded, said = attempt(path)
+    assert loaded is None
+    assert "its size contradicts" in said
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")

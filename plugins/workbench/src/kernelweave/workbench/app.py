@@ -143,12 +143,25 @@ def _failed(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-    if isinstance(error, _EXPECTED):
+    if isinstance(error, MemoryError):
+        say("error", _out_of_memory(error))
+    elif isinstance(error, _EXPECTED):
         say("error", one_line(error))
     else:
         what = f"{type(error).__name__}: {one_line(error)}"
         say("error", f"{what} (a defect; {DEBUG_VARIABLE}=1 shows where)")
     return 2
+
+
+def _out_of_memory(error: MemoryError) -> str:
+    """Return a refusal by `memory_limit` as it is, and what the system says with what to do."""
+    if error.args and "memory_limit" in str(error):
+        return one_line(error)
+    why = f" ({one_line(error)})" if error.args else ""
+    return (
+        f"there is not enough memory for this{why}: use fewer rows or columns, or a machine with "
+        f"more memory"
+    )
 
 
 def _interrupted(stop: KeyboardInterrupt) -> int:

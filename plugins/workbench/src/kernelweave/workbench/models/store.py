@@ -5,7 +5,9 @@ trusts, so a file from a stranger cannot run code. It was chosen over a format o
 and parameters) because it holds every estimator that a plugin's algorithm may need, pipelines
 included, and over pickle because pickle runs what it is given. Its list of trusted types is ours,
 see `trusted`. Around it stand what it has not: a format number, the columns by name, and a
-checksum, so that a file that was cut short or altered is refused in one sentence.
+checksum, so that a file that was cut short or altered is refused in one sentence. A checksum can
+be forged too: before anything is unpacked its size is checked, and before a model is returned its
+arrays are finite and it has predicted a row.
 """
 
 from __future__ import annotations
@@ -13,13 +15,20 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import struct
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from ..errors import CommandError, one_line
 from ..files import check_output, replacing
+from ..machines import encoder_of
 from .canonical import canonical
 from .header import Header
 from .model import Model
@@ -29,6 +38,16 @@ _HEADER, _SUM, _BODY = "header.json", "checksum.json", "estimator.skops"
 # The first date that a zip archive can hold, always the same: a model has the same bytes whenever
 # it is stored.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+# attributes with NaN for rows that no fold held out, where time was up
+_MAY_LACK = frozenset({"held_out", "held_out_prediction_"})
+# of an archive; RuntimeError: a member that says it is encrypted, or nested without end
+_UNREADABLE = (
+    *(ValueError, KeyError, TypeError, RuntimeError, EOFError),
+    *(zlib.error, struct.error, OverflowError),
+)
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 def save_model(model: Model, path: str | Path, *, force: bool = False) -> None:
@@ -82,9 +101,10 @@ def load_model(path: str | Path) -> Model:
     ------
     CommandError
         If the file is missing, cut short, altered, from a newer program, holds types that are
-        not trusted, or is no model at all.
+        not trusted or numbers that cannot predict, or is no model at all.
     """
     header, body = _read(Path(path))
+    _check_arrays(body, Path(path))
     import skops.io
 
     types = _check_types(body, f"{path} is not loaded")
@@ -96,6 +116,7 @@ def load_model(path: str | Path) -> Model:
             f"{', '.join(f'{name} {version}' for name, version in header.versions.items())}; fit "
             f"it again or install those"
         ) from error
+    _check_prediction(estimator, header, Path(path))
     return Model(estimator, header)
 
 
@@ -109,11 +130,9 @@ def _read(path: Path) -> tuple[Header, bytes]:
         raise CommandError(f"cannot read the model {path}: {error.strerror or error}") from error
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            members = archive.infolist()
-            if {member.filename for member in members} != {_HEADER, _SUM, _BODY}:
+            if set(archive.namelist()) != {_HEADER, _SUM, _BODY}:
                 raise CommandError(foreign)
-            # stored, not compressed: a small file cannot unpack to a large one
-            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+            if not _is_stored(archive, len(content)):
                 raise CommandError(damaged)
             header, digests, body = (archive.read(name) for name in (_HEADER, _SUM, _BODY))
         if json.loads(digests) != {_HEADER: _digest(header), _BODY: _digest(body)}:
@@ -121,12 +140,86 @@ def _read(path: Path) -> tuple[Header, bytes]:
         return Header.from_json(header.decode()), body
     except zipfile.BadZipFile as error:
         raise CommandError(damaged if content[:2] == b"PK" else foreign) from error
-    except (
-        # RuntimeError: a member that says it is encrypted, or nested without end
-        *(ValueError, KeyError, TypeError, RuntimeError, EOFError),
-        *(zlib.error, struct.error, OverflowError),
-    ) as error:
+    except _UNREADABLE as error:
         raise CommandError(damaged) from error
+
+
+def _is_stored(archive: zipfile.ZipFile, size: int) -> bool:
+    """Whether a small archive cannot unpack to a large one: nothing compressed, nothing twice."""
+    members = archive.infolist()
+    stored = all(member.compress_type == zipfile.ZIP_STORED for member in members)
+    return stored and sum(member.file_size for member in members) <= size
+
+
+def _check_arrays(body: bytes, path: Path) -> None:
+    """Raise where the inner archive would unpack to more, or an array holds no numbers."""
+    damaged = f"{path} is damaged: its estimator"
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            if not _is_stored(archive, len(body)):
+                raise CommandError(
+                    f"{damaged} is compressed; `kernelweave fit` does not write that"
+                )
+            names = _named_arrays(json.loads(archive.read("schema.json")))
+            for member in archive.namelist():
+                if member.endswith(".npy"):
+                    found = _array(archive.read(member))
+                    lacks = names.get(member, "") in _MAY_LACK
+                    if found.dtype.kind in "fc" and not (lacks or np.isfinite(found).all()):
+                        what = names.get(member, member)
+                        raise CommandError(f"{damaged} holds NaN or infinity in {what!r}")
+    except (*_UNREADABLE, zipfile.BadZipFile) as error:
+        raise CommandError(f"{damaged} cannot be read ({one_line(error)})") from error
+
+
+def _named_arrays(schema: object) -> dict[str, str]:
+    """Return the attribute that each array of a skops schema belongs to."""
+    found: dict[str, str] = {}
+    todo = [("", schema)]
+    while todo:
+        name, node = todo.pop()
+        if isinstance(node, list):
+            todo += [(name, each) for each in node]
+        elif isinstance(node, dict):
+            if isinstance(node.get("file"), str):
+                found[node["file"]] = name
+            # skops's own words stand between an attribute and its array
+            inner = ((name if key in ("content", "attrs") else key, node[key]) for key in node)
+            todo += inner
+    return found
+
+
+def _array(content: bytes) -> npt.NDArray[Any]:
+    """Return an array whose header says as many numbers as there are."""
+    stream = io.BytesIO(content)
+    read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    shape, _, dtype = read[np.lib.format.read_magic(stream)[0]](stream)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content) - stream.tell():
+        raise ValueError(f"an array says it is {shape} of {dtype}, which its size contradicts")
+    return np.frombuffer(content, dtype, offset=stream.tell())
+
+
+def _check_prediction(estimator: BaseEstimator, header: Header, path: Path) -> None:
+    """Raise where a model cannot predict a row with every value missing, or predicts no number."""
+    import pandas as pd
+
+    X: Any = pd.DataFrame({name: [np.nan] for name in header.columns})
+    if encoder_of(estimator) is None:
+        X = np.zeros((1, getattr(estimator, "n_features_in_", len(header.columns))))
+    methods = ("predict_proba", "decision_function", "predict")
+    values = next((name for name in methods if hasattr(estimator, name)), None)
+    if values is None:
+        return
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            found = np.asarray(getattr(estimator, values)(X))
+        except Exception as error:
+            raise CommandError(
+                f"{path} is damaged: it cannot predict ({one_line(error)})"
+            ) from error
+    if len(found) != 1 or not (found.dtype.kind not in "fc" or np.isfinite(found).all()):
+        raise CommandError(f"{path} is damaged: its predictions are not finite numbers")
 
 
 def _check_types(body: bytes, consequence: str) -> set[str]:
