@@ -76,6 +76,12 @@ def granger() -> float:
     return float(GrangerGraph(lam=0.1, cv=None, tol=1e-1).fit(series).graph_.sum())
 
 
+def tables() -> float:
+    from kernelweave.tables import read_table
+
+    return float(read_table("iris").numbers("petal width (cm)").mean())
+
+
 def evidence() -> float:
     from kernelweave.evidence import ColumnEncoder
 
@@ -101,9 +107,10 @@ def workbench() -> float:
 
 
 def papers() -> float:
-    from kernelweave.papers import Request, tables
+    from kernelweave.papers import Request
+    from kernelweave.papers import tables as papers_tables
 
-    plan = tables()["vv-figure-2"].plan(Request(quick=True, most_samples=60))
+    plan = papers_tables()["vv-figure-2"].plan(Request(quick=True, most_samples=60))
     cell = next(cell for cell in plan.cells if cell.key == "vv-dinuzzo")
     return float(max(cell.compute(**cell.arguments)["accuracy"]))
 
@@ -118,6 +125,7 @@ FITS: dict[str, Callable[[], float]] = {
     "kernelweave.baselines": baselines,
     "kernelweave.ridge_mkl": ridge_mkl,
     "kernelweave.granger": granger,
+    "kernelweave.tables": tables,
     "kernelweave.evidence": evidence,
     "kernelweave_template": template,
     "kernelweave.workbench": workbench,

@@ -153,7 +153,7 @@ VALIDATOR = re.compile(r"_*(check|checked|validate|validated|require|refuse|ensu
 # what is not about a caller's arguments: conformance kits, plugins, interrupts, users' tables and
 # files, budgets of memory
 ELSEWHERE = {"testing", "conformance", "store", "memory", "interrupts", "workbench", "papers"}
-TABLES = {"evidence", "command", "files"}
+TABLES = {"evidence", "tables", "command", "files"}
 BUDGETS = {"require_stack", "require_grams", "_require_memory"}
 
 
@@ -196,7 +196,7 @@ BY_HAND = {
     "kernelweave.mkl_sparse.starts",  # or weights
     "kernelweave.qp_smo.saddle.penalties",  # or one a kernel
     "kernelweave.vv_rkhs.penalties.choose",  # or an object
-    "kernelweave.workbench.data.target",  # an option of a command
+    "kernelweave.tables.target",  # an option of a command
 }
 
 

@@ -28,9 +28,10 @@ PACKAGES = {
     "kernelweave.baselines": "Classic multiple kernel learning to compare with.",
     "kernelweave.ridge_mkl": "Kernel learning for ridge regression and the squared hinge.",
     "kernelweave.vv_rkhs": "Vector-valued least squares with learned input and output kernels.",
+    "kernelweave.tables": "Tables as they are: files, frames, columns, targets.",
     "kernelweave.evidence": "Kernels chosen by the evidence, for tables as they are.",
     "kernelweave.granger": "Nonlinear Granger-causality graphs of time series.",
-    "kernelweave.workbench": "Tables, saved models and pictures behind the command line.",
+    "kernelweave.workbench": "Saved models and pictures behind the command line.",
     "kernelweave.papers": "The papers' tables and figures, and what one is made of.",
 }
 # values, which have no docstring of their own at the place where they are exported

@@ -207,7 +207,7 @@ def test_a_broken_command_harms_no_other(shell: Callable, plant: Callable) -> No
 
 
 def test_blocking_the_workbench_keeps_its_commands(shell: Callable) -> None:
-    done = shell("list", "--json", KERNELWEAVE_BLOCK_PLUGINS="workbench")
+    done = shell("list", "--json", KERNELWEAVE_BLOCK_PLUGINS="workbench,tables")
     assert done.status == 0
     listed = json.loads(done.out)
     assert listed["datasets"] == []

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.workbench import read_table
-from kernelweave.workbench.data import read_target
+from kernelweave.tables import read_table, read_target
 from kernelweave.workbench.doubts import doubts, shared_rows
 
 QUICK = ("--target", "y", "--model", "tkl", "--no-compare")

@@ -11,9 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from kernelweave.spectahedron import TessellatedKernelClassifier
-from kernelweave.workbench import load_model, read_table, save_model
-from kernelweave.workbench.data import choose_target, read_target
-from kernelweave.workbench.errors import CommandError
+from kernelweave.tables import read_table, read_target
+from kernelweave.workbench import load_model, save_model
 from kernelweave.workbench.fitting import Choices, fit_table
 from sklearn import __version__ as scikit_learn
 from sklearn.datasets import load_iris
@@ -38,28 +37,6 @@ MAKERS = {
     "arrow": pa.table,
     "stream": lambda cells: Stream(pa.table(cells)),
 }
-
-
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_every_library_gives_the_same_table(make: Any) -> None:
-    table = read_table(make(CELLS), target="y")
-    assert table.columns == ["a", "b", "t", "y"]
-    np.testing.assert_array_equal(
-        table.inputs(["t", "b", "a"]), [[1, 0.5, 1], [0, -1, 2], [1, 2, 3]]
-    )
-    target = read_target(table, choose_target(table, None))
-    assert target.values.tolist() == ["u", "v", "u"]
-    assert target.task == "classification"
-
-
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_missing_cells_are_named_by_row(make: Any) -> None:
-    table = read_table(make({"a": [1, None, 3], "b": ["x", None, "z"]}))
-    with pytest.raises(CommandError, match="column 'a', row 2: the value is missing"):
-        table.numbers("a")
-    np.testing.assert_array_equal(table.inputs(["b", "a"])["a"], [1, np.nan, 3])
-    with pytest.raises(CommandError, match="'b', row 1: 'x' is not a number"):
-        table.numbers("b")
 
 
 def test_a_model_of_one_library_predicts_the_others(tmp_path: Path) -> None:
@@ -90,17 +67,3 @@ def test_estimators_keep_the_names(make: Any) -> None:
     assert seen or scikit_learn.startswith("1.6.")
     if seen:
         assert model.feature_names_in_.tolist() == list(X.columns)
-
-
-def test_what_is_no_table_is_refused() -> None:
-    with pytest.raises(CommandError, match="got list"):
-        read_table([[1, 2]])
-    with pytest.raises(CommandError, match="no rows"):
-        read_table(pl.DataFrame({"a": []}))
-    with pytest.raises(CommandError, match="no column 'z'"):
-        read_table(pl.DataFrame({"a": [1]}), target="z")
-    with pytest.raises(CommandError, match="two columns named 'a'"):
-        read_table(pd.DataFrame([[1, 2]], columns=["a", "a"]))
-    assert read_table("iris", target="petal width (cm)").target == "petal width (cm)"
-    with pytest.raises(CommandError, match="did you mean"):
-        read_table("iris", target="petal wdth (cm)")

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernelweave.workbench import Model, load_model, read_table, save_model
-from kernelweave.workbench.data import read_target
+from kernelweave.tables import read_table, read_target
+from kernelweave.workbench import Model, load_model, save_model
 from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.fitting import Choices, fit_table
 from kernelweave.workbench.models import store

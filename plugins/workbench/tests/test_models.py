@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 import skops.io
 from kernelweave.kernels_core import Status
-from kernelweave.workbench import Model, load_model, read_table, save_model
-from kernelweave.workbench.data import read_target
+from kernelweave.tables import TableError, read_table, read_target
+from kernelweave.workbench import Model, load_model, save_model
 from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.fitting import Choices, fit_table
 from kernelweave.workbench.machines import transformed
@@ -149,7 +149,7 @@ def test_columns_are_matched_by_name(model: Model) -> None:
     other = type(table)("shuffled", shuffled)
     np.testing.assert_array_equal(model.predict(other), model.predict(table))
     lacking = type(table)("lacking", table.frame.drop(columns=["petal width (cm)"]))
-    with pytest.raises(CommandError, match=r"lacks 1 of the 4 columns .*'petal width"):
+    with pytest.raises(TableError, match=r"lacks 1 of the 4 columns .*'petal width"):
         model.predict(lacking)
 
 

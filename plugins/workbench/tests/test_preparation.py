@@ -13,7 +13,7 @@ import pytest
 from kernelweave.evidence import ColumnEncoder
 from kernelweave.spectahedron import TessellatedKernelClassifier
 from kernelweave.workbench import load_model
-from kernelweave.workbench.data import TableMatrix
+from kernelweave.workbench.matrix import TableMatrix
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 

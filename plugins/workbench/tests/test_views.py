@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.workbench.data import TableMatrix
 from kernelweave.workbench.errors import CommandError
+from kernelweave.workbench.matrix import TableMatrix
 from kernelweave.workbench.models import load_model
 from kernelweave.workbench.views import read_views
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+from kernelweave.tables.data_folder import data_folder
 from kernelweave.workbench import console
-from kernelweave.workbench.data_folder import data_folder
 from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.progress import count_bar
 

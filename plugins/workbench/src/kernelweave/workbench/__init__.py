@@ -1,4 +1,4 @@
-"""The ``kernelweave`` command, and what it is made of: tables in, models out, pictures.
+"""The ``kernelweave`` command, and what it is made of: models and pictures.
 
 The stub beside this file lists the public names; each is loaded on first use.
 """

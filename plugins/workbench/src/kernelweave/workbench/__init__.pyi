@@ -1,4 +1,3 @@
-from .data import Table, read_table
 from .displays import (
     ConvergenceDisplay,
     DecisionCalibrationDisplay,
@@ -22,10 +21,8 @@ __all__ = [
     "PathDisplay",
     "SpectrumDisplay",
     "SurfaceDisplay",
-    "Table",
     "__version__",
     "load_model",
-    "read_table",
     "save_model",
 ]
 __version__: str

@@ -12,11 +12,12 @@ import cyclopts
 from kernelweave.kernels_core import CommandSpec, UnknownNameError, UnsupportedProblemError
 from kernelweave.kernels_core.registry import commands as registered_commands
 from kernelweave.kernels_core.registry import plugins
+from kernelweave.tables.errors import did_you_mean, one_line
 
 from . import __version__
 from .commands import BUILTIN
 from .console import PROGRAM, err, say, speak_of, warnings_as_lines
-from .errors import CommandError, did_you_mean, one_line
+from .errors import CommandError
 from .spoken import options_of
 from .tokens import name_dashes
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from kernelweave.tables import Table, Target
+from kernelweave.tables.errors import did_you_mean, one_line
 
-from .data import Table, Target
 from .doubts import doubts
-from .errors import CommandError, did_you_mean, one_line
+from .errors import CommandError
 from .fitting import WeightedModel, feature_columns, read_weights
 from .scoring import (
     Rival,

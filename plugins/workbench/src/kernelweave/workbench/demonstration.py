@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from kernelweave.tables import Target, choose_target, read_table, read_target
 from numpy.typing import ArrayLike
 
-from .data import Target, choose_target, read_table, read_target
 from .errors import CommandError
 from .progress import fit_bar
 from .scoring import rivals, score

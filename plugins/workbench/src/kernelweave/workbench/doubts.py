@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core.arrays import FloatArray, Labels
-
-from .data import Table, Target
-from .data.table import as_numbers
-from .data.written import units_in
+from kernelweave.tables import Table, Target
+from kernelweave.tables.table import as_numbers
+from kernelweave.tables.written import units_in
 
 _SUM = re.compile(r"(?i)\s*(grand |sub-?)?(totals?|sum|summe|gesamt|average|mean)\s*:?\s*")
 _NINES = re.compile(r"99+")

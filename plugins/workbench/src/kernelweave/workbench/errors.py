@@ -1,54 +1,30 @@
-"""What a user reads when something is wrong: one sentence."""
+"""What a user of the command reads when something is wrong: one sentence."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kernelweave.tables import Table
 
 
 class CommandError(Exception):
     """Something the user can put right; the message is the sentence they read."""
 
 
-def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
-    """Return the close matches of ``name``, or everything known if it is little.
+@contextmanager
+def locate_cell_errors(table: Table) -> Iterator[None]:
+    """Name the line of a cell that an estimator refuses or warns of.
 
-    `name`: what was asked for. `known`: what there is. `what`: what they are, in the plural, e.g.
-    ``"columns"``. The end of an error's sentence.
-
-    Examples
-    --------
-    >>> did_you_mean("wein", ["iris", "wine"], what="data sets")
-    "did you mean 'wine'?"
-    >>> did_you_mean("x", ["iris", "wine"], what="data sets")
-    "the data sets are 'iris', 'wine'"
+    `table`: whose rows the estimator sees.
     """
-    names = list(known)
-    folded = {each.casefold(): each for each in names}
-    close = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
-    if close:
-        return f"did you mean {' or '.join(repr(folded[each]) for each in close)}?"
-    shown = ", ".join(map(repr, names[:12]))
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"the {what} are {shown}{more}"
+    from kernelweave.evidence import CellError
 
-
-def one_line(error: BaseException) -> str:
-    r"""Return an exception's message on one line, its type's name where it has none.
-
-    Parameters
-    ----------
-    error : BaseException
-        Any exception.
-
-    Returns
-    -------
-    str
-        Without line breaks or repeated blanks.
-
-    Examples
-    --------
-    >>> one_line(ValueError("C must be > 0,\n  got -1"))
-    'C must be > 0, got -1'
-    """
-    return " ".join(str(error).split()) or type(error).__name__
+    try:
+        with CellError.calling_rows(table.where):
+            yield
+    except CellError as error:
+        place = f"{table.source}: column {error.column!r}, {table.where(error.row)}"
+        raise CommandError(f"{place}: {error.what}") from error

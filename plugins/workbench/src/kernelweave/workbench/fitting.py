@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kernelweave.kernels_core import Status, UnderfitWarning, clock
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
+from kernelweave.tables import Table, Target
+from kernelweave.tables.errors import did_you_mean, one_line
 
-from .data import Table, Target
 from .doubts import doubts
-from .errors import CommandError, did_you_mean, one_line
+from .errors import CommandError, locate_cell_errors
 from .machines import kernel_machine
 from .models import Model
 from .progress import fit_bar
@@ -130,7 +131,7 @@ def fit_table(
     n_folds = choices.n_folds or _FOLDS
     fits = 1 if name == "evidence" else 1 + n_folds
     bar = fit_bar(f"learning from {len(X)} rows", fits)
-    with table.speaking(), _leaving_to_summary(name), bar as end_fit:
+    with locate_cell_errors(table), _leaving_to_summary(name), bar as end_fit:
         estimator = fit_model(make(), X, y, weight)
         end_fit()
         stopped = _was_stopped(estimator)
@@ -148,7 +149,7 @@ def fit_table(
     if comparing and held_out is not None and not stopped:
         rows, stopped = _compared(held_out, X, y, fold, scoring, choices, told)
     comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
-    with table.speaking(), fit_bar(f"shuffling {len(columns)} columns"):
+    with locate_cell_errors(table), fit_bar(f"shuffling {len(columns)} columns"):
         importance = _importance(estimator)
     model = Model.of(
         estimator, columns=columns, target=target, table=table, name=name,

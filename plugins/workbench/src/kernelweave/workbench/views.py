@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelweave.kernels_core import KernelDictionary
+from kernelweave.tables.errors import did_you_mean
 
-from .errors import CommandError, did_you_mean
+from .errors import CommandError
 
 if TYPE_CHECKING:
     import pandas as pd

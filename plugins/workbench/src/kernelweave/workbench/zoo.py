@@ -12,8 +12,8 @@ from kernelweave.kernels_core import AlgorithmSpec, get_algorithm, get_component
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.registry import parts_for
 
-from .data import TableMatrix
 from .errors import CommandError
+from .matrix import TableMatrix
 from .model_names import GENERIC
 from .views import dictionary_of
 

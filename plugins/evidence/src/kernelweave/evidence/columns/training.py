@@ -29,7 +29,7 @@ _WORDS = (
 
 _AMOUNTS = (
     "has numbers that are written as words, such as {!r}",
-    "make numbers of them, as kernelweave.workbench.read_table does",
+    "make numbers of them, as kernelweave.tables.read_table does",
 )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from kernelweave.workbench.errors import CommandError, did_you_mean, one_line
+from kernelweave.tables.errors import did_you_mean, one_line
+from kernelweave.workbench.errors import CommandError
 
 from ..plan import Drawing, MissingDataError, PaperTable, Plan, Request, Sheet
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 
 import numpy as np
 from kernelweave.kernels_core import config_context
-from kernelweave.workbench.errors import one_line
+from kernelweave.tables.errors import one_line
 from threadpoolctl import threadpool_limits
 
 from ..plan import Cell

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kernelweave.workbench.errors import one_line
+from kernelweave.tables.errors import one_line
 from kernelweave.workbench.pages import figure_svg
 
 from ..plan import Drawing, Sheet

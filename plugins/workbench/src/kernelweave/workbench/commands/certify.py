@@ -57,8 +57,9 @@ def certify_command(
     json : bool
         Print the outcome as JSON.
     """
+    from kernelweave.tables import read_table
+
     from ..certifying import certify_model
-    from ..data import read_table
     from ..models import load_model
 
     loaded = load_model(model)

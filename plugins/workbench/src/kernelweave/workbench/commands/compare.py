@@ -68,8 +68,9 @@ def compare_command(
     json : bool
         Print the outcome as JSON.
     """
+    from kernelweave.tables import choose_target, read_table, read_target
+
     from ..comparing import compare_table
-    from ..data import choose_target, read_table, read_target
 
     table = read_table(data, header=not no_header)
     known = read_target(table, choose_target(table, target), task)

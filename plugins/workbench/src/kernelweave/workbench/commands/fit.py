@@ -18,9 +18,9 @@ from ..files import check_output
 from ..model_names import ModelName
 
 if TYPE_CHECKING:
+    from kernelweave.tables import Table
     from rich.console import Console
 
-    from ..data import Table
     from ..fitting import Choices, FitOutcome
     from ..models import Model
 
@@ -163,7 +163,8 @@ def fit_command(
     """
     if out is not None:
         check_output(out, force=force)
-    from ..data import read_table
+    from kernelweave.tables import read_table
+
     from ..fitting import Choices
 
     settings = {
@@ -199,7 +200,8 @@ def _fit(
     force: bool,
 ) -> dict[str, Any]:
     """Fit, save where asked, and return the summary."""
-    from ..data import choose_target, read_target
+    from kernelweave.tables import choose_target, read_target
+
     from ..doubts import shared_rows
     from ..fitting import feature_columns, fit_table
     from ..models import save_model
@@ -242,8 +244,8 @@ def _fit(
 def _test(other: Table, table: Table, features: Sequence[str], column: str) -> Table:
     """Return rows to test with in the units of a table; refuse them before anything is learned."""
     from kernelweave.evidence import ColumnEncoder
-
-    from ..data import choose_target, in_units
+    from kernelweave.tables import choose_target
+    from kernelweave.tables.units import in_units
 
     choose_target(other, column)
     absent = [name for name in features if name not in other.columns]

@@ -14,9 +14,9 @@ from kernelweave.kernels_core import (
     accepted_triples,
 )
 from kernelweave.kernels_core.registry.views import registry
+from kernelweave.tables.data_folder import data_folder, folder_files, folder_remark
 
 from .. import console
-from ..data_folder import data_folder, folder_files, folder_remark
 from . import BUILTIN
 
 if TYPE_CHECKING:

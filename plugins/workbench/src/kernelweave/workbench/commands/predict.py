@@ -56,7 +56,8 @@ def predict_command(
     """
     if out is not None:
         check_output(out, force=force)
-    from ..data import read_table
+    from kernelweave.tables import read_table
+
     from ..models import load_model
 
     loaded = load_model(model)

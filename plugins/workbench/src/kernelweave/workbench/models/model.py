@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels
+from kernelweave.tables import Table, Target, choose_target, read_table, read_target
+from kernelweave.tables.units import in_units
 
-from ..data import Table, Target, choose_target, in_units, read_table, read_target
-from ..errors import CommandError
+from ..errors import CommandError, locate_cell_errors
 from ..machines import encoder_of, kernel_machine
 from ..scoring.held_out import HeldOut
 from .header import Header, versions
@@ -170,7 +171,7 @@ class Model:
             If a column is absent or a cell cannot be used.
         """
         rows = _rows(table)
-        with rows.speaking():
+        with locate_cell_errors(rows):
             return np.asarray(self.estimator.predict(self.inputs(rows)))
 
     def predict_interval(
@@ -202,7 +203,7 @@ class Model:
                 "again with a larger --max-time"
             )
         rows = _rows(table)
-        with rows.speaking():
+        with locate_cell_errors(rows):
             low, high = self.estimator.predict_interval(self.inputs(rows), confidence)
         return low, high
 
@@ -227,7 +228,7 @@ class Model:
         what = "classification with the evidence kernel, or fitted with --probability, has"
         self._require("predict_proba", "probabilities", what)
         rows = _rows(table)
-        with rows.speaking():
+        with locate_cell_errors(rows):
             return np.asarray(self.estimator.predict_proba(self.inputs(rows)))
 
     def _require(self, method: str, what: str, having: str) -> None:
@@ -255,7 +256,7 @@ class Model:
         if encoder is None:
             return 0, []
         rows = _rows(table)
-        with rows.speaking():
+        with locate_cell_errors(rows):
             beyond = encoder.outside(encoder.transform(self.inputs(rows)))
         counts: Counter[str] = Counter()
         for dimension, cells in zip(encoder.dimensions_, beyond.T, strict=True):

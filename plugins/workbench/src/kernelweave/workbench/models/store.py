@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.tables.errors import one_line
 
-from ..errors import CommandError, one_line
+from ..errors import CommandError
 from ..files import check_output, replacing
 from ..machines import encoder_of
 from .canonical import canonical

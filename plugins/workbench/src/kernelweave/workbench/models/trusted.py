@@ -111,7 +111,7 @@ _OWN = {
     f"{_COLUMNS}.numbers": ("NumberBlock",),
     f"{_COLUMNS}.report": ("ColumnReport",),
     f"{_COLUMNS}.training": ("LevelColumn", "NumberColumn"),
-    "kernelweave.workbench.data.matrix": ("TableMatrix",),
+    "kernelweave.workbench.matrix": ("TableMatrix",),
     "kernelweave.granger.effects": ("Effects",),
     "kernelweave.workbench.views": ("EncodedFrom",),
     "kernelweave.granger.graph": ("GrangerGraph",),

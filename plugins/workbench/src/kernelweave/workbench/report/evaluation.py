@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import FloatArray, Labels
+from kernelweave.tables import Table
 
-from ..data import Table
 from ..errors import CommandError
 from ..models import Model
 from ..scoring import HeldOut, Score, decision_of_classes, score

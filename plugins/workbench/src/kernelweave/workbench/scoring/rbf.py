@@ -10,7 +10,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 
-from ..data import TableMatrix
+from ..matrix import TableMatrix
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

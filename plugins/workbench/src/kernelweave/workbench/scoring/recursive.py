@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 
-from ..data import TableMatrix
+from ..matrix import TableMatrix
 
 # the first of the settings that the library's paper searches
 _KERNEL = {"kernel": "l2", "exponent": 1.0, "bandwidth": 10.0, "diag": True}

@@ -12,7 +12,7 @@ from itertools import islice
 
 from kernelweave.kernels_core import KernelWeaveWarning
 
-from ..errors import CommandError
+from .errors import TableError
 from .written import is_written_number
 
 _TRAILING_BLANKS = re.compile(r" +(?=[\r\n]|\Z)")
@@ -27,14 +27,14 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def decode(content: bytes, source: str) -> str:
     """Return a text in UTF-8, in UTF-16 with a mark, or in what Windows writes in the West.
 
-    `content`: the file; `source`: what messages call it. Raises CommandError if it is none of
+    `content`: the file; `source`: what messages call it. Raises TableError if it is none of
     these.
     """
     if content.startswith(UTF_16):
         try:
             return content.decode("utf-16")
         except UnicodeDecodeError as error:
-            raise CommandError(f"{source} is damaged UTF-16 text: save it as UTF-8") from error
+            raise TableError(f"{source} is damaged UTF-16 text: save it as UTF-8") from error
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -42,7 +42,7 @@ def decode(content: bytes, source: str) -> str:
         try:
             text = content.decode("cp1252")
         except UnicodeDecodeError:
-            raise CommandError(
+            raise TableError(
                 f"{source} is not UTF-8 text (line {line}): save it as UTF-8"
             ) from error
     warnings.warn(

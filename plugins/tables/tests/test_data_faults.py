@@ -11,9 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernelweave.kernels_core import DatasetSpec, KernelWeaveWarning
-from kernelweave.workbench import Table, read_table
-from kernelweave.workbench.data.named import read_named
-from kernelweave.workbench.errors import CommandError
+from kernelweave.tables import Table, TableError, read_table
+from kernelweave.tables.named import read_named
 
 FEW = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -30,7 +29,7 @@ def attempt(path: Path) -> tuple[Table | None, str]:
             # bytes of another alphabet are read with a warning
             warnings.simplefilter("ignore", KernelWeaveWarning)
             table = read_table(str(path))
-    except CommandError as error:
+    except TableError as error:
         said = str(error)
     else:
         for column in table.columns:
@@ -45,7 +44,7 @@ def finite_or_named(table: Table, column: str) -> bool:
     """Whether a column is finite numbers, or refused by its name or a line."""
     try:
         return bool(np.isfinite(table.numbers(column)).all())
-    except CommandError as error:
+    except TableError as error:
         return repr(column) in str(error) or "line " in str(error)
 
 
@@ -129,7 +128,7 @@ def test_a_file_cut_short(content: bytes, tmp_path: Path) -> None:
 def test_a_refusal_names_the_place(content: bytes, words: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_bytes(content)
-    with pytest.raises(CommandError) as caught:
+    with pytest.raises(TableError) as caught:
         # a row that is too short shows when its cells are read
         read_table(str(path)).numbers("b")
     said = str(caught.value)
@@ -140,7 +139,7 @@ def test_a_refusal_names_the_place(content: bytes, words: tuple[str, ...], tmp_p
 def test_a_cell_that_is_no_number_is_named(cell: str, tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text(f'a,b\n1,2\n3,"{cell}"\n')
-    with pytest.raises(CommandError) as caught:
+    with pytest.raises(TableError) as caught:
         read_table(str(path)).numbers("b")
     said = str(caught.value)
     assert "line 3" in said
@@ -157,7 +156,7 @@ def test_a_parquet_file_without_rows_or_with_a_name_twice(tmp_path: Path) -> Non
     for said, table in tables.items():
         path = tmp_path / "t.parquet"
         parquet.write_table(table, path)
-        with pytest.raises(CommandError, match=said):
+        with pytest.raises(TableError, match=said):
             read_table(str(path))
 
 
@@ -171,5 +170,5 @@ def test_a_parquet_file_without_rows_or_with_a_name_twice(tmp_path: Path) -> Non
 )
 def test_a_named_set_that_fails_is_one_sentence(target: str, said: str) -> None:
     spec = DatasetSpec(name="broken", target=target, task="regression")
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(TableError, match=said):
         read_named(spec)

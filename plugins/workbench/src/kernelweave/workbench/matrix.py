@@ -26,7 +26,7 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import pandas as pd
-    >>> from kernelweave.workbench.data import TableMatrix
+    >>> from kernelweave.workbench.matrix import TableMatrix
     >>> table = pd.DataFrame({"size": [1.0, 2.0, 4.0], "kind": pd.Categorical(["a", "b", "a"])})
     >>> TableMatrix().fit_transform(table)
     array([[1., 0.],

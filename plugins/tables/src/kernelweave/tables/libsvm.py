@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from kernelweave.kernels_core import memory
 
-from ..errors import CommandError, one_line
+from .errors import TableError, one_line
 from .table import Table
 
 TARGET = "target"
@@ -31,7 +31,7 @@ def read_libsvm(content: bytes, source: str) -> Table:
             warnings.simplefilter("error")
             X, y = load_svmlight_file(io.BytesIO(content), zero_based=True)
     except (ValueError, IndexError, OverflowError, Warning) as error:
-        raise CommandError(f"{source}, {_diagnose(content)}: {one_line(error)}") from error
+        raise TableError(f"{source}, {_diagnose(content)}: {one_line(error)}") from error
     memory.require(
         8 * X.shape[0] * X.shape[1],
         f"{X.shape[0]} dense rows of {X.shape[1]} features",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..errors import CommandError
+from .errors import TableError
 from .table import Table, check_names
 from .written import read_numbers
 
@@ -21,12 +21,12 @@ def read_frame(frame: object, *, target: str | None = None) -> Table:
     `frame`: of pandas, polars, pyarrow, or any library with the Arrow stream interface
     (``__arrow_c_stream__``), which needs pyarrow; `target`: the column that is predicted, if the
     frame has it. A copy, column by column, in which written numbers such as "71,5 kg" are numbers.
-    Raises CommandError if it is no table, has no rows, a name twice, or no column ``target``.
+    Raises TableError if it is no table, has no rows, a name twice, or no column ``target``.
 
     Examples
     --------
     >>> import polars as pl
-    >>> from kernelweave.workbench import read_table
+    >>> from kernelweave.tables import read_table
     >>> read_table(pl.DataFrame({"x": [1.5, 2.5], "y": ["a", "b"]}), target="y").columns
     ['x', 'y']
     """
@@ -35,9 +35,9 @@ def read_frame(frame: object, *, target: str | None = None) -> Table:
     native = _eager(frame)
     names = [str(name) for name in native.columns]
     if not names or native.shape[0] == 0:
-        raise CommandError("the table has no rows or no columns: there is nothing to learn from")
+        raise TableError("the table has no rows or no columns: there is nothing to learn from")
     if target is not None and target not in names:
-        raise CommandError(f"the table has no column {target!r}; it has {', '.join(names[:12])}")
+        raise TableError(f"the table has no column {target!r}; it has {', '.join(names[:12])}")
     columns = {str(name): _column(native[name]) for name in native.columns}
     source = "the table"
     read, units, texts = read_numbers(pd.DataFrame(columns), source)
@@ -55,11 +55,11 @@ def _eager(frame: object) -> nw.DataFrame:
         try:
             return nw.from_arrow(frame, backend="pyarrow")
         except ImportError as error:
-            raise CommandError(
+            raise TableError(
                 f"a {type(frame).__name__} is read through Arrow, which needs pyarrow: pip "
                 f"install pyarrow"
             ) from error
-    raise CommandError(
+    raise TableError(
         f"a table must be a file, a data set's name or a data frame of pandas, polars or Arrow, "
         f"got {type(frame).__name__}"
     )

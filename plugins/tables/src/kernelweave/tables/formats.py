@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
-from ..errors import CommandError, one_line
+from .errors import TableError, one_line
 from .table import Table, check_names, warn_of_title, with_index, without_row_numbers
 from .written import read_numbers
 
@@ -24,20 +24,20 @@ def read_parquet(content: bytes, source: str) -> Table:
     """Read a Parquet file.
 
     `content`: the file; `source`: what messages call it. Returns: rows are counted from 1 in
-    messages. Raises CommandError if pyarrow is missing, or the file is damaged, empty or has a
+    messages. Raises TableError if pyarrow is missing, or the file is damaged, empty or has a
     column name twice.
     """
     try:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError as error:
-        raise CommandError(
+        raise TableError(
             f"reading {source} needs pyarrow: pip install pyarrow, or save it as CSV"
         ) from error
     try:
         check_names(parquet.read_schema(io.BytesIO(content)).names, source)
         frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
     except (ValueError, OSError) as error:
-        raise CommandError(f"{source} is not a sound Parquet file: {one_line(error)}") from error
+        raise TableError(f"{source} is not a sound Parquet file: {one_line(error)}") from error
     return _table(frame, source)
 
 
@@ -46,22 +46,22 @@ def read_excel(content: bytes, source: str, *, header: bool = True) -> Table:
 
     `content`: the file; `source`: what messages call it; `header`: whether the first row names the
     columns; without, they are 0, 1, . Returns: messages name the rows by the numbers that Excel
-    shows. Raises CommandError if it is an old ``.xls`` file, damaged or empty, or a column has no
+    shows. Raises TableError if it is an old ``.xls`` file, damaged or empty, or a column has no
     name or that of another.
     """
     if content.startswith(OLD_EXCEL):
-        raise CommandError(f"{source} is an old Excel file: save it as .xlsx or as CSV")
+        raise TableError(f"{source} is an old Excel file: save it as .xlsx or as CSV")
     try:
         sheets = pd.read_excel(
             io.BytesIO(content), sheet_name=None, header=None, dtype=object, na_values=[""],
             keep_default_na=False,
         )  # fmt: skip
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise CommandError(f"{source} is not a sound Excel file: {one_line(error)}") from error
+        raise TableError(f"{source} is not a sound Excel file: {one_line(error)}") from error
     full = {name: sheet.dropna(how="all") for name, sheet in sheets.items()}
     full = {name: sheet.dropna(how="all", axis=1) for name, sheet in full.items() if len(sheet)}
     if not full:
-        raise CommandError(f"{source} has no rows in any sheet: there is nothing to learn from")
+        raise TableError(f"{source} has no rows in any sheet: there is nothing to learn from")
     name, sheet = next(iter(full.items()))
     if len(full) > 1:
         warnings.warn(
@@ -89,7 +89,7 @@ def read_json(content: bytes, source: str) -> Table:
     for i, row in enumerate(rows):
         if not isinstance(row, dict):
             where = f"row {i + 1}" if lines is None else f"line {lines[i]}"
-            raise CommandError(f"{source}, {where}: {row!r:.40} is not an object with columns")
+            raise TableError(f"{source}, {where}: {row!r:.40} is not an object with columns")
     frame = _unnested(pd.DataFrame(rows))
     check_names(map(str, frame.columns), source)
     return _table(frame, source, lines)
@@ -112,7 +112,7 @@ def _loaded(text: str, source: str, line: int) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CommandError(f"{source}, line {line}: not JSON ({one_line(error)})") from error
+        raise TableError(f"{source}, line {line}: not JSON ({one_line(error)})") from error
 
 
 def _without_title(sheet: pd.DataFrame, source: str) -> pd.DataFrame:
@@ -136,7 +136,7 @@ def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
         names = with_index(first)
         if "" in names:
             unnamed = names.index("") + 1
-            raise CommandError(f"{source}: column {unnamed} has no name: name it or remove it")
+            raise TableError(f"{source}: column {unnamed} has no name: name it or remove it")
         check_names(names, source)
     else:
         names = [str(j) for j in range(sheet.shape[1])]
@@ -148,7 +148,7 @@ def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
 def _table(frame: pd.DataFrame, source: str, lines: list[int] | None = None) -> Table:
     """Return a table; `lines`: where in the file each row stands."""
     if frame.empty:
-        raise CommandError(f"{source} has no rows or no columns: there is nothing to learn from")
+        raise TableError(f"{source} has no rows or no columns: there is nothing to learn from")
     frame.columns = pd.Index([str(name) for name in frame.columns])
     found, units, texts = read_numbers(frame.reset_index(drop=True), source)
     where = None if lines is None else lambda: lines

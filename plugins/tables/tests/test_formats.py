@@ -12,9 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.workbench import Table, read_table
-from kernelweave.workbench.data import read_target
-from kernelweave.workbench.errors import CommandError
+from kernelweave.tables import Table, TableError, read_table, read_target
 
 FRAME = pd.DataFrame(
     {"size": [1234.5, -0.5, 7.0], "name": ["Zoë", "Ann, B", "Çem"], "count": [3, 0, 12]}
@@ -188,7 +186,7 @@ def test_classes_may_be_codes(tmp_path: Path) -> None:
     assert target.task == "classification"
     target = read_target(read(tmp_path, text.encode()), "b", "regression")
     assert target.values.tolist() == [7.0, 12.0, 7.0]
-    with pytest.raises(CommandError, match="the value is missing"):
+    with pytest.raises(TableError, match="the value is missing"):
         read_target(read(tmp_path, text.replace("12", "").encode() + b"4,12\n"), "b")
 
 
@@ -239,7 +237,7 @@ def test_json_objects_may_lack_columns(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_files_get_a_sentence(tmp_path: Path, content: bytes, said: str) -> None:
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(TableError, match=said):
         read(tmp_path, content)
 
 
@@ -254,7 +252,7 @@ def test_objects_in_json_are_columns(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table.frame["user.age"], [31, 40, np.nan])
     assert table.frame["user.home.zip"].tolist()[0] == "01067"
     twice = [{"a": {"b": 1}, "a.b": 2}]
-    with pytest.raises(CommandError, match=r"two columns named 'a\.b'"):
+    with pytest.raises(TableError, match=r"two columns named 'a\.b'"):
         read(tmp_path, json.dumps(twice).encode())
 
 
@@ -357,7 +355,7 @@ def test_blanks_between_words_alone_part_no_columns(
 
 
 def test_blank_lines_of_utf_16_are_empty(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="is empty"):
+    with pytest.raises(TableError, match="is empty"):
         read(tmp_path, "\n\n".encode("utf-16"))
 
 
@@ -378,7 +376,7 @@ def test_blanks_may_end_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("names", ["a", "x1 x2 label", "x1 | x2"])
 def test_no_row_of_numbers_is_taken_for_names(tmp_path: Path, row: str, names: str) -> None:
     n_cells = len(row.split(";" if ";" in row else ","))
-    with pytest.raises(CommandError, match=f"line 2: {n_cells} cells where the header has 1: "):
+    with pytest.raises(TableError, match=f"line 2: {n_cells} cells where the header has 1: "):
         read(tmp_path, f"{names}\n{row}\n{row}\n{row}\n".encode())
 
 
@@ -386,9 +384,9 @@ def test_what_is_no_title(tmp_path: Path) -> None:
     assert read(tmp_path, b"name\nBob\nAnn\n").columns == ["name"]
     with pytest.warns(KernelWeaveWarning, match="'Report'"):
         assert read(tmp_path, b"Report\na,b\n1,2\n").columns == ["a", "b"]
-    with pytest.raises(CommandError, match="column 2 has no name"):
+    with pytest.raises(TableError, match="column 2 has no name"):
         read(tmp_path, b"a,\n1,2\n")
-    with pytest.raises(CommandError, match=r"line 2: 3 .* has 2: .* what stands above the names"):
+    with pytest.raises(TableError, match=r"line 2: 3 .* has 2: .* what stands above the names"):
         read(tmp_path, b"Report, 2024\na,b,c\n1,2,3\n")
     assert read(tmp_path, b"x,,\n1,2,3\n", header=False).columns == ["0", "1", "2"]
 
@@ -397,7 +395,5 @@ def test_nested_json_is_refused_by_column_and_row(tmp_path: Path) -> None:
     rows = [{"a": 1, "y": 1.5}, {"a": {"b": 2}, "y": 2.5}]
     table = read(tmp_path, "\n".join(map(json.dumps, rows)).encode())
     assert isinstance(table.frame["a"][1], dict)
-    with pytest.raises(
-        CommandError, match=r"column 'a', line 2: .*'b': 2.* is a list or an object"
-    ):
+    with pytest.raises(TableError, match=r"column 'a', line 2: .*'b': 2.* is a list or an object"):
         table.inputs(["a"])

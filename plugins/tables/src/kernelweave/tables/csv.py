@@ -14,8 +14,8 @@ from typing import Any
 
 import pandas as pd
 
-from ..errors import CommandError
 from .dialect import LOOKED_AT, decode, separator_of, without_trailing_blanks
+from .errors import TableError
 from .table import (
     Table,
     are_codes,
@@ -35,12 +35,12 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
     """Read a CSV, whatever its separator, its decimal sign and its letters.
 
     `content`: text; `source`: what messages call it; `header`: whether the first line names the
-    columns; without, they are 0, 1, . Raises CommandError on bytes that are no text, blank lines
+    columns; without, they are 0, 1, . Raises TableError on bytes that are no text, blank lines
     alone, names that are missing or occur twice, no rows, or rows of different lengths.
     """
     text = decode(content, source)
     if not text.strip():
-        raise CommandError(f"{source} is empty: there is nothing to learn from")
+        raise TableError(f"{source} is empty: there is nothing to learn from")
     separator = separator_of(text)
     if separator == " ":
         text = without_trailing_blanks(text)
@@ -50,13 +50,13 @@ def read_csv(content: bytes, source: str, *, header: bool = True) -> Table:
     try:
         first = [cell.strip() for cell in next(_records(first_line, separator))[1]]
     except csv.Error as error:
-        raise CommandError(f"{source}, line 1: {error}: correct the line") from error
+        raise TableError(f"{source}, line 1: {error}: correct the line") from error
     names = _names(first, source) if header else [str(j) for j in range(len(first))]
     frame, units, texts = read_numbers(
         _parse(text, source, separator, names, header), source, separator
     )
     if frame.empty:
-        raise CommandError(f"{source} has column names but no rows: there is nothing to learn from")
+        raise TableError(f"{source} has column names but no rows: there is nothing to learn from")
     lines = functools.cache(lambda: _lines(text, source, separator, len(names), header))
     table = Table(source, frame, lines=lines, units=units, texts=texts, separator=separator)
     return without_row_numbers(table) if header and not first[0] else table
@@ -90,13 +90,13 @@ def _names(cells: list[str], source: str) -> list[str]:
     cells = with_index(cells)
     check_names(filter(None, cells), source)
     if "" in cells:
-        raise CommandError(
+        raise TableError(
             f"{source}: column {cells.index('') + 1} has no name (a separator too many, or "
             f"a title above the names): name it or remove it"
         )
     counted = [[str(j + start) for j in range(len(cells))] for start in (0, 1)]
     if all(is_number(cell) for cell in cells) and cells not in counted:
-        raise CommandError(
+        raise TableError(
             f"{source} begins with numbers ({', '.join(cells[:3])}, ...) where column names should "
             f"be: add a line of names, or use --no-header"
         )
@@ -124,7 +124,7 @@ def _parse(text: str, source: str, separator: str, names: list[str], header: boo
             frame = read()
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             _lines(text, source, separator, len(names), header)
-            raise CommandError(f"{source} is not a CSV that can be read: {error}") from error
+            raise TableError(f"{source} is not a CSV that can be read: {error}") from error
     whole = [str(name) for name in frame if pd.api.types.is_integer_dtype(frame[name])]
     if not whole or not re.search(_LED_BY_ZERO.format(re.escape(separator)), text, re.MULTILINE):
         return frame
@@ -152,11 +152,11 @@ def _lines(text: str, source: str, separator: str, width: int, header: bool) -> 
                 remedy = "correct the line"
                 if header and len(lines) == 2:
                     remedy += ", or remove what stands above the names of the columns"
-                raise CommandError(
+                raise TableError(
                     f"{source}, line {line}: {len(cells)} cells where {first} {width}: {remedy}"
                 )
             lines.append(line)
     except csv.Error as error:
-        raise CommandError(f"{source}, line {lines[-1] + 1}: {error}: correct the line") from error
+        raise TableError(f"{source}, line {lines[-1] + 1}: {error}: correct the line") from error
     del lines[0]
     return lines[1:] if header else lines

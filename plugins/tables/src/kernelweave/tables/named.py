@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from kernelweave.kernels_core import DatasetSpec
 
-from ..errors import CommandError
+from .errors import TableError
 from .table import Table
 
 TARGET = "target"
@@ -17,14 +17,14 @@ def read_named(spec: DatasetSpec) -> Table:
 
     `spec`: its loader returns a mapping with ``data``, ``target`` and, where it has them,
     ``feature_names`` and ``target_names``. Returns: features by name and the column ``"target"``,
-    with the classes' names in it. Raises CommandError if the loader fails or returns something
+    with the classes' names in it. Raises TableError if the loader fails or returns something
     else.
     """
     try:
         bunch = spec.load()()
         X, y = np.asarray(bunch["data"]), np.asarray(bunch["target"])
     except Exception as error:
-        raise CommandError(f"the data set {spec.name!r} cannot be loaded: {error}") from error
+        raise TableError(f"the data set {spec.name!r} cannot be loaded: {error}") from error
     names = bunch.get("feature_names")
     columns = [str(j) for j in range(X.shape[1])] if names is None else list(map(str, names))
     frame = pd.DataFrame(X, columns=pd.Index(columns))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import urllib.error
 import warnings
@@ -12,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..errors import CommandError, one_line
-from ..files import replacing
+from .errors import TableError, one_line
 from .table import Table
 
 if TYPE_CHECKING:
@@ -31,20 +31,20 @@ def read_openml(source: str) -> Table:
     the table is written beside it the first time and compared every time after.
 
     `source`: ``openml:NAME@VERSION`` or ``openml:ID``. Returns: with the target that OpenML names;
-    text columns stay text. Raises CommandError if the source names no version, the set is not
+    text columns stay text. Raises TableError if the source names no version, the set is not
     there, it cannot be reached, it has no single target, or it is not what it was the first time.
 
     Examples
     --------
-    >>> from kernelweave.workbench.data.openml import read_openml
+    >>> from kernelweave.tables.openml import read_openml
     >>> read_openml("openml:iris")
     Traceback (most recent call last):
         ...
-    kernelweave.workbench.errors.CommandError: openml:iris names no version: say ...
+    kernelweave.tables.errors.TableError: openml:iris names no version: say ...
     """
     found = _SOURCE.fullmatch(source.removeprefix(PREFIX))
     if found is None:
-        raise CommandError(
+        raise TableError(
             f"{source} names no version: say openml:NAME@VERSION, e.g. openml:iris@1, or "
             f"openml:ID, so that the data stay the same"
         )
@@ -52,7 +52,7 @@ def read_openml(source: str) -> Table:
     frame: pd.DataFrame = bunch["frame"].rename(columns=str)
     names = [str(name) for name in bunch["target_names"]]
     if len(names) > 1:
-        raise CommandError(f"{source} has {len(names)} targets ({', '.join(names[:4])}, ...)")
+        raise TableError(f"{source} has {len(names)} targets ({', '.join(names[:4])}, ...)")
     target = names[0] if names else None
     _compare(source, str(bunch["details"]["id"]), checksum(frame))
     text = target is not None and isinstance(frame[target].dtype, pd.CategoricalDtype)
@@ -71,14 +71,14 @@ def _fetch(source: str, found: re.Match[str]) -> Bunch:
             warnings.simplefilter("ignore")
             return fetch_openml(**which, as_frame=True, parser="pandas", n_retries=1, delay=0.5)
     except urllib.error.HTTPError as error:
-        raise CommandError(f"OpenML has no data set {source}: {one_line(error)}") from error
+        raise TableError(f"OpenML has no data set {source}: {one_line(error)}") from error
     except OSError as error:
-        raise CommandError(
+        raise TableError(
             f"{source} is not in scikit-learn's cache {get_data_home()} and OpenML cannot be "
             f"reached: {one_line(error)}"
         ) from error
     except (ValueError, KeyError) as error:
-        raise CommandError(f"{source} cannot be read: {one_line(error)}") from error
+        raise TableError(f"{source} cannot be read: {one_line(error)}") from error
 
 
 def checksum(frame: pd.DataFrame) -> str:
@@ -105,13 +105,15 @@ def _compare(source: str, number: str, digest: str) -> None:
     try:
         known = json.loads(path.read_text()) if path.exists() else {}
     except ValueError as error:
-        raise CommandError(f"{path} is damaged: delete it ({one_line(error)})") from error
+        raise TableError(f"{path} is damaged: delete it ({one_line(error)})") from error
     if known.get(number, digest) != digest:
-        raise CommandError(
+        raise TableError(
             f"{source} is not what it was: its SHA-256 is {digest[:12]}... and was "
             f"{known[number][:12]}...; if that is meant, remove {number} from {path}"
         )
     if number not in known:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as stream:
-            stream.write(json.dumps(known | {number: digest}, indent=1, sort_keys=True).encode())
+        # a reader sees the old file or the new one, whole
+        part = path.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json.dumps(known | {number: digest}, indent=1, sort_keys=True))
+        part.replace(path)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
-from ..errors import CommandError
+from .errors import TableError
 from .table import Table
 from .written import read_in_unit
 
@@ -19,7 +19,7 @@ def in_units(table: Table, columns: Iterable[str], known: Mapping[str, str]) -> 
 
     `columns`: those of numbers, where they are here; `known`: the unit of each that had one in
     training. Returns: columns with several units have numbers where the unit is that of training,
-    or none is written; other cells stay texts. Raises CommandError where numbers stand in another
+    or none is written; other cells stay texts. Raises TableError where numbers stand in another
     unit throughout; warns where one has none.
     """
     read: dict[str, pd.Series] = {}
@@ -47,7 +47,7 @@ def _compare(table: Table, name: str, then: str) -> None:
     if now == then:
         return
     if now and then:
-        raise CommandError(
+        raise TableError(
             f"{table.source}: column {name!r} is in {now}, and was in {then} where the model "
             f"learned: convert it to {then}"
         )

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
-import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.workbench import read_table
-from kernelweave.workbench.data import choose_target, read_target
-from kernelweave.workbench.errors import CommandError
+from kernelweave.tables import TableError, choose_target, read_table, read_target
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
 
 
@@ -147,19 +142,6 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", list(BAD))
-def test_bad_tables_are_one_sentence(run: Callable, tmp_path: Path, name: str) -> None:
-    text, said = BAD[name]
-    path = tmp_path / "model"
-    path.write_text("precious")
-    column = [] if "libsvm" in name else ["--target", "y"]
-    done = run("fit", write(tmp_path / "t.csv", text), *column, "--out", path, "--force")
-    assert said in done.error
-    assert done.out == ""
-    assert path.read_text() == "precious"
-    assert {each.name for each in tmp_path.iterdir()} == {"model", "t.csv"}
-
-
 @pytest.mark.parametrize(
     ("content", "name", "said"),
     [
@@ -173,7 +155,7 @@ def test_files_that_are_not_what_they_say(
     tmp_path: Path, content: bytes, name: str, said: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(CommandError, match=said.replace("(", r"\(").replace(")", r"\)")):
+    with pytest.raises(TableError, match=said.replace("(", r"\(").replace(")", r"\)")):
         read_table(str(tmp_path / name))
 
 
@@ -182,7 +164,7 @@ def test_parquet_without_pyarrow_names_it(tmp_path: Path, monkeypatch: pytest.Mo
     # what an import finds where nothing is installed
     for name in ("pyarrow", "pyarrow.parquet"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(CommandError, match="pip install pyarrow"):
+    with pytest.raises(TableError, match="pip install pyarrow"):
         read_table(str(tmp_path / "t.parquet"))
 
 
@@ -195,7 +177,7 @@ def test_parquet_without_pyarrow_names_it(tmp_path: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_sources_that_are_not_there(source: str, said: str) -> None:
-    with pytest.raises(CommandError) as caught:
+    with pytest.raises(TableError) as caught:
         read_table(source)
     assert said in str(caught.value)
 
@@ -223,7 +205,7 @@ def test_target_by_name_or_index(tmp_path: Path, wanted: str, column: str) -> No
     ],
 )
 def test_target_that_is_not_there(tmp_path: Path, wanted: str | None, said: str) -> None:
-    with pytest.raises(CommandError) as caught:
+    with pytest.raises(TableError) as caught:
         choose_target(read_table(write(tmp_path / "t.csv", GOOD)), wanted)
     assert said in str(caught.value)
 
@@ -252,34 +234,17 @@ def test_the_task_follows_the_target(
     assert target.reason
 
 
-def test_few_whole_numbers_may_be_classes(run: Callable, tmp_path: Path) -> None:
-    text = "a,y\n" + "".join(f"{i * i % 7},{2 * (i % 3)}\n" for i in range(30))
-    path = write(tmp_path / "t.csv", text)
-    target = read_target(read_table(path), "y")
-    assert target.task == "regression"
-    assert "3 distinct whole numbers" in target.hint
-    assert read_target(read_table(path), "y", "regression").hint == ""
-    assert read_target(read_table("diabetes"), "target").hint == ""
-    done = run("fit", path, "--target", "y", "--max-iter", "5", "--no-compare")
-    assert "add --task classification" in done.err
-    path = write(tmp_path / "u.csv", text.replace(",4\n", ",1\n"))
-    target = read_target(read_table(path), "y")
-    assert target.task == "classification"
-    assert "add --task regression" in target.hint
-    assert read_target(read_table(path), "y", "classification").hint == ""
-
-
 def test_the_task_can_be_asked_for(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "t.csv", "a,y\n1,1\n2,2\n3,3\n"))
     assert read_target(table, "y", "classification").values.dtype.kind == "i"
     text = read_table(write(tmp_path / "u.csv", "a,y\n1,p\n2,q\n"))
-    with pytest.raises(CommandError, match="'p' is not a number"):
+    with pytest.raises(TableError, match="'p' is not a number"):
         read_target(text, "y", "regression")
     many = "a,y\n" + "".join(f"{i},name{i}\n" for i in range(30))
-    with pytest.raises(CommandError, match="such as 'name0': too many for classes"):
+    with pytest.raises(TableError, match="such as 'name0': too many for classes"):
         read_target(read_table(write(tmp_path / "v.csv", many)), "y")
     mostly = "a,y\n" + "".join(f"{i},{i}.5\n" for i in range(9))
-    with pytest.raises(CommandError, match="line 11: '-' is not a number, as most cells are"):
+    with pytest.raises(TableError, match="line 11: '-' is not a number, as most cells are"):
         read_target(read_table(write(tmp_path / "w.csv", mostly + "9,-\n")), "y")
 
 
@@ -337,33 +302,11 @@ def test_a_file_of_the_data_folder_goes_by_its_name(
         assert table.source == name
         np.testing.assert_array_equal(table.inputs(["b", "a"]), [[2, 1], [4, 3.5], [6, -0.5]])
     assert read_table("iris").frame.shape == (150, 5)
-    with pytest.raises(CommandError, match="did you mean 'mine'"):
+    with pytest.raises(TableError, match="did you mean 'mine'"):
         read_table("mien")
     monkeypatch.setenv("KERNELWEAVE_DATA", str(tmp_path / "absent"))
-    with pytest.raises(CommandError, match=r"no data set of that name.*absent, which is no folder"):
+    with pytest.raises(TableError, match=r"no data set of that name.*absent, which is no folder"):
         read_table("mine")
     monkeypatch.delenv("KERNELWEAVE_DATA")
-    with pytest.raises(CommandError, match=r"no data set of that name.*DATA is not set"):
+    with pytest.raises(TableError, match=r"no data set of that name.*DATA is not set"):
         read_table("mine")
-
-
-def test_list_shows_the_files_of_the_data_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable
-) -> None:
-    for name in ("mine.csv", "mine.parquet", "iris.csv", "notes.txt"):
-        (tmp_path / name).write_text(GOOD)
-    monkeypatch.setenv("KERNELWEAVE_DATA", str(tmp_path))
-    done = run("list", "--kind", "datasets")
-    assert done.said == ""
-    assert re.search(r"^  mine +mine\.csv *$", done.out, re.MULTILINE)
-    assert re.search(r"^  wine +.*; scikit-learn's *$", done.out, re.MULTILINE)
-    assert "notes" not in done.out
-    assert "iris.csv (by its path: the name is taken)" in done.out
-    rows = json.loads(run("list", "--json").out)["datasets"]
-    assert {row["name"]: row["file"] for row in rows if "file" in row} == {
-        "mine": str(tmp_path / "mine.csv"),
-        "iris": str(tmp_path / "iris.csv"),
-    }
-    monkeypatch.delenv("KERNELWEAVE_DATA")
-    assert "KERNELWEAVE_DATA is not set" in run("list", "--kind", "datasets").said
-    assert run("list").said == ""

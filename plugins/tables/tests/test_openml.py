@@ -6,14 +6,12 @@ import gzip
 import hashlib
 import json
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kernelweave.workbench import read_table
-from kernelweave.workbench.data.openml import CHECKSUMS, checksum
-from kernelweave.workbench.errors import CommandError
+from kernelweave.tables import TableError, read_table
+from kernelweave.tables.openml import CHECKSUMS, checksum
 
 ARFF = """@RELATION plants
 @ATTRIBUTE height REAL
@@ -96,35 +94,35 @@ def test_a_data_set_by_name_and_by_number(home: Path, source: str) -> None:
     assert known == {"7": checksum(table.frame)}
 
 
-def test_it_can_be_fitted(home: Path, run: Callable, tmp_path: Path) -> None:
-    options = ("--tol", "0.1", "--max-iter", "5", "--json")
-    done = run("fit", "openml:plants@1", *options)
-    assert done.status == 0, done.err
-    found = json.loads(done.out)
-    assert found["target"] == "kind"
-    assert any("gap" in row["sentence"] for row in found["columns"])
-
-
 def test_data_that_changed_are_refused(home: Path) -> None:
     read_table("openml:7")
     read_table("openml:7")
     fill(home / "openml" / "openml.org", ARFF.replace("0.25", "0.26"))
-    with pytest.raises(CommandError, match=r"is not what it was: its SHA-256 is .* remove 7 from"):
+    with pytest.raises(TableError, match=r"is not what it was: its SHA-256 is .* remove 7 from"):
         read_table("openml:7")
     (home / "openml" / CHECKSUMS).write_text("{")
-    with pytest.raises(CommandError, match="is damaged: delete it"):
+    with pytest.raises(TableError, match="is damaged: delete it"):
         read_table("openml:7")
 
 
 def test_what_the_publisher_did_not_check_in_is_refused(home: Path) -> None:
     """scikit-learn compares the MD5 sum that OpenML states, or cannot fetch it again."""
     put(home / "openml" / "openml.org", "data/v1/download/9/plants.arff", ARFF.replace("1.5", "9"))
-    with pytest.raises(CommandError, match="openml:7"):
+    with pytest.raises(TableError, match="openml:7"):
         read_table("openml:7")
 
 
 def test_no_version_no_network_no_such_set(home: Path) -> None:
-    with pytest.raises(CommandError, match="names no version: say openml:NAME@VERSION"):
+    with pytest.raises(TableError, match="names no version: say openml:NAME@VERSION"):
         read_table("openml:plants")
-    with pytest.raises(CommandError, match=r"is not in scikit-learn's cache .* cannot be reached"):
+    with pytest.raises(TableError, match=r"is not in scikit-learn's cache .* cannot be reached"):
         read_table("openml:8")
+
+
+def test_it_can_be_fitted(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app = pytest.importorskip("kernelweave.workbench.app")
+    options = ("--tol", "0.1", "--max-iter", "5", "--json")
+    assert app.run(["fit", "openml:plants@1", *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["target"] == "kind"
+    assert any("gap" in row["sentence"] for row in found["columns"])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels
 
-from ..errors import CommandError, did_you_mean
+from .errors import TableError, did_you_mean
 from .table import REMEDY, Table, are_codes, as_numbers, is_missing
 
 if TYPE_CHECKING:
@@ -26,11 +26,24 @@ TASKS = ("auto", "classification", "regression")
 class Target:
     """The target as it will be learned.
 
-    - `column`: its name
-    - `values` of shape (n_rows,): labels (strings, integers or numbers) or finite numbers
-    - `task`: ``"classification"`` or ``"regression"``
-    - `reason`: why this task, for the user to read
-    - `hint`: what else the user may have meant; empty where there is no doubt
+    Attributes
+    ----------
+    column : str
+        Its name.
+    values : ndarray of shape (n_rows,)
+        Labels (strings, integers or numbers) or finite numbers.
+    task : {"classification", "regression"}
+        What is learned.
+    reason : str
+        Why this task, for the user to read.
+    hint : str
+        What else the user may have meant; empty where there is no doubt.
+
+    Examples
+    --------
+    >>> from kernelweave.tables import read_table, read_target
+    >>> read_target(read_table("iris"), "target").task
+    'classification'
     """
 
     column: str
@@ -43,16 +56,36 @@ class Target:
 def choose_target(table: Table, wanted: str | None) -> str:
     """Return the name of the target column.
 
-    `table`: the data; `wanted`: a name, or a 0-based index where no column has that name; ``None``
-    for the column that the source itself marks. A column of the table. Raises CommandError if there
-    is no such column; close matches are named.
+    Parameters
+    ----------
+    table : Table
+        The data.
+    wanted : str or None
+        A name, or a 0-based index where no column has that name; ``None`` for the column that the
+        source itself marks.
+
+    Returns
+    -------
+    str
+        A column of the table.
+
+    Raises
+    ------
+    TableError
+        If there is no such column; close matches are named.
+
+    Examples
+    --------
+    >>> from kernelweave.tables import choose_target, read_table
+    >>> choose_target(read_table("iris"), None)
+    'target'
     """
     columns = table.columns
     if wanted is None:
         if table.target is not None:
             return table.target
         last = columns[-1]
-        raise CommandError(
+        raise TableError(
             f"--target is missing: say which column of {table.source} to predict, by name or "
             f"0-based index, e.g. --target {last!r}"
         )
@@ -61,7 +94,7 @@ def choose_target(table: Table, wanted: str | None) -> str:
     if wanted.isdigit() and int(wanted) < len(columns):
         return columns[int(wanted)]
     hint = did_you_mean(wanted, columns, what="columns")
-    raise CommandError(f"{table.source} has no column {wanted!r}; {hint}")
+    raise TableError(f"{table.source} has no column {wanted!r}; {hint}")
 
 
 def read_target(table: Table, column: str, task: str = "auto") -> Target:
@@ -70,13 +103,34 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
     Text, codes such as 007, booleans, two distinct values, or a few whole numbers counted from 0
     or 1 are classes; anything else is a number.
 
-    `table`: the data; `column`: the target; `task` in {"auto", "classification", "regression"}:
-    ``"auto"`` decides, unless the source names its task. Values, task and the reason for it. Raises
-    CommandError on missing values, a single distinct value, text where numbers are asked for, or
-    labels that are nearly all different.
+    Parameters
+    ----------
+    table : Table
+        The data.
+    column : str
+        The target.
+    task : {"auto", "classification", "regression"}, default="auto"
+        ``"auto"`` decides, unless the source names its task.
+
+    Returns
+    -------
+    Target
+        Values, task and the reason for it.
+
+    Raises
+    ------
+    TableError
+        On missing values, a single distinct value, text where numbers are asked for, or labels that
+        are nearly all different.
+
+    Examples
+    --------
+    >>> from kernelweave.tables import read_table, read_target
+    >>> read_target(read_table("diabetes"), "target").reason
+    'as the data set says, 214 distinct values'
     """
     if task not in TASKS:
-        raise CommandError(f"--task must be one of {', '.join(TASKS)}, got {task!r}")
+        raise TableError(f"--task must be one of {', '.join(TASKS)}, got {task!r}")
     series = table.frame[column]
     numbers = as_numbers(series)
     boolean = series.dtype.kind == "b"
@@ -89,7 +143,7 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
         _check_text(table, column, numbers)
     distinct = int(series.nunique())
     if distinct < 2:
-        raise CommandError(
+        raise TableError(
             f"{table.source}: the target {column!r} is {str(series.iloc[0])!r} in every row: "
             f"at least two distinct values are needed to learn anything"
         )
@@ -103,11 +157,11 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
     if task == "classification" and distinct > max(20, len(series) // 2):
         what = f"{table.source}: the target {column!r} has {distinct} distinct"
         if text and not codes:
-            raise CommandError(
+            raise TableError(
                 f"{what} words in {len(series)} rows, such as {str(series.iloc[0])!r}: too many "
                 f"for classes; choose another column, or write its cells as numbers"
             )
-        raise CommandError(
+        raise TableError(
             f"{what} values in {len(series)} rows, too many for classes: choose another column or "
             f"--task regression"
         )
@@ -179,13 +233,13 @@ def _check_text(table: Table, column: str, numbers: npt.NDArray[np.float64]) -> 
     if missing and (len(missing) == len(bad) or str(series.iloc[missing[0]]).strip() == ""):
         rest = len(missing) - 1
         others = f", and in {rest} other row{'s' if rest > 1 else ''}" if rest else ""
-        raise CommandError(
+        raise TableError(
             f"{table.source}: the target {column!r}, {table.where(int(missing[0]))}: the value is "
             f"missing{others}: {REMEDY}"
         )
     if 2 * len(bad) < len(series):
         row = int(bad[0])
-        raise CommandError(
+        raise TableError(
             f"{table.source}: column {column!r}, {table.where(row)}: "
             f"{str(series.iloc[row])!r} is not a number, as most cells are: correct it or remove "
             f"the row"

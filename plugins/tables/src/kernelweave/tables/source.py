@@ -12,11 +12,10 @@ from pathlib import Path
 
 from kernelweave.kernels_core import datasets
 
-from ..data_folder import folder_files, folder_remark
-from ..errors import CommandError, did_you_mean
-from ..tokens import STDIN
 from .csv import read_csv
+from .data_folder import folder_files, folder_remark
 from .dialect import UTF_16
+from .errors import TableError, did_you_mean
 from .formats import OLD_EXCEL, PARQUET, ZIP, read_excel, read_json, read_parquet
 from .frames import read_frame
 from .libsvm import read_libsvm
@@ -53,12 +52,12 @@ def read_table(source: object, *, header: bool = True, target: str | None = None
 
     Raises
     ------
-    CommandError
+    TableError
         One sentence: what is wrong, where, and what to do.
 
     Examples
     --------
-    >>> from kernelweave.workbench import read_table
+    >>> from kernelweave.tables import read_table
     >>> read_table("iris").frame.shape
     (150, 5)
     """
@@ -69,12 +68,12 @@ def read_table(source: object, *, header: bool = True, target: str | None = None
         return table
     if target not in table.columns:
         hint = did_you_mean(target, table.columns, what="columns")
-        raise CommandError(f"{table.source} has no column {target!r}; {hint}")
+        raise TableError(f"{table.source} has no column {target!r}; {hint}")
     return replace(table, target=target)
 
 
 def _read_named_source(source: str, header: bool) -> Table:
-    if source in ("-", STDIN):
+    if source in ("-", "stdin:"):
         return _read_content(
             _unpacked(sys.stdin.buffer.read(), "standard input"), "standard input", header
         )
@@ -82,7 +81,7 @@ def _read_named_source(source: str, header: bool) -> Table:
         return read_openml(source)
     path = Path(source).expanduser()
     if path.is_dir():
-        raise CommandError(f"{source} is a folder, not a file: name a file in it")
+        raise TableError(f"{source} is a folder, not a file: name a file in it")
     if not path.exists():
         return _read_by_name(source, header)
     return _read_file(path, source, header)
@@ -103,17 +102,17 @@ def _read_by_name(source: str, header: bool) -> Table:
         return _read_file(files[source], source, header)
     missing = f"there is no file {source!r} and no data set of that name"
     if "/" in source or "." in source:
-        raise CommandError(missing)
+        raise TableError(missing)
     hint = did_you_mean(source, [*known, *files], what="data sets")
     remark = folder_remark()
-    raise CommandError(f"{missing}; {hint}" + (f" ({remark})" if remark else ""))
+    raise TableError(f"{missing}; {hint}" + (f" ({remark})" if remark else ""))
 
 
 def _read_bytes(path: Path) -> bytes:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror or error}") from error
+        raise TableError(f"cannot read {path}: {error.strerror or error}") from error
     return _unpacked(content, str(path))
 
 
@@ -121,7 +120,7 @@ def _unpacked(content: bytes, source: str) -> bytes:
     try:
         return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise CommandError(f"{source} is a damaged gzip file ({error}): copy it again") from error
+        raise TableError(f"{source} is a damaged gzip file ({error}): copy it again") from error
 
 
 def _read_content(content: bytes, source: str, header: bool) -> Table:
@@ -131,7 +130,7 @@ def _read_content(content: bytes, source: str, header: bool) -> Table:
     if content.startswith((ZIP, OLD_EXCEL)):
         return read_excel(content, source, header=header)
     if b"\0" in content[:4096] and not content.startswith(UTF_16):
-        raise CommandError(
+        raise TableError(
             f"{source} is not text: CSV, Excel, Parquet, JSON and LIBSVM files are read"
         )
     if _JSON.match(content):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
-from ..errors import CommandError
+from .errors import TableError
 
 _DIGITS = re.compile(r"[0-9]+")
 MISSING = {"", "na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "?", "<na>"}
@@ -90,23 +89,11 @@ class Table:
             return _blanked(series)
         except TypeError as error:
             row = next(i for i, cell in enumerate(series) if not isinstance(cell, Hashable))
-            raise CommandError(
+            raise TableError(
                 f"{self.source}: column {name!r}, {self.where(row)}: {str(series.iloc[row])!r:.40} "
                 f"is a list or an object, and not one value: leave the column out with --drop "
                 f"{name!r}, or write one value in each cell"
             ) from error
-
-    @contextmanager
-    def speaking(self) -> Iterator[None]:
-        """Name the line of a cell that an estimator refuses or warns of."""
-        from kernelweave.evidence import CellError
-
-        try:
-            with CellError.calling_rows(self.where):
-                yield
-        except CellError as error:
-            place = f"{self.source}: column {error.column!r}, {self.where(error.row)}"
-            raise CommandError(f"{place}: {error.what}") from error
 
     def extent(self, column: str, seen: str = "") -> dict[str, object]:
         """Return the range of a column's cells and how many are missing.
@@ -155,7 +142,7 @@ class Table:
         absent = [name for name in columns if name not in self.frame.columns]
         if absent and not self.sparse:
             few = ", ".join(map(repr, absent[:8])) + (", ..." if len(absent) > 8 else "")
-            raise CommandError(
+            raise TableError(
                 f"{self.source} lacks {len(absent)} of the {len(columns)} columns that the model "
                 f"uses: {few}"
             )
@@ -184,10 +171,10 @@ class Table:
         place = f"{self.source}: column {column!r}, {self.where(row)}"
         if is_missing(cell):
             written = f" ({str(cell)!r})" if str(cell).strip() else ""
-            raise CommandError(f"{place}: the value is missing{written}: {REMEDY}")
+            raise TableError(f"{place}: the value is missing{written}: {REMEDY}")
         if is_number(cell):
-            raise CommandError(f"{place}: the value is {cell}, not a finite number: correct it")
-        raise CommandError(f"{place}: {str(cell)!r} is not a number: correct it")
+            raise TableError(f"{place}: the value is {cell}, not a finite number: correct it")
+        raise TableError(f"{place}: {str(cell)!r} is not a number: correct it")
 
 
 def _moments(cells: pd.Series) -> pd.Series:
@@ -238,7 +225,7 @@ def check_names(names: Iterable[str], source: str) -> None:
     """Raise where two columns share a name."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise CommandError(f"{source} has two columns named {twice[0]!r}: rename one")
+        raise TableError(f"{source} has two columns named {twice[0]!r}: rename one")
 
 
 def with_index(names: list[str]) -> list[str]:

@@ -1,0 +1,9 @@
+"""Tables as they are: files, data sets by name, data frames, columns and targets.
+
+The stub beside this file lists the public names; each is loaded on first use.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__version__ = "0.1.0"
