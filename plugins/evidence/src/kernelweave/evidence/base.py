@@ -48,7 +48,7 @@ from .large.reading import ClassTargets, LocalParts, NumberTargets, targets_of
 from .large.source import Source
 from .learn import Learned, learn
 from .path import PRECISIONS, PathPlan
-from .rows import Rows
+from .rows import Rows, relative
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -263,7 +263,7 @@ class EvidenceModel(Explained, Estimator):
         if len(numeric) > EXACT_ROWS or own.recurring:
             self._owner = np.full(len(mass), -1)
             self._owner[kept] = np.arange(len(kept))
-            return own
+            return replace(own, weight=relative(own.weight))
         merged = merge_samples(np.hstack([numeric, codes]), targets, mass)
         self._owner = merged.owner
         n_numbers = numeric.shape[1]
@@ -271,7 +271,7 @@ class EvidenceModel(Explained, Estimator):
             np.ascontiguousarray(merged.X[:, :n_numbers]),
             np.ascontiguousarray(merged.X[:, n_numbers:].astype(np.int64)),
             merged.targets,
-            merged.weight,
+            relative(merged.weight),
         )
 
     def _fit_parts(self, X: Any, y: object, weight: object) -> None:
@@ -304,7 +304,7 @@ class EvidenceModel(Explained, Estimator):
 
     def _fit_encoder(self, X: Table, weight: FloatArray | None) -> None:
         self.encoder_ = ColumnEncoder(self.max_levels, self.min_frequency)
-        self.encoder_.fit(X, weight, estimator=self)
+        self.encoder_.fit(X, relative(weight), estimator=self)
 
     def _tell(self, done: int, parts: int) -> None:
         """Let whoever watches see the share of the work that is done."""

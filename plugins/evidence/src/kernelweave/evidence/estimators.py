@@ -78,7 +78,8 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Finite targets, of any size; several share the kernel.
         sample_weight : array-like of shape (n_samples,), optional
-            Divides the variance of a row's noise: a weight of 2 is the row twice.
+            Divides the variance of a row's noise: a weight of 2 is the row twice. A common factor
+            says nothing.
 
         Returns
         -------
@@ -224,7 +225,8 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         y : array-like of shape (n_samples,)
             Labels of any kind, two classes or more.
         sample_weight : array-like of shape (n_samples,), optional
-            Divides the variance of a row's noise: a weight of 2 is the row twice.
+            Divides the variance of a row's noise: a weight of 2 is the row twice. A common factor
+            says nothing.
 
         Returns
         -------

@@ -167,6 +167,18 @@ class Standardised:
         return mean, np.sqrt(np.einsum("k,kit->it", MASS, (nodes - mean) ** 2))
 
 
+def relative(weight: FloatArray | None) -> FloatArray | None:
+    """Return weights with mean one over the rows that count; ``None`` where all of these are equal.
+
+    A factor that all weights have in common says nothing of a row beside the others.
+    """
+    if weight is None:
+        return None
+    share = weight / weight.max()
+    counted = share > 0.0
+    return None if (share == 1.0).all() else np.asarray(share / share[counted].mean())
+
+
 def spread_of(rest: FloatArray, mass: FloatArray) -> FloatArray:
     """Return the standard deviation of centred targets, 1 where they are constant."""
     share = mass / mass.sum()

@@ -13,6 +13,7 @@ from kernelweave.kernels_core.checks import LARGEST
 from numpy.typing import NDArray
 
 from .columns.errors import place_of
+from .rows import relative
 
 # Folds of fewer hold out two or three rows, whose error says next to nothing.
 _FEW_ROWS = 10
@@ -119,10 +120,9 @@ def check_labels(labels: Labels, first: int = 0) -> None:
 
 
 def check_weight(sample_weight: object, n_rows: int) -> FloatArray | None:
-    """Return weights, ``None`` where there are none.
+    """Return weights with mean one over the rows that count, ``None`` where all are equal.
 
     `sample_weight` of shape (n_rows,): not negative, and positive somewhere; `n_rows`: what X has.
-    Returns shape (n_rows,): the weights.
     """
     if sample_weight is None:
         return None
@@ -137,7 +137,7 @@ def check_weight(sample_weight: object, n_rows: int) -> FloatArray | None:
     refuse_negative(weight)
     if not weight.any():
         raise ValueError("sample_weight is zero in every row: at least one must be positive")
-    return weight
+    return relative(weight)
 
 
 def refuse_negative(weight: FloatArray, first: int = 0) -> None:

@@ -57,24 +57,28 @@ class Targets(Protocol):
     def values(self, y: Labels, first: int) -> FloatArray:
         """Return them as a fit needs them, shape (n_outputs, n)."""
 
-    def factors(self, y: Labels) -> FloatArray | None:
-        """Return what the weights of the rows are multiplied by."""
+    def factors(self, y: Labels) -> FloatArray:
+        """Return what the weights of the rows are multiplied by, which makes one of their mean."""
 
 
 @dataclass
 class NumberTargets:
     """Targets of a regression.
 
-    `low`, `high` of shape (n_outputs,): their range; `flat`: whether the user gave one dimension.
+    `low`, `high` of shape (n_outputs,): their range; `flat`: whether the user gave one dimension;
+    `mass`, `n_rows`: of the rows that count.
     """
 
     low: FloatArray = field(default_factory=lambda: np.array([np.inf]))
     high: FloatArray = field(default_factory=lambda: np.array([-np.inf]))
     flat: bool = True
+    mass: float = 0.0
+    n_rows: int = 0
 
     def look(self, y: Labels, mass: FloatArray, first: int) -> None:
         """Check the targets of a batch."""
         self.flat = y.ndim == 1
+        self.mass, self.n_rows = self.mass + float(mass.sum()), self.n_rows + int((mass > 0).sum())
         values = self.values(y, first)[:, mass > 0.0]
         if values.size:
             self.low = np.minimum(self.low, values.min(axis=1))
@@ -85,13 +89,15 @@ class NumberTargets:
         columns = y[None] if y.ndim == 1 else y.T
         return np.array([finite_numbers(each, first=first) for each in columns])
 
-    def factors(self, y: Labels) -> None:
-        """Return nothing: the weights are the user's."""
+    def factors(self, y: Labels) -> FloatArray:
+        """Return what makes one of the mean weight."""
+        return np.full(len(y), self.n_rows / self.mass)
 
     def add(self, other: NumberTargets) -> None:
         """Add what later rows tell."""
         self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         self.flat = other.flat
+        self.mass, self.n_rows = self.mass + other.mass, self.n_rows + other.n_rows
 
     def check(self) -> None:
         """Raise where an output is constant."""
@@ -106,22 +112,25 @@ class NumberTargets:
 class ClassTargets:
     """Targets of a classification.
 
-    `masses`: the weight of the rows of each label.
+    `masses`: the weight of the rows of each label; `n_rows`: that count.
     """
 
     masses: dict[Any, float] = field(default_factory=dict)
+    n_rows: int = 0
 
     def look(self, y: Labels, mass: FloatArray, first: int) -> None:
         """Check the labels of a batch."""
         if y.ndim != 1:
             raise ValueError(f"y must have shape (n_rows,), got batches of {y.ndim} dimensions")
         check_labels(y, first)
+        self.n_rows += int((mass > 0).sum())
         labels, codes = np.unique(y, return_inverse=True)
         for label, own in zip(labels.tolist(), np.bincount(codes, weights=mass), strict=True):
             self.masses[label] = self.masses.get(label, 0.0) + float(own)
 
     def add(self, other: ClassTargets) -> None:
         """Add what later rows tell."""
+        self.n_rows += other.n_rows
         for label, mass in other.masses.items():
             self.masses[label] = self.masses.get(label, 0.0) + mass
 
@@ -140,7 +149,8 @@ class ClassTargets:
             )
         self.labels = np.array(sorted(present))
         masses = np.array([self.masses[label] for label in self.labels.tolist()])
-        self._factors = weigh(self.labels, masses)
+        factors = weigh(self.labels, masses)
+        self._factors = factors * (self.n_rows / (factors @ masses))
 
     def codes(self, y: Labels) -> NDArray[np.intp]:
         """Return which class each row has."""
@@ -239,7 +249,7 @@ def targets_of(
     `targets`: have looked at all batches; `first`: where the first row stands in the whole table.
     """
     weight, factors = _weight(batch, first), targets.factors(batch.y)
-    if factors is not None and (weight is not None or (factors != 1.0).any()):
+    if weight is not None or (factors != 1.0).any():
         weight = factors if weight is None else weight * factors
     return targets.values(batch.y, first), weight
 

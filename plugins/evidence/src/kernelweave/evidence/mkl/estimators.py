@@ -69,7 +69,8 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Finite targets; several outputs share the weights.
         sample_weight : array-like of shape (n_samples,), optional
-            Divides the variance of a sample's noise: a weight of 2 is the sample twice.
+            Divides the variance of a sample's noise: a weight of 2 is the sample twice. A common
+            factor says nothing.
 
         Returns
         -------

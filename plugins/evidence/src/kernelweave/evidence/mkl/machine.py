@@ -34,6 +34,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..folds import Split
+from ..rows import relative
 from .default import default_kernels
 from .learn import LearnedWeights, learn_weights
 from .noisy import Stored
@@ -119,7 +120,8 @@ class EvidenceMachine(DictionaryMachine):
         self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None
     ) -> None:
         """Merge, scale, learn the weights on all rows and in folds, store."""
-        samples = replace(merge_samples(X, targets, weight), grams=grams)
+        samples = merge_samples(X, targets, weight)
+        samples = replace(samples, weight=relative(samples.weight), grams=grams)
         learned, stopped = False, None
         with config_context(memory_limit=self.memory_limit), time_limit(self.max_time):
             try:
