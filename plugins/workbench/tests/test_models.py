@@ -111,6 +111,24 @@ def test_a_model_of_many_rows_comes_back(tmp_path: Path) -> None:
     assert "that the fit did not see" in str(again.held_out)
 
 
+def test_a_model_file_holds_no_matrix_of_all_pairs(tmp_path: Path) -> None:
+    """800 rows of three columns: their kernel matrix alone would be 5.1 MB."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(800, 3)), columns=[*"abc"])
+    frame["y"] = np.sin(frame["a"]) + frame["b"] + 0.1 * rng.normal(size=800)
+    table = read_table(frame, target="y")
+    settings = {"max_iter": 3, "precisions": (50.0,)}
+    model = fit_table(table, read_target(table, "y"), Choices(settings=settings)).model
+    save_model(model, tmp_path / "m")
+    assert (tmp_path / "m").stat().st_size < 500_000
+    again, new = load_model(tmp_path / "m"), read_table(frame[:50], target="y")
+    np.testing.assert_array_equal(again.predict_interval(new), model.predict_interval(new))
+    with_deviation = [
+        each.estimator.predict(each.inputs(new), return_std=True)[1] for each in (model, again)
+    ]
+    np.testing.assert_array_equal(*with_deviation)
+
+
 def test_a_model_by_the_likelihood_of_classes_comes_back(tmp_path: Path) -> None:
     state = np.random.RandomState(0)
     y, angle = state.randint(0, 5, 150), state.uniform(0, 2 * np.pi, 150)

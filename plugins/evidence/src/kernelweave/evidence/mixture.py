@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -48,8 +49,8 @@ class Mixture:
 
     - `points`: the training rows
     - `scales`: their ``weights`` and ``noise`` hold the path's weights already
+    - `diagonal` of shape (n_points,): σ²/w, what S has beyond K
     - `dual` of shape (n_points, n_outputs): S⁻¹ times the standardised targets
-    - `factor` of shape (n_points, n_points): lower Cholesky factor of S = K + diag(σ²/w)
     - `target`: the way back to the units of the targets
     - `width`: deviation of a target around its prediction, by leaving one row out: of a warped
       target it decides the mean
@@ -58,10 +59,21 @@ class Mixture:
     views: Views
     points: Points
     scales: tuple[Scales, ...]
+    diagonal: FloatArray
     dual: FloatArray
-    factor: FloatArray
     target: Standardised
     width: float
+
+    @cached_property
+    def factor(self) -> FloatArray:
+        """Lower Cholesky factor of S = K + diag(σ²/w), shape (n_points, n_points).
+
+        It is most of the memory of a model and follows from the rest: no copy or file has it.
+        """
+        return _factor(self.views, self.points, self.scales, self.diagonal)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "factor"}
 
     @property
     def noise(self) -> float:
@@ -132,13 +144,23 @@ def fit_mixture(
     """Factor S once and solve for all outputs, standardised by the rows or as other rows are."""
     points = views.points(rows.numeric, rows.codes)
     targets = Standardised.of(rows) if targets is None else targets.of_rows(rows)
-    S = mixed_kernel(points, points, scales, views.jump)
-    share = 1.0 if rows.weight is None else 1.0 / rows.weight
-    S[np.diag_indices_from(S)] += sum(each.noise for each in scales) * share + JITTER
-    factor, _ = cho_factor(S, lower=True, overwrite_a=True, check_finite=False)
+    share = np.ones(len(rows)) if rows.weight is None else 1.0 / rows.weight
+    diagonal = sum(each.noise for each in scales) * share + JITTER
+    factor = _factor(views, points, scales, diagonal)
     dual = cho_solve((factor, True), targets.values.T, check_finite=False)
     width = _left_out(factor, rows.mass) if targets.warps else 0.0
-    return Mixture(views, points, scales, dual, factor, targets, width)
+    mixture = Mixture(views, points, scales, diagonal, dual, targets, width)
+    vars(mixture)["factor"] = factor
+    return mixture
+
+
+def _factor(
+    views: Views, points: Points, scales: tuple[Scales, ...], diagonal: FloatArray
+) -> FloatArray:
+    """Return the lower Cholesky factor of the kernel of all points plus a diagonal."""
+    S = mixed_kernel(points, points, scales, views.jump)
+    S[np.diag_indices_from(S)] += diagonal
+    return np.asarray(cho_factor(S, lower=True, overwrite_a=True, check_finite=False)[0])
 
 
 def _left_out(factor: FloatArray, mass: FloatArray) -> float:
