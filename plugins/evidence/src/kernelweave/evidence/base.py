@@ -264,7 +264,8 @@ class EvidenceModel(Explained, Estimator):
             self._owner = np.full(len(mass), -1)
             self._owner[kept] = np.arange(len(kept))
             return replace(own, weight=relative(own.weight))
-        merged = merge_samples(np.hstack([numeric, codes]), targets, mass)
+        equal = Rows(numeric, codes, targets).with_equal_copies()
+        merged = merge_samples(np.hstack([equal.numeric, codes]), equal.targets, mass)
         self._owner = merged.owner
         n_numbers = numeric.shape[1]
         return Rows(

@@ -9,6 +9,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
+from .copies import copy_groups
 from .views import Views
 from .warp import MASS, NODES, Warp, cut_far
 
@@ -72,14 +73,17 @@ class Rows:
     def twins(self) -> NDArray[np.intp]:
         """A number for each row, the same for rows that folds keep together.
 
-        Those are equal but for their targets. Where rows recur, none are kept together: folds of
-        whole combinations would ask for what training has never seen.
+        Those are equal but for their targets and for rounding. Where rows recur, none are kept
+        together: folds of whole combinations would ask for what training has never seen.
         """
-        if self.recurring:
-            return np.arange(len(self))
-        table = np.hstack([self.numeric, self.codes])
-        found: NDArray[np.intp] = np.unique(table, axis=0, return_inverse=True)[1]
-        return found.ravel()
+        return np.arange(len(self)) if self.recurring else copy_groups(self.numeric, self.codes)
+
+    def with_equal_copies(self) -> Rows:
+        """Return the rows, those that differ by rounding alone, targets included, made equal."""
+        both = np.hstack([self.numeric, self.targets.T])
+        groups = copy_groups(both, self.codes)
+        first = np.unique(groups, return_index=True)[1][groups]
+        return replace(self, numeric=self.numeric[first], targets=self.targets[:, first])
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
         """Return some of the rows."""

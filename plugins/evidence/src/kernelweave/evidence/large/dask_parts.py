@@ -6,7 +6,7 @@ import copy
 import importlib
 import sys
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -23,7 +23,7 @@ from .batches import Batch
 from .drawing import Draw, PartDraw
 from .features import Landmarks
 from .reading import Targets, encoded, looked
-from .source import refuse_other_rows, rows_without
+from .source import HeldApart, refuse_other_rows
 from .sums import Sums, block_sums
 from .survey import PartSurvey, Survey
 
@@ -109,21 +109,21 @@ class DaskSource:
     def sums(
         self,
         landmarks: Landmarks,
-        without: Index,
+        apart: HeldApart,
         targets: Standardised,
         n_rows: int,
         tell: Callable[[int], None],
     ) -> Sums:
         """Return the sums over all rows but some, added up in a tree."""
-        shared = [delayed(each) for each in (self.encoder, self.targets, landmarks, targets)]
-        places = np.sort(without)
+        values = (self.encoder, self.targets, landmarks, targets, apart)
+        shared = [delayed(each) for each in values]
         tasks = [
-            delayed(_sums)(*part, int(first), *shared, int(kept), places)
+            delayed(_sums)(*part, int(first), *shared, int(kept))
             for part, first, kept in self._places()
         ]
         total: Sums = compute(_tree(tasks, _add), stoppable=True)
-        refuse_other_rows(n_rows, total.n_rows + len(without))
-        tell(total.n_rows)
+        refuse_other_rows(n_rows, total.n_read)
+        tell(total.n_read)
         return total
 
     def _places(self) -> zip[tuple[tuple[Delayed, ...], np.intp, np.intp]]:
@@ -251,13 +251,14 @@ def _survey(
 def _sums(
     X: Sized, y: ArrayLike, weight: ArrayLike | None, first: int, encoder: ColumnEncoder,
     targets: Targets, landmarks: Landmarks,
-    standard: Standardised, kept: int, places: Index,
+    standard: Standardised, apart: HeldApart, kept: int,
 ) -> Sums:  # fmt: skip
     if not len(X):
         return Sums.nothing(len(landmarks), len(standard.centre))
     rows = encoded(_batch(X, y, weight), first, encoder, targets, again=True)
     with one_blas_thread():
-        return block_sums(landmarks, rows_without(rows, kept, places), standard, lambda: False)
+        own = block_sums(landmarks, apart.rest(rows, kept), standard, lambda: False)
+    return replace(own, n_read=len(rows))
 
 
 def predicted_parts(model: object, method: str, X: Any, **settings: object) -> object:

@@ -13,6 +13,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
 from ..candidates import coarse_starts
+from ..copies import Known, Line
 from ..objective import start
 from ..path import Fit, PathPlan, fit_path
 from ..powers import powers_of_a_part
@@ -22,7 +23,7 @@ from .features import Landmarks
 from .landmarks import LandmarkPredictor
 from .plan import BLOCK, LargePlan
 from .row_equations import RowEquations
-from .source import BlockSource, Source
+from .source import NOTHING, BlockSource, HeldApart, Source
 from .sums import Normal, Sums, block_sums
 from .survey import Survey
 from .trial import Equations, Trial
@@ -119,7 +120,7 @@ def learn_large(
         undone.append("some rows not learned from")
     predictor = work.best.predictor(roles.held_out, targets)
     if isinstance(source, Rows):
-        predictor = _placed(predictor, source, seen.index[: len(roles.held_out)])
+        predictor = _placed(predictor, source, roles.places)
     weights = np.eye(len(fits))[work.chosen]
     return LearnedLarge(
         predictor, fits, weights, work.errors, len(roles.metric), work.record, ", ".join(undone)
@@ -145,24 +146,51 @@ def _placed(predictor: LandmarkPredictor, rows: Rows, index: Index) -> LandmarkP
 
 @dataclass(frozen=True)
 class _Roles:
-    """The sample's rows by their use; those held out come first and have no other."""
+    """The sample's rows by their use; those held out have no other.
+
+    `others`: all but those held out; `places` of shape (n_held_out,): where these are among all
+    rows; `apart`: keeps them, and their copies, out of sums over all rows.
+    """
 
     held_out: Rows
+    others: Rows
     metric: Rows
     landmarks: Rows
+    places: Index
+    apart: HeldApart
 
     @classmethod
     def of(cls, seen: Survey, plan: LargePlan, stratify: bool) -> _Roles:
         sample = seen.sample
-        n_held = min(plan.held_out, max(1, seen.n_rows // 10), len(sample) // 2)
-        others = np.arange(n_held, len(sample))
-        table = np.hstack([sample.numeric[others], sample.codes[others]])
-        distinct = np.sort(np.unique(table, axis=0, return_index=True)[1])
+        groups = sample.twins
+        held_out, others = _parted(groups, min(plan.held_out, max(1, seen.n_rows // 10)))
+        distinct = np.sort(np.unique(groups[others], return_index=True)[1])
         chosen = others[: plan.metric_rows]
         if stratify:
             chosen = others[_stratified(sample.targets[:, others], plan.metric_rows)]
-        parts = (np.arange(n_held), chosen, others[distinct])
-        return cls(*(sample.take(np.asarray(part, dtype=np.intp)) for part in parts))
+        known = None
+        if not sample.recurring:
+            line = Line.of(sample.numeric, sample.codes)
+            one_each = held_out[np.unique(groups[held_out], return_index=True)[1]]
+            known = Known.of(line, sample.numeric[one_each], sample.codes[one_each])
+        apart = HeldApart(np.sort(seen.index[held_out]), known)
+        return cls(
+            sample.take(held_out), sample.take(others), sample.take(chosen),
+            sample.take(others[distinct]), seen.index[held_out], apart,
+        )  # fmt: skip
+
+
+def _parted(groups: Index, size: int) -> tuple[Index, Index]:
+    """Return rows to hold out and the others; no group of copies is on both sides.
+
+    `groups` of shape (n,): those whose rows come first are held out, so many that their rows are
+    ``size`` or more, but no more than half of the groups.
+    """
+    first, counts = np.unique(groups, return_index=True, return_counts=True)[1:]
+    order = np.argsort(first)
+    n_held = 1 + int(np.searchsorted(np.cumsum(counts[order]), size))
+    held = np.isin(groups, groups[first[order[: max(1, min(n_held, len(order) // 2))]]])
+    return np.flatnonzero(held), np.flatnonzero(~held)
 
 
 def _stratified(targets: FloatArray, size: int) -> Index:
@@ -244,11 +272,11 @@ class _Work:
         Returns whether it did so to the end.
         """
         others, mass = self._others(), self.roles.held_out.mass
-        drawn, none = BlockSource(partial(_cut, others), self.n_jobs), np.empty(0, dtype=np.intp)
+        drawn = BlockSource(partial(_cut, others), self.n_jobs)
         for size in sizes:
             # the next weaker λ has finer scales, which few landmarks cannot use
             near = [k for k in self.open if k >= self.chosen][:2]
-            trials = {k: self._sum(k, size, drawn, none, len(others)) for k in near}
+            trials = {k: self._sum(k, size, drawn, NOTHING, len(others)) for k in near}
             chosen = min(near, key=lambda k: float(trials[k].losses @ mass))
             gain, error = trials[chosen].gain_over(self.best, mass)
             self._note(trials[chosen])
@@ -274,26 +302,25 @@ class _Work:
 
     def finish(self) -> None:
         """Sum over all rows, once, where the best has not seen them."""
-        n_rows = self.seen.n_rows - len(self.roles.held_out)
-        size = len(self.best.landmarks)
-        if self.best.n_rows < n_rows:
-            without = self.seen.index[: len(self.roles.held_out)]
-            self.best = self._sum(self.chosen, size, self.source, without, self.seen.n_rows)
+        n_rows, sample = self.seen.n_rows, self.seen.sample
+        if len(sample) < n_rows or self.best.n_rows < len(self.roles.others):
+            size, apart = len(self.best.landmarks), self.roles.apart
+            self.best = self._sum(self.chosen, size, self.source, apart, n_rows)
             self._note(self.best)
 
-    def _sum(self, k: int, size: int, source: Source, without: Index, n_rows: int) -> Trial:
+    def _sum(self, k: int, size: int, source: Source, apart: HeldApart, n_rows: int) -> Trial:
         def tell(done: int) -> None:
             if self.tell is not None:
-                self.tell(f"{size} landmarks", done, n_rows - len(without))
+                self.tell(f"{size} landmarks", done, n_rows)
 
         landmarks = self._landmarks(self.fits[k], size)
-        sums = source.sums(landmarks, without, self.targets, n_rows, tell)
+        sums = source.sums(landmarks, apart, self.targets, n_rows, tell)
         return self._trial(landmarks, sums, (self.best.ridge,))
 
     def _others(self, most: int | None = None) -> Rows:
-        """Return the sample without the rows held out."""
-        rows = self.seen.sample
-        return rows.take(np.arange(len(self.roles.held_out), min(len(rows), most or len(rows))))
+        """Return the sample without the rows held out and their copies."""
+        rows = self.roles.others
+        return rows if most is None else rows.take(np.arange(min(len(rows), most)))
 
     def _landmarks(self, fit: Fit, size: int) -> Landmarks:
         rows, views = self.roles.landmarks, self.seen.views

@@ -9,11 +9,35 @@ from typing import Protocol
 import numpy as np
 from kernelweave.kernels_core.arrays import Index
 
+from ..copies import Known
 from ..rows import Rows, Standardised
 from .features import Landmarks
 from .plan import Blocks
 from .sums import Sums, total_sums
 from .survey import Survey, survey
+
+
+@dataclass(frozen=True)
+class HeldApart:
+    """Rows that no sum may see: those held out, and their copies wherever they are.
+
+    - `places`: where the rows held out stand among all rows, sorted
+    - `known`: finds their copies; ``None`` where rows recur, so that new ones will have copies too
+    """
+
+    places: Index
+    known: Known | None
+
+    def rest(self, rows: Rows, begin: int) -> Rows:
+        """Return the other rows of a block whose first row stands at ``begin``."""
+        if self.known is not None:
+            return rows.take(np.flatnonzero(self.known.find(rows.numeric, rows.codes) < 0))
+        first, last = np.searchsorted(self.places, [begin, begin + len(rows)])
+        return rows.take(np.delete(np.arange(len(rows)), self.places[first:last] - begin))
+
+
+NOTHING = HeldApart(np.empty(0, dtype=np.intp), None)
+"""No row is held out."""
 
 
 class Source(Protocol):
@@ -25,7 +49,7 @@ class Source(Protocol):
     def sums(
         self,
         landmarks: Landmarks,
-        without: Index,
+        apart: HeldApart,
         targets: Standardised,
         n_rows: int,
         tell: Callable[[int], None],
@@ -50,27 +74,21 @@ class BlockSource:
     def sums(
         self,
         landmarks: Landmarks,
-        without: Index,
+        apart: HeldApart,
         targets: Standardised,
         n_rows: int,
         tell: Callable[[int], None],
     ) -> Sums:
         """Return the sums over all rows but some."""
-        blocks = self._without(np.sort(without), n_rows)
+        blocks = self._rest(apart, n_rows)
         return total_sums(landmarks, blocks, targets, n_jobs=self.n_jobs, tell=tell)
 
-    def _without(self, places: Index, n_rows: int) -> Iterator[Rows]:
+    def _rest(self, apart: HeldApart, n_rows: int) -> Iterator[tuple[Rows, int]]:
         begin = 0
         for rows in self.blocks():
-            yield rows_without(rows, begin, places)
+            yield apart.rest(rows, begin), len(rows)
             begin += len(rows)
         refuse_other_rows(n_rows, begin)
-
-
-def rows_without(rows: Rows, begin: int, places: Index) -> Rows:
-    """Return the rows, the first of which stands at ``begin``, but those at sorted places."""
-    first, last = np.searchsorted(places, [begin, begin + len(rows)])
-    return rows.take(np.delete(np.arange(len(rows)), places[first:last] - begin))
 
 
 def refuse_other_rows(at_first: int, later: int) -> None:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Pending
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -31,12 +31,14 @@ _JITTER = 1e-7
 class Sums:
     """KₓₘᵀWKₓₘ, of which the lower triangle is kept, and KₓₘᵀWY.
 
-    `gram` of shape (n_landmarks, n_landmarks); `cross` of shape (n_landmarks, n_outputs).
+    `gram` of shape (n_landmarks, n_landmarks); `cross` of shape (n_landmarks, n_outputs); `n_rows`:
+    rows summed over; `n_read`: rows looked at, those left out among them.
     """
 
     gram: FloatArray
     cross: FloatArray
     n_rows: int = 0
+    n_read: int = 0
 
     @classmethod
     def nothing(cls, n_landmarks: int, n_outputs: int) -> Sums:
@@ -49,6 +51,7 @@ class Sums:
         self.gram += other.gram
         self.cross += other.cross
         self.n_rows += other.n_rows
+        self.n_read += other.n_read
 
 
 def block_sums(
@@ -76,13 +79,13 @@ def block_sums(
             y = y * root[piece, None]
         sums.gram = blas.dsyrk(1.0, phi.T, beta=1.0, c=sums.gram, overwrite_c=1, lower=1)
         sums.cross += phi.T @ y
-    sums.n_rows = len(rows)
+    sums.n_rows = sums.n_read = len(rows)
     return sums
 
 
 def total_sums(
     landmarks: Landmarks,
-    blocks: Iterable[Rows],
+    blocks: Iterable[tuple[Rows, int]],
     targets: Standardised,
     *,
     n_jobs: int | None = None,
@@ -90,22 +93,35 @@ def total_sums(
 ) -> Sums:
     """Return the sums over all blocks, added in their order whatever the number of threads.
 
-    `landmarks`, `targets`: as in `block_sums`; `n_jobs`: threads; `tell`: called with the rows
-    done. Raises Stopped where time is up.
+    `landmarks`, `targets`: as in `block_sums`; `blocks`: rows to sum over, and how many were read
+    for them; `n_jobs`: threads; `tell`: called with the rows read. Raises Stopped where time is up.
     """
     total = Sums.nothing(len(landmarks), len(targets.centre))
     halt = threading.Event()
     threads = effective_n_jobs(n_jobs)
     with ThreadPoolExecutor(threads) as pool:
-        jobs = (pool.submit(block_sums, landmarks, rows, targets, halt.is_set) for rows in blocks)
+        jobs = (
+            pool.submit(_read_sums, landmarks, rows, n_read, targets, halt.is_set)
+            for rows, n_read in blocks
+        )
         try:
             for part in _in_order(jobs, threads + 1):
                 total.add(part)
                 if tell is not None:
-                    tell(total.n_rows)
+                    tell(total.n_read)
         finally:
             halt.set()
     return total
+
+
+def _read_sums(
+    landmarks: Landmarks,
+    rows: Rows,
+    n_read: int,
+    targets: Standardised,
+    stop: Callable[[], bool],
+) -> Sums:
+    return replace(block_sums(landmarks, rows, targets, stop), n_read=n_read)
 
 
 def _in_order(jobs: Iterator[Future[Sums]], ahead: int) -> Iterator[Sums]:

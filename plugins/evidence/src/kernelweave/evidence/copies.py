@@ -1,0 +1,138 @@
+"""Rows that are copies of one another: equal, or equal but for rounding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Index
+from numpy.typing import NDArray
+
+# Of a column's spread. Writing a number with eight digits, or converting its unit and back, moves
+# it less; rows that are as near in every column are one row seen twice.
+_ROUNDING = 1e-7
+# of a number, where its column has values that are far larger than its spread
+_LAST_BITS = 1e-15
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that rows are put on so that copies are neighbours.
+
+    A grid would part copies on both sides of a border of its cells. On the line a row is a weighted
+    sum of its columns in units of their spread, and copies are found within a reach of each other;
+    then their columns are compared. A row's place is the same in every part of a table.
+
+    `centre`, `spread` of shape (p,): of the numbers; `weights` of shape (p + q,): of the columns.
+    """
+
+    centre: FloatArray
+    spread: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, numeric: FloatArray, codes: NDArray[np.int64]) -> Line:
+        """Learn the spreads from rows: most of a column decides, not its outliers.
+
+        `numeric` of shape (n, p); `codes` of shape (n, q).
+        """
+        n_columns = numeric.shape[1] + codes.shape[1]
+        # any fixed irrational mixture: rows of small whole numbers must not meet by chance
+        weights = np.random.RandomState(0).uniform(0.5, 1.0, n_columns)
+        if not len(numeric):
+            return cls(np.zeros(numeric.shape[1]), np.ones(numeric.shape[1]), weights)
+        low, centre, high = np.quantile(numeric, [0.1, 0.5, 0.9], axis=0)
+        spread = high - low
+        largest = np.abs(numeric - centre).max(axis=0)
+        rest = (numeric - centre) / np.where(largest > 0.0, largest, 1.0)
+        spread = np.where(spread > 0.0, spread, largest * np.sqrt(np.mean(rest**2, axis=0)))
+        return cls(centre, np.where(spread > 0.0, spread, 1.0), weights)
+
+    @property
+    def reach(self) -> float:
+        """How far apart copies are on the line at most."""
+        return float(1.01 * _ROUNDING * self.weights.sum())
+
+    def places(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return where rows are, shape (n,)."""
+        p, out = numeric.shape[1], np.zeros(len(numeric))
+        # one column after the other: sums in another order would differ in their last bits
+        for i in range(p):
+            # a slope of at most 1, so that copies stay near, and outliers do not hide the others
+            out += self.weights[i] * np.arcsinh((numeric[:, i] - self.centre[i]) / self.spread[i])
+        for j in range(codes.shape[1]):
+            out += self.weights[p + j] * codes[:, j]
+        return out
+
+    def copies(
+        self,
+        left: tuple[FloatArray, NDArray[np.int64]],
+        right: tuple[FloatArray, NDArray[np.int64]],
+    ) -> NDArray[np.bool_]:
+        """Return which rows are copies of the rows beside them, shape (n,)."""
+        (numeric, codes), (others, other_codes) = left, right
+        allowed = _ROUNDING * self.spread + _LAST_BITS * np.abs(numeric)
+        near = np.abs(numeric - others) <= allowed
+        return np.asarray(near.all(axis=1) & (codes == other_codes).all(axis=1))
+
+
+def copy_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
+    """Return a number for each row, the same for copies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.evidence.copies import copy_groups
+    >>> X = np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0 + 1e-9]])
+    >>> copy_groups(X, np.zeros((3, 0), dtype=np.int64)).tolist()
+    [0, 1, 0]
+    """
+    line = Line.of(numeric, codes)
+    places = line.places(numeric, codes)
+    order = np.argsort(places, kind="stable")
+    new = np.ones(len(order), dtype=np.bool_)
+    near = 1 + np.flatnonzero(np.diff(places[order]) <= line.reach)
+    left, right = order[near - 1], order[near]
+    new[near] = ~line.copies((numeric[left], codes[left]), (numeric[right], codes[right]))
+    out = np.empty(len(order), dtype=np.intp)
+    out[order] = np.cumsum(new) - 1
+    return out
+
+
+@dataclass(frozen=True)
+class Known:
+    """Rows whose copies are looked for in a table that need not be in memory.
+
+    `numeric`, `codes`: no row a copy of another, in the order of `places`, sorted; `given`: which
+    row each of them was.
+    """
+
+    line: Line
+    numeric: FloatArray
+    codes: NDArray[np.int64]
+    places: FloatArray
+    given: Index
+
+    @classmethod
+    def of(cls, line: Line, numeric: FloatArray, codes: NDArray[np.int64]) -> Known:
+        """Put rows on a line, no row a copy of another."""
+        places = line.places(numeric, codes)
+        order = np.argsort(places, kind="stable")
+        return cls(line, numeric[order], codes[order], places[order], order)
+
+    def find(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
+        """Return which of the known rows each row is a copy of, -1 of none, shape (n,)."""
+        places, out = self.line.places(numeric, codes), np.full(len(numeric), -1, dtype=np.intp)
+        first = np.searchsorted(self.places, places - self.line.reach, side="left")
+        last = np.searchsorted(self.places, places + self.line.reach, side="right")
+        open_ = np.flatnonzero(first < last)
+        while len(open_):
+            at = first[open_]
+            same = self.line.copies(
+                (numeric[open_], codes[open_]), (self.numeric[at], self.codes[at])
+            )
+            out[open_[same]] = self.given[at[same]]
+            open_ = open_[~same]
+            first[open_] += 1
+            open_ = open_[first[open_] < last[open_]]
+        return out

@@ -1,0 +1,124 @@
+"""Copies of rows: found wherever they are, and never on both sides of a held-out score."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from kernelweave.evidence import (
+    Batches,
+    EvidenceKernelClassifier,
+    EvidenceKernelRegressor,
+)
+from kernelweave.evidence.copies import Known, Line, copy_groups
+from large_tables import QUICK, small  # noqa: F401
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::kernelweave.kernels_core.exceptions.UnderfitWarning"
+)
+
+
+def table(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbers of very different sizes, with outliers, and codes."""
+    state = np.random.RandomState(seed)
+    numeric = np.column_stack([state.randn(n), 1e6 + state.rand(n), 1e-9 * state.randn(n) ** 3])
+    numeric[:3, 0] = 1e12
+    return numeric, state.randint(0, 4, size=(n, 2))
+
+
+def moved(numeric: np.ndarray, seed: int = 1) -> np.ndarray:
+    """Return numbers moved by 1e-9 of what most of their column spreads over."""
+    spread = np.subtract(*np.quantile(numeric, [0.75, 0.25], axis=0))
+    return numeric + 1e-9 * spread * np.random.RandomState(seed).uniform(-1, 1, numeric.shape)
+
+
+def test_groups_are_those_of_all_pairs() -> None:
+    numeric, codes = table(60)
+    numeric, codes = np.vstack([numeric, moved(numeric[10:30]), numeric[20:25]]), codes
+    codes = np.vstack([codes, codes[10:30], codes[20:25]])
+    codes[70, 0] += 1
+    spread = np.subtract(*np.quantile(numeric, [0.9, 0.1], axis=0))
+    groups = copy_groups(numeric, codes)
+    for i, j in combinations(range(len(numeric)), 2):
+        near = np.all(np.abs(numeric[i] - numeric[j]) <= 1e-8 * spread)
+        assert (groups[i] == groups[j]) == (near and (codes[i] == codes[j]).all())
+    assert groups.max() + 1 == 61
+
+
+def test_no_border_parts_copies() -> None:
+    # of numbers on a grid some copies fall on another side of every grid of cells
+    numeric = np.round(np.random.RandomState(0).rand(4000, 6), 3)
+    codes = np.zeros((4000, 0), dtype=np.int64)
+    line = Line.of(numeric, codes)
+    known = Known.of(line, numeric, codes)
+    np.testing.assert_array_equal(known.find(moved(numeric), codes), np.arange(4000))
+    others = np.round(np.random.RandomState(5).rand(4000, 6), 3)
+    assert np.all(known.find(others, codes) == -1)
+
+
+@pytest.mark.parametrize("size", [1, 7, 500])
+def test_copies_are_found_however_a_table_is_cut(size: int) -> None:
+    numeric, codes = table(500)
+    order = np.random.RandomState(3).permutation(500)[:100]
+    known = Known.of(Line.of(numeric, codes), numeric[order], codes[order])
+    expected = np.full(500, -1)
+    expected[order] = np.arange(100)
+    parts = [slice(i, i + size) for i in range(0, 500, size)]
+    found = [known.find(np.asfortranarray(moved(numeric)[part]), codes[part]) for part in parts]
+    np.testing.assert_array_equal(np.concatenate(found), expected)
+
+
+def noise_twice(near: bool, n: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    """Return pure noise, each row twice, in random order."""
+    state = np.random.RandomState(0)
+    X, y = state.randn(n, 3), state.randn(n)
+    again = moved(X) if near else X
+    order = state.permutation(2 * n)
+    return np.vstack([X, again])[order], np.concatenate([y, y])[order]
+
+
+@pytest.mark.parametrize("near", [False, True])
+@pytest.mark.parametrize("how", ["array", "batches", "dask"])
+def test_noise_with_each_row_twice_is_noise_above_the_exact_rows(how: str, near: bool) -> None:
+    X, y = noise_twice(near)
+    given: tuple[Any, ...] = (X, y)
+    if how == "batches":
+        given = (Batches((X, y), size=150),)
+    if how == "dask":
+        da = pytest.importorskip("dask.array", reason="needs dask")
+        given = da.from_array(X, chunks=(150, 3)), da.from_array(y, chunks=150)
+    model = EvidenceKernelRegressor(**QUICK).fit(*given)
+    assert model.held_out_score_ < 3.0 * model.held_out_error_
+    new = np.random.RandomState(7)
+    low, high = model.predict_interval(new.randn(2000, 3))
+    inside = new.randn(2000)
+    assert np.mean((low <= inside) & (inside <= high)) > 0.8
+
+
+@pytest.mark.parametrize("near", [False, True])
+def test_noise_with_each_row_twice_is_noise_where_all_pairs_are_used(near: bool) -> None:
+    X, y = noise_twice(near, 90)
+    model = EvidenceKernelRegressor(**QUICK).fit(X, y)
+    assert model.held_out_score_ < 3.0 * model.held_out_error_
+    new = np.random.RandomState(7)
+    low, high = model.predict_interval(new.randn(1000, 3))
+    inside = new.randn(1000)
+    assert np.mean((low <= inside) & (inside <= high)) > 0.8
+
+
+def test_a_class_drawn_by_lot_for_each_row_and_its_copy_is_noise() -> None:
+    X, y = noise_twice(near=True)
+    label = np.where(y > 0.0, "a", "b")
+    model = EvidenceKernelClassifier(**QUICK).fit(X, label)
+    assert abs(model.held_out_score_ - 0.5) < 4.0 * model.held_out_error_
+
+
+def test_rows_held_out_take_all_their_copies_along() -> None:
+    X, y = noise_twice(near=True, n=140)
+    model = EvidenceKernelRegressor(**QUICK).fit(Batches((X, y), size=90))
+    held_out = model._predictor.rows
+    # all 280 rows are drawn
+    groups = copy_groups(held_out.numeric, held_out.codes)
+    assert (np.bincount(groups) == 2).all()
