@@ -312,3 +312,42 @@ def test_counts_of_combinations_are_not_told_apart() -> None:
     fitted = EvidenceKernelClassifier(**QUICK).fit(table, label, count)
     fold = pd.Series(fitted.held_out_fold_).groupby(3 * table.a + table.b)
     assert (fold.nunique() == 1).all()
+
+
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.KernelWeaveWarning")
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([[0.0], [1.0]], ["a", "b"]),
+        ([[0.0, 1.0], [1.0, 2.0]], [0, 1]),
+        ([[0.0], [0.0], [1.0]], [0, 1, 1]),
+        ([[0.0], [1.0], [2.0]], [0, 1, 2]),
+    ],
+)
+def test_a_few_rows_of_classes_have_probabilities(X, y) -> None:
+    model = EvidenceKernelClassifier().fit(np.array(X), y)
+    for told in (model.predict_proba(np.array(X)), model.held_out_prediction_):
+        assert (told > 0.0).all()
+        np.testing.assert_allclose(told.sum(axis=1), 1.0)
+
+
+def test_intervals_without_time_for_a_fold() -> None:
+    held = []
+    for seed in range(6):
+        X, y = make_friedman1(900, n_features=6, noise=0.5, random_state=seed)
+        with pytest.warns(ConvergenceWarning, match="3 of 3 folds not reached"):
+            model = EvidenceKernelRegressor(max_time=1e-9).fit(X[:100], y[:100])
+        low, high = model.predict_interval(X[100:])
+        held.append(np.mean((low <= y[100:]) & (y[100:] <= high)))
+    # no target chose the metric, so that the mean over tables is nearly exact
+    assert np.mean(held) == pytest.approx(0.9, abs=0.03)
+    assert "cut short" in str(model.certificate_)
+
+
+@pytest.mark.parametrize("factor", [1e-308, 1e-300, 1e-150, 1e45])
+def test_the_unit_of_a_column_changes_nothing(regression, model, factor) -> None:
+    X, y, X_new, _ = regression
+    unit = np.ones(X.shape[1])
+    unit[::2] = factor
+    other = EvidenceKernelRegressor(**QUICK).fit(X * unit, y)
+    np.testing.assert_allclose(other.predict(X_new * unit), model.predict(X_new), rtol=1e-6)

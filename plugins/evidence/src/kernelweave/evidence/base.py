@@ -90,11 +90,16 @@ class EvidenceCertificate:
     work: str
 
     def __str__(self) -> str:
+        slope = np.nanmax(self.slopes)
+        scales = (
+            f"are stationary points of the evidence to {slope:.1e} in its gradient, not proved to "
+            "be its global maximum, which nothing bounds"
+            if np.isfinite(slope)
+            else "are not all stationary points of the evidence: the search was cut short"
+        )
         return (
             f"held-out score {self.held_out_score:z.4f} ± {self.held_out_error:.4f} ({self.work}); "
-            "the scales are stationary points of the evidence to "
-            f"{np.nanmax(self.slopes):.1e} in its gradient, not proved to be its global maximum, "
-            "which nothing bounds; at these scales the predictor is the minimiser of a convex "
+            f"the scales {scales}; at these scales the predictor is the minimiser of a convex "
             "problem over its features"
         )
 

@@ -18,6 +18,9 @@ from .steps import Stopped
 
 # Added to a Gram matrix of unit spread, so that rows that repeat leave a Cholesky factor.
 _JITTER = 1e-6
+# A Gram matrix varies by this share of its diagonal at least: equal rows, or a single one, leave it
+# constant.
+_LEVEL = 1e-6
 # Precision of the prior on offsets: they are free but for a class without rows, whose own would go
 # to −∞.
 _FREE = 0.01
@@ -70,7 +73,8 @@ def fit_softmax(
     np.int64(1)
     """
     n = len(gram)
-    size = max(float(np.diagonal(gram).mean() - gram.mean()), np.finfo(np.float64).tiny)
+    largest = float(np.diagonal(gram).mean())
+    size = max(largest - float(gram.mean()), _LEVEL * largest) or 1.0
     root = cholesky(gram / size + _JITTER * np.eye(n), lower=True, check_finite=False)
     hit = np.zeros((n, n_classes))
     hit[np.arange(n), codes] = 1.0

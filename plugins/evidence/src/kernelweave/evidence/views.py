@@ -108,8 +108,10 @@ class Views:
         )
         numbers = _bent(numeric, bends, knots)
         mean = share @ numbers
-        with np.errstate(over="ignore"):
-            scale = np.sqrt(share @ (numbers - mean) ** 2)
+        rest = numbers - mean
+        # squares of small numbers would underflow
+        unit = np.frexp(np.abs(rest).max(axis=0, initial=0.0))[1]
+        scale = np.ldexp(np.sqrt(share @ np.ldexp(rest, -unit) ** 2), unit)
         scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
         return cls(mean, scale, tuple(knots), tuple(ranks), shares, bends)
 
@@ -119,7 +121,9 @@ class Views:
         X = np.ascontiguousarray(t / np.sqrt(1.0 + (t / _CAP) ** 2))
         U = np.empty_like(X)
         for i, (knots, ranks) in enumerate(zip(self.knots, self.ranks, strict=True)):
-            U[i] = np.interp(numeric[:, i], knots, ranks)
+            # slopes between tiny numbers would overflow
+            unit = -np.frexp(np.abs(knots).max())[1]
+            U[i] = np.interp(np.ldexp(numeric[:, i], unit), np.ldexp(knots, unit), ranks)
         H = np.empty((self.n_dimensions, len(numeric)))
         H[: len(X)] = 3.0 * (U * U - U + 1.0 / 3.0)
         for j, (share, jump) in enumerate(zip(self.shares, self.jump[len(X) :], strict=True)):
