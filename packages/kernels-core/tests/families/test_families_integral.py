@@ -92,11 +92,34 @@ def test_a_bound_of_ones_own_replaces_the_estimate():
     assert known.nbytes == 9 * 3 * 3 * 8
 
 
+def test_an_error_of_the_integrals_is_not_cancelled_with_them():
+    """Weights that cancel in D leave the errors of its terms, which may all have one sign."""
+
+    def near(Z: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return np.exp(-((Z - x) ** 2) / 0.02)
+
+    x = np.array([[0.4], [0.42], [0.46]])
+    family = IntegralFamily(near, 1, [0.0], [1.0], n_nodes=7)
+    many = IntegralFamily(near, 1, [0.0], [1.0], n_nodes=200).prepare(x)
+    few, exact = family.prepare(x).gram(np.eye(1)), many.gram(np.eye(1))
+    error = float((np.abs(few - exact) / exact).max())
+    stated = IntegralFamily(near, 1, [0.0], [1.0], n_nodes=7, integral_error=error).prepare(x)
+    for w in ([1.0, -1.0, 0.0], [1.0, -2.0, 1.0], [0.5, 0.5, -1.0], [1.0, 1.0, 1.0]):
+        missed = np.linalg.norm(stated.moment(w) - many.moment(w), 2)
+        assert missed <= stated.moment_error(w)
+        values, errors = stated.integral_values(np.eye(1), w)
+        np.testing.assert_allclose(values[0], few @ w, atol=1e-13)
+        assert (np.abs(values[0] - exact @ w) <= errors[0]).all()
+    assert error > 1e-3
+
+
 def test_what_is_wrong_is_named():
     with pytest.raises(ValueError, match=r"must return a finite array of shape \(24, 2\)"):
         IntegralFamily(waves, 2, [0.0], [2.0], n_nodes=24).gram(X, np.eye(2))
     with pytest.raises(ValueError, match=r"lower < upper, got \[1.0\] and \[1.0\]"):
         IntegralFamily(waves, 3, [1.0], [1.0])
+    with pytest.raises(ValueError, match=r"integral_error must be .* >= 0 and < 1, got 1.5"):
+        IntegralFamily(waves, 3, [0.0], [1.0], integral_error=1.5)
     with pytest.raises(ValueError, match="n_nodes must be None or an integer >= 1"):
         IntegralFamily(waves, 3, [0.0], [1.0], n_nodes=0)
     with (

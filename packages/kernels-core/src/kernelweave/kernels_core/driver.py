@@ -83,6 +83,7 @@ class _Run:
     found: object = None
     history: History = field(default_factory=History)
     remark: str = ""
+    premise: str = ""
 
     def observe(self) -> None:
         """Take in the bounds of the present iterate; keep its parameters if it is the best."""
@@ -132,6 +133,7 @@ class _Run:
             algorithm=self.name,
             seconds=self.watch.seconds,
             remark=self.remark,
+            premise=self.premise,
         )
 
 
@@ -215,7 +217,9 @@ def solve(
     with time_limit(max_time):
         try:
             with interrupts.kept(), blas_threads(problem.n_samples):
-                run = _Run(start(problem, _random(random_state)), spec.name, float(tol), watch)
+                search = start(problem, _random(random_state))
+                premise = getattr(problem.family, "premise", "")
+                run = _Run(search, spec.name, float(tol), watch, premise=premise)
                 status = _loop(run, max_iter, tell)
         except KeyboardInterrupt as stop:
             if run is None or run.parameters is None:

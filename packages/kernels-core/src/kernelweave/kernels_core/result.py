@@ -158,12 +158,15 @@ class Certificate:
         The optimum lies between them; both ends account for rounding.
     lower_proof, upper_proof : str
         One sentence each: where the bound comes from.
+    premise : str, default=""
+        What the bounds are of, where that is not the problem as it was stated, see `Result`.
     """
 
     lower_bound: float
     upper_bound: float
     lower_proof: str
     upper_proof: str
+    premise: str = ""
 
     @property
     def gap(self) -> float:
@@ -174,6 +177,7 @@ class Certificate:
         return (
             f"optimum in [{self.lower_bound:.10g}, {self.upper_bound:.10g}], relative gap "
             f"{self.gap:.2e} (lower: {self.lower_proof}; upper: {self.upper_proof})"
+            + (f"; {self.premise}" if self.premise else "")
         )
 
 
@@ -205,6 +209,9 @@ class Result:
         Wall-clock time of the solve.
     remark : str
         Why it came to a stop, where the algorithm knows better than ``status``.
+    premise : str
+        What the bounds are of, where the family says that this is not its kernel to the last digit:
+        an integral that is a sum over nodes, with an error that is estimated.
     """
 
     value: float
@@ -219,6 +226,7 @@ class Result:
     algorithm: str = ""
     seconds: float = 0.0
     remark: str = ""
+    premise: str = ""
 
     @property
     def dual_gap(self) -> float:
@@ -240,7 +248,8 @@ class Result:
     def message(self) -> str:
         """One sentence: how it ended and what to try."""
         said = self.remark or self.status.value
-        return f"{self.algorithm or 'solve'}: {said} (relative gap {self.gap:.2e})"
+        words = f"{self.algorithm or 'solve'}: {said} (relative gap {self.gap:.2e})"
+        return f"{words}; {self.premise}" if self.premise else words
 
 
 class SolveInterrupted(KeyboardInterrupt):

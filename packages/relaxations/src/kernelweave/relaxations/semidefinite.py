@@ -130,7 +130,7 @@ class SemidefiniteSearch(SpectahedronSearch):
         size = abs(self.lower) if multipliers is not None else oracle.constant_cost
         solution = oracle.solve(K, warm, _INNER_GAP * size)
         self.lower = max(self.lower, oracle.direction(solution).lower_bound)
-        upper = oracle.upper_bound(solution)
+        upper = oracle.upper_bound(solution, P)
         if upper < self.upper:
             self.parameters, self.inner, self.upper = P, solution, upper
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
+import numpy as np
+from kernelweave.kernels_core.driver import Search
 from kernelweave.kernels_core.formula.learner import Solution
 
 from .saddle import SpectahedronOracle
@@ -48,5 +51,7 @@ class SpectahedronSearch:
     @property
     def remark(self) -> str:
         """Why the search came to a stop, where that is not the precision of numbers."""
-        gap = self.upper - self.lower
-        return "" if self.inner is None else self.oracle.remark(self.inner, gap)
+        if self.inner is None:
+            return ""
+        P = np.asarray(cast(Search, self).parameters)
+        return self.oracle.remark(self.inner, P, self.upper - self.lower)

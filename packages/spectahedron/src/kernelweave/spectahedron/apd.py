@@ -108,7 +108,7 @@ class PrimalDualPath(SpectahedronSearch):
             own = oracle.direction(oracle.evaluate(K, u))
             target = 0.1 * max(self.upper - self.lower, 1e-12 * abs(own.lower_bound))
             solution = oracle.solve(K, oracle.evaluate(K, u), target)
-            upper = oracle.upper_bound(solution)
+            upper = oracle.upper_bound(solution, P)
             self.lower = max(own.lower_bound, oracle.direction(solution).lower_bound, self.lower)
             if upper < self.upper:
                 self.upper, self.parameters, self.inner = upper, P, solution

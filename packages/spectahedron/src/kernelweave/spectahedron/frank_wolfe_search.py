@@ -60,7 +60,8 @@ class FrankWolfeSearch(SpectahedronSearch):
         solution = oracle.solve(self.K, None, np.inf, sharpen=True)
         self.inner = oracle.sharpened(solution, self.parameters)
         self.direction = oracle.direction(self.inner, vector[:, 0])
-        self.lower, self.upper = self.direction.lower_bound, oracle.upper_bound(self.inner)
+        self.lower = self.direction.lower_bound
+        self.upper = oracle.upper_bound(self.inner, self.parameters)
         self.atom, self.trial = np.empty_like(self.K), np.empty_like(self.K)
         self.length, self.stalled = 1.0, False
 
@@ -74,7 +75,7 @@ class FrankWolfeSearch(SpectahedronSearch):
         solution, step = self._line_search(S, target)
         self.parameters = (1.0 - step) * self.parameters + step * oracle.matrix(v[:, None])
         self.inner = oracle.sharpened(solution, self.parameters)
-        upper = oracle.upper_bound(self.inner)
+        upper = oracle.upper_bound(self.inner, self.parameters)
         self.direction = oracle.direction(self.inner, v)
         self.length, self.stalled = step, step == 0.0 and upper >= self.upper
         self.lower, self.upper = max(self.lower, self.direction.lower_bound), upper

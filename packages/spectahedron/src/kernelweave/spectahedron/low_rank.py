@@ -131,7 +131,7 @@ class LowRankSearch(SpectahedronSearch):
         gram = self._formed(U)
         kernel = oracle.kernel(gram)
         near = oracle.evaluate(kernel, start.dual_coef * oracle.scale, entries=gram.entries)
-        return self._solved(U, gram, near, _CLOSE * oracle.upper_bound(near))
+        return self._solved(U, gram, near, _CLOSE * oracle.upper_bound(near, oracle.matrix(U)))
 
     def _restarted(self, point: FactorPoint, rank: int) -> FactorPoint:
         """Replace the factor by the leading eigenvectors of D(α) while that pays well."""
@@ -180,10 +180,10 @@ class LowRankSearch(SpectahedronSearch):
         )
         direction = oracle.direction(solution)
         self.lower = max(self.lower, direction.lower_bound)
-        upper = oracle.upper_bound(solution)
+        upper = oracle.upper_bound(solution, oracle.matrix(U))
         if upper - direction.lower_bound <= _FINE * abs(upper):
             solution = oracle.refined(solution, U)
-            upper = oracle.upper_bound(solution)
+            upper = oracle.upper_bound(solution, oracle.matrix(U))
         return FactorPoint(U, gram, solution, direction, upper)
 
     def step(self) -> None:

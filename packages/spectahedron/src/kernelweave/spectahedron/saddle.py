@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kernelweave.kernels_core.grams import UnstoredGram
 
 _EPS = float(np.finfo(np.float64).eps)
+# The trace of a matrix that is summed from its factor is off by a few units.
+_TRACE_ERROR = 64.0 * _EPS
 # Tolerance of the first learner solve and the loosest of any: looser, its dual point says too
 # little of P.
 _FIRST_TOL = 1e-2
@@ -346,8 +348,7 @@ class SpectahedronOracle:
         upper, _ = self.learner.primal_at(
             self.targets, u, found.values, found.error, sample_weight=self.problem.sample_weight
         )
-        # the trace of the matrix that was summed is off by a few units
-        upper *= 1.0 + 64.0 * _EPS
+        upper *= 1.0 + _TRACE_ERROR
         better = upper < solution.upper_bound
         return replace(solution, upper_bound=upper) if better else solution
 
@@ -360,12 +361,23 @@ class SpectahedronOracle:
             return self._certified(self._learn(K, dual_coef, _ANYTHING, 0.0), exact, K)
         return self._learn(K, dual_coef, _ANYTHING, self.gram_error(K))
 
-    def upper_bound(self, solution: Solution) -> float:
-        """Return a proven upper bound on OPT_A where ``solution`` was found, public units.
+    def upper_bound(self, solution: Solution, P: RealArray) -> float:
+        """Return a proven upper bound on OPT_A at P, where ``solution`` was found, public units.
 
-        The primal value there, for any matrix within the Gram matrix's own rounding error.
+        The primal value there, for any matrix within the Gram matrix's own rounding error; where
+        the family sums integrals over nodes, for decision values as far away as they may be.
         """
-        return float(solution.upper_bound) / self.scale
+        integral = getattr(self.prepared, "integral_values", None)
+        if integral is None:
+            return float(solution.upper_bound) / self.scale
+        u = np.asarray(solution.dual_coef)
+        upper, _ = self.learner.primal_at(
+            self.targets,
+            u,
+            *integral(P / self.scale, u),
+            sample_weight=self.problem.sample_weight,
+        )
+        return float(upper) * (1.0 + _TRACE_ERROR) / self.scale
 
     def direction(self, solution: Solution, start: FloatArray | None = None) -> Direction:
         """Return the linear oracle at the solution's α, with its lower bound.
@@ -386,13 +398,14 @@ class SpectahedronOracle:
         lower = best_multiple(float(solution.kappa), cost)
         return Direction(D, vector, ritz, lower / self.scale)
 
-    def remark(self, solution: Solution, gap: float) -> str:
+    def remark(self, solution: Solution, P: RealArray, gap: float) -> str:
         """Return what holds the ``gap``, public units, open where that is a quadrature, else ""."""
-        error = getattr(self.prepared, "integral_error", None)
-        if error is None:
+        if not hasattr(self.prepared, "integral_values"):
             return ""
         W = np.asarray(solution.dual_coef) / np.sqrt(self.scale)
-        if 0.5 * self.n_P * error(W) / self.scale < 0.5 * gap:
+        error = 0.5 * self.n_P * float(self.prepared.moment_error(W))
+        error += self.scale * self.upper_bound(solution, P) - float(solution.upper_bound)
+        if error / self.scale < 0.5 * gap:
             return ""
         return (
             "the error of the integrals by quadrature holds the gap open, and no step lowers it: "

@@ -131,7 +131,8 @@ class KernelMachine(Estimator):
 
     def _certify(self, problem: Problem, result: Result) -> Certificate:
         """Return both bounds and where they come from."""
-        return Certificate(result.lower_bound, result.upper_bound, _LOWER_PROOF, _UPPER_PROOF)
+        ends = (result.lower_bound, result.upper_bound, _LOWER_PROOF, _UPPER_PROOF)
+        return Certificate(*ends, premise=result.premise)
 
     def _choosing(
         self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None

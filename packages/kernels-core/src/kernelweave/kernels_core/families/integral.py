@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE
+from kernelweave.kernels_core.checks import COUNT, number
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
@@ -23,6 +23,8 @@ _VALUE_ERROR = 2.0**-48
 # Nodes by default, in one dimension and in all: N is held at each for every sample. Fewer resolve a
 # curved integrand worse, and the widened lower bound says so.
 _MOST_NODES, _MOST_IN_ALL = 64, 1024
+# An error as large as the integrals leaves them unknown.
+_ERROR = number(least=0.0, below=1.0).or_none()
 
 
 class IntegralFamily(OwnFamily):
@@ -30,9 +32,11 @@ class IntegralFamily(OwnFamily):
 
     The integral is a sum over the nodes of Gauss and Legendre's rule, whose weights are positive:
     every Gram matrix is positive semidefinite, and everything that a solver proves holds for the
-    sum. `moment_error` adds what the sum is away from the integral, so that a lower bound never
-    claims more than the rule resolves: by default the change from half as many nodes, which is an
-    estimate and no proof, or ``integral_error`` where you know a bound.
+    sum. Both bounds are widened by what the sum may be away from the integral. With
+    ``integral_error``, a bound that you know, they hold for the integral too. Without it the
+    widening is the change from fewer nodes, which a jump between two nodes may escape: an estimate
+    and no proof. The bounds are then of the sum over the nodes, and `premise` says so wherever they
+    are shown.
 
     Parameters
     ----------
@@ -49,7 +53,10 @@ class IntegralFamily(OwnFamily):
     name : str, default="integral"
         Name of the family.
     integral_error : float, optional
-        A bound on the relative error of the integrals; without it the estimate above.
+        ε < 1, a bound on the error of the sums over the nodes, relative to |N||N|: for any two
+        samples and entries i, j the sum of ``N_i(z, x) N_j(z, y)`` and that of its absolute value
+        are at most ``ε ∫ |N_i(z, x) N_j(z, y)| dz`` away from their integrals. (An integral that
+        changes sign may be 0, and no error is small beside it.) Without it the estimate above.
 
     References
     ----------
@@ -82,7 +89,7 @@ class IntegralFamily(OwnFamily):
     ) -> None:
         super().__init__(integrand, n_P, name)
         COUNT.or_none().check("n_nodes", n_nodes)
-        NONNEGATIVE.or_none().check("integral_error", integral_error)
+        _ERROR.check("integral_error", integral_error)
         self.lower = np.atleast_1d(np.asarray(lower, dtype=np.float64))
         self.upper = np.atleast_1d(np.asarray(upper, dtype=np.float64))
         width = self.upper - self.lower if self.lower.shape == self.upper.shape else np.zeros(1)
@@ -95,6 +102,27 @@ class IntegralFamily(OwnFamily):
         self.n_nodes = fitting if n_nodes is None else int(n_nodes)
         self.integral_error = integral_error
         self.scale = float(np.prod(width))
+
+    @property
+    def premise(self) -> str:
+        """What bounds are of, where the error of the integrals is estimated and not known."""
+        if self.integral_error is not None:
+            return ""
+        return (
+            f"the bounds are of the sum over the nodes, {self.n_nodes} in each dimension: what it "
+            "is away from the integral is estimated, by fewer, and not proved; state "
+            "integral_error where you know it"
+        )
+
+    @property
+    def fewer(self) -> tuple[int, int]:
+        """Nodes in each dimension of the two rules that estimate the error of this one.
+
+        Three quarters, so that a smooth N, whose error falls geometrically, is not charged with
+        that of a far worse rule; and one fewer, as a jump may lie alike between the nodes of two.
+        """
+        most = max(1, 3 * self.n_nodes // 4)
+        return most, max(1, most - 1)
 
     def features(self, X: ArrayLike, n_nodes: int | None = None) -> Float:
         """Return N at the nodes times the root of their weights, shape (m, n_nodes**d, n_P).
@@ -171,10 +199,10 @@ class PreparedIntegral(BoundSamples):
     """An `IntegralFamily` bound to samples: holds N at the nodes, shape (m, n_nodes**d, n_P)."""
 
     def __init__(self, family: IntegralFamily, X: Float, dtype: np.dtype[np.floating]) -> None:
-        self._family, self._F, self._coarse = family, family.features(X), None
+        self._family, self._F, self._change = family, family.features(X), None
         if family.integral_error is None:
-            self._coarse = family.features(X, max(1, family.n_nodes // 2))
-        held = self._F.nbytes + (0 if self._coarse is None else self._coarse.nbytes)
+            self._change = _largest_change(self._F, [family.features(X, n) for n in family.fewer])
+        held = self._F.nbytes + (0 if self._change is None else self._change.nbytes)
         super().__init__(family.n_P, len(X), dtype, held)
 
     @property
@@ -204,29 +232,58 @@ class PreparedIntegral(BoundSamples):
     def moment_error(self, W: ArrayLike) -> float:
         """Return what ``moment(W)`` may be away from D in the spectral norm.
 
-        A bound on the rounding, plus the integral's error: ``integral_error ‖D‖_F``, else the
-        change from half as many nodes.
+        A bound on the rounding, plus the integral's error: ``ε/(1 − ε) ‖Σ|wₖwₗ||G(xₖ, xₗ)|‖_F``
+        for an ``integral_error`` of ε, else the change from fewer nodes, pair by pair.
         """
         array = rows(W, self.n_samples)
-        integral = self.integral_error(array)
         relative = gamma(self.n_samples + 2) + 2.0 * _VALUE_ERROR
         s = np.linalg.norm(_sums(self._F, array))
-        e = relative * np.linalg.norm(_sums(np.abs(self._F), np.abs(array)))
+        size = _sums(np.abs(self._F), np.abs(array))
+        e = relative * np.linalg.norm(size)
         last = gamma(len(array) * self._F.shape[1] + 2)
+        if self._change is None:
+            integral = self._relative_error * np.linalg.norm(size.T @ size)
+        else:
+            integral = np.sum(np.abs(array) * (np.abs(array) @ self._change))
         return float(integral + 2.0 * s * e + e * e + last * s * s) * (1.0 + 1e-6)
 
-    def integral_error(self, W: ArrayLike) -> float:
-        """Return the part of `moment_error` that is the quadrature's and not rounding."""
-        array = rows(W, self.n_samples)
-        D = _moment(self._F, array)
-        if self._coarse is None:
-            return float(self._family.integral_error or 0.0) * float(np.linalg.norm(D))
-        return float(np.linalg.norm(D - _moment(self._coarse, array)))
+    def integral_values(self, P: ArrayLike, W: ArrayLike) -> tuple[Float, Float]:
+        """Return ``K(P)wₜ`` of the sum over the nodes, and what each is away from the integral's.
+
+        The error is a bound on the rounding, plus ``ε/(1 − ε) (|K|(|P|)|wₜ|)ₖ``, |K| of the values
+        |N|, for an ``integral_error`` of ε, else the change from fewer nodes.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_P, n_P)
+            Symmetric and positive semidefinite.
+        W : array-like of shape (m,) or (t, m)
+
+        Returns
+        -------
+        values, errors : ndarray of shape (t, m)
+        """
+        array, matrix_ = rows(W, self.n_samples), matrix(P, self.n_P)
+        values = _products(self._F, matrix_, array)
+        size = _products(np.abs(self._F), np.abs(matrix_), np.abs(array))
+        count = self.n_samples + self.n_P * (self._F.shape[1] + 1) + 8
+        errors = (gamma(count) + 4.0 * _VALUE_ERROR) * size
+        if self._change is None:
+            errors += self._relative_error * size
+        else:
+            errors += np.linalg.norm(matrix_) * (np.abs(array) @ self._change)
+        return values, errors * (1.0 + 1e-6)
+
+    @property
+    def _relative_error(self) -> float:
+        """Of the integrals, relative to the sum of abs(N) abs(N): their integral may be larger."""
+        error = float(self._family.integral_error or 0.0)
+        return error / (1.0 - error)
 
     @property
     def integral_remedy(self) -> str:
-        """What makes `integral_error` smaller, for a message."""
-        if self._coarse is None:
+        """What makes the error of the integrals smaller, for a message."""
+        if self._change is None:
             return f"state a smaller integral_error, got {self._family.integral_error:g}"
         return f"raise n_nodes, which is {self._family.n_nodes}"
 
@@ -245,6 +302,29 @@ class PreparedIntegral(BoundSamples):
 def _sums(F: Float, W: Float) -> Float:
     """Return Σₖ Wₜₖ Fₖ for every t and node, a row each: shape (t·n_points, n_P)."""
     return np.asarray(W @ F.reshape(len(F), -1)).reshape(-1, F.shape[2])
+
+
+def _largest_change(F: Float, others: list[Float]) -> Float:
+    """Return ``‖G(xₖ, xₗ) − G′(xₖ, xₗ)‖_F`` of every pair, the largest over G′ of other rules."""
+    m, n_P = len(F), F.shape[2]
+    memory.require(
+        8 * m * m * (len(others) + 2),
+        f"the change of the integrals of {m} samples from rule to rule",
+        alternative="state integral_error, or use fewer samples",
+    )
+    squares = np.zeros((len(others), m, m))
+    for i in range(n_P):
+        for j in range(n_P):
+            entry = F[:, :, i] @ F[:, :, j].T
+            for total, other in zip(squares, others, strict=True):
+                total += (other[:, :, i] @ other[:, :, j].T - entry) ** 2
+    return np.asarray(np.sqrt(squares.max(axis=0)))
+
+
+def _products(F: Float, P: Float, W: Float) -> Float:
+    """Return K(P)Wₜ for every t, shape (t, m), from N at the nodes."""
+    sums = _sums(F, W) @ P
+    return np.asarray(sums.reshape(len(W), -1) @ F.reshape(len(F), -1).T)
 
 
 def _moment(F: Float, W: Float) -> Float:

@@ -132,8 +132,9 @@ class InteriorPath(SpectahedronSearch):
         """Prove both bounds at an exactly feasible point near the path's."""
         oracle, at = self.oracle, self.at
         self.inner = oracle.evaluate(self.K, self.parts.signed(at.v))
+        self.S = at.S / np.trace(at.S)
+        self.upper = oracle.upper_bound(self.inner, self.parameters)
         direction = oracle.direction(self.inner)
-        self.upper = oracle.upper_bound(self.inner)
         self.lower = max(self.lower, direction.lower_bound)
         gap = self.upper - self.lower
         self._idle = 0 if gap < 0.9 * self._best_gap else self._idle + 1
@@ -142,7 +143,6 @@ class InteriorPath(SpectahedronSearch):
         near = self._best_gap < 1e-3 * abs(self.upper)
         idle_for_good = self._idle >= (_MOST_IDLE if near else _LONGEST_PAUSE)
         self.ended = idle_for_good or at.total() < _SMALLEST * (1.0 + self.lower)
-        self.S = at.S / np.trace(at.S)
 
     @property
     def parameters(self) -> npt.NDArray[np.float64]:
