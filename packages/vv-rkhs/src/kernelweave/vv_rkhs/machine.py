@@ -32,6 +32,7 @@ from kernelweave.kernels_core.checks import (
     check_decision,
     integer,
 )
+from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.estimators.dictionary import KERNELS
 from kernelweave.kernels_core.exceptions import convergence_warning
@@ -248,7 +249,7 @@ class MatrixValuedKernelMachine(Estimator):
 
     def _fit_arrays(self, X: Rows, Y: FloatArray, weight: FloatArray) -> None:
         """Fit targets of shape (n_samples, n_outputs)."""
-        with config_context(memory_limit=self.memory_limit):
+        with config_context(memory_limit=self.memory_limit), blas_threads(len(Y)):
             if self._precomputed:
                 data = from_grams(X, Y.T, weight)
             else:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Rows, Vector
+from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.vv_rkhs import PrecomputedFamily, VectorLeastSquares
 from kernelweave.vv_rkhs.penalties.choose import as_penalty
@@ -87,7 +88,7 @@ class GrangerGraph(GraphUse, GraphParameters):
         table = self._read(table, reset=True)
         names = [str(each) for each in getattr(self, "feature_names_in_", range(table.shape[1]))]
         roles = make_roles(names, self.groups, self.exogenous, self.never_targets, self.forbidden)
-        with config_context(memory_limit=self.memory_limit):
+        with config_context(memory_limit=self.memory_limit), blas_threads(len(table)):
             scaled = self._standardise(table, names)
             self._choose_lags(scaled, roles, replicates)
             samples = self._samples(scaled, self.lags_, replicates)

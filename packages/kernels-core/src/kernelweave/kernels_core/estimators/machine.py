@@ -179,9 +179,9 @@ class KernelMachine(Estimator):
         """Choose, merge, scale, solve, store."""
         samples = replace(merge_samples(X, targets, weight), grams=grams)
         with (
+            blas_threads(samples.X.shape[0]),
             self._choosing(X, targets, weight, grams),
             config_context(memory_limit=self.memory_limit),
-            blas_threads(samples.X.shape[0]),
         ):
             scaling = self._scaling(samples)
             scaled = samples if scaling is None else replace(samples, X=scaling(samples.X))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
+from kernelweave.kernels_core.config import blas_threads
 
 from ..progress import count_bar
 from .held_out import HeldOut, cross_predict
@@ -108,7 +109,11 @@ def tried(
         for each in [_titled(model, task, learned_from) for model in models]:
             watch = clock.Stopwatch()
             try:
-                with warnings.catch_warnings(record=True) as said, ended_after(each.seconds):
+                with (
+                    warnings.catch_warnings(record=True) as said,
+                    ended_after(each.seconds),
+                    blas_threads(learned_from),
+                ):
                     warnings.simplefilter("always")
                     make = partial(each.make, task, seed)
                     found = cross_predict(make, X, y, task, fold, weight)
