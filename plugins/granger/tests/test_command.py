@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import networkx as nx
 import numpy as np
@@ -31,6 +31,30 @@ def table(tmp_path: Path) -> Path:
     path = tmp_path / "series.csv"
     path.write_text("\n".join(rows) + "\n")
     return path
+
+
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.KernelWeaveWarning")
+@pytest.mark.parametrize("adjust", ["bh", "max-t"])
+def test_nothing_is_promised_of_p_values_that_may_be_too_small(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], adjust: Literal["bh", "max-t"]
+) -> None:
+    """Random walks look like causes of one another: no share of false edges is printed."""
+    X = np.random.default_rng(3).standard_normal((80, 3))
+    said, pages = [], []
+    for name, series in (("noise", X), ("walks", X.cumsum(axis=0))):
+        path, page = tmp_path / f"{name}.csv", tmp_path / f"{name}.html"
+        pd.DataFrame(series, columns=list("abc")).to_csv(path, index=False)
+        granger_command(
+            str(path), lam=0.1, significance="permutation", draws=40, adjust=adjust, report=page
+        )
+        said.append(" ".join(capsys.readouterr().out.split()))
+        pages.append(page.read_text())
+    promise = "are expected to be false" if adjust == "bh" else "is false is at most 0.05"
+    assert promise in said[0]
+    assert promise not in said[1]
+    assert "not known, because series wander" in said[1]
+    assert "not known, because series wander" in pages[1]
+    assert "not known" not in pages[0]
 
 
 def test_command_is_registered() -> None:

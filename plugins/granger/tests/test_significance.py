@@ -183,16 +183,16 @@ def test_random_walks_trends_and_shared_seasons_are_named() -> None:
     together = np.zeros(200, dtype=np.intp)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_series(noise, list("abcd"), together)
+        assert not warn_of_series(noise, list("abcd"), together)
     X = noise.copy()
     X[:, 1] = noise[:, [1, 2]].sum(axis=1).cumsum()
     X[:, 3] += time / 20.0
     with pytest.warns(KernelWeaveWarning, match="series b, d seem to wander or follow a trend"):
-        warn_of_series(X, list("abcd"), together)
+        assert warn_of_series(X, list("abcd"), together)
     X = noise.copy()
     X[:, [0, 2]] += 1.5 * np.sin(time * np.pi / 6)[:, None]
     with pytest.warns(KernelWeaveWarning, match="series a, c seem to share a season of about 11.7"):
-        warn_of_series(X, list("abcd"), together)
+        assert warn_of_series(X, list("abcd"), together)
 
 
 def test_slow_series_are_no_random_walks_and_have_no_season() -> None:

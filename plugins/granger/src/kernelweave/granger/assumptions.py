@@ -16,8 +16,8 @@ _LINE = 1e-3  # chance that a node of noise has a peak somewhere; two have it in
 _AROUND = 12  # frequencies on each side that a peak is compared with
 
 
-def warn_of_series(scaled: npt.NDArray[np.float64], names: list[str], replicate: Index) -> None:
-    """Warn of random walks, trends and seasons that series share.
+def warn_of_series(scaled: npt.NDArray[np.float64], names: list[str], replicate: Index) -> bool:
+    """Warn of random walks, trends and seasons that series share; return whether there are some.
 
     `scaled` of shape (n_times, n_nodes): the series; `names`: of the nodes; `replicate` of shape
     (n_times,): replicate of each row; the longest is looked at, if it has 50 rows. Warns
@@ -25,7 +25,7 @@ def warn_of_series(scaled: npt.NDArray[np.float64], names: list[str], replicate:
     """
     longest = scaled[replicate == np.bincount(replicate).argmax()]
     if len(longest) < _LONG:
-        return
+        return False
     wander = [name for name, x in zip(names, longest.T, strict=True) if wanders(x)]
     if wander:
         warnings.warn(
@@ -43,6 +43,7 @@ def warn_of_series(scaled: npt.NDArray[np.float64], names: list[str], replicate:
             KernelWeaveWarning,
             stacklevel=4,
         )
+    return bool(wander) or len(sharing) > 1
 
 
 def warn_of_draws(

@@ -228,6 +228,7 @@ def _facts(model: GrangerGraph) -> _Said:
         "adjust": model.adjust,
         "level": float(model.level),
         "n_draws": model.n_draws_,
+        "p_values_doubted": model.p_values_doubted_,
         "n_tested": 0 if adjusted is None else sum(map(math.isfinite, adjusted.ravel())),
         "rmse": None if model.rmse_ is None else model.rmse_.tolist(),
     }
@@ -240,6 +241,7 @@ def _print_json(model: GrangerGraph, rows: list[_Said]) -> None:
 
 def _print_text(model: GrangerGraph, rows: list[_Said], top: int, data: str) -> None:
     from .series import describe_lags
+    from .significance import told_p_value
 
     facts = _facts(model)
     end = f" ({facts['lam_end']})" if facts["lam_end"] else ""
@@ -253,11 +255,13 @@ def _print_text(model: GrangerGraph, rows: list[_Said], top: int, data: str) -> 
     from_, to = (
         max([len(str(row[end])) for row in rows[:top]], default=1) for end in ("source", "target")
     )
-    sign = "p =" if facts["significance"] == "permutation" else "error rate <="
     for row in rows[:top]:
-        p = f"  {sign} {row['p_value']:.3f}" if "p_value" in row else ""
+        p = ""
         if facts["significance"] == "permutation":
-            p += f"  adjusted {row['adjusted_p_value']:.3f}"
+            p = f"  p {told_p_value(row['p_value'])}"
+            p += f"  adjusted p {told_p_value(row['adjusted_p_value'])}"
+        elif "p_value" in row:
+            p = f"  error rate <= {row['p_value']:.3f}"
         edge = f"{row['source']:>{from_}} -> {row['target']:<{to}}  lag {row['lag']}"
         lines.append(f"  {edge}  {row['effect'] or ' '}  {row['weight']:.4f}{p}")
     if len(rows) > top:
@@ -286,8 +290,13 @@ def _reading(facts: _Said, rows: list[_Said]) -> str:
         return f"error rates of stability selection from {draws}"
     level, passed = facts["level"], sum(row["passes"] for row in rows)
     passing = f"{passed} of {facts['n_tested']} edges pass at {level:g}, {draws}"
+    if facts["p_values_doubted"]:
+        return (
+            f"{passing}: how many of them are false is not known, because series wander or share "
+            "a season and p-values may come out too small"
+        )
     if facts["adjust"] == "bh":
-        return f"{passing}: of those that pass, a share of {level:g} is expected to be false"
+        return f"{passing}: of those that pass, at most {100 * level:g} % are expected to be false"
     return f"{passing}: the chance that one of them is false is at most {level:g}"
 
 

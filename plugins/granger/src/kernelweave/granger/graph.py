@@ -385,6 +385,7 @@ class GrangerGraph(GraphUse, GraphParameters):
         self, scaled: Matrix, names: list[str], replicate: Index, samples: LaggedSamples
     ) -> None:
         """Warn of a λ at an end of its candidates, and of what p-values take for granted."""
+        self.p_values_doubted_ = False
         if self.selection_ is not None:
             warn_of_ends(self.selection_)
         if self.significance != "permutation":
@@ -397,7 +398,7 @@ class GrangerGraph(GraphUse, GraphParameters):
             # what exogenous columns explain, a season or a trend, stays in place in every draw
             given = filled[:, np.concatenate(roles.exogenous.members)]
             rest = rest - given @ np.linalg.lstsq(given, rest, rcond=None)[0]
-        warn_of_series(rest, [names[j] for j in nodes], replicate)
+        self.p_values_doubted_ = warn_of_series(rest, [names[j] for j in nodes], replicate)
         tested = roles.tested()
         if tested.any():
             most = most_draws(samples.replicate)

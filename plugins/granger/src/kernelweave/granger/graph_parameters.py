@@ -199,6 +199,10 @@ class GraphParameters(Estimator):
         "The same, adjusted for the number of edges; for stability selection the bound on the "
         "number of false edges, at most 1.",
     )
+    p_values_doubted_: bool = fitted(
+        "bool",
+        "Whether series wander or share a season, so that p-values may come out too small.",
+    )
     effects_: Effects = fitted("Effects", "Curves of all edges.")
     n_draws_: int = fitted("int", "Draws per target behind them; 0 without.")
     lag_graph_: Matrix | None = fitted(

@@ -13,6 +13,7 @@ import numpy as np
 from .displays import CausalGraphDisplay, above_the_gap
 from .matrices import plot_effect, plot_weights
 from .series import describe_lags
+from .significance import told_p_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,11 +21,10 @@ if TYPE_CHECKING:
     from .graph import GrangerGraph
 
 _CURVES = 12  # edges whose effect is drawn
+# how p-values are adjusted, and what that promises of the edges that pass
 _ADJUSTED = {
-    "bh": "Benjamini and Hochberg: of the edges that pass, a share of {level:g} is expected "
-    "to be false",
-    "max-t": "the largest weight of each draw: with probability {one_less:g} no edge that passes "
-    "is false",
+    "bh": ("Benjamini and Hochberg", "at most {percent:g} % are expected to be false"),
+    "max-t": ("the largest weight of each draw", "with probability {one_less:g} none is false"),
 }
 
 
@@ -70,6 +70,7 @@ def graph_page(model: GrangerGraph, *, title: str = "Causal graph") -> str:
     rows = drawn.head(_CURVES).to_dict("records")
     n = len(model.group_names_)
     side = min(11.0, max(5.0, 3.6 + 0.09 * n))
+    environment.filters["p_value"] = lambda p: told_p_value(p, 4).removeprefix("= ")
     return environment.get_template("graph.html").render(
         title=title,
         facts=_facts(model),
@@ -114,10 +115,18 @@ def _reading(model: GrangerGraph) -> str:
         )
     edges, adjusted = model.edges_, model.adjusted_p_values_
     assert adjusted is not None
-    said = _ADJUSTED[model.adjust].format(level=level, one_less=1.0 - level)
+    method, promise = _ADJUSTED[model.adjust]
+    if model.p_values_doubted_:
+        promise = (
+            "how many are false is not known, because series wander or share a season and p-values "
+            "may come out too small"
+        )
     tested = int(np.isfinite(adjusted).sum())
     passing = f"{int(edges['passes'].sum())} of {tested} edges pass at {level:g}"
-    return f"{passing}, their p-values adjusted by {said}."
+    return (
+        f"{passing}, their p-values adjusted by {method}. "
+        f"Of those that pass, {promise.format(percent=100.0 * level, one_less=1.0 - level)}."
+    )
 
 
 def _svg(draw: Callable[[Axes], object], width: float, height: float) -> str:

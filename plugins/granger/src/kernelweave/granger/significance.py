@@ -133,6 +133,19 @@ def pooled_p_values(observed: Matrix, null: npt.NDArray[np.float64]) -> Matrix:
     return p
 
 
+def told_p_value(p: float, digits: int = 3) -> str:
+    """Return how a p-value compares with what digits can show.
+
+    Examples
+    --------
+    >>> from kernelweave.granger.significance import told_p_value
+    >>> told_p_value(0.0213), told_p_value(0.0002), told_p_value(0.0002, 4)
+    ('= 0.021', '< 0.001', '= 0.0002')
+    """
+    least = 10.0**-digits
+    return f"< {least:.{digits}f}" if p < least else f"= {p:.{digits}f}"
+
+
 def adjusted_p_values(
     p: Matrix, observed: Matrix, null: npt.NDArray[np.float64], adjust: str
 ) -> Matrix:
