@@ -107,41 +107,6 @@ def test_libsvm_features_that_a_file_never_mentions_are_zero(tmp_path: Path) -> 
     assert table.where(2) == "line 4"
 
 
-BAD = {
-    "inf": ("a,b,y\n1,2,0\n3,-inf,1\n", "column 'b', line 3: the value is infinite"),
-    "after a blank line": ("a,b,y\n1,2,0\n\n3,inf,1\n", "column 'b', line 4"),
-    "after a quoted break": ('a,b,y\n1,2,"p\nq"\n3,inf,"r"\n', "column 'b', line 4"),
-    "too large": ("a,b,y\n1,2,0\n3,1e999,1\n", "line 3: the value is infinite (infinity)"),
-    "huge": ("a,b,y\n1,2,0\n3,1e99,1\n", "column 'b', line 3: the value 1e+99 is too large"),
-    "no value": ("a,b,y\n1,,0\n1,NA,1\n", "no column of X can be used; 'a', for instance: It is 1"),
-    "no target": ("a,b,y\n1,2,0\n3,4,NA\n", "the target 'y', line 3: the value is missing"),
-    "two names": ("a,a,y\n1,2,0\n", "two columns named 'a'"),
-    "no name": ("a,,y\n1,2,0\n", "column 2 has no name"),
-    "two without": (",,b,y\n1,2,3,0\n", "column 1 has no name"),
-    "no names": ("1,2,0\n3,4,1\n", "begins with numbers (1, 2, 0, ...)"),
-    "nothing": ("", "is empty"),
-    "blanks": (" \n\n", "is empty"),
-    "a mark": ("\ufeff", "is empty"),
-    "a mark and lines": ("\ufeff\n\n", "is empty"),
-    "no rows": ("a,b,y\n", "has column names but no rows"),
-    "short row": ("a,b,y\n1,2,0\n3,4\n", "line 3: 2 cells where the header has 3"),
-    "long row": ("a,b,y\n1,2,0\n3,4,1,5\n", "line 3: 4 cells where the header has 3"),
-    "long rows": ("a,b,y\n1,2,0,7\n3,4,1,5\n", "line 2: 4 cells where the header has 3"),
-    "one class": ("a,b,y\n1,2,0\n3,4,0\n", "the target 'y' is '0' in every row"),
-    "no targets": (
-        "a,b,y\n1,2,\n3,4,NA\n5,6,1\n7,8,2\n",
-        "the target 'y', line 2: the value is missing, and in 1 other row: fill it in",
-    ),
-    "no label": ("a,b,y\n1,2,p\n3,4,\n5,6,q\n", "the target 'y', line 3: the value is missing"),
-    "one typing error": ("a,y\n1,1.5\n2,2.5\n3,oops\n4,4.5\n", "column 'y', line 4: 'oops'"),
-    "endless target": ("a,y\n1,inf\n2,1\n3,2\n", "column 'y', line 2: the value is inf"),
-    "only a target": ("y\n1\n2\n3\n", "no column beside the target 'y'"),
-    "binary": ("a,b,y\n1,2\0,0\n", "is not text"),
-    "libsvm": ("+1 1:2\n-1 1:x\n", "line 2: '1:x' is not index:value"),
-    "libsvm inf": ("+1 1:2\n-1 1:inf\n", "column '1', line 2: the value is infinite"),
-}
-
-
 @pytest.mark.parametrize(
     ("content", "name", "said"),
     [

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernelweave.kernels_core import DatasetSpec, KernelWeaveWarning
 from kernelweave.tables import Table, TableError, read_table
-from kernelweave.tables.named import read_named
+from kernelweave.tables.sources import read_named
 
 FEW = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -114,7 +114,7 @@ def test_a_file_cut_short(content: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"a,b\n1,2\n3\n", ("line 3", "1 cells")),
+        (b"a,b\n1,2\n3\n", ("line 3", "1 cell ")),
         (b"a,b\n1,2\n3,4,5\n", ("line 3", "3 cells")),
         (b"a,a\n1,2\n", ("'a'",)),
         (b"a,b\n1,2\n\x81,4\n", ("line 3", "UTF-8")),

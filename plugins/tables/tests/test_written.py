@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.tables import read_table
-from kernelweave.tables.csv import read_csv
+from kernelweave.tables.text import read_csv
 
 RNG = np.random.default_rng(0)
 WEIGHT = RNG.normal(75.0, 10.0, 60).round(1)

@@ -220,5 +220,5 @@ def test_memory_that_runs_out_is_said_in_a_sentence(
     def exhausted(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("kernelweave.workbench.data.read_table", exhausted)
+    monkeypatch.setattr("kernelweave.tables.read_table", exhausted)
     assert run("fit", "iris").error.startswith("there is not enough memory for this: use")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from kernelweave.tables import read_table, read_target
 
@@ -26,7 +27,10 @@ BAD = {
     "too large": ("a,b,y\n1,2,0\n3,1e999,1\n", "line 3: the value is infinite (infinity)"),
     "huge": ("a,b,y\n1,2,0\n3,1e99,1\n", "column 'b', line 3: the value 1e+99 is too large"),
     "no value": ("a,b,y\n1,,0\n1,NA,1\n", "no column of X can be used; 'a', for instance: It is 1"),
-    "no target": ("a,b,y\n1,2,0\n3,4,NA\n", "the target 'y', line 3: the value is missing"),
+    "no target": (
+        "a,b,y\n1,2,\n3,4,NA\n",
+        "the target 'y', line 2: the value is missing, and in 1 other row: fill it in",
+    ),
     "two names": ("a,a,y\n1,2,0\n", "two columns named 'a'"),
     "no name": ("a,,y\n1,2,0\n", "column 2 has no name"),
     "two without": (",,b,y\n1,2,3,0\n", "column 1 has no name"),
@@ -36,15 +40,10 @@ BAD = {
     "a mark": ("\ufeff", "is empty"),
     "a mark and lines": ("\ufeff\n\n", "is empty"),
     "no rows": ("a,b,y\n", "has column names but no rows"),
-    "short row": ("a,b,y\n1,2,0\n3,4\n", "line 3: 2 cells where the header has 3"),
-    "long row": ("a,b,y\n1,2,0\n3,4,1,5\n", "line 3: 4 cells where the header has 3"),
-    "long rows": ("a,b,y\n1,2,0,7\n3,4,1,5\n", "line 2: 4 cells where the header has 3"),
+    "short row": ("a,b,y\n1,2,0\n3,4\n", "line 3 has 2 cells but the header has 3"),
+    "long row": ("a,b,y\n1,2,0\n3,4,1,5\n", "line 3 has 4 cells but the header has 3"),
+    "long rows": ("a,b,y\n1,2,0,7\n3,4,1,5\n", "line 2 has 4 cells but the header has 3"),
     "one class": ("a,b,y\n1,2,0\n3,4,0\n", "the target 'y' is '0' in every row"),
-    "no targets": (
-        "a,b,y\n1,2,\n3,4,NA\n5,6,1\n7,8,2\n",
-        "the target 'y', line 2: the value is missing, and in 1 other row: fill it in",
-    ),
-    "no label": ("a,b,y\n1,2,p\n3,4,\n5,6,q\n", "the target 'y', line 3: the value is missing"),
     "one typing error": ("a,y\n1,1.5\n2,2.5\n3,oops\n4,4.5\n", "column 'y', line 4: 'oops'"),
     "endless target": ("a,y\n1,inf\n2,1\n3,2\n", "column 'y', line 2: the value is inf"),
     "only a target": ("y\n1\n2\n3\n", "no column beside the target 'y'"),
@@ -104,3 +103,78 @@ def test_list_shows_the_files_of_the_data_folder(
     monkeypatch.delenv("KERNELWEAVE_DATA")
     assert "KERNELWEAVE_DATA is not set" in run("list", "--kind", "datasets").said
     assert run("list").said == ""
+
+
+def ordinary(n_rows: int = 40) -> list[str]:
+    """Rows of which every eighth lacks its target."""
+    return [f"{i},{i * i % 7},{'' if i % 8 == 3 else 2.5 * i}" for i in range(n_rows)]
+
+
+def test_rows_without_a_target_are_left_out_and_predicted(run: Callable, tmp_path: Path) -> None:
+    rows, known = ordinary(), [row for row in ordinary() if not row.endswith(",")]
+    path = write(tmp_path / "t.csv", "\n".join(["a,b,y", *rows]))
+    less = write(tmp_path / "u.csv", "\n".join(["a,b,y", *known]))
+    options = ("--target", "y", "--max-iter", "3", "--no-compare", "--out")
+    wanted = ("--predictions", tmp_path / "p.csv")
+    done = run("fit", path, *options, tmp_path / "m.kw", *wanted)
+    assert done.status == 0, done.err
+    assert "5 of 40 rows of" in done.err
+    assert "have no 'y' (the first is line 5) and are left out and predicted into" in done.err
+    # the same model as without these rows, and what it predicts of them
+    assert run("fit", less, *options, tmp_path / "n.kw").status == 0
+    unknown = pd.DataFrame({"a": range(3, 40, 8), "b": [i * i % 7 for i in range(3, 40, 8)]})
+    unknown.to_csv(tmp_path / "new.csv", index=False)
+    said = run("predict", tmp_path / "n.kw", tmp_path / "new.csv").out.split()[1:]
+    found = pd.read_csv(tmp_path / "p.csv")
+    assert found.columns.tolist() == ["a", "b", "prediction"]
+    assert found.drop(columns="prediction").equals(unknown)
+    assert found["prediction"].tolist() == list(map(float, said))
+    hint = run("fit", path, "--target", "y", "--test", path, "--max-iter", "1", "--no-compare")
+    assert hint.err.count("--predictions FILE predicts them") == 1
+    assert hint.err.count("5 of 40 rows of") == 2
+
+
+def test_encodings_and_sheets_can_be_named(run: Callable, tmp_path: Path) -> None:
+    text = "\n".join(["город,y", *(f"{'Казань' if i % 2 else 'Пермь'},{i % 2}" for i in range(30))])
+    (tmp_path / "t.csv").write_bytes(text.encode("iso8859_5"))
+    options = ("--target", "y", "--max-iter", "1", "--no-compare", "--json")
+    done = run("fit", tmp_path / "t.csv", *options, "--encoding", "iso8859_5")
+    assert json.loads(done.out)["columns"][0]["name"] == "город"
+    assert (
+        "no encoding 'latin-99'" in run("fit", tmp_path / "t.csv", "--encoding", "latin-99").error
+    )
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        pd.DataFrame({"x": [1, 2]}).to_excel(book, sheet_name="one", index=False)
+        frame = pd.DataFrame(
+            {"b": [i * i % 31 for i in range(30)], "y": [i % 2 for i in range(30)]}
+        )
+        frame.to_excel(book, sheet_name="two", index=False)
+    done = run("fit", tmp_path / "t.xlsx", *options, "--sheet", "two")
+    assert json.loads(done.out)["n_samples"] == 30
+    assert "did you mean 'two'?" in run("fit", tmp_path / "t.xlsx", "--sheet", "Two").error
+
+
+def test_no_cell_speaks_to_the_terminal_or_computes(run: Callable, tmp_path: Path) -> None:
+    word, name = "=cmd|' /C calc'!A0", "red\x1b]0;owned\x07"
+    rows = [f"{i * i % 31},{word if i % 2 else 'fine'}" for i in range(30)]
+    path = write(tmp_path / "t.csv", "\n".join([f"{name},y", *rows]))
+    model = tmp_path / "m.kw"
+    done = run("fit", path, "--target", "y", "--max-iter", "3", "--no-compare", "--out", model)
+    assert done.status == 0, done.err
+    assert "\x1b" not in done.out + done.err
+    assert "\x07" not in done.out + done.err
+    lines = run("predict", model, path).out.splitlines()
+    assert set(lines) <= {"prediction", f"'{word}", "fine"}
+    assert set(json.loads(run("predict", model, path, "--json").out)) <= {word, "fine"}
+
+
+def test_a_column_of_another_case_is_hinted_at(run: Callable, tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "t.csv", "\n".join(["Age,y", *(f"{i * i % 31},{i % 3}.5" for i in range(30))])
+    )
+    model = tmp_path / "m.kw"
+    options = ("--max-iter", "1", "--no-compare", "--out", model)
+    assert "did you mean 'y'?" in run("fit", path, "--target", "Y", *options).error
+    assert run("fit", path, "--target", "y", *options).status == 0
+    other = write(tmp_path / "u.csv", "age,z\n1,2\n")
+    assert run("predict", model, other).error.endswith("uses: 'Age'; did you mean 'age'?")

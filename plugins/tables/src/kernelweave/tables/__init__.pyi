@@ -1,7 +1,7 @@
 from .errors import TableError
-from .source import read_table
+from .sources import read_table
 from .table import Table
-from .target import Target, choose_target, read_target
+from .target import Target, choose_target, read_target, split_by_target
 
 __all__ = [
     "Table",
@@ -11,5 +11,6 @@ __all__ = [
     "choose_target",
     "read_table",
     "read_target",
+    "split_by_target",
 ]
 __version__: str

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
+
+# marks that set the direction of writing
+_TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class TableError(ValueError):
@@ -15,6 +19,26 @@ class TableError(ValueError):
     >>> str(TableError("t.csv is empty: there is nothing to learn from"))
     't.csv is empty: there is nothing to learn from'
     """
+
+
+def printable(text: str) -> str:
+    r"""Return a text without characters that speak to a terminal: each becomes �.
+
+    `text`: of a file: the name of a column, a cell. Line breaks and tabs stay; escapes, and marks
+    that turn the direction of what follows, go.
+
+    Examples
+    --------
+    >>> printable("red\x1b[2J\u202e")
+    'red�[2J�'
+    """
+    if text.isprintable():
+        return text
+
+    def speaks(each: str) -> bool:
+        return each in _TURNS or (unicodedata.category(each) == "Cc" and each not in "\n\t")
+
+    return "".join("�" if speaks(each) else each for each in text)
 
 
 def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:

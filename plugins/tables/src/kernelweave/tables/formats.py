@@ -1,4 +1,4 @@
-"""Parquet, Excel and JSON by pandas, told by what the bytes begin with."""
+"""Parquet, Excel, JSON and the files of statistics programs, by pandas."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import io
 import json
 import warnings
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
-from .errors import TableError, one_line
-from .table import Table, check_names, warn_of_title, with_index, without_row_numbers
+from .errors import TableError, did_you_mean, one_line
+from .table import Table, check_names, warn_of_title, with_index, without_row_numbers, without_total
 from .written import read_numbers
 
+STATISTICS = (".dta", ".sas7bdat", ".xpt", ".sav", ".zsav")
 PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
 
@@ -41,13 +43,15 @@ def read_parquet(content: bytes, source: str) -> Table:
     return _table(frame, source)
 
 
-def read_excel(content: bytes, source: str, *, header: bool = True) -> Table:
-    """Read the first sheet of an Excel file that has rows.
+def read_excel(
+    content: bytes, source: str, *, header: bool = True, wanted: str | None = None
+) -> Table:
+    """Read a sheet of an Excel file, the first that has rows where none is asked for.
 
     `content`: the file; `source`: what messages call it; `header`: whether the first row names the
-    columns; without, they are 0, 1, . Returns: messages name the rows by the numbers that Excel
-    shows. Raises TableError if it is an old ``.xls`` file, damaged or empty, or a column has no
-    name or that of another.
+    columns; without, they are 0, 1, …; `wanted`: the name of the sheet. Returns: messages name the
+    rows by the numbers that Excel shows. Raises TableError if it is an old ``.xls`` file, damaged
+    or empty, or a column has no name or that of another.
     """
     if content.startswith(OLD_EXCEL):
         raise TableError(f"{source} is an old Excel file: save it as .xlsx or as CSV")
@@ -62,14 +66,44 @@ def read_excel(content: bytes, source: str, *, header: bool = True) -> Table:
     full = {name: sheet.dropna(how="all", axis=1) for name, sheet in full.items() if len(sheet)}
     if not full:
         raise TableError(f"{source} has no rows in any sheet: there is nothing to learn from")
-    name, sheet = next(iter(full.items()))
-    if len(full) > 1:
+    if wanted is not None and wanted not in full:
+        raise TableError(
+            f"{source} has no sheet {wanted!r} with rows; "
+            f"{did_you_mean(wanted, full, what='sheets')}"
+        )
+    name = wanted or next(iter(full))
+    sheet = full[name]
+    if len(full) > 1 and wanted is None:
         warnings.warn(
-            f"{source} has {len(full)} sheets with rows; the first, {name!r}, is read",
+            f"{source} has {len(full)} sheets with rows; the first, {name!r}, is read; "
+            f"name another as the sheet to read it",
             KernelWeaveWarning,
             stacklevel=2,
         )
     return _sheet_table(sheet, source, header)
+
+
+def read_statistics(path: Path, source: str) -> Table:
+    """Read a file of Stata, SAS or SPSS; labelled values become their labels.
+
+    `path`: the file, its ending says which; `source`: what messages call it. Raises TableError if
+    it is damaged, or a file of SPSS and pyreadstat is missing.
+    """
+    ending = path.suffix.lower()
+    try:
+        if ending == ".dta":
+            frame = pd.read_stata(path)
+        elif ending in (".sav", ".zsav"):
+            frame = pd.read_spss(path)
+        else:
+            frame = pd.read_sas(path, encoding="infer")
+    except ImportError as error:
+        raise TableError(
+            f"reading {source} needs pyreadstat: pip install pyreadstat, or save it as CSV"
+        ) from error
+    except Exception as error:
+        raise TableError(f"{source} is not a sound {ending} file: {one_line(error)}") from error
+    return _table(frame, source)
 
 
 def read_json(content: bytes, source: str) -> Table:
@@ -126,9 +160,29 @@ def _without_title(sheet: pd.DataFrame, source: str) -> pd.DataFrame:
     return sheet.iloc[n_above:]
 
 
+def _without_footer(sheet: pd.DataFrame, source: str) -> pd.DataFrame:
+    """Return a sheet without texts of a single cell that stand below an empty row at its end."""
+    filled = sheet.notna().sum(axis=1).to_numpy()
+    places = sheet.index.to_numpy()
+    n_rows = len(sheet)
+    while sheet.shape[1] > 2 and n_rows > 2 and filled[n_rows - 1] == 1:
+        n_rows -= 1
+    apart = np.flatnonzero(np.diff(places) > 1) + 1
+    n_rows = next((int(at) for at in apart if at >= n_rows), len(sheet))
+    for place, row in sheet.iloc[n_rows:].iterrows():
+        warnings.warn(
+            f"{source}: row {int(str(place)) + 1} ({str(row.dropna().iloc[0])!r:.60}) is taken for "
+            f"a note below the table and passed over",
+            KernelWeaveWarning,
+            stacklevel=4,
+        )
+    return sheet.iloc[:n_rows]
+
+
 def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
     if header:
         sheet = _without_title(sheet, source)
+    sheet = _without_footer(sheet, source)
     rows = sheet.iloc[1:] if header else sheet
     lines = [int(row) + 1 for row in rows.index]
     if header:
@@ -141,7 +195,7 @@ def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
     else:
         names = [str(j) for j in range(sheet.shape[1])]
     frame = rows.set_axis(names, axis=1).infer_objects()
-    table = _table(frame, source, lines)
+    table = without_total(_table(frame, source, lines))
     return without_row_numbers(table) if header and not first[0] else table
 
 

@@ -24,6 +24,7 @@ def read_libsvm(content: bytes, source: str) -> Table:
     `content`: the text; `source`: what messages call it. Returns: dense, with column ``"target"``;
     a feature that the file never mentions is zero.
     """
+    from scipy.sparse import csr_matrix
     from sklearn.datasets import load_svmlight_file
 
     try:
@@ -32,13 +33,15 @@ def read_libsvm(content: bytes, source: str) -> Table:
             X, y = load_svmlight_file(io.BytesIO(content), zero_based=True)
     except (ValueError, IndexError, OverflowError, Warning) as error:
         raise TableError(f"{source}, {_diagnose(content)}: {one_line(error)}") from error
+    # a feature that is never mentioned is zero, and a single large index would cost what it counts
+    used, columns = np.unique(X.indices, return_inverse=True)
     memory.require(
-        8 * X.shape[0] * X.shape[1],
-        f"{X.shape[0]} dense rows of {X.shape[1]} features",
+        8 * X.shape[0] * len(used),
+        f"{X.shape[0]} dense rows of {len(used)} features",
         alternative="select fewer features, since kernels are computed on dense rows",
     )
-    start = 0 if X.shape[1] and X[:, [0]].nnz else 1
-    frame = pd.DataFrame(X.toarray()[:, start:], columns=[str(j) for j in range(start, X.shape[1])])
+    dense = csr_matrix((X.data, columns, X.indptr), (X.shape[0], len(used))).toarray()
+    frame = pd.DataFrame(dense, columns=pd.Index([str(j) for j in used]))
     frame[TARGET] = y.astype(np.int64) if np.array_equal(y, np.round(y)) else y
     return Table(source, frame, target=TARGET, lines=lambda: _lines(content), sparse=True)
 

@@ -13,10 +13,13 @@ import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
-from .errors import TableError
+from .errors import TableError, did_you_mean
 
 _DIGITS = re.compile(r"[0-9]+")
 MISSING = {"", "na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "?", "<na>"}
+_TOTAL = re.compile(
+    r"(?i)\s*(grand |sub-?)?(totals?|sum|summe|gesamt|insgesamt|average|mean)\s*:?\s*"
+)
 REMEDY = "fill it in or remove the row; missing values are not guessed"
 
 
@@ -29,7 +32,7 @@ class Table:
     source : str
         What messages call it.
     frame : DataFrame
-        The columns by name, as strings.
+        The columns by name, as strings; its index says where in the source a row stands, from 0.
     target : str or None
         The column that the source itself marks as target.
     task : str or None
@@ -66,7 +69,16 @@ class Table:
 
         `row`: counted from 0. Counted from 1, the header included for files of lines.
         """
-        return f"row {row + 1}" if self.lines is None else f"line {self.lines()[row]}"
+        place = int(self.frame.index[row])
+        return f"row {place + 1}" if self.lines is None else f"line {self.lines()[place]}"
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Table:
+        """Return some of the rows, which keep their places in the file.
+
+        `rows`: counted from 0.
+        """
+        texts = {name: cells.iloc[rows] for name, cells in self.texts.items()}
+        return replace(self, frame=self.frame.iloc[rows], texts=texts)
 
     def inputs(self, columns: Sequence[str], unused: Container[str] = ()) -> pd.DataFrame:
         """Return columns as an estimator for tables takes them.
@@ -142,9 +154,12 @@ class Table:
         absent = [name for name in columns if name not in self.frame.columns]
         if absent and not self.sparse:
             few = ", ".join(map(repr, absent[:8])) + (", ..." if len(absent) > 8 else "")
+            others = [name for name in self.columns if name not in columns]
+            hint = did_you_mean(absent[0], others, what="columns")
+            close = f"; {hint}" if hint.startswith("did") else ""
             raise TableError(
                 f"{self.source} lacks {len(absent)} of the {len(columns)} columns that the model "
-                f"uses: {few}"
+                f"uses: {few}{close}"
             )
 
     def has_numbers(self, column: str) -> bool:
@@ -264,6 +279,50 @@ def without_row_numbers(table: Table) -> Table:
         return table
     texts = {name: cells for name, cells in table.texts.items() if name != "index"}
     return replace(table, frame=table.frame.drop(columns="index"), texts=texts)
+
+
+def without_total(table: Table) -> Table:
+    """Return a table without a last row that is called a total and sums the others.
+
+    `table`: as it was read. It goes where every number in it is the sum, or the mean, of those
+    above it, but for rounding, and no other row is called so.
+    """
+    frame = table.frame
+    if len(frame) < 4:
+        return table
+    last, rest = frame.iloc[-1], frame.iloc[:-1]
+    named = [
+        name
+        for name in table.columns
+        if is_total(last[name]) and not rest[name].map(is_total).any()
+    ]
+    sums = [_is_sum(as_numbers(rest[name]), float(as_numbers(frame[name])[-1])) for name in frame]
+    known = [each for each in sums if each is not None]
+    if not named or not known or not all(known):
+        return table
+    warnings.warn(
+        f"{table.source}: {table.where(len(frame) - 1)} says {last[named[0]]!r} in column "
+        f"{named[0]!r} and sums the rows above it: it is left out",
+        KernelWeaveWarning,
+        stacklevel=3,
+    )
+    return table.take(np.arange(len(frame) - 1))
+
+
+def is_total(cell: object) -> bool:
+    """Whether a cell is what people call a row that sums others."""
+    return isinstance(cell, str) and _TOTAL.fullmatch(cell) is not None
+
+
+def _is_sum(values: npt.NDArray[np.float64], total: float) -> bool | None:
+    """Whether a number is the sum or the mean of others; ``None`` where it is a gap."""
+    values = values[np.isfinite(values)]
+    if np.isnan(total) or len(values) == 0:
+        return None
+    places = next((k for k in range(7) if np.allclose(values, values.round(k), 1e-12, 0.0)), 7)
+    # each number was rounded, and so was the total
+    room = 10.0**-places * np.sqrt(len(values)) + 1e-9 * np.abs(values).sum()
+    return bool(min(abs(values.sum() - total), abs(values.mean() - total)) <= room)
 
 
 def warn_of_title(source: str, place: str, row: int, title: str, names: int) -> None:

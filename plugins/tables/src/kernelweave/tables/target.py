@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from kernelweave.kernels_core.arrays import Labels
 
 from .errors import TableError, did_you_mean
 from .table import REMEDY, Table, are_codes, as_numbers, is_missing
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # so many whole numbers may well be names of classes
 _FEW = 10
@@ -95,6 +93,46 @@ def choose_target(table: Table, wanted: str | None) -> str:
         return columns[int(wanted)]
     hint = did_you_mean(wanted, columns, what="columns")
     raise TableError(f"{table.source} has no column {wanted!r}; {hint}")
+
+
+def split_by_target(table: Table, column: str) -> tuple[Table, Table | None]:
+    """Return the rows whose target is known, and those whose target is missing.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    column : str
+        The target. Among words only cells without text are missing: NA may be a class.
+
+    Returns
+    -------
+    known : Table
+        To learn from.
+    unknown : Table or None
+        To predict; ``None`` where every target is known, or none is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from kernelweave.tables import read_table, split_by_target
+    >>> known, unknown = split_by_target(read_table(pd.DataFrame({"y": [1.0, None, 3.0]})), "y")
+    >>> known.frame["y"].tolist(), unknown.where(0)
+    ([1.0, 3.0], 'row 2')
+    """
+    cells = table.frame[column]
+    missing = cells.isna().to_numpy(copy=True)
+    if cells.dtype == object or pd.api.types.is_string_dtype(cells):
+        written = cells.astype(object).map(is_missing).to_numpy(dtype=bool)
+        numbers = np.isfinite(as_numbers(cells))
+        words = ~written & ~numbers
+        empty = cells.map(lambda cell: isinstance(cell, str) and not cell.strip()).to_numpy(
+            dtype=bool
+        )
+        missing |= empty if words.any() else written
+    if not missing.any() or missing.all():
+        return table, None
+    return table.take(np.flatnonzero(~missing)), table.take(np.flatnonzero(missing))
 
 
 def read_target(table: Table, column: str, task: str = "auto") -> Target:

@@ -7,15 +7,18 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from kernelweave.tables.errors import printable
 
 from .spoken import as_options
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.segment import Segment
     from rich.text import Text
 
 PROGRAM = "kernelweave"
@@ -35,9 +38,16 @@ def err() -> Console:
 def _console(stream: TextIO) -> Console:
     from rich.console import Console
 
+    class Plain(Console):
+        """A console on which no cell of a table speaks to the terminal."""
+
+        def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
+            for part in super().render(*args, **kwargs):
+                yield part if part.control else part._replace(text=printable(part.text))
+
     # of a table's padding a terminal shows nothing, and a file is spared it
     file = stream if stream.isatty() else cast("TextIO", _Trimmed(stream))
-    return Console(file=file, highlight=False, emoji=False, markup=False)
+    return Plain(file=file, highlight=False, emoji=False, markup=False)
 
 
 class _Trimmed:
@@ -86,7 +96,7 @@ def say(kind: str, message: str) -> None:
     `kind`: ``"error"``, ``"warning"`` or ``"note"``; `message`: one sentence; line breaks become
     blanks.
     """
-    sys.stderr.write(f"{PROGRAM}: {kind}: {spoken(message)}\n")
+    sys.stderr.write(f"{PROGRAM}: {kind}: {printable(spoken(message))}\n")
     sys.stderr.flush()
 
 

@@ -68,12 +68,17 @@ def compare_command(
     json : bool
         Print the outcome as JSON.
     """
-    from kernelweave.tables import choose_target, read_table, read_target
+    from kernelweave.tables import choose_target, read_table, read_target, split_by_target
 
     from ..comparing import compare_table
 
     table = read_table(data, header=not no_header)
-    known = read_target(table, choose_target(table, target), task)
+    column = choose_target(table, target)
+    table, unknown = split_by_target(table, column)
+    if unknown is not None:
+        many = len(unknown.frame)
+        console.say("note", f"rows without {column!r} are left out: {many}")
+    known = read_target(table, column, task)
     names = None if models is None else re.findall(r"[^\s,]+", ",".join(models))
     if names == []:
         raise CommandError("--models names no model: leave it out to compare all")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +15,7 @@ from kernelweave.kernels_core import config_context
 from .. import console
 from ..console import emit_json
 from ..errors import CommandError
-from ..files import check_output
+from ..files import check_output, replacing
 from ..model_names import ModelName
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ def fit_command(
     cv: int | None = None,
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
     weights: str | None = None,
+    predictions: Path | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
     class_weight: Literal["balanced"] | None = None,
     max_time: float | None = None,
     memory_limit: float | None = None,
@@ -101,6 +105,13 @@ def fit_command(
         A column to leave out; may be given several times.
     weights : str
         The column that says what each row counts; it is not learned from.
+    predictions : Path
+        A CSV file for the rows of DATA whose target is missing, with a column `prediction`. They
+        are left out of the fit in any case.
+    encoding : str
+        Of the letters of a text file, such as shift_jis or cp1252. Default: found.
+    sheet : str
+        Of an Excel file. Default: the first that has rows.
     class_weight : str
         balanced: classes count the same, however many rows they have.
     max_time : float
@@ -161,8 +172,8 @@ def fit_command(
         Classification: learn probabilities too, by five more fits. The evidence kernel has them
         anyway.
     """
-    if out is not None:
-        check_output(out, force=force)
+    for path in filter(None, (out, predictions)):
+        check_output(path, force=force)
     from kernelweave.tables import read_table
 
     from ..fitting import Choices
@@ -177,10 +188,13 @@ def fit_command(
     if cv is not None and cv < 2:
         raise CommandError(f"--cv must be at least 2, got {cv}")
     choices = Choices(model, settings, cv, seed, views)
-    table = read_table(data, header=not no_header)
-    other = None if test is None else read_table(test, header=not no_header)
+    read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
+    table, other = read(data), None if test is None else read(test)
     with config_context(memory_limit=memory_limit):
-        found = _fit(table, other, target, task, choices, drop or [], weights, compare, out, force)
+        found = _fit(
+            table, other, target, task, choices, drop or [], weights, compare, out, predictions,
+            force,
+        )  # fmt: skip
     emit_json(found) if json else _show(found)
     if found["interrupted"]:
         kept = f"the best model so far is in {out}" if out else "nothing was saved (--out FILE)"
@@ -197,10 +211,11 @@ def _fit(
     weights: str | None,
     comparing: bool,
     path: Path | None,
+    predictions: Path | None,
     force: bool,
 ) -> dict[str, Any]:
     """Fit, save where asked, and return the summary."""
-    from kernelweave.tables import choose_target, read_target
+    from kernelweave.tables import choose_target, read_target, split_by_target
 
     from ..doubts import shared_rows
     from ..fitting import feature_columns, fit_table
@@ -211,11 +226,17 @@ def _fit(
     for option, names in (("--drop", drop), ("--weights", [weights])):
         if column in names:
             raise CommandError(f"{option} {column!r} is the target")
+    table, unknown = split_by_target(table, column)
+    if unknown is not None:
+        console.say("note", _without_target(table, unknown, column, predictions))
     target = read_target(table, column, task)
     features = feature_columns(table, column, drop, weights)
     notes = [target.hint] if target.hint else []
     if other is not None:
         other = _test(other, table, features if choices.views is None else [], column)
+        other, missing = split_by_target(other, column)
+        if missing is not None:
+            console.say("note", _without_target(other, missing, column, path=None, wanted=False))
         notes += shared_rows(table, other, [*features, column])
     for sentence in notes:
         console.say("note", sentence)
@@ -225,6 +246,8 @@ def _fit(
     )  # fmt: skip
     if path is not None:
         save_model(outcome.model, path, force=force)
+    if predictions is not None:
+        _write_predictions(outcome.model, unknown, predictions)
     found = summary(outcome.model)
     seconds = {row.name: row.seconds for row in outcome.rows}
     for row in found["comparison"]["rows"]:
@@ -260,6 +283,37 @@ def _test(other: Table, table: Table, features: Sequence[str], column: str) -> T
     other.require([name for name in features if name not in unused])
     numbers = [name for name in (*features, column) if table.has_numbers(name)]
     return in_units(other, numbers, table.units)
+
+
+def _without_target(
+    known: Table, unknown: Table, column: str, path: Path | None, *, wanted: bool = True
+) -> str:
+    """Return what to say of rows whose target is missing."""
+    n_unknown = len(unknown.frame)
+    have, are = ("has", "is") if n_unknown == 1 else ("have", "are")
+    then = f" and predicted into {path}" if path else ""
+    hint = "; --predictions FILE predicts them" if wanted and not path else ""
+    return (
+        f"{n_unknown} of {len(known.frame) + n_unknown} rows of {known.source} {have} no "
+        f"{column!r} (the first is {unknown.where(0)}) and {are} left out{then}{hint}"
+    )
+
+
+def _write_predictions(model: Model, unknown: Table | None, path: Path) -> None:
+    """Write the rows without a target as they were read, each with its prediction."""
+    from .predict import to_csv
+
+    if unknown is None:
+        console.say("note", f"no row lacks its target: {path} is not written")
+        return
+    cells = unknown.frame.drop(columns=model.header.target)
+    columns = {str(name): column.tolist() for name, column in cells.items()}
+    name = "prediction"
+    while name in columns:
+        name += "_"
+    columns[name] = model.predict(unknown).tolist()
+    with replacing(path) as stream:
+        stream.write(to_csv(columns).encode())
 
 
 def _strongest(importance: Sequence[dict[str, Any]]) -> str:

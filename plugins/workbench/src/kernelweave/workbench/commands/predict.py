@@ -24,6 +24,8 @@ def predict_command(
     out: Path | None = None,
     interval: float | None = None,
     proba: Annotated[bool, _Flag] = False,
+    encoding: str | None = None,
+    sheet: str | None = None,
     no_header: Annotated[bool, _Flag] = False,
     force: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
@@ -47,6 +49,10 @@ def predict_command(
         targets lies, e.g. 0.9.
     proba : bool
         Classification: add a column `proba_CLASS` for each class.
+    encoding : str
+        Of the letters of a text file, such as shift_jis or cp1252. Default: found.
+    sheet : str
+        Of an Excel file. Default: the first that has rows.
     no_header : bool
         The first line of the CSV is data; columns are called 0, 1, ...
     force : bool
@@ -61,7 +67,7 @@ def predict_command(
     from ..models import load_model
 
     loaded = load_model(model)
-    table = read_table(data, header=not no_header)
+    table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     predicted = {"prediction": loaded.predict(table)}
     if interval is not None:
         predicted["low"], predicted["high"] = loaded.predict_interval(table, interval)
@@ -96,7 +102,10 @@ def _say_what_is_outside(n_outside: int, columns: list[str], n_rows: int) -> Non
 
 
 def to_csv(columns: dict[str, list[object]]) -> str:
-    """Return the CSV of columns; numbers keep every digit.
+    """Return the CSV of columns; numbers keep every digit, and no word is a formula.
+
+    A spreadsheet would compute a word that begins with ``=``, ``+``, ``-`` or ``@``: an apostrophe
+    is put before it, unless it is a number.
 
     Parameters
     ----------
@@ -112,9 +121,18 @@ def to_csv(columns: dict[str, list[object]]) -> str:
     --------
     >>> to_csv({"prediction": [0.1, 2.0]}).splitlines()
     ['prediction', '0.1', '2.0']
+    >>> to_csv({"prediction": ["=1+1", "-2", "- none"]}).split()
+    ['prediction', "'=1+1", '-2', "'-", 'none']
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    writer.writerow(map(_no_formula, columns))
+    writer.writerows(map(_no_formula, row) for row in zip(*columns.values(), strict=True))
     return buffer.getvalue()
+
+
+def _no_formula(cell: object) -> object:
+    from kernelweave.tables.table import is_number
+
+    opens = isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{cell}" if opens and not is_number(cell) else cell

@@ -1,0 +1,293 @@
+"""From what a user names to a table: files, data sets by name, standard input, data frames."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import sys
+import zipfile
+import zlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from kernelweave.kernels_core import DatasetSpec, datasets, memory
+
+from .data_folder import folder_files, folder_remark
+from .errors import TableError, did_you_mean
+from .formats import (
+    OLD_EXCEL,
+    PARQUET,
+    STATISTICS,
+    ZIP,
+    read_excel,
+    read_json,
+    read_parquet,
+    read_statistics,
+)
+from .libsvm import read_libsvm
+from .openml import PREFIX, read_openml
+from .table import Table, check_names
+from .text import read_csv, utf_16_of
+from .written import read_numbers
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    from kernelweave.kernels_core.arrays import Labels
+
+_TARGET = "target"
+_LIBSVM_LINE = re.compile(rb"^\s*[-+\d.eE]+(\s+qid:\d+)?(\s+\d+:[-+\d.eEinfaN]+)+\s*(#.*)?$")
+_JSON = re.compile(rb"^(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\{\]])")
+_COMMENT = re.compile(rb"^\s*(#.*)?$")
+# Of the memory limit, what a compressed file may unpack to: its cells take a multiple of its text.
+_SHARE_OF_TEXT = 8
+
+
+def read_table(
+    source: object,
+    *,
+    header: bool = True,
+    target: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> Table:
+    """Read a table from a file, a data set by name, standard input, or a data frame.
+
+    Parameters
+    ----------
+    source : str, Path or DataFrame
+        A path to a CSV of any dialect, Parquet, Excel, JSON (lines, or a list), LIBSVM, Stata, SAS
+        or SPSS file, text also compressed by gzip or zip, the name of a registered data set or of
+        a file in the folder ``KERNELWEAVE_DATA``, ``openml:NAME@VERSION`` or ``openml:ID``, ``-``
+        for standard input, or a data frame of pandas, polars or Arrow. A file goes before a data
+        set of its name.
+    header : bool, default=True
+        Whether the first line of a CSV or an Excel sheet names the columns; without, they are 0,
+        1, ...
+    target : str or None, default=None
+        The column to predict, where the source does not name it.
+    encoding : str or None, default=None
+        Of the letters of a text, such as ``"shift_jis"``; found without.
+    sheet : str or None, default=None
+        Of an Excel file; the first that has rows without.
+
+    Returns
+    -------
+    Table
+        Named columns.
+
+    Raises
+    ------
+    TableError
+        One sentence: what is wrong, where, and what to do.
+
+    Examples
+    --------
+    >>> from kernelweave.tables import read_table
+    >>> read_table("iris").frame.shape
+    (150, 5)
+    """
+    if not isinstance(source, str | os.PathLike):
+        return read_frame(source, target=target)
+    table = _read_named_source(os.fspath(source), _Ways(header, encoding, sheet))
+    if target is None:
+        return table
+    if target not in table.columns:
+        hint = did_you_mean(target, table.columns, what="columns")
+        raise TableError(f"{table.source} has no column {target!r}; {hint}")
+    return replace(table, target=target)
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """How a user says that a file is written."""
+
+    header: bool
+    encoding: str | None
+    sheet: str | None
+
+
+def _read_named_source(source: str, ways: _Ways) -> Table:
+    # the command line spells a lone dash out
+    if source in ("-", "stdin:"):
+        return _read_content(sys.stdin.buffer.read(), "standard input", ways)
+    if source.startswith(PREFIX):
+        return read_openml(source)
+    path = Path(source).expanduser()
+    if path.is_dir():
+        raise TableError(f"{source} is a folder, not a file: name a file in it")
+    return _read_file(path, source, ways) if path.exists() else _read_by_name(source, ways)
+
+
+def _read_file(path: Path, source: str, ways: _Ways) -> Table:
+    if path.suffix.lower() in STATISTICS:
+        return read_statistics(path, source)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise TableError(f"cannot read {path}: {error.strerror or error}") from error
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return read_parquet(content, source)
+    return _read_content(content, source, ways)
+
+
+def _read_by_name(source: str, ways: _Ways) -> Table:
+    known, files = datasets(), folder_files()
+    if source in known:
+        return read_named(known[source])
+    if source in files:
+        return _read_file(files[source], source, ways)
+    missing = f"there is no file {source!r} and no data set of that name"
+    if "/" in source or "." in source:
+        raise TableError(missing)
+    hint = did_you_mean(source, [*known, *files], what="data sets")
+    remark = folder_remark()
+    raise TableError(f"{missing}; {hint}" + (f" ({remark})" if remark else ""))
+
+
+def _read_content(content: bytes, source: str, ways: _Ways) -> Table:
+    """Read what the bytes themselves say they are."""
+    content = _unpacked(content, source)
+    if content.startswith(PARQUET):
+        return read_parquet(content, source)
+    if content.startswith((ZIP, OLD_EXCEL)):
+        return read_excel(content, source, header=ways.header, wanted=ways.sheet)
+    if b"\0" in content[:4096] and ways.encoding is None and not utf_16_of(content):
+        raise TableError(
+            f"{source} is not text: CSV, Excel, Parquet, JSON and LIBSVM files are read"
+        )
+    if _JSON.match(content):
+        return read_json(content, source)
+    if _is_libsvm(content):
+        return read_libsvm(content, source)
+    return read_csv(content, source, header=ways.header, encoding=ways.encoding)
+
+
+def _unpacked(content: bytes, source: str) -> bytes:
+    """Return what a gzip file, or a zip file of one member, holds; other files as they are."""
+    try:
+        if content.startswith(b"\x1f\x8b"):
+            with gzip.open(io.BytesIO(content)) as stream:
+                return _bounded(stream, source)
+        if content.startswith(ZIP):
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                members = [each for each in archive.namelist() if not each.startswith("__MACOSX/")]
+                if "[Content_Types].xml" in members or "xl/workbook.xml" in members:
+                    return content
+                if len(members) != 1:
+                    few = ", ".join(members[:4])
+                    raise TableError(f"{source} holds {len(members)} files ({few}): unpack one")
+                with archive.open(members[0]) as member:
+                    return _bounded(member, source)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TableError(f"{source} is a damaged gzip file ({error}): copy it again") from error
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise TableError(
+            f"{source} is not a sound Excel file, nor a zip file that can be read: {error}"
+        ) from error
+    return content
+
+
+def _bounded(stream: IO[bytes] | gzip.GzipFile, source: str) -> bytes:
+    """Return all of a stream, unless it is more text than the memory limit has room for."""
+    most = memory.limit_bytes() // _SHARE_OF_TEXT
+    content = stream.read(most + 1)
+    if len(content) > most:
+        raise TableError(
+            f"{source} unpacks to more than {memory.size_text(most)}, which is what the memory "
+            f"limit allows: unpack it and learn from a part, or raise the limit"
+        )
+    return content
+
+
+def _is_libsvm(content: bytes) -> bool:
+    """Whether the first line that says something reads ``label index:value ...``."""
+    for line in content[:65536].splitlines():
+        if not _COMMENT.match(line):
+            return bool(_LIBSVM_LINE.match(line))
+    return False
+
+
+def read_named(spec: DatasetSpec) -> Table:
+    """Load a registered data set.
+
+    `spec`: its loader returns a mapping with ``data``, ``target`` and, where it has them,
+    ``feature_names`` and ``target_names``. Returns: features by name and the column ``"target"``,
+    with the classes' names in it. Raises TableError if the loader fails or returns something
+    else.
+    """
+    try:
+        bunch = spec.load()()
+        X, y = np.asarray(bunch["data"]), np.asarray(bunch["target"])
+    except Exception as error:
+        raise TableError(f"the data set {spec.name!r} cannot be loaded: {error}") from error
+    names = bunch.get("feature_names")
+    columns = [str(j) for j in range(X.shape[1])] if names is None else list(map(str, names))
+    frame = pd.DataFrame(X, columns=pd.Index(columns))
+    labels = bunch.get("target_names")
+    named = spec.task == "classification" and labels is not None and y.dtype.kind in "iu"
+    frame[_TARGET] = np.asarray(labels)[y] if named else y
+    return Table(spec.name, frame, target=_TARGET, task=spec.task)
+
+
+def read_frame(frame: object, *, target: str | None = None) -> Table:
+    """Return a table of a data frame.
+
+    `frame`: of pandas, polars, pyarrow, or any library with the Arrow stream interface
+    (``__arrow_c_stream__``), which needs pyarrow; `target`: the column that is predicted, if the
+    frame has it. A copy, column by column, in which written numbers such as "71,5 kg" are numbers.
+    Raises TableError if it is no table, has no rows, a name twice, or no column ``target``.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from kernelweave.tables import read_table
+    >>> read_table(pl.DataFrame({"x": [1.5, 2.5], "y": ["a", "b"]}), target="y").columns
+    ['x', 'y']
+    """
+    if isinstance(frame, pd.DataFrame):
+        check_names(map(str, frame.columns), "the table")
+    native = _eager(frame)
+    names = [str(name) for name in native.columns]
+    if not names or native.shape[0] == 0:
+        raise TableError("the table has no rows or no columns: there is nothing to learn from")
+    if target is not None and target not in names:
+        raise TableError(f"the table has no column {target!r}; it has {', '.join(names[:12])}")
+    columns = {str(name): _column(native[name]) for name in native.columns}
+    source = "the table"
+    read, units, texts = read_numbers(pd.DataFrame(columns), source)
+    return Table(source, read, target=target, units=units, texts=texts)
+
+
+def _eager(frame: object) -> nw.DataFrame:
+    """Return the frame as narwhals sees it."""
+    import narwhals as nw
+
+    native = nw.from_native(frame, eager_only=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        return native
+    if hasattr(frame, "__arrow_c_stream__"):
+        try:
+            return nw.from_arrow(frame, backend="pyarrow")
+        except ImportError as error:
+            raise TableError(
+                f"a {type(frame).__name__} is read through Arrow, which needs pyarrow: pip "
+                f"install pyarrow"
+            ) from error
+    raise TableError(
+        f"a table must be a file, a data set's name or a data frame of pandas, polars or Arrow, "
+        f"got {type(frame).__name__}"
+    )
+
+
+def _column(series: nw.Series) -> Labels | pd.Series:
+    """Return the cells: numbers as an array, anything else as objects with None for nothing."""
+    if series.dtype.is_numeric() and not series.is_null().any():
+        return series.to_numpy()
+    if series.dtype.is_temporal():
+        return pd.Series(series.to_list())
+    return pd.Series(series.to_list(), dtype=None if series.dtype.is_numeric() else object)

@@ -1,0 +1,346 @@
+"""Text with columns, CSV in any dialect: letters, separators, what is wrong with its line."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import pandas as pd
+from kernelweave.kernels_core import KernelWeaveWarning
+
+from .errors import TableError
+from .table import (
+    Table,
+    are_codes,
+    check_names,
+    is_number,
+    warn_of_title,
+    with_index,
+    without_row_numbers,
+    without_total,
+)
+from .written import is_written_number, read_numbers
+
+# at the beginning of a cell
+_LED_BY_ZERO = r"(^|[\s\"{}])0[0-9]"
+_TRAILING_BLANKS = re.compile(r" +(?=[\r\n]|\Z)")
+_NOT_DECIMAL = re.compile(r"(?<!\d),|,(?!\d)")
+# the comma last: where commas are decimal, it cuts all lines evenly too
+_SEPARATORS = "\t;|,"
+# Lines that tell the separator: enough that sentences differ in their commas, and no long read.
+_LOOKED_AT = 50
+# What spreadsheets and statistical offices write beside UTF-8.
+_ENCODINGS = (
+    *("cp1252", "cp932", "gb18030", "euc_kr", "euc_jp", "big5", "cp1250", "cp1251", "cp1253"),
+    *("cp1254", "cp1255", "cp1256", "koi8_r"),
+)
+# Bytes that tell the letters: a detector need not read more.
+_SAMPLE = 2**18
+# So few bytes beyond ASCII fit any alphabet, and are most often Western.
+_FEWEST_LETTERS = 4
+
+
+def read_csv(
+    content: bytes, source: str, *, header: bool = True, encoding: str | None = None
+) -> Table:
+    """Read a CSV, whatever its separator, its decimal sign and its letters.
+
+    `content`: text; `source`: what messages call it; `header`: whether the first line names the
+    columns; without, they are 0, 1, …; `encoding`: of its letters, found without. Raises TableError
+    on bytes that are no text, blank lines alone, names that are missing or occur twice, no rows, or
+    rows of different lengths.
+    """
+    text = decode(content, source, encoding)
+    if not text.strip():
+        raise TableError(f"{source} is empty: there is nothing to learn from")
+    separator = separator_of(text)
+    if separator == " ":
+        text = _without_trailing_blanks(text)
+    if header:
+        text = _without_title(text, source, separator)
+    first_line = next(line for line in text.splitlines() if line.strip())
+    try:
+        first = [cell.strip() for cell in next(_records(first_line, separator))[1]]
+    except csv.Error as error:
+        raise TableError(f"{source}, line 1: {error}. Correct the line.") from error
+    names = _names(first, source) if header else [str(j) for j in range(len(first))]
+    text = _without_footer(text, source, separator, len(names))
+    parsed = _parse(text, source, separator, names, header)
+    lines = functools.cache(lambda: _lines(text, source, separator, len(names), header))
+    # pandas fills up a row that is too short
+    last = parsed.iloc[:, -1]
+    if last.isna().any() or (last == "").any():
+        lines()
+    frame, units, texts = read_numbers(parsed, source, separator)
+    if frame.empty:
+        raise TableError(f"{source} has column names but no rows: there is nothing to learn from")
+    table = Table(source, frame, lines=lines, units=units, texts=texts, separator=separator)
+    table = without_total(table)
+    return without_row_numbers(table) if header and not first[0] else table
+
+
+def decode(content: bytes, source: str, encoding: str | None = None) -> str:
+    """Return a text in UTF-8, UTF-16, or what charset-normalizer finds, which is warned of.
+
+    `content`: the file; `source`: what messages call it; `encoding`: its name where it is known.
+    Raises TableError if it is none of these.
+    """
+    if encoding is not None:
+        try:
+            return content.decode(encoding).removeprefix("\ufeff")
+        except LookupError as error:
+            raise TableError(
+                f"there is no encoding {encoding!r}: utf-8, cp1252 and shift_jis are some"
+            ) from error
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise TableError(f"{source} is not {encoding} text (line {line})") from error
+    if wide := utf_16_of(content):
+        try:
+            return content.decode(wide).removeprefix("\ufeff")
+        except UnicodeDecodeError as error:
+            raise TableError(f"{source} is damaged UTF-16 text: save it as UTF-8") from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        found = _detected(content)
+        if found is None:
+            raise TableError(
+                f"{source} is not UTF-8 text (line {line}): save it as UTF-8, or name its encoding"
+            ) from error
+    name = {"cp1252": "Windows-1252", "cp932": "Shift_JIS"}.get(found, found)
+    warnings.warn(
+        f"{source} is not UTF-8 text (line {line}) and is read as {name}: check its accents and "
+        f"letters, or name its encoding",
+        KernelWeaveWarning,
+        stacklevel=2,
+    )
+    return content.decode(found)
+
+
+def utf_16_of(content: bytes) -> str | None:
+    """Return the encoding of a text in UTF-16, with a mark or without; ``None`` of others.
+
+    `content`: the file. Separators, digits and line breaks have a zero in every second byte.
+    """
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    even, odd = content[:4096:2], content[1:4096:2]
+    zeros = even.count(0), odd.count(0)
+    if max(zeros) < 0.2 * len(odd) or min(zeros) > 0:
+        return None
+    return "utf-16-le" if zeros[1] else "utf-16-be"
+
+
+def _detected(content: bytes) -> str | None:
+    """Return the likeliest of the usual encodings that all bytes have, the Western among equals."""
+    from charset_normalizer import from_bytes
+
+    # of a table of numbers with an accent somewhere, only that line tells
+    telling = b"\n".join(line for line in content.splitlines() if not line.isascii())[:_SAMPLE]
+    few = sum(byte > 127 for byte in telling) < _FEWEST_LETTERS
+    found = list(from_bytes(telling, cp_isolation=["cp1252"] if few else list(_ENCODINGS)))
+    equals = [each for each in found if each.chaos == found[0].chaos]
+    if any("cp1252" in each.could_be_from_charset for each in equals):
+        names = ["cp1252"]
+    else:
+        names = [each.encoding for each in found]
+    for name in names:
+        try:
+            content.decode(name)
+        except UnicodeDecodeError:
+            continue
+        return str(name)
+    return None
+
+
+def separator_of(text: str) -> str:
+    r"""Return the separator that cuts the first lines into the same number of columns.
+
+    Parameters
+    ----------
+    text : str
+        Lines.
+
+    Returns
+    -------
+    str
+        Comma, semicolon, tab or bar; a blank where none of them, or decimal commas alone, and the
+        lines have as many blanks and numbers between them: else they are sentences.
+
+    Examples
+    --------
+    >>> separator_of("size, in m;price, in euro\\n1,5;2,5\\n")
+    ';'
+    """
+    found = max(_SEPARATORS, key=lambda each: _evenness(text, each))
+    evenness = _evenness(text, found)
+    head = "".join(islice(io.StringIO(text), _LOOKED_AT))
+    decimal = found == "," and evenness < 1.0 and not _NOT_DECIMAL.search(head)
+    if evenness and not decimal:
+        return found
+    head = _without_trailing_blanks(head)
+    return " " if _evenness(head, " ") == 1.0 and _has_numbers(head) else ","
+
+
+def _has_numbers(text: str) -> bool:
+    """Whether blanks leave a column of numbers that are not the beginnings of amounts, as 5 kg."""
+    reader = csv.reader(io.StringIO(text), delimiter=" ", skipinitialspace=True)
+    try:
+        table = [cells for cells in reader if cells]
+    except csv.Error:
+        return True  # what reads the table says what is wrong
+    rows = table[1:] or table
+    numeric = [
+        2 * sum(map(is_written_number, cells)) > len(rows) for cells in zip(*rows, strict=True)
+    ]
+    amounts = all(is_written_number(" ".join(cells)) for cells in rows)
+    return any(numeric) and (numeric[-1] or not amounts)
+
+
+def _without_trailing_blanks(text: str) -> str:
+    """Return lines without the blanks at their ends.
+
+    `text`: lines in which blanks stand between columns.
+    """
+    return _TRAILING_BLANKS.sub("", text)
+
+
+def _evenness(text: str, separator: str) -> float:
+    """Return the share of the first lines that are as wide as most, 0 where that is 1 column."""
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+    try:
+        widths = [len(cells) for cells in islice(reader, _LOOKED_AT) if cells]
+    except csv.Error:
+        widths = [text.partition("\n")[0].count(separator) + 1]
+    width, often = Counter(widths).most_common(1)[0] if widths else (1, 1)
+    return often / len(widths) if width > 1 else 0.0
+
+
+def _without_title(text: str, source: str, separator: str) -> str:
+    """Return a text in which lines of a single cell above the names of the columns are blank.
+
+    Numbers are rows, not names: a single cell above them may be the names, separated otherwise.
+    """
+    try:
+        records = list(islice(_records(text, separator), _LOOKED_AT))
+    except csv.Error:
+        return text
+    width, _ = Counter(len(cells) for _, cells in records).most_common(1)[0]
+    n_above = next((i for i, (_, cells) in enumerate(records) if sum(map(bool, cells)) > 1), 0)
+    above, below = records[:n_above], records[n_above][1]
+    if width == 1 or not above or any(map(is_written_number, below)):
+        return text
+    # "a," may name one column of two
+    if width == 2 and any(len(cells) > 1 for _, cells in above):
+        return text
+    last = above[-1][0]
+    title = next(filter(None, (cell for _, cells in above for cell in cells)), "")
+    warn_of_title(source, "line", above[0][0], title, records[n_above][0])
+    return "\n" * last + text.split("\n", last)[last]
+
+
+def _without_footer(text: str, source: str, separator: str, width: int) -> str:
+    """Return a text without the lines of a single cell below a table of three columns or more."""
+    rest = text.rstrip()
+    while width > 2:
+        above, _, line = rest.rpartition("\n")
+        try:
+            cells = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
+        except csv.Error:
+            break
+        # the last line of a cell of several has its closing quote
+        if len(cells) != 1 or line.count('"') % 2 or is_written_number(cells[0]) or not above:
+            break
+        warnings.warn(
+            f"{source}: line {above.count(chr(10)) + 2} ({cells[0]!r:.60}) is taken for a note "
+            f"below the table and passed over",
+            KernelWeaveWarning,
+            stacklevel=3,
+        )
+        rest = above.rstrip()
+    return text if len(rest) == len(text.rstrip()) else rest
+
+
+def _names(cells: list[str], source: str) -> list[str]:
+    """Return the column names of a header, or say what is wrong with it."""
+    cells = with_index(cells)
+    check_names(filter(None, cells), source)
+    if "" in cells:
+        raise TableError(
+            f"{source}: column {cells.index('') + 1} has no name (a separator too many, or "
+            f"a title above the names): name it or remove it"
+        )
+    counted = [[str(j + start) for j in range(len(cells))] for start in (0, 1)]
+    if all(is_number(cell) for cell in cells) and cells not in counted:
+        raise TableError(
+            f"{source} begins with numbers ({', '.join(cells[:3])}, ...) where column names should "
+            f"be: add a line of names, or use --no-header"
+        )
+    return cells
+
+
+def _parse(text: str, source: str, separator: str, names: list[str], header: bool) -> pd.DataFrame:
+    def read(**options: Any) -> pd.DataFrame:
+        frame: pd.DataFrame = pd.read_csv(
+            io.StringIO(text),
+            sep=separator,
+            names=names,
+            header=0 if header else None,
+            index_col=False,
+            skipinitialspace=True,
+            keep_default_na=False,
+            low_memory=False,
+            **options,
+        )
+        return frame
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            frame = read()
+        except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+            _lines(text, source, separator, len(names), header)
+            raise TableError(f"{source} is not a CSV that can be read: {error}") from error
+    whole = [str(name) for name in frame if pd.api.types.is_integer_dtype(frame[name])]
+    if not whole or not re.search(_LED_BY_ZERO.format(re.escape(separator)), text, re.MULTILINE):
+        return frame
+    written = read(usecols=whole, dtype=str)
+    codes = [name for name in whole if are_codes(written[name])]
+    frame[codes] = written[codes]
+    return frame
+
+
+def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, cells) of every record that is not blank."""
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+    for cells in reader:
+        if cells:
+            yield reader.line_num, cells
+
+
+def _lines(text: str, source: str, separator: str, width: int, header: bool) -> list[int]:
+    """Return the line of every row; raise at the first row that is too long or too short."""
+    lines = [0]
+    try:
+        for line, cells in _records(text, separator):
+            if len(cells) != width:
+                first = "the header has" if header else "the first line has"
+                remedy = "Fix or remove the line"
+                if header and len(lines) == 2:
+                    remedy += ", or what stands above the names of the columns"
+                many = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+                raise TableError(f"{source}: line {line} has {many} but {first} {width}. {remedy}.")
+            lines.append(line)
+    except csv.Error as error:
+        raise TableError(f"{source}, line {lines[-1] + 1}: {error}. Correct the line.") from error
+    del lines[0]
+    return lines[1:] if header else lines

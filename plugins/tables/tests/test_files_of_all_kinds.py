@@ -1,0 +1,178 @@
+"""Files as they come: letters of any country, notes below, totals, archives."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.kernels_core import KernelWeaveWarning, config_context
+from kernelweave.tables import TableError, read_table, split_by_target
+
+PLACES = {
+    "shift_jis": "都市,人口\n東京,13960000\n大阪,8839000\n名古屋,2296000\n",
+    "gb18030": "城市,人口\n北京,21893095\n上海,24870895\n",
+    "euc_kr": "도시,인구\n서울,9411000\n부산,3349000\n",
+    "cp1251": "город,население\nМосква,12655050\nКазань,1257391\n",
+    "cp1252": "ville,habitants\nOrléans,116617\nNîmes,148104\nBéziers,79041\n",
+}
+
+
+@pytest.mark.parametrize("encoding", list(PLACES))
+def test_letters_of_other_countries_are_found(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "t.csv").write_bytes(PLACES[encoding].encode(encoding))
+    with pytest.warns(KernelWeaveWarning, match=r"not UTF-8 text \(line [12]\) and is read as"):
+        table = read_table(tmp_path / "t.csv")
+    known = pd.read_csv(io.StringIO(PLACES[encoding]))
+    pd.testing.assert_frame_equal(table.frame, known, check_dtype=False)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_unicode_needs_no_mark_and_no_warning(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "t.csv").write_bytes("größe;y\n1,5;2\n2,5;3\n".encode(encoding))
+    table = read_table(tmp_path / "t.csv")
+    assert table.frame.to_dict("list") == {"größe": [1.5, 2.5], "y": [2, 3]}
+
+
+def test_an_encoding_can_be_named(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes("miasto;y\nŁódź;2\nGdańsk;3\n".encode("cp1250"))
+    assert read_table(tmp_path / "t.csv", encoding="cp1250").frame["miasto"][0] == "Łódź"
+    with pytest.raises(TableError, match=r"is not ascii text \(line 2\)"):
+        read_table(tmp_path / "t.csv", encoding="ascii")
+    with pytest.raises(TableError, match="there is no encoding 'polish'"):
+        read_table(tmp_path / "t.csv", encoding="polish")
+
+
+SALES = "town,units,price\nUlm,3,1.5\nBonn,4,2.25\nKiel,5,3.75\nJena,6,4.1\n"
+
+
+@pytest.mark.parametrize("note", ["Source: World Bank", "\n\nNotes\n\nSource: World Bank\n\n"])
+def test_notes_below_a_table_are_passed_over(tmp_path: Path, note: str) -> None:
+    (tmp_path / "t.csv").write_text(f"{SALES}{note}")
+    said = r"line \d+ \('.*'\) is taken for a note below the table"
+    with pytest.warns(KernelWeaveWarning, match=said) as told:
+        table = read_table(tmp_path / "t.csv")
+    at = f"line {6 + note.count(chr(10), 0, note.index('Source'))} ('Source: World Bank')"
+    assert at in str(told[0].message)
+    assert len(told) == 1 + note.count("Notes")
+    assert table.frame["town"].tolist() == ["Ulm", "Bonn", "Kiel", "Jena"]
+    assert table.frame["units"].tolist() == [3, 4, 5, 6]
+
+
+def test_a_short_row_is_no_note(tmp_path: Path) -> None:
+    for text, at in ((f"{SALES}Essen,7\n", 6), (f"{SALES}7\n", 6), (f"{SALES}x\nUlm,1,2\n", 6)):
+        (tmp_path / "t.csv").write_text(text)
+        with pytest.raises(
+            TableError, match=rf"t\.csv: line {at} has \d cells? but the header has 3"
+        ):
+            read_table(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text(SALES.replace("Kiel,5,3.75", "Kiel"))
+    with pytest.raises(TableError, match=r"line 4 has 1 cell but the header has 3\. Fix or remove"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_a_note_below_a_sheet_is_passed_over(tmp_path: Path) -> None:
+    rows = [*pd.read_csv(io.StringIO(SALES)).to_numpy(object).tolist()]
+    cells = [["town", "units", "price"], *rows, [None] * 3, ["Source: World Bank", None, None]]
+    pd.DataFrame(cells).to_excel(tmp_path / "t.xlsx", header=False, index=False)
+    with pytest.warns(KernelWeaveWarning, match=r"row 7 \('Source.* is taken for a note below"):
+        table = read_table(tmp_path / "t.xlsx")
+    assert table.frame["units"].tolist() == [3, 4, 5, 6]
+    # without an empty row between them it may be a row that lacks the rest
+    pd.DataFrame([*cells[:5], ["Essen", None, None]]).to_excel(
+        tmp_path / "u.xlsx", header=False, index=False
+    )
+    assert read_table(tmp_path / "u.xlsx").frame["town"].tolist()[-1] == "Essen"
+
+
+@pytest.mark.parametrize(
+    ("total", "is_total"),
+    [
+        ("Total,18,11.6", True),
+        ("Grand total:,18,", True),
+        ("mean,4.5,2.9", True),
+        ("Total,18,11.7", False),
+        ("Total,,", False),
+        ("Totnes,18,11.6", False),
+    ],
+)
+@pytest.mark.parametrize("way", ["CSV", "Excel"])
+def test_a_row_that_sums_the_others_is_left_out(
+    tmp_path: Path, total: str, is_total: bool, way: str
+) -> None:
+    text, path = f"{SALES}{total}\n", tmp_path / "t"
+    path.write_text(text)
+    if way == "Excel":
+        path = tmp_path / "t.xlsx"
+        pd.read_csv(io.StringIO(text)).to_excel(path, index=False)
+    if not is_total:
+        assert len(read_table(path).frame) == 5
+        return
+    with pytest.warns(KernelWeaveWarning, match=r"line 6 says '.*' in column 'town' and sums"):
+        assert read_table(path).frame["units"].tolist() == [3, 4, 5, 6]
+
+
+def test_archives_are_unpacked_within_the_memory_limit(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "t.csv.zip", "w") as archive:
+        archive.writestr("t.csv", SALES)
+    assert read_table(tmp_path / "t.csv.zip").frame["units"].tolist() == [3, 4, 5, 6]
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("a.csv", SALES)
+        archive.writestr("b.csv", SALES)
+    with pytest.raises(TableError, match=r"holds 2 files \(a\.csv, b\.csv\): unpack one"):
+        read_table(tmp_path / "two.zip")
+    bomb = b"a,b\n" + b"1,2\n" * 2**20
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(bomb))
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("t.csv", bomb)
+    for name in ("t.csv.gz", "bomb.zip"):
+        with (
+            config_context(memory_limit=2**24),
+            pytest.raises(TableError, match=f"{re.escape(name)} unpacks to more than 2 MiB"),
+        ):
+            read_table(tmp_path / name)
+
+
+def test_a_large_index_of_libsvm_costs_no_column(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("1 2000000000:1.5\n-1 3:2\n")
+    with config_context(memory_limit=2**16):
+        table = read_table(tmp_path / "t")
+    assert table.columns == ["3", "2000000000", "target"]
+    np.testing.assert_array_equal(table.inputs(["3", "2000000000", "7"]), [[0, 1.5, 0], [2, 0, 0]])
+
+
+def test_files_of_stata_are_read_with_their_labels(tmp_path: Path) -> None:
+    frame = pd.read_csv(io.StringIO(SALES)).astype({"town": "category"})
+    frame.to_stata(tmp_path / "t.dta", write_index=False)
+    table = read_table(tmp_path / "t.dta")
+    assert table.frame["town"].tolist() == frame["town"].tolist()
+    np.testing.assert_array_equal(table.frame["price"], frame["price"])
+    for ending in (".dta", ".sas7bdat", ".xpt"):
+        (tmp_path / f"u{ending}").write_bytes(b"no such file")
+        with pytest.raises(TableError, match=f"is not a sound {ending} file"):
+            read_table(tmp_path / f"u{ending}")
+
+
+@pytest.mark.parametrize(
+    ("cells", "missing"),
+    [
+        ([1.5, None, 3.0, None], [1, 3]),
+        (["1.5", "NA", "3", "?"], [1, 3]),
+        (["yes", "", "no", None], [1, 3]),
+        (["yes", "NA", "no", "yes"], []),
+        ([None, None, None, None], []),
+    ],
+)
+def test_rows_are_parted_by_their_target(cells: list[object], missing: list[int]) -> None:
+    frame = pd.DataFrame({"a": range(4), "y": pd.Series(cells, dtype=object)})
+    known, unknown = split_by_target(read_table(frame), "y")
+    assert known.frame["a"].tolist() == [i for i in range(4) if i not in missing]
+    assert (unknown is None) == (not missing)
+    if unknown is not None:
+        assert unknown.frame["a"].tolist() == missing
+        assert [unknown.where(i) for i in range(2)] == ["row 2", "row 4"]
