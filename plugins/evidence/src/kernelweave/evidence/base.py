@@ -264,7 +264,8 @@ class EvidenceModel(Explained, Estimator):
         numeric, codes = self.encoder_.transform(X, estimator=self)
         mass = np.ones(len(numeric)) if weight is None else weight
         kept = np.flatnonzero(mass > 0)
-        own = Rows(numeric, codes, targets, weight).take(kept)
+        coding = self.encoder_.coding
+        own = Rows(numeric, codes, targets, weight, coding=coding).take(kept)
         if len(numeric) > EXACT_ROWS or own.recurring:
             self._owner = np.full(len(mass), -1)
             self._owner[kept] = np.arange(len(kept))
@@ -278,6 +279,7 @@ class EvidenceModel(Explained, Estimator):
             np.ascontiguousarray(merged.X[:, n_numbers:].astype(np.int64)),
             merged.targets,
             relative(merged.weight),
+            coding=coding,
         )
 
     def _fit_parts(self, X: Any, y: object, weight: object) -> None:

@@ -92,7 +92,7 @@ def fit_fold(
     Where time is up, what is left of the path is filled up: a rough fit has an honest score too.
     """
     own, other = rows.take(training), rows.take(held_out)
-    views = own.views()
+    views = own.views(apart=True)
     starts = coarse_starts(own, plan, random_state)
     fits: list[Fit] = []
     whole = True

@@ -47,6 +47,22 @@ class LeftOut:
         """|residual| in units of its standard deviation, shape (n_left_out, n_outputs)."""
         return np.asarray(np.abs(self.residuals) * np.sqrt(self._precision)[:, None])
 
+    @cached_property
+    def limits(self) -> FloatArray:
+        """Least and largest end of an interval, shape (2, n_outputs); infinite without a power.
+
+        The range of the targets, and the largest residual beyond it: the way back from a power
+        turns a step further into any number.
+        """
+        target = self.mixture.target
+        if not target.warps:
+            free = np.full(len(target.centre), np.inf)
+            return np.array([-free, free])
+        truth = target.restore(target.values.T, cut=False)
+        left_out = target.restore(target.values.T[self.rows] - self.residuals)
+        reach = np.abs(truth[self.rows] - left_out).max(axis=0)
+        return np.array([truth.min(axis=0) - reach, truth.max(axis=0) + reach])
+
     def predict(
         self, numeric: FloatArray, codes: NDArray[np.int64]
     ) -> tuple[FloatArray, FloatArray]:
@@ -67,7 +83,8 @@ class LeftOut:
         step = self.scores[:, None, :] * width[:, :, None]
         both = np.array([centre - step, centre + step])
         flat = both.reshape(-1, both.shape[-1])
-        return self.mixture.target.restore(flat, cut=False).reshape(both.shape)
+        ends = self.mixture.target.restore(flat, cut=False).reshape(both.shape)
+        return np.clip(ends, *self.limits)
 
 
 def jackknife_plus(

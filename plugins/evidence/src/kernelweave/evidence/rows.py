@@ -9,6 +9,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
+from .columns.encoded import Coding
 from .copies import copy_groups
 from .views import Views
 from .warp import MASS, NODES, Warp, cut_far
@@ -27,6 +28,7 @@ class Rows:
     - `weight` of shape (n,): ``None`` where all are one
     - `warped`: whether the targets are learned under a power that makes them nearly normal
     - `bent`: whether skewed numbers are seen under such a power
+    - `coding`: how a part of them codes the others
     """
 
     numeric: FloatArray
@@ -35,6 +37,7 @@ class Rows:
     weight: FloatArray | None = None
     warped: bool = False
     bent: bool = False
+    coding: Coding | None = None
 
     def __len__(self) -> int:
         return len(self.numeric)
@@ -89,11 +92,16 @@ class Rows:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
         numeric, codes, targets = self.numeric[rows], self.codes[rows], self.targets[:, rows]
-        return Rows(numeric, codes, targets, weight, self.warped, self.bent)
+        return replace(self, numeric=numeric, codes=codes, targets=targets, weight=weight)
 
-    def views(self) -> Views:
-        """Return what the kernel needs to know of these rows."""
-        return Views.of(self.numeric, self.codes, self.weight, bent=self.bent)
+    def views(self, *, apart: bool = False) -> Views:
+        """Return what the kernel needs to know of these rows.
+
+        `apart`: whether they are a part of those that were encoded, and medians and levels are to
+        be their own.
+        """
+        coding = self.coding if apart else None
+        return Views.of(self.numeric, self.codes, self.weight, bent=self.bent, coding=coding)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
+from .columns.encoded import Coding, Fills
 from .warp import Warp, cut_far
 
 # Scores are bent softly towards ±8. Measured: without a cap as good in the mean but worse with
@@ -45,7 +46,8 @@ class Views:
 
     `mean`, `scale` of shape (p,): of numbers under their bends; `knots`, `ranks`: distinct values
     of a number and their mid-ranks; `shares`: share of the rows in each level; `bends`: the power
-    of each number, ``None`` where it is taken as it is; empty where all are.
+    of each number, ``None`` where it is taken as it is; empty where all are; `fills`, `pools`: how
+    a part of the rows codes others, see `Coding`; empty where all rows were learned from.
     """
 
     mean: FloatArray
@@ -54,6 +56,8 @@ class Views:
     ranks: tuple[FloatArray, ...]
     shares: tuple[FloatArray, ...]
     bends: tuple[Warp | None, ...] = ()
+    fills: Fills = ()
+    pools: tuple[NDArray[np.int64], ...] = ()
 
     def __repr__(self) -> str:
         return f"Views({len(self.knots)} numbers, {len(self.shares)} levels)"
@@ -63,13 +67,17 @@ class Views:
             return NotImplemented
         mine, theirs = self._arrays(), other._arrays()
         same = len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
-        return same and self.bends == other.bends
+        pools = map(np.array_equal, self.pools, other.pools)
+        return same and self._others() == other._others() and all(pools)
 
     def __hash__(self) -> int:
-        return hash((self.bends, *(array.tobytes() for array in self._arrays())))
+        return hash((self._others(), *(array.tobytes() for array in self._arrays())))
 
     def _arrays(self) -> list[FloatArray]:
         return [self.mean, self.scale, *self.knots, *self.ranks, *self.shares]
+
+    def _others(self) -> tuple[object, ...]:
+        return self.bends, self.fills, len(self.pools)
 
     @property
     def n_dimensions(self) -> int:
@@ -90,14 +98,19 @@ class Views:
         weight: FloatArray | None = None,
         *,
         bent: bool = False,
+        coding: Coding | None = None,
     ) -> Views:
         """Learn the views from training rows.
 
         `numeric` of shape (n, p); `codes` of shape (n, q); `weight` of shape (n,): a weight of 2
-        counts a row twice; `bent`: whether skewed numbers are seen under a power.
+        counts a row twice; `bent`: whether skewed numbers are seen under a power; `coding`: of rows
+        that are a part of those encoded, whose medians and levels are to be their own.
         """
         w = np.ones(len(numeric)) if weight is None else weight
         share = w / w.sum()
+        fills = () if coding is None else coding.fills(numeric, share)
+        pools = () if coding is None else coding.pools(codes, share)
+        numeric, codes = _recoded(numeric, codes, fills, pools)
         tables = [_mid_ranks(column, share) for column in numeric.T]
         shares = tuple(np.bincount(column, weights=share).astype(np.float64) for column in codes.T)
         knots, ranks = zip(*tables, strict=True) if tables else ((), ())
@@ -113,10 +126,11 @@ class Views:
         unit = np.frexp(np.abs(rest).max(axis=0, initial=0.0))[1]
         scale = np.ldexp(np.sqrt(share @ np.ldexp(rest, -unit) ** 2), unit)
         scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
-        return cls(mean, scale, tuple(knots), tuple(ranks), shares, bends)
+        return cls(mean, scale, tuple(knots), tuple(ranks), shares, bends, fills, pools)
 
     def points(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
         """Return rows of a table as the kernel sees them."""
+        numeric, codes = _recoded(numeric, codes, self.fills, self.pools)
         t = ((_bent(numeric, self.bends, self.knots) - self.mean) / self.scale).T
         X = np.ascontiguousarray(t / np.sqrt(1.0 + (t / _CAP) ** 2))
         U = np.empty_like(X)
@@ -145,6 +159,23 @@ def is_skewed(numeric: FloatArray, share: FloatArray) -> NDArray[np.bool_]:
     skewness = np.abs(share @ rest**3) / np.maximum(spread, 1e-100) ** 3
     several = np.array([len(np.unique(column)) > 2 for column in numeric.T], dtype=np.bool_)
     return np.asarray((skewness > _SKEWED) & several)
+
+
+def _recoded(
+    numeric: FloatArray,
+    codes: NDArray[np.int64],
+    fills: Fills,
+    pools: Sequence[NDArray[np.int64]],
+) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Return numbers and codes as a part of the rows has them."""
+    if fills:
+        numeric = np.array(numeric)
+        for j, indicator, median in fills:
+            numeric[numeric[:, indicator] != 0.0, j] = median
+    if pools:
+        columns = zip(codes.T, pools, strict=True)
+        codes = np.column_stack([pool[np.minimum(own, len(pool) - 1)] for own, pool in columns])
+    return numeric, codes
 
 
 def _bent(

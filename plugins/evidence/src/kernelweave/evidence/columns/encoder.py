@@ -12,7 +12,7 @@ from kernelweave.kernels_core.checks import COUNT, Rule, integer
 from numpy.typing import NDArray
 
 from .choices import as_words
-from .encoded import Encoded
+from .encoded import Coding, Encoded
 from .raw import RawTable
 from .reading import read_table
 from .report import ColumnReport, Findings
@@ -114,8 +114,9 @@ class ColumnEncoder:
         Parameters
         ----------
         X : pandas, polars or pyarrow table, array-like or sparse matrix, shape (n_rows, n_columns)
-            Rows with the columns of training. A word that training had not seen gets the number of
-            levels as its code; a gap where training had none is filled and warned of.
+            Rows with the columns of training. A word that training had not seen gets the code of
+            rare words, or the number of levels where training had none; a gap where training had
+            none is filled and warned of.
         estimator : scikit-learn estimator, optional
             As in `fit`.
         first : int, default=0
@@ -164,7 +165,8 @@ class ColumnEncoder:
         Returns
         -------
         ndarray of bool, shape (n_rows, n_dimensions)
-            In the order of ``dimensions_``: numbers beyond the range, words never seen.
+            In the order of ``dimensions_``: numbers beyond the range, words never seen where
+            training had no rare ones.
         """
         block = self._block
         values = rows.numeric[:, : len(block.kept)]
@@ -172,6 +174,15 @@ class ColumnEncoder:
         beyond[:, : len(block.kept)] = (values < block.low) | (values > block.high)
         unseen = rows.codes >= np.array([len(each.levels.labels) for each in self._levels])
         return np.hstack([beyond, unseen])
+
+    @property
+    def coding(self) -> Coding:
+        """How a part of the encoded rows codes others by itself."""
+        levels = [column.levels for column in self._levels]
+        gap_of = np.append(self._block.gap_of, np.full(len(self._block.indicators), -1))
+        rare, gaps = tuple(each.rare for each in levels), tuple(each.gap for each in levels)
+        sizes = tuple(len(each.labels) for each in levels)
+        return Coding(gap_of, sizes, rare, gaps, self.min_frequency)
 
     def _read(self, X: Rows, estimator: BaseEstimator, *, reset: bool) -> RawTable:
         import pandas as pd

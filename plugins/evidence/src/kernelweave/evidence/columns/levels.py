@@ -32,6 +32,18 @@ class Levels:
     gap: int
     n_rare: int
 
+    @property
+    def rare(self) -> int:
+        """Code of rare words; ``n_levels`` where none share a level."""
+        n_levels = len(self.labels)
+        return n_levels - 1 - (self.gap < n_levels) if self.n_rare else n_levels
+
+    @property
+    def recurring(self) -> float:
+        """Share of the rows with a word that has a level of its own."""
+        others = {self.rare, self.gap}
+        return float(sum(f for k, f in enumerate(self.frequencies) if k not in others))
+
     @classmethod
     def fit(
         cls,
@@ -68,17 +80,18 @@ class Levels:
         return cls(tuple(labels), np.array(shares) / mass.sum(), lookup, int(gap), len(rare))
 
     def transform(self, words: Words) -> Codes:
-        """Return the codes of rows; a word never seen has the number of levels as its code.
+        """Return the codes of rows; a word never seen is a rare one.
 
-        Where training had booleans, 1 and TRUE are True.
+        Its code is the number of levels where training had no rare words. Where training had
+        booleans, 1 and TRUE are True.
         """
-        unseen, lookup, labels = len(self.labels), self.lookup, words.labels
+        lookup, labels = self.lookup, words.labels
         truths = (
             {_TRUTHS.get(label.casefold()): label for label in lookup} if len(lookup) == 2 else {}
         )
         if truths.keys() == {True, False}:
             labels = tuple(truths.get(_TRUTHS.get(each.casefold()), each) for each in labels)
-        known = [lookup.get(label, unseen) for label in labels]
+        known = [lookup.get(label, self.rare) for label in labels]
         return np.array([*known, self.gap], dtype=np.int64)[words.codes]
 
 

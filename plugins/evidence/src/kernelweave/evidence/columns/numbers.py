@@ -20,6 +20,8 @@ class NumberBlock:
     - `gaps` of shape (n_columns,): which columns had gaps
     - `kept`: columns that are used: neither constant nor a repetition
     - `indicators`: columns whose gaps become a dimension
+    - `gap_of` of shape (n_kept,): which column of the result tells where each kept column has gaps,
+      −1 where it had none
     - `low`, `high` of shape (n_kept,): range of the kept columns
     """
 
@@ -27,6 +29,7 @@ class NumberBlock:
     gaps: Flags
     kept: NDArray[np.intp]
     indicators: NDArray[np.intp]
+    gap_of: NDArray[np.intp]
     low: FloatArray
     high: FloatArray
 
@@ -49,7 +52,9 @@ class NumberBlock:
         kept = first_ones(values, np.flatnonzero(varied))
         first = np.unique(owners, return_index=True)[1]
         indicators = first_ones(missing.view(np.uint8), first[gaps[first]])
-        return cls(medians, gaps, kept, indicators, low[kept], high[kept])
+        places = {missing[:, j].tobytes(): len(kept) + i for i, j in enumerate(indicators)}
+        gap_of = np.array([places.get(missing[:, j].tobytes(), -1) for j in kept], dtype=np.intp)
+        return cls(medians, gaps, kept, indicators, gap_of, low[kept], high[kept])
 
     def transform(self, values: FloatArray) -> FloatArray:
         """Return kept columns with their gaps filled, then indicators, C-contiguous."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -21,6 +22,8 @@ _IDENTIFIER = (
     "only tells the rows apart, as an identifier does",
     "if its size means something, give its numbers a point, as in 7.0",
 )
+# of the rows must have a word that is not rare, or the column tells them apart and little else
+_RECURRING = 0.1
 _WORDS = (
     "has words of its own in almost every row, as an identifier or free text has",
     "if rows have something in common there, such as an area or a keyword, make it a column",
@@ -141,9 +144,10 @@ def fit_levels(
     kept: list[LevelColumn] = []
     seen: dict[bytes, str] = {}
     for position, name, column in words:
-        levels = Levels.fit(
-            column, max_levels=max_levels, min_frequency=min_frequency, weight=weight
-        )
+        fit = partial(Levels.fit, column, max_levels=max_levels, weight=weight)
+        levels = fit(min_frequency=min_frequency)
+        if levels.recurring <= _RECURRING:
+            levels = fit(min_frequency=np.inf)
         amount = amount_in(column)
         why, advice = (_AMOUNTS[0].format(amount), _AMOUNTS[1]) if amount else _WORDS
         if levels.labels == (RARE,):
@@ -199,7 +203,9 @@ def _why_unused(
 
 def _told(levels: Levels, n_rows: int, n_gaps: int) -> str:
     parts = [f"{len(levels.labels)} levels."]
-    if levels.n_rare:
+    if levels.n_rare and levels.recurring == 0.0:
+        parts = ["Nearly all of its words are different: whether there is one is used."]
+    elif levels.n_rare:
         parts.append(f"{levels.n_rare} rare words share one of them.")
     if n_gaps:
         have = "has" if n_gaps == 1 else "have"

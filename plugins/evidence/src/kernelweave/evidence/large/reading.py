@@ -165,7 +165,7 @@ class ClassTargets:
 
     def factors(self, y: Labels) -> FloatArray:
         """Return the factor of each row's class."""
-        return self._factors[self.codes(y)]
+        return np.asarray(self._factors[self.codes(y)])
 
 
 def first_reading(batches: Iterable[Batch], targets: Targets, size: int, seed: int) -> Draw:

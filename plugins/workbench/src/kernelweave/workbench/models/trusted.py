@@ -105,7 +105,7 @@ _OWN = {
     f"{_EVIDENCE}.views": ("Points", "Views"),
     f"{_EVIDENCE}.warp": ("Warp",),
     f"{_COLUMNS}.dates": ("DateParts",),
-    f"{_COLUMNS}.encoded": ("Dimension",),
+    f"{_COLUMNS}.encoded": ("Coding", "Dimension"),
     f"{_COLUMNS}.encoder": ("ColumnEncoder",),
     f"{_COLUMNS}.levels": ("Levels",),
     f"{_COLUMNS}.numbers": ("NumberBlock",),
