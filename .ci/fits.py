@@ -88,6 +88,30 @@ def evidence() -> float:
     return float(ColumnEncoder().fit_transform(samples()[0]).numeric.mean())
 
 
+def check() -> float:
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
+    from kernelweave_check import check as checked
+
+    lines = (
+        '{"format":"kernelweave-proof 1","n_rows":1,"n_kernels":1,"k0":1,"lambda":"0",'
+        '"epsilon":"0","lower":"0","upper":"0"}',
+        '{"task":{"linear":{"exponent":0,"values":[1]},"low":{"exponent":0,"values":[0]},'
+        '"high":{"exponent":0,"values":[1]}}}',
+        '{"kernel":{"exponent":0,"width":1,"rows":["9"]}}',
+        '{"weights":{"exponent":0,"values":[1]},"points":[{"exponent":0,"values":[0]}],'
+        '"offsets":["1"]}',
+        '{"factor":{"exponent":0,"width":1,"rows":["9"]}}',
+        '{"cut":[{"exponent":0,"values":[0]}]}',
+        '{"cuts":[0],"weights":[1],"tau":"0"}',
+    )
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "proof.jsonl")
+        path.write_text("\n".join(lines) + "\n", encoding="ascii")
+        return float(checked(path).upper)
+
+
 def template() -> float:
     from kernelweave.kernels_core import RBF, KernelDictionary, Linear, Problem, solve
     from kernelweave.qp_smo import SVC
@@ -127,6 +151,7 @@ FITS: dict[str, Callable[[], float]] = {
     "kernelweave.granger": granger,
     "kernelweave.tables": tables,
     "kernelweave.evidence": evidence,
+    "kernelweave_check": check,
     "kernelweave_template": template,
     "kernelweave.workbench": workbench,
     "kernelweave.papers": papers,

@@ -1,0 +1,384 @@
+"""Proof files: all that a sceptic needs to check an optimum without this library."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.checks import check_limits, check_sample_weight
+from kernelweave.kernels_core.clock import expired, time_limit
+from kernelweave.kernels_core.formula import Solution
+from kernelweave.kernels_core.grams import GramStack, Stack, as_stack
+from kernelweave.mkl_sparse import SparseSimplex
+from kernelweave.qp_smo.learners import BoxLearner
+from kernelweave.qp_smo.problem import BoxProblem
+from kernelweave.qp_smo.saddle import (
+    CutPool,
+    MasterSolution,
+    NestedPenalty,
+    SaddleOracle,
+    WeightPenalty,
+    as_learner,
+    solve_cut_master,
+)
+from numpy.typing import ArrayLike
+
+from .branch_and_bound import GlobalOptimum, solve_global
+
+# Bits of an entry of a Gram matrix and of its factor, with the sign: four to a hexadecimal digit.
+_GRAM_BITS, _FACTOR_BITS = 48, 60
+# Bits of the weights of kernels and of the multipliers of cuts, which sum to a power of two.
+_WEIGHT_BITS = 40
+# Multipliers below this share of their sum are left out.
+_NOTHING = 1e-12
+# What rounding may take from a bound between its computation here and the exact one.
+_SLACK = 1e-10
+# Cuts of the search that a proof starts with at most: a leaf adds what it lacks.
+_MOST_CUTS = 1000
+
+
+class UnprovedError(RuntimeError):
+    """The proof cannot be closed to the gap that was asked for."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The lines of a proof file, and what they claim.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The optimum of the problem in the file lies between them.
+    n_cuts, n_leaves : int
+        Dual points, and branches that they close.
+    lines : tuple of str
+        One JSON object each.
+    """
+
+    lower: float
+    upper: float
+    n_cuts: int
+    n_leaves: int
+    lines: tuple[str, ...] = field(repr=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write the file that ``kernelweave-check`` reads."""
+        Path(path).write_text("\n".join(self.lines) + "\n", encoding="ascii")
+
+
+def prove_sparse(
+    grams: ArrayLike | Sequence[ArrayLike] | Stack,
+    y: ArrayLike,
+    *,
+    C: float | None = None,
+    lam: float,
+    k0: int,
+    views: Sequence[Hashable] | None = None,
+    n_views: int | None = None,
+    learner: BoxLearner | None = None,
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-4,
+    optimum: GlobalOptimum | None = None,
+    max_time: float | None = None,
+    check: bool = True,
+) -> Proof:
+    """Prove the global optimum of sparse kernel weights by numbers that anybody can check.
+
+    The problem is that of `solve_global`; with one kernel and ``lam=0`` it is the dual of a support
+    vector machine. The matrices are rounded to 48 bits relative to their largest entry, and the
+    proof is about the rounded ones, which stand in the file.
+
+    Parameters
+    ----------
+    grams, y, C, lam, k0, views, n_views, learner, sample_weight
+        As for `solve_global`.
+    tol : float
+        Relative gap to prove.
+    optimum : GlobalOptimum, optional
+        What `solve_global` found for the same problem, to start from; solved here if None.
+    max_time : float, optional
+        Seconds at most.
+    check : bool
+        Whether to check the Gram matrices.
+
+    Returns
+    -------
+    Proof
+
+    Raises
+    ------
+    UnprovedError
+        If the gap is not closed within the time, or rounding forbids it.
+    ValueError, NotPSDError
+        As `solve_global`.
+
+    Notes
+    -----
+    A tree over supports whose leaves are closed by means of dual points, as the certificates of
+    Cheung, Gleixner and Steffy, *Verifying integer programming results*, IPCO 2017, do it for
+    integer programs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.relaxations import prove_sparse
+    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> grams = np.stack([np.outer(x, x), np.eye(4), np.ones((4, 4))])
+    >>> proof = prove_sparse(grams, np.sign(x), C=10.0, lam=0.1, k0=1)
+    >>> proof.lower <= 0.6 <= proof.upper
+    True
+    """
+    check_limits(tol, 1, max_time)
+    stack = as_stack(grams, check=check)
+    rounded = [_on_grid(np.asarray(K, dtype=np.float64)) for K in stack.matrices]
+    exact = GramStack([np.ldexp(K, e) for K, e in rounded], check=False)
+    targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
+    weight = check_sample_weight(sample_weight, exact.n_samples)
+    chosen = as_learner(C, learner)
+    boxes = [chosen.problem(exact.matrices[0], row, weight) for row in targets]
+    with time_limit(max_time):
+        if optimum is None:
+            optimum = solve_global(
+                exact,
+                targets,
+                lam=lam,
+                k0=k0,
+                views=views,
+                n_views=n_views,
+                learner=chosen,
+                sample_weight=weight,
+                tol=0.5 * tol,
+                check=False,
+            )
+        oracle = SaddleOracle(exact, targets, chosen, weight, _pool_on(exact, optimum.pool, chosen))
+        root = SparseSimplex(k0, lam, views, n_views).relaxed(len(exact))
+        reached = _reach(oracle, root, boxes, optimum.weights, 1e-3 * tol)
+        target = reached.value - (1.0 - 1e-3) * tol * abs(reached.value)
+        tree = _Tree(oracle, root, target)
+        tree.close(root)
+    lower = tree.lower - _SLACK * abs(tree.lower)
+    head: dict[str, Any] = {
+        "format": "kernelweave-proof 1",
+        "n_rows": exact.n_samples,
+        "n_kernels": len(exact),
+        "k0": int(k0),
+        "lambda": _decimal(lam),
+        "epsilon": _decimal(getattr(chosen, "epsilon", 0.0)),
+        "lower": _decimal(lower),
+        "upper": _decimal(reached.value),
+    }
+    if isinstance(root, NestedPenalty):
+        head |= {"views": root.view.tolist(), "n_views": root.n_views}
+    tasks = [
+        {"task": {"linear": _vector(b.p), "low": _vector(b.lower), "high": _vector(b.upper)}}
+        for b in boxes
+    ]
+    kernels = [{"kernel": _triangle(K, e, _GRAM_BITS)} for K, e in rounded]
+    rows = [head, *tasks, *kernels, *reached.rows, *tree.rows()]
+    lines = tuple(json.dumps(row, separators=(",", ":")) for row in rows)
+    return Proof(lower, reached.value, len(tree.used), tree.n_leaves, lines)
+
+
+def _on_grid(K: FloatArray) -> tuple[FloatArray, int]:
+    """Return a symmetric matrix as whole numbers times a power of two."""
+    exponent = math.frexp(float(np.abs(K).max()))[1] - (_GRAM_BITS - 2)
+    whole = np.rint(np.ldexp(K, -exponent))
+    lower = np.tril(whole)
+    return lower + np.tril(lower, -1).T, exponent
+
+
+def _pool_on(stack: Stack, pool: CutPool, learner: BoxLearner) -> CutPool:
+    """Return the cuts of a pool with the forms of these Gram matrices."""
+    found = CutPool(len(stack))
+    first = max(len(pool) - _MOST_CUTS, 0)
+    for kappa, u in zip(pool.kappa[first:], pool.dual_coef[first:], strict=True):
+        forms = sum(stack.quadratic_forms(row) for row in u)
+        found.add(float(kappa), np.asarray(forms), u)
+    return found
+
+
+@dataclass(frozen=True)
+class _Reached:
+    """An upper bound, and the lines that prove it."""
+
+    value: float
+    rows: tuple[dict[str, Any], ...]
+
+
+def _reach(
+    oracle: SaddleOracle,
+    root: WeightPenalty,
+    boxes: list[BoxProblem],
+    weights: FloatArray,
+    tol: float,
+) -> _Reached:
+    """Evaluate weights of few bits; return their objective with all that its proof adds."""
+    whole = _summing_to(weights, _WEIGHT_BITS)
+    beta = np.ldexp(whole, -_WEIGHT_BITS)
+    first = oracle.evaluate(beta, np.inf)
+    found = oracle.evaluate(beta, tol * abs(first.upper_bound))
+    K = oracle.grams.combine(beta)
+    L, exponent = _factor(K)
+    delta = _residual(K, L, exponent)
+    penalty = root.lam * float(beta @ beta)
+    solution = found.solution
+    value = penalty + _primal(boxes, solution, K, delta)
+    rows = (
+        {
+            "weights": {"exponent": -_WEIGHT_BITS, "values": [int(each) for each in whole]},
+            "points": [_vector(u) for u in solution.dual_coef],
+            "offsets": [_decimal(b) for b in solution.intercept],
+        },
+        {"factor": _triangle(L, exponent, _FACTOR_BITS)},
+    )
+    return _Reached(value + _SLACK * abs(value), rows)
+
+
+def _primal(boxes: list[BoxProblem], solution: Solution, K: FloatArray, delta: float) -> float:
+    """Return the primal value at a dual point for K + δI, and what δ costs."""
+    total = 0.0
+    for box, u, b in zip(boxes, solution.dual_coef, solution.intercept, strict=True):
+        f = K @ u + delta * u
+        rest = box.p - f - b
+        up = box.upper * (rest - box.epsilon + 0.5 * delta * box.upper)
+        down = box.lower * (rest + box.epsilon + 0.5 * delta * box.lower)
+        total += 0.5 * float(u @ f) + float(np.maximum(np.maximum(up, down), 0.0).sum())
+    return total
+
+
+def _factor(K: FloatArray) -> tuple[FloatArray, int]:
+    """Return a lower triangular factor of K plus as little as it takes, as whole numbers."""
+    jitter = 0.0
+    for power in range(-16, 0):
+        try:
+            L = np.linalg.cholesky(K + jitter * np.eye(len(K)))
+            break
+        except np.linalg.LinAlgError:
+            jitter = 10.0**power * max(float(np.trace(K)), 1e-300)
+    else:
+        raise UnprovedError("the kernel at the optimum is not positive semidefinite")
+    exponent = math.frexp(float(np.abs(L).max()))[1] - (_FACTOR_BITS - 2)
+    return np.rint(np.ldexp(L, -exponent)), exponent
+
+
+def _residual(K: FloatArray, L: FloatArray, exponent: int) -> float:
+    """Return the largest row sum of |K − LLᵀ| and what rounding may add to it.
+
+    In extended precision: the difference is of the size of a rounding in double precision.
+    """
+    wide = L.astype(np.longdouble)
+    off = np.abs(K - np.ldexp(wide @ wide.T, 2 * exponent)).sum(axis=1).max()
+    return float(off + 4.0 * len(K) ** 2 * np.finfo(np.longdouble).eps * np.abs(K).max())
+
+
+@dataclass
+class _Tree:
+    """Branches over supports, depth first, each closed by a mean of cuts."""
+
+    oracle: SaddleOracle
+    root: WeightPenalty
+    target: float
+    lower: float = np.inf
+    n_leaves: int = 0
+    used: dict[int, int] = field(default_factory=dict)
+    branches: list[dict[str, Any]] = field(default_factory=list)
+
+    def close(self, penalty: WeightPenalty) -> None:
+        """Close a branch: by a mean of cuts, by a new cut, or by branching on a kernel."""
+        while True:
+            if expired():
+                raise UnprovedError("the proof is not closed within max_time: raise it, or tol")
+            master = solve_cut_master(self.oracle.pool, penalty)
+            if self._leaf(penalty, master):
+                return
+            if not self.root.is_met(master.weights > 0.0):
+                break
+            if not self._learns(master.weights):
+                raise UnprovedError(
+                    f"a branch has a bound of {master.lower_bound:.10g} and needs "
+                    f"{self.target:.10g}: rounding allows no smaller gap, raise tol"
+                )
+        at = int(np.argmax(np.where(penalty.free, master.weights, -1.0)))
+        chosen = np.arange(penalty.required.size) == at
+        self.branches.append({"branch": at})
+        for required, excluded in ((chosen, ~chosen & chosen), (~chosen & chosen, chosen)):
+            part = penalty.restricted(penalty.required | required, penalty.excluded | excluded)
+            if part.allowed.any():
+                self.close(part)
+            else:
+                self.branches.append({"cuts": [0], "weights": [1], "tau": "0"})
+                self.n_leaves += 1
+
+    def _learns(self, weights: FloatArray) -> bool:
+        want = 0.05 * abs(self.target - self.oracle.pool.model(weights))
+        floor = 1e-13 * abs(self.target)
+        return any(self.oracle.evaluate(weights, w).is_new for w in (max(want, floor), floor))
+
+    def _leaf(self, penalty: WeightPenalty, master: MasterSolution) -> bool:
+        """Close a branch with multipliers of few bits, if they prove enough."""
+        if master.lower_bound < self.target:
+            return False
+        share = np.where(master.multipliers > _NOTHING, master.multipliers, 0.0)
+        whole = _summing_to(share / share.sum(), _WEIGHT_BITS)
+        mean = np.ldexp(whole, -_WEIGHT_BITS)
+        pool = self.oracle.pool
+        at = np.flatnonzero(whole)
+        h = mean[at] @ pool.half_forms[at]
+        beta, least = penalty.best_response(h)
+        bound = float(mean[at] @ pool.kappa[at]) + least
+        if bound < self.target:
+            return False
+        top = int(np.argmax(beta))
+        self.branches.append(
+            {
+                "cuts": [self.used.setdefault(int(i), len(self.used)) for i in at],
+                "weights": [int(whole[i]) for i in at],
+                "tau": _decimal(h[top] - 2.0 * penalty.lam * beta[top]),
+            }
+        )
+        self.n_leaves += 1
+        self.lower = min(self.lower, bound)
+        return True
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the lines of the cuts that were used, then those of the tree."""
+        cuts = [{"cut": [_vector(u) for u in self.oracle.pool.dual_coef[i]]} for i in self.used]
+        return [*cuts, *self.branches]
+
+
+def _summing_to(shares: FloatArray, bits: int) -> FloatArray:
+    """Return whole numbers in the ratios of nonnegative shares that sum to 2^bits; zeros stay."""
+    whole = np.rint(np.ldexp(shares / shares.sum(), bits))
+    whole[np.argmax(whole)] += 2.0**bits - whole.sum()
+    return np.asarray(whole)
+
+
+def _vector(values: FloatArray) -> dict[str, Any]:
+    """Return numbers as whole ones with a common exponent: nothing is rounded."""
+    parts = [float(each).as_integer_ratio() for each in values]
+    exponent = max((den.bit_length() - 1 for _, den in parts), default=0)
+    whole = [num << (exponent - (den.bit_length() - 1)) for num, den in parts]
+    return {"exponent": -exponent, "values": whole}
+
+
+def _triangle(whole: FloatArray, exponent: int, bits: int) -> dict[str, Any]:
+    """Return the lower triangle of whole numbers in hexadecimal digits, each plus an offset."""
+    width, half = bits // 4, 1 << (bits - 1)
+    rows = [
+        "".join(f"{int(each) + half:0{width}x}" for each in row[: i + 1])
+        for i, row in enumerate(whole)
+    ]
+    return {"exponent": exponent, "width": width, "rows": rows}
+
+
+def _decimal(value: float) -> str:
+    """Return a decimal that is the float without rounding."""
+    from decimal import Decimal
+
+    return format(Decimal(float(value)), "f") if value else "0"
