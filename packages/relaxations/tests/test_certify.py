@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kernelweave.kernels_core import (
+    ContradictoryBoundsError,
     KernelDictionary,
     KernelLearningClassifier,
     KernelWeaveWarning,
@@ -31,6 +34,14 @@ def test_certify_brackets_the_fitted_objective():
     assert best.result_.algorithm == "smkl-global"
     assert certify(best).gap <= 2e-4
     assert best.result_.upper_bound <= model.result_.upper_bound * (1 + 1e-4)
+
+
+def test_a_bound_that_the_model_claims_and_its_objective_refutes_is_an_error():
+    X, y = data()
+    model = SparseMKLClassifier(k0=1).fit(X, y)
+    model.result_ = replace(model.result_, lower_bound=1.01 * model.result_.upper_bound)
+    with pytest.raises(ContradictoryBoundsError, match="certify: the lower bound"):
+        certify(model)
 
 
 def test_certify_refuses_other_models():

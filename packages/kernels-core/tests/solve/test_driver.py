@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import (
     AlgorithmSpec,
+    ContradictoryBoundsError,
     Needs,
     Problem,
     SolveInterrupted,
@@ -82,6 +83,24 @@ class Boundless(Resting):
     lower = -math.inf
 
 
+class Crossing(Halving):
+    """Its lower bound passes the upper one at step 3, where no single iterate shows it."""
+
+    beyond = 1e-9
+
+    @property
+    def lower(self) -> float:
+        return 1.25 * (1.0 + self.beyond) if self.k == 3 else super().lower
+
+    @property
+    def upper(self) -> float:
+        return 5.0 if self.k > 2 else super().upper
+
+
+class Rounding(Crossing):
+    beyond = 1e-14
+
+
 class Forgetting(Halving):
     """It counts how many of its arrays are alive while it steps."""
 
@@ -123,6 +142,7 @@ def spec(cls: str = "Halving", max_samples: int | None = None) -> AlgorithmSpec:
         max_samples=max_samples,
     )
     loaded = {"Halving": Halving, "Small": Small, "Stuck": Stuck}
+    loaded |= {"Crossing": Crossing, "Rounding": Rounding}
     loaded |= {"Resting": Resting, "Boundless": Boundless, "Forgetting": Forgetting}
     object.__setattr__(new, "load", lambda: loaded[cls])
     return new
@@ -141,6 +161,20 @@ def test_stops_at_the_certified_gap(problem: Problem) -> None:
     assert result.value == result.upper_bound
     assert len(result.history) == result.n_iter + 1
     assert result.history.counts["n_halvings"] == list(range(result.n_iter + 1))
+
+
+@pytest.mark.parametrize("tol", [0.0, 1e-3, 0.1])
+def test_bounds_that_contradict_each_other_are_no_convergence(problem: Problem, tol: float) -> None:
+    with pytest.raises(ContradictoryBoundsError) as caught:
+        solve(problem, spec("Crossing"), tol=tol)
+    words = str(caught.value)
+    assert words.startswith("halving: the lower bound 1.25000000125")
+    assert "upper bound 1.25," in words
+
+
+def test_what_rounding_can_do_is_no_contradiction(problem: Problem) -> None:
+    result = solve(problem, spec("Rounding"), tol=1e-3)
+    assert result.status is Status.CONVERGED
 
 
 def test_history_is_monotone_and_the_best_iterate_is_kept(problem: Problem) -> None:

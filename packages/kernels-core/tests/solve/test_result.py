@@ -5,8 +5,14 @@ from __future__ import annotations
 import math
 
 import pytest
-from kernelweave.kernels_core import Certificate, Result, Status, relative_gap
-from kernelweave.kernels_core.result import History
+from kernelweave.kernels_core import (
+    Certificate,
+    ContradictoryBoundsError,
+    Result,
+    Status,
+    relative_gap,
+)
+from kernelweave.kernels_core.result import History, check_bounds
 
 
 @pytest.mark.parametrize(
@@ -21,6 +27,23 @@ from kernelweave.kernels_core.result import History
 )
 def test_relative_gap(lower: float, upper: float, gap: float) -> None:
     assert relative_gap(lower, upper) == pytest.approx(gap)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [(1.0, 1.0 - 1e-9), (math.inf, 1.0), (1.0, -math.inf), (1e-300, 0.0), (-1.0, -2.0)],
+)
+def test_a_lower_bound_above_an_upper_one_is_refused(lower: float, upper: float) -> None:
+    with pytest.raises(ContradictoryBoundsError, match="mine: the lower bound"):
+        check_bounds("mine", lower, upper)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [(0.1 + 0.2, 0.3), (-math.inf, math.inf), (0.0, 0.0), (math.nan, 1.0), (-1.0, 1.0)],
+)
+def test_what_rounding_leaves_is_not(lower: float, upper: float) -> None:
+    check_bounds("mine", lower, upper)
 
 
 def test_every_status_says_what_to_try_unless_it_succeeded() -> None:

@@ -1,6 +1,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from kernelweave.kernels_core.exceptions import ContradictoryBoundsError
 from kernelweave.kernels_core.grams import GramStack
 from kernelweave.kernels_core.result import Status
 from kernelweave.qp_smo import SVC, SVR
@@ -13,6 +14,15 @@ from kernelweave.qp_smo.saddle import (
     SaddleOracle,
     solve_kernel_weights,
 )
+
+
+def test_a_false_cut_is_an_error_and_no_convergence(problem):
+    grams, y, _ = problem
+    pool = CutPool(len(grams))
+    pool.add(1e6, np.zeros(len(grams)), np.zeros((1, y.size)))
+    with pytest.raises(ContradictoryBoundsError, match="cutting planes: the lower bound"):
+        solve_kernel_weights(grams, y, C=5.0, pool=pool)
+
 
 PENALTIES = [NoPenalty(), RidgePenalty(2.0), Elastic([0.0, 1.0, 2.0, 0.5], 1.0), KSupport(3.0, 2)]
 

@@ -2,6 +2,7 @@ from .config import Config, config_context, get_config
 from .driver import solve
 from .estimators import KernelLearningClassifier, KernelLearningRegressor
 from .exceptions import (
+    ContradictoryBoundsError,
     DuplicateNameError,
     KernelWeaveWarning,
     MemoryBudgetError,
@@ -69,6 +70,7 @@ __all__ = [
     "CommandSpec",
     "ComponentSpec",
     "Config",
+    "ContradictoryBoundsError",
     "DatasetSpec",
     "DuplicateNameError",
     "FamilyKernel",

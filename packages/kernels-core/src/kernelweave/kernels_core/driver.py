@@ -19,7 +19,7 @@ from .exceptions import UnsupportedProblemError, convergence_warning
 from .formula.problem import Problem
 from .progress import Callback, Progress, notify
 from .registry.specs import AlgorithmSpec
-from .result import History, Result, SolveInterrupted, Status, relative_gap
+from .result import History, Result, SolveInterrupted, Status, check_bounds, relative_gap
 from .settings import Settings, prepared, spec_of
 
 
@@ -86,12 +86,16 @@ class _Run:
     premise: str = ""
 
     def observe(self) -> None:
-        """Take in the bounds of the present iterate; keep its parameters if it is the best."""
+        """Take in the bounds of the present iterate; keep its parameters if it is the best.
+
+        No solve goes on, let alone ends well, with a lower bound above an upper one.
+        """
         search, upper = self.search, float(self.search.upper)
         self.lower = max(self.lower, float(search.lower))
         if upper < self.upper or self.parameters is None:
             self.parameters, self.found = search.parameters, getattr(search, "solution", None)
             self.upper = min(upper, self.upper)
+        check_bounds(self.name, self.lower, self.upper)
         self.history.append(
             lower=self.lower,
             upper=self.upper,
@@ -193,6 +197,8 @@ def solve(
         If a setting makes no sense.
     UnsupportedProblemError
         If the algorithm does not accept the problem.
+    ContradictoryBoundsError
+        If a lower bound lies above an upper one by more than rounding: the algorithm is at fault.
     SolveInterrupted
         On Ctrl-C, after the first iterate.
 

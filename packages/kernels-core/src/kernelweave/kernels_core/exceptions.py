@@ -31,6 +31,10 @@ class UnsupportedProblemError(TypeError):
     """An algorithm was given a problem it does not accept; raised before any work."""
 
 
+class ContradictoryBoundsError(ArithmeticError):
+    """A lower bound lies above an upper one by more than rounding: one of them is false."""
+
+
 def convergence_warning() -> type[UserWarning]:
     """Return scikit-learn's ``ConvergenceWarning``, or our own where scikit-learn is absent."""
     try:

@@ -11,6 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .exceptions import ContradictoryBoundsError
+from .rounding import gamma
+
+_ROUNDING = gamma(2.0**20)
+
 
 class Status(enum.Enum):
     """How a solve ended. The value is the sentence that a user reads."""
@@ -64,6 +69,9 @@ class Status(enum.Enum):
 def relative_gap(lower: float, upper: float) -> float:
     """Return ``(upper − lower) / max(|upper|, |lower|)``, 0 where both are 0.
 
+    Negative where the bounds contradict each other: before a gap counts as closed, `check_bounds`
+    refuses those.
+
     Parameters
     ----------
     lower, upper : float
@@ -83,6 +91,42 @@ def relative_gap(lower: float, upper: float) -> float:
         return math.inf
     scale = max(abs(lower), abs(upper))
     return 0.0 if scale == 0.0 else (upper - lower) / scale
+
+
+def check_bounds(algorithm: str, lower: float, upper: float) -> None:
+    """Refuse bounds that contradict each other, of which one is false.
+
+    Bounds are sums over samples and kernels, of a million terms at most: rounding may leave one
+    above the other by γₖ of its size, k a million, which is 1.2e-10.
+
+    Parameters
+    ----------
+    algorithm : str
+        Whose bounds they are, for the message.
+    lower, upper : float
+        Bounds on one value.
+
+    Raises
+    ------
+    ContradictoryBoundsError
+        If lower > upper beyond that.
+
+    Examples
+    --------
+    >>> check_bounds("mine", 1.5, 1.0)
+    Traceback (most recent call last):
+    kernelweave.kernels_core.exceptions.ContradictoryBoundsError: mine: the lower bound ...
+    """
+    if not lower > upper:
+        return
+    size = max(abs(lower), abs(upper))
+    if math.isfinite(size) and lower - upper <= _ROUNDING * size:
+        return
+    raise ContradictoryBoundsError(
+        f"{algorithm}: the lower bound {lower:.17g} lies above the upper bound {upper:.17g}, by "
+        "more than rounding: one of them is false, and nothing is proved; choose another "
+        "algorithm, and report this one with the data"
+    )
 
 
 @dataclass

@@ -12,7 +12,7 @@ from kernelweave.kernels_core.checks import COUNT, check_limits, check_sample_we
 from kernelweave.kernels_core.clock import expired, time_limit
 from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.grams import Stack, as_stack
-from kernelweave.kernels_core.result import Status, relative_gap
+from kernelweave.kernels_core.result import Status, check_bounds, relative_gap
 from kernelweave.qp_smo import SVC
 from kernelweave.qp_smo.saddle import (
     CutPool,
@@ -292,13 +292,14 @@ class _Walk:
         best = min(runs, key=lambda run: run.upper)
         assert best.best is not None
         self.last = best.best.weights
-        lower = solve_cut_master(self.oracle.pool, relaxed).lower_bound
+        lower = max(search.lower, solve_cut_master(self.oracle.pool, relaxed).lower_bound)
+        check_bounds("best response", lower, best.upper)
         return PathPoint(
             self.C,
             lam,
             k0,
             self.last,
-            min(max(lower, search.lower), best.upper),
+            min(lower, best.upper),
             best.upper,
             _status_of(best, relative_gap(lower, best.upper) <= self.tol),
             self.oracle.counts.n_svm_solves - before,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from kernelweave.kernels_core.estimators.machine import KernelMachine
-from kernelweave.kernels_core.result import Certificate
+from kernelweave.kernels_core.result import Certificate, check_bounds
 from kernelweave.mkl_sparse.algorithm import oracle_of
 from kernelweave.mkl_sparse.machine import SparseMachine
 
@@ -82,7 +81,8 @@ def certify(
     )
     upper = float(estimator.result_.upper_bound)
     lower = max(optimum.lower_bound, float(estimator.result_.lower_bound))
-    return Certificate(float(np.minimum(lower, upper)), upper, _LOWER, _UPPER)
+    check_bounds("certify", lower, upper)
+    return Certificate(min(lower, upper), upper, _LOWER, _UPPER)
 
 
 def _what_to_do(estimator: BaseEstimator) -> str:

@@ -9,7 +9,7 @@ from itertools import combinations, count
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch, expired
-from kernelweave.kernels_core.result import History, relative_gap
+from kernelweave.kernels_core.result import History, check_bounds, relative_gap
 from kernelweave.qp_smo.saddle import (
     MasterSolution,
     NestedPenalty,
@@ -158,6 +158,7 @@ class SupportSearch:
         upper = objective_upper(found, self._root.on_support(found.weights > 0.0))
         if upper < self.upper or self.best is None:
             self.upper, self.best = upper, found
+        check_bounds("the relaxation", self.relaxation.lower, self.upper)
         return upper
 
     def refine(self) -> None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..arrays import Matrix
 from ..checks import COUNT, NONNEGATIVE, POSITIVE, check_array
 from ..clock import expired
-from ..result import relative_gap
+from ..result import check_bounds, relative_gap
 from .eigen import largest_eigenvalue_bound, top_eigenpair
 
 # a root is one where the slope is this share of the first, or after so many trials
@@ -108,6 +108,7 @@ def frank_wolfe(
         lower = max(lower, value - (float(np.vdot(G, P)) + trace * highest))
         direction = trace * np.outer(vector, vector) - P
         slope = float(np.vdot(G, direction))
+        check_bounds("Frank-Wolfe, of a function that must be convex", lower, value)
         gap = relative_gap(lower, value)
         if gap <= tol or k == max_iter or slope >= 0.0 or expired():
             return FrankWolfeSolution(P, value, lower, gap, gap <= tol, k)

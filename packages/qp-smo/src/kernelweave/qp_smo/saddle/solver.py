@@ -17,7 +17,7 @@ from kernelweave.kernels_core.checks import (
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.formula import Learner, Solution
 from kernelweave.kernels_core.grams import Stack, as_stack
-from kernelweave.kernels_core.result import History, Status, relative_gap
+from kernelweave.kernels_core.result import History, Status, check_bounds, relative_gap
 from numpy.typing import ArrayLike
 
 from ..learners import SVC
@@ -203,6 +203,7 @@ class SaddleSearch:
     def advance(self) -> Status | None:
         """Take one round, and return why the search ends there, or ``None``."""
         self.step()
+        check_bounds("cutting planes", self.lower, self.upper)
         if self.gap <= self.tol:
             return Status.CONVERGED
         return self.outcome or (Status.MAX_TIME if expired() else None)
