@@ -105,6 +105,15 @@ class SeparableKernels:
         """Return τ."""
         return float(n_outputs) if self.tau is None else float(self.tau)
 
+    def penalty(self, parameters: SeparableKernel) -> float:
+        """Return ½ω(η), what the objective charges for a kernel; nothing for fixed weights.
+
+        `parameters`: the kernel.
+        """
+        if not self.learn_input:
+            return 0.0
+        return 0.5 * float(self.regulariser.value(np.asarray(parameters.weights)))
+
 
 class FrobeniusOutputKernels(Value):
     """{k L : L ⪰ 0} with ρ‖L‖_F² in the objective, k a fixed combination (V, section 2).

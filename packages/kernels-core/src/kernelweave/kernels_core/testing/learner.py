@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass, replace
+
 import numpy as np
 
 from ..arrays import FloatArray
@@ -19,8 +21,10 @@ def check_learner(learner: Learner, *, n_samples: int = 24) -> None:
 
     The bounds enclose one optimum, at a loose tolerance and a tight one. The cut of its dual
     point, and of multiples of it, lies below the optimum of other kernels; ``margin`` pays for
-    an error of the Gram matrix; two tasks are their sum; a warm start and the order of the
-    samples do not matter; a weight of two is a sample twice.
+    an error of the Gram matrix; three tasks are their sum; a warm start and the order of the
+    samples do not matter; a weight of two is a sample twice, one of five five times, a hundred of
+    0.01 one, and a weight of zero, where the learner takes it, none. The cuts are also those of 80
+    and 250 samples, and of C, or what ``strength`` names, a hundred times smaller and larger.
 
     Parameters
     ----------
@@ -54,8 +58,21 @@ def check_learner(learner: Learner, *, n_samples: int = 24) -> None:
         _check_solution(learner, K, y, solution)
     _check_cuts(learner, kernels, best)
     _check_margin(learner, kernels[1], y, best[1])
-    _check_tasks(learner, kernels[1], y, best[1])
+    _check_tasks(learner, kernels[1], y)
     _check_weights(learner, kernels[1], y)
+    for other, size in ((learner, 80), (learner, 250), *((each, 24) for each in _scaled(learner))):
+        X, y = make(size)
+        grams = [_gaussian(X, gamma) for gamma in (4.0, 30.0)]
+        _check_cuts(other, grams, [other.solve(K, y, tol=_TOL) for K in grams])
+
+
+def _scaled(learner: Learner) -> list[Learner]:
+    """Return the learner with a hundredth of its C and a hundred times it, where it has one."""
+    field = getattr(learner, "strength", "C")
+    value = getattr(learner, field, None)
+    if not (isinstance(value, float) and is_dataclass(learner) and not isinstance(learner, type)):
+        return []
+    return [replace(learner, **{field: value * factor}) for factor in (0.01, 100.0)]
 
 
 def _gaussian(X: FloatArray, gamma: float) -> FloatArray:
@@ -124,20 +141,37 @@ def _check_margin(learner: Learner, K: FloatArray, y: FloatArray, best: Solution
             )
 
 
-def _check_tasks(learner: Learner, K: FloatArray, y: FloatArray, best: Solution) -> None:
-    both = learner.solve(K, np.stack([y, y[::-1]]), tol=_TOL)
-    second = learner.solve(K, y[::-1].copy(), tol=_TOL)
-    low = best.lower_bound + second.lower_bound
-    high = best.upper_bound + second.upper_bound
+def _check_tasks(learner: Learner, K: FloatArray, y: FloatArray) -> None:
+    """Three tasks are the sum of each."""
+    targets = np.stack([np.roll(y, 5 * t) for t in range(3)])
+    together = learner.solve(K, targets, tol=_TOL)
+    alone = [learner.solve(K, task, tol=_TOL) for task in targets]
+    low = sum(each.lower_bound for each in alone)
+    high = sum(each.upper_bound for each in alone)
     slack = _SLACK * abs(high)
-    assert low <= both.upper_bound + slack, f"{learner.name}: two tasks must be their sum"
-    assert both.lower_bound <= high + slack, f"{learner.name}: two tasks must be their sum"
+    assert low <= together.upper_bound + slack, f"{learner.name}: three tasks must be their sum"
+    assert together.lower_bound <= high + slack, f"{learner.name}: three tasks must be their sum"
 
 
 def _check_weights(learner: Learner, K: FloatArray, y: FloatArray) -> None:
-    weight = np.ones(len(y))
-    weight[::3] = 2.0
-    twice = np.repeat(np.arange(len(y)), weight.astype(int))
-    weighted = learner.solve(K, y, sample_weight=weight, tol=_TOL)
-    repeated = learner.solve(K[np.ix_(twice, twice)], y[twice], tol=_TOL)
-    _overlap(f"{learner.name}, a weight of two for a sample twice", weighted, repeated)
+    """A weight is how often a sample counts, so samples in rows of their own say the same."""
+    n = len(y)
+    hundred = np.where(np.arange(n) < 2, 100, 1)
+    cases = (
+        ("two for a sample twice", np.resize([2.0, 1.0], n), np.resize([2, 1], n)),
+        ("five for a sample five times", np.resize([1.0, 5.0], n), np.resize([1, 5], n)),
+        ("one for a hundred of 0.01", np.ones(n), hundred),
+    )
+    for said, weight, copies in cases:
+        rows = np.repeat(np.arange(n), copies)
+        spread = (weight / copies)[rows] if copies is hundred else np.ones(len(rows))
+        weighted = learner.solve(K, y, sample_weight=weight, tol=_TOL)
+        repeated = learner.solve(K[np.ix_(rows, rows)], y[rows], sample_weight=spread, tol=_TOL)
+        _overlap(f"{learner.name}, a weight of {said}", weighted, repeated)
+    kept = np.resize([True, True, False], n)
+    try:
+        without = learner.solve(K, y, sample_weight=kept.astype(float), tol=_TOL)
+    except ValueError:
+        return
+    left = learner.solve(K[np.ix_(kept, kept)], y[kept], tol=_TOL)
+    _overlap(f"{learner.name}, a weight of zero for no sample", without, left)

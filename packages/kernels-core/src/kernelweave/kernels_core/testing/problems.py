@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..arrays import FloatArray
 from ..formula.problem import Problem
+from ..kernels.dictionary import KernelDictionary
+from ..kernels.standard import RBF
 from ..registry import AlgorithmSpec, accepted_triples, get_component
 
 
@@ -101,7 +104,84 @@ def _problem(triple: tuple[str, str, str], n_samples: int) -> Problem:
     return Problem(family.from_data(X), learner(), constraint(), X, y)
 
 
+@dataclass(frozen=True)
+class ProblemVariant:
+    """How a small problem differs from the plain one, which has 40 samples and default parts.
+
+    - `label`: in words, for messages
+    - `n_samples`: how many
+    - `strength`: what the learner's C is multiplied by
+    - `n_tasks`: rows of targets
+    - `weights`: sample weights, repeated over the samples; none where empty
+    - `n_kernels`: of a dictionary; 0 for its own
+    """
+
+    label: str
+    n_samples: int = 40
+    strength: float = 1.0
+    n_tasks: int = 1
+    weights: tuple[float, ...] = ()
+    n_kernels: int = 0
+
+
+PLAIN = ProblemVariant("40 samples")
+# What a lie may hide behind: it shows on one of these.
+VARIANTS = (
+    ProblemVariant("sample weights 0.01, 1, 2 and 5", weights=(1.0, 0.01, 5.0, 2.0)),
+    ProblemVariant("sample weights 0 and 1", weights=(1.0, 1.0, 0.0)),
+    ProblemVariant("three tasks", n_tasks=3),
+    ProblemVariant("fifteen kernels", n_kernels=15),
+    ProblemVariant("C = 0.01", strength=1e-2),
+    ProblemVariant("C = 100", strength=1e2),
+)
+
+
+def variant_of(triple: tuple[str, str, str], variant: ProblemVariant) -> Problem | None:
+    """Return a problem of a triple, or None where the variant is none of its: its family is no
+    dictionary and has no number of kernels.
+    """
+    plain = _problem(triple, variant.n_samples)
+    family, learner = plain.family, plain.learner
+    if variant.n_kernels:
+        if not hasattr(family, "fit_grams"):
+            return None
+        family = _with_kernels(family, variant.n_kernels)
+    if variant.strength != 1.0:
+        field = getattr(learner, "strength", "C")
+        power = -1.0 if field == "lam" else 1.0
+        learner = replace(learner, **{field: getattr(learner, field) * variant.strength**power})
+    shifts = [np.roll(plain.targets[0], 7 * t) for t in range(variant.n_tasks)]
+    y = plain.targets if variant.n_tasks == 1 else np.stack(shifts)
+    weight = np.resize(variant.weights, plain.n_samples) if variant.weights else None
+    return replace(plain, family=family, learner=learner, y=y, sample_weight=weight)
+
+
+def _with_kernels(family: Any, n_kernels: int) -> Any:
+    """Return the family with so many Gaussian kernels."""
+    if hasattr(family, "dictionary"):
+        return replace(family, dictionary=_with_kernels(family.dictionary, n_kernels))
+    return KernelDictionary([RBF(gamma=g) for g in np.geomspace(0.1, 100.0, n_kernels)])
+
+
+def covering(triples: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Return the first few triples that hold every part of all."""
+    seen: set[tuple[int, str]] = set()
+    chosen = []
+    for triple in triples:
+        parts = set(enumerate(triple))
+        if not parts <= seen:
+            chosen.append(triple)
+            seen |= parts
+    return chosen
+
+
 def permuted(problem: Problem) -> Problem:
     """Return the problem with its samples in another order."""
     order = np.random.default_rng(1).permutation(problem.n_samples)
-    return replace(problem, X=problem.X[order], y=problem.targets[:, order])
+    weight = problem.sample_weight
+    return replace(
+        problem,
+        X=problem.X[order],
+        y=problem.targets[:, order],
+        sample_weight=None if weight is None else np.asarray(weight)[order],
+    )
