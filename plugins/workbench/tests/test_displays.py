@@ -19,16 +19,13 @@ from kernelweave.spectahedron import (
 )
 from kernelweave.workbench import (
     ConvergenceDisplay,
-    DecisionCalibrationDisplay,
     GramDisplay,
     KernelWeightsDisplay,
-    OutputGraphDisplay,
     PathDisplay,
     SpectrumDisplay,
     SurfaceDisplay,
 )
 from kernelweave.workbench.displays import cosine_gram
-from kernelweave.workbench.displays.calibration import wilson_interval
 from kernelweave.workbench.displays.colours import SERIES
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -134,7 +131,6 @@ def test_new_figures_fit_a_column_and_can_be_read(fitted: Any, points: Any) -> N
         ConvergenceDisplay.from_estimator(fitted),
         SpectrumDisplay.from_estimator(fitted),
         GramDisplay.from_estimator(fitted, X, y),
-        DecisionCalibrationDisplay.from_estimator(fitted, X, y),
         SurfaceDisplay.from_estimator(fitted, X),
         KernelWeightsDisplay([0.5, 0.5]).plot(),
         PathDisplay([1, 2], [[1.0], [2.0]], ["a"], parameter="C").plot(),
@@ -241,45 +237,6 @@ def test_centred_cosines_against_the_definition() -> None:
     unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
     np.testing.assert_allclose(cosine_gram(F @ F.T + 7.0), unit @ unit.T, atol=1e-12)
     assert (cosine_gram(np.ones((3, 3))) == 0).all()
-
-
-def test_calibration_counts_in_bins_of_equal_size(fitted: Any, points: Any) -> None:
-    decision = np.arange(40.0)
-    y = np.where(decision % 4 == 0, "yes", "no")
-    display = DecisionCalibrationDisplay.from_predictions(y, decision, pos_label="yes")
-    assert display.middles.tolist() == [2.0, 7.0, 12.0, 17.0, 22.0, 27.0, 32.0, 37.0]
-    wanted = [(y[i : i + 5] == "yes").mean() for i in range(0, 40, 5)]
-    np.testing.assert_allclose(display.points_.lines[0].get_ydata(), wanted)
-    assert display.ax_.get_ylabel() == "share of yes"
-    X, labels = points
-    own = DecisionCalibrationDisplay.from_estimator(fitted, X, labels)
-    again = DecisionCalibrationDisplay.from_predictions(
-        labels, fitted.decision_function(X), pos_label="out"
-    )
-    np.testing.assert_array_equal(own.shares, again.shares)
-    assert own.positive == "out"
-
-
-def test_calibration_refuses_more_than_two_classes(points: Any) -> None:
-    X, _ = points
-    three = np.digitize(X[:, 0], [0.3, 0.6])
-    model = TessellatedKernelClassifier(tol=0.1, max_iter=20).fit(X, three)
-    with pytest.raises(ValueError, match="it has 3"):
-        DecisionCalibrationDisplay.from_estimator(model, X, three)
-    with pytest.raises(ValueError, match="one length"):
-        DecisionCalibrationDisplay.from_predictions([1, 0], [0.5])
-
-
-def test_wilson_covers_as_it_says() -> None:
-    rng = np.random.default_rng(0)
-    for p, n in ((0.5, 20), (0.05, 40), (0.9, 60)):
-        inside = [
-            low <= p <= high
-            for low, high in (wilson_interval(h, n) for h in rng.binomial(n, p, 4000))
-        ]
-        assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
-    assert wilson_interval(0, 10)[0] == 0.0
-    assert wilson_interval(10, 10)[1] == pytest.approx(1.0)
 
 
 def path_of(*settings: tuple[float, float, int, list[float]]) -> Any:
@@ -417,8 +374,6 @@ def test_series_differ_in_shape_and_each_is_seen_on_white() -> None:
 TABLE = np.arange(12.0).reshape(6, 2)
 WRONG: dict[str, tuple[Any, str]] = {
     "no square Gram": (lambda: GramDisplay(np.ones((2, 3))), "K must be a square matrix"),
-    "no square L": (lambda: OutputGraphDisplay(np.ones((2, 3))), "L must be a square matrix"),
-    "a name too few": (lambda: OutputGraphDisplay(np.eye(3), ["a"]), "names must hold 3 names"),
     "no square P": (lambda: SpectrumDisplay(np.ones(3)), "P must be a square matrix"),
     "a table of weights": (lambda: KernelWeightsDisplay(np.ones((2, 2))), "one row of numbers"),
     "a curve without a name": (
@@ -460,41 +415,3 @@ def test_negative_weights_have_a_line_at_zero() -> None:
     display = KernelWeightsDisplay([0.5, -0.2]).plot()
     assert [line.get_xdata()[0] for line in display.ax_.lines] == [0.0]
     assert sorted(bar.get_width() for bar in display.bars_) == [-0.2, 0.5]
-
-
-def test_outputs_that_go_together_stand_together() -> None:
-    alike = np.full((6, 6), 0.05)
-    for block in ([0, 3, 5], [1, 2, 4]):
-        alike[np.ix_(block, block)] = 0.7
-    alike[0, 3] = alike[3, 0] = -0.7
-    np.fill_diagonal(alike, 1.0)
-    display = OutputGraphDisplay(alike, list("abcdef")).plot()
-    assert {frozenset(display.order[:3].tolist()), frozenset(display.order[3:].tolist())} == {
-        frozenset({0, 3, 5}),
-        frozenset({1, 2, 4}),
-    }
-    assert len(display.pairs) == len(display.ax_.lines) == 6
-    assert [line.get_linestyle() for line in display.ax_.lines].count("--") == 1
-    assert {text.get_text() for text in display.ax_.texts} == set("abcdef")
-    assert OutputGraphDisplay([[1.0, 0.1], [0.1, 1.0]]).plot().ax_.get_title() == (
-        "no two outputs are alike by 0.3 or more"
-    )
-    assert "learn_output=True" in OutputGraphDisplay(np.eye(2)).plot().ax_.get_title()
-
-
-class Coupled(BaseEstimator):  # type: ignore[misc]
-    """What a fit with an output kernel leaves behind."""
-
-    def fit(self, L: Any, names: Any = None, classes: Any = None) -> Coupled:
-        self.output_kernel_, self.output_names_ = np.asarray(L), names
-        if classes is not None:
-            self.classes_ = np.asarray(classes)
-        return self
-
-
-def test_an_output_graph_has_the_names_of_the_targets() -> None:
-    L = [[2.0, -1.9], [-1.9, 2.0]]
-    display = OutputGraphDisplay.from_estimator(Coupled().fit(L, ["up", "down"]))
-    assert display.pairs == [("up", "down", pytest.approx(-0.95))]
-    assert OutputGraphDisplay.from_estimator(Coupled().fit(L, None, ["x", "y"])).names == ["x", "y"]
-    assert OutputGraphDisplay.from_estimator(Coupled().fit(L)).names == ["0", "1"]

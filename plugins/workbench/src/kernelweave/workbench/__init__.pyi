@@ -1,9 +1,7 @@
 from .displays import (
     ConvergenceDisplay,
-    DecisionCalibrationDisplay,
     GramDisplay,
     KernelWeightsDisplay,
-    OutputGraphDisplay,
     PathDisplay,
     SpectrumDisplay,
     SurfaceDisplay,
@@ -12,12 +10,10 @@ from .models import Header, Model, load_model, save_model
 
 __all__ = [
     "ConvergenceDisplay",
-    "DecisionCalibrationDisplay",
     "GramDisplay",
     "Header",
     "KernelWeightsDisplay",
     "Model",
-    "OutputGraphDisplay",
     "PathDisplay",
     "SpectrumDisplay",
     "SurfaceDisplay",

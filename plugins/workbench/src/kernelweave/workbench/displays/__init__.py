@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from .calibration import DecisionCalibrationDisplay
 from .convergence import ConvergenceDisplay
 from .gram import GramDisplay, cosine_gram
-from .outputs import OutputGraphDisplay
 from .path import PathDisplay
 from .spectrum import SpectrumDisplay
 from .surface import SurfaceDisplay
@@ -13,10 +11,8 @@ from .weights import KernelWeightsDisplay, learned_weights
 
 __all__ = [
     "ConvergenceDisplay",
-    "DecisionCalibrationDisplay",
     "GramDisplay",
     "KernelWeightsDisplay",
-    "OutputGraphDisplay",
     "PathDisplay",
     "SpectrumDisplay",
     "SurfaceDisplay",
