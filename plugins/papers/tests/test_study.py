@@ -10,12 +10,12 @@ import pytest
 from kernelweave.papers import Drawing, MissingDataError, Plan, Request, Sheet, tables
 from kernelweave.papers.study import generators, large, rivals
 from kernelweave.papers.study.generators import PROBLEMS, make
-from kernelweave.papers.study.intervals import corrected_resampled, of_independent
 from kernelweave.papers.study.protocol import measure, rows_trained
 from kernelweave.papers.study.rivals import METHODS, OURS, RIVALS, reason_not_run
 from kernelweave.papers.study.sets import SETS, address, samples
 from kernelweave.papers.study.showing import SizeResults, drawing, scores, shares, verdict
 from kernelweave.workbench.pages import figure_svg
+from kernelweave.workbench.scoring import corrected_resampled, of_independent
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from kernelweave.workbench.certifying import certifier
-from kernelweave.workbench.summaries import certificate_sentence
+from kernelweave.workbench.summaries import closing_sentences
 
 
 @pytest.fixture(scope="module")
@@ -51,24 +54,65 @@ def test_a_sentence_claims_no_more_than_the_bounds(lower: float, upper: float, s
         "gap": gap,
         "is_rule": False,
         "algorithm": "any",
+        "held_out": None,
     }
-    assert said in certificate_sentence(found)
+    assert said in closing_sentences(found)
+
+
+def known(task: str, score: float, ahead: float, **more: Any) -> str:
+    """Return the closing sentences of an evidence model with a score ± 0.01 on rows held out."""
+    found = {
+        "algorithm": "evidence", "task": task, "comparison": {},
+        "measure": {"regression": "R²", "classification": "accuracy"}[task],
+        "held_out": {
+            "score": score, "error": 0.01, "ahead": ahead, "ahead_error": 0.01,
+            "dummy": score - ahead, "told_of_rare": "",
+        },
+    }  # fmt: skip
+    return closing_sentences(found | more)
 
 
 @pytest.mark.parametrize(
-    ("task", "score", "said"),
+    ("task", "score", "ahead", "said"),
     [
-        ("regression", -0.0002, "hardly better than the mean (R² 0.000, give or take 0.020): that"),
-        ("regression", 0.9, "expect an R² of about 0.900, give or take 0.020: that is measured"),
-        ("classification", 0.0, "an accuracy of about 0.000, give or take 0.020: that"),
-        ("classification", 1.0, "an accuracy above 0.980, for no row held out was wrong: that"),
+        ("regression", -0.0002, -0.0002, "0.000 (95 % interval -0.020 to 0.020), no better than "
+         "the mean (0.000): these columns may say nothing"),
+        ("regression", 0.9, 0.9, "R² on similar new rows: about 0.900 (95 % interval 0.880 to "
+         "0.920). That is measured"),
+        # the error of the score is no error of the difference: 0.05 may be within two of the one
+        ("classification", 0.6, 0.05, "about 0.600 (95 % interval 0.580 to 0.620). That"),
+        ("classification", 0.0, -0.5, "about 0.000 (95 % interval 0.000 to 0.020), no better than"),
+        ("classification", 1.0, 0.5, "rows: above 0.980, for none was predicted wrong. That"),
     ],
-)
-def test_what_to_expect_of_new_rows(task: str, score: float, said: str) -> None:
-    measure = {"regression": "R²", "classification": "accuracy"}[task]
-    found = {"algorithm": "evidence", "task": task, "measure": measure}
-    found["held_out"] = {"score": score, "error": 0.01}
-    assert said in certificate_sentence(found)
+)  # fmt: skip
+def test_what_to_expect_of_new_rows(task: str, score: float, ahead: float, said: str) -> None:
+    assert said in known(task, score, ahead)
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        (-0.34, "R² -0.340 (95 % interval -0.360 to -0.320), worse than rows held out of the fit "
+         "(0.900): those rows differ"),
+        (0.91, "R² 0.910 (95 % interval 0.890 to 0.930), as rows held out of the fit have it"),
+        (0.99, "better than rows held out of the fit (0.900)."),
+    ],
+)  # fmt: skip
+def test_a_test_file_counts_more_than_rows_held_out(score: float, said: str) -> None:
+    tested = {"score": score, "error": 0.01, "rows": 40, "data": "new.csv"}
+    found = known("regression", 0.9, 0.9, test=tested)
+    assert found.startswith("On 40 rows of new.csv: ")
+    assert said in found
+    assert "similar new rows" not in found
+
+
+def test_the_sentence_and_the_verdict_judge_by_the_same_difference() -> None:
+    """A paired difference from the dummy's row of 0.038 ± 0.014 is better, whatever else says."""
+    row = {"name": "dummy", "behind": 0.038, "behind_error": 0.014}
+    compared = {"comparison": {"rows": [row]}}
+    assert "no better" not in known("classification", 0.7, 0.0, **compared)
+    row["behind"] = 0.02
+    assert "no better" in known("classification", 0.7, 0.1, **compared)
 
 
 @pytest.mark.parametrize("algorithm", ["mkl-average", "mkl-easy", "mkl-cka", "mkl-pwmk"])
@@ -169,8 +213,26 @@ def test_the_evidence_is_fitted_again(run: Callable, tmp_path: Path) -> None:
     assert found["again_score"] == pytest.approx(found["held_out_score"], abs=0.05)
     assert found["predictions_differ"] < 0.05
     said = " ".join(run("certify", model, data).out.split())
-    assert "predicted the same rows: the two give" in said
+    assert "Nothing is proved of this model: no bound is known" in said
+    assert "rows that neither fit saw get another label in" in said
     assert "does not solve" in run("certify", model, data, "--algorithm", "tkl-low-rank").error
     frame["target"] = frame["target"].sample(frac=1, random_state=0).to_numpy()
     frame.to_csv(data, index=False)
     assert "are not the data" in run("certify", model, data).error
+
+
+def test_a_model_of_weighted_rows_is_fitted_again_with_them(run: Callable, tmp_path: Path) -> None:
+    """Rows that count for nothing are noise: without the weights, the second fit would be worse."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=160)})
+    frame["y"] = np.sin(2 * frame["a"])
+    frame["count"] = np.where(np.arange(160) < 80, rng.integers(1, 4, 160), 0)
+    frame.loc[80:, "y"] = rng.normal(size=80)
+    data, model = tmp_path / "t.csv", tmp_path / "m.kw"
+    frame.to_csv(data, index=False)
+    options = ["--target", "y", "--weights", "count", "--max-iter", "10", "--no-compare"]
+    assert run("fit", data, *options, "--out", model).status == 0
+    found = json.loads(run("certify", model, data, "--json").out)
+    assert found["held_out_score"] > 0.95
+    assert found["again_score"] == pytest.approx(found["held_out_score"], abs=0.03)
+    assert found["predictions_differ"] < 0.2

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier
 from kernelweave.spectahedron import TessellatedKernelRegressor
+from kernelweave.workbench import load_model
 from kernelweave.workbench.fitting import Choices
 from kernelweave.workbench.machines import kernel_machine
 from sklearn.compose import TransformedTargetRegressor
@@ -102,8 +103,8 @@ def test_noise_is_said_to_be_noise(run: Callable, tmp_path: Path, task: str, ans
     frame["y"] = rng.integers(0, 2, 60) if task == "classification" else rng.normal(size=60)
     frame.to_csv(path, index=False)
     said = run("fit", path, "--target", "y", *QUICK, "--no-compare").out
-    assert "No better than the" in said
-    assert f"{answer} for every row, which scores 0." in " ".join(said.split())
+    assert f"{answer} (0." in " ".join(said.split())
+    assert "no better than the" in " ".join(said.split())
 
 
 def test_other_models_learn_probabilities_where_asked_to(
@@ -135,7 +136,7 @@ def test_other_models_are_scored_on_folds_too(run: Callable, tmp_path: Path) -> 
     assert found["gap"] <= 0.1
     assert found["file"] == str(model)
     assert 0.1 < found["held_out"]["score"] < 0.7
-    assert found["held_out"]["rows"].startswith("150 rows in 2 folds")
+    assert found["held_out"]["rows"].startswith("150 rows, cross-validated in 2 folds")
     own = TransformedTargetRegressor(
         TessellatedKernelRegressor(tol=0.1, degree=0, random_state=0), transformer=StandardScaler()
     )
@@ -151,7 +152,7 @@ def test_other_models_are_scored_on_folds_too(run: Callable, tmp_path: Path) -> 
 def test_rivals_are_scored_on_the_same_rows(run: Callable) -> None:
     found = json.loads(run("fit", "iris", *QUICK, "--json").out)
     names = [row["name"] for row in found["comparison"]["rows"]]
-    assert names == ["boosting", "rbf", "dummy"]
+    assert names == ["rbf", "boosting", "dummy"]
     for row in found["comparison"]["rows"]:
         assert row["behind"] == pytest.approx(found["held_out"]["score"] - row["score"])
         assert row["seconds"] > 0
@@ -171,7 +172,7 @@ def test_labels_that_mean_nothing_are_said_to(run: Callable, tmp_path: Path) -> 
     frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["a", "b", "c"])
     frame.assign(y=rng.choice(["p", "q"], 80)).to_csv(path, index=False)
     done = run("fit", path, "--target", "y", *QUICK)
-    assert "predicts no better than the dummy" in " ".join(done.out.split())
+    assert "predicts no better than the most frequent class" in " ".join(done.out.split())
 
 
 def test_another_file_is_scored(run: Callable, csv: Path, tmp_path: Path) -> None:
@@ -375,3 +376,35 @@ def test_no_column_is_called_strong_for_nothing() -> None:
         {"name": name, "value": value, "error": error} for name, (value, error) in worth.items()
     ]
     assert _strongest(rows) == "a (0.400)"
+
+
+def test_a_profile_that_fails_costs_no_model(
+    run: Callable, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a column holds and what it is worth are notes; the model is saved before them."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError("no format for column None")
+
+    model = tmp_path / "model"
+    monkeypatch.setattr("kernelweave.tables.Table.extent", broken)
+    monkeypatch.setattr(
+        "kernelweave.evidence.EvidenceKernelClassifier.importance_", property(broken)
+    )
+    done = run("fit", csv, "--target", "species", *QUICK, "--no-compare", "--out", model)
+    assert done.status == 0
+    assert done.err.count("is not known: no format for column None") >= 2
+    assert load_model(model).held_out is not None
+
+
+def test_the_model_is_saved_before_others_are_compared(
+    run: Callable, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object, **__: object) -> None:
+        raise SystemExit(137)
+
+    model = tmp_path / "model"
+    monkeypatch.setattr("kernelweave.workbench.fitting._compared", killed)
+    with pytest.raises(SystemExit):
+        run("fit", csv, "--target", "species", *QUICK, "--out", model)
+    assert load_model(model).held_out is not None

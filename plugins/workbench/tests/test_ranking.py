@@ -47,7 +47,7 @@ def test_a_rare_class_that_is_told_apart_is_not_nothing() -> None:
     ranking = ranking_of(held_out(informed=True))
     assert ranking is not None
     said = verdict("kernel", [dummy], "accuracy", ranking)
-    assert said.startswith("The kernel is no more accurate than the dummy, which")
+    assert said.startswith("The kernel is no more accurate than the dummy: look")
     assert "The model finds 2 of the 8 rows of '1', and takes 0 of the others for it" in said
     nothing = verdict("kernel", [dummy], "accuracy", ranking_of(held_out(informed=False)))
     assert nothing.startswith("The kernel predicts no better than the dummy")

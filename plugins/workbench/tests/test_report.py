@@ -75,9 +75,10 @@ def test_a_page_needs_nothing_beside_it(models: Path, page: tuple[Path, str]) ->
     # a page that is mailed names the table, and no folder of this machine
     assert "60 rows of t.csv" in text
     assert str(models) not in text
-    for word in ("How well it predicts", "HistGradientBoosting", "dummy", "Confusion matrix", "ROC",
+    for word in ("How well it predicts", "HistGradientBoosting", "most frequent class", "ROC",
+                 "Confusion matrix",
                  "Precision and recall", "Calibration of probabilities", "The columns",
-                 "What the columns are worth", "Along &lt;a&gt;", "that is measured, not proved",
+                 "What the columns are worth", "Along &lt;a&gt;", "That is measured, not proved",
                  "Scores on the 40 rows", "in 3 folds", "The learned kernel"):  # fmt: skip
         assert word in text, word
     assert "&lt;a&gt;" in text

@@ -12,12 +12,14 @@ from kernelweave.kernels_core import (
     get_algorithm,
     relative_gap,
 )
-from kernelweave.kernels_core.arrays import Labels
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from .errors import CommandError
 from .machines import kernel_machine
 from .models import Model
 from .progress import fit_bar
+from .scoring import HeldOut, held_out_by
+from .zoo import fit_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,8 +65,8 @@ def certify_model(
     Returns: ``objective`` (an upper bound of the model's), ``lower_bound`` and ``upper_bound`` of
     the optimum, ``excess`` (objective over the lower bound, relative), and how it was found. For
     the evidence kernel, which has no such bound, the held-out scores of both fits and
-    ``predictions_differ``: by what share of the target's spread, or in what share of labels. Raises
-    CommandError if the data are not those that the model was fitted on.
+    ``predictions_differ``, at rows that neither saw: by what share of the target's spread, or
+    in what share of labels. Raises CommandError if the data are not those of the fit.
     """
     _refuse_other_data(model, X, y)
     if model.header.algorithm == "evidence":
@@ -99,16 +101,14 @@ def _repeated(
 
     if algorithm is not None:
         raise CommandError(f"--algorithm {algorithm} does not solve the evidence's problem")
-    again = clone(model.estimator)
+    again, task = clone(model.estimator), model.header.task
     changed = {} if max_iter is None else {"max_iter": max_iter}
     again.set_params(max_time=max_time, random_state=again.random_state + 1, **changed)
+    weight = _weights_of(model, y)
     with fit_bar("fitting again, on other folds"):
-        again.fit(X, y)
-    old, new = model.estimator.predict(X), again.predict(X)
-    if model.header.task == "classification":
-        away = float(np.mean(old != new))
-    else:
-        away = float(np.sqrt(np.mean((old - new) ** 2)) / np.std(y))
+        fit_model(again, X, y, weight)
+    old, new = model.held_out, held_out_by(again, y, task, np.ones(len(y)))
+    away = None if old is None or new is None else _apart(old, new)
     return {
         "held_out_score": model.machine.held_out_score_,
         "held_out_error": model.machine.held_out_error_,
@@ -119,6 +119,48 @@ def _repeated(
         "algorithm": "evidence",
         "status": again.result_.status.label,
     }
+
+
+def _apart(old: HeldOut, new: HeldOut) -> float:
+    """Return how far two fits are apart at rows that neither of them saw.
+
+    Of numbers the root mean square difference over the spread of the targets, of labels the share
+    that differs.
+    """
+    _, own, other = np.intersect1d(old.rows, new.rows, return_indices=True)
+    if old.task == "classification":
+        return float(np.mean(old.predicted[own] != new.predicted[other]))
+    first, second = (np.asarray(each, float) for each in (old.predicted[own], new.predicted[other]))
+    spread = np.std(np.asarray(old.truth, float))
+    return float(np.sqrt(np.mean((first - second) ** 2)) / spread)
+
+
+def _weights_of(model: Model, y: Labels) -> FloatArray | None:
+    """Return what each row counted in the fit, as its held-out rows tell; ``None`` for the same.
+
+    Raises CommandError where rows were weighted and not all of them were held out.
+    """
+    from sklearn.utils import compute_class_weight
+
+    known = model.held_out
+    if known is None:
+        return None
+    weight = known.weight
+    class_weight = getattr(model.machine, "class_weight", None)
+    if class_weight is not None:
+        labels, codes = np.unique(known.truth, return_inverse=True)
+        weight = weight / compute_class_weight(class_weight, classes=labels, y=y)[codes]
+    if np.ptp(weight) <= _SLACK * weight.max():
+        return None
+    if known.fold.max() == 0:
+        raise CommandError(
+            "the model was fitted with --weights, and only those of the rows held out are saved: "
+            "it cannot be fitted again on the same terms"
+        )
+    # folds hold out every row that counts
+    spread = np.zeros(len(y))
+    spread[known.rows] = weight
+    return spread
 
 
 def _bounded(
@@ -137,8 +179,9 @@ def _bounded(
     again = clone(model.estimator)
     changed = {} if max_iter is None else {"max_iter": max_iter}
     kernel_machine(again).set_params(algorithm=name, tol=tol, max_time=max_time, **changed)
+    weight = _weights_of(model, y)
     with fit_bar(f"solving again by {name}"):
-        again.fit(X, y)
+        fit_model(again, X, y, weight)
     result, old = kernel_machine(again).result_, model.machine.result_
     lower, upper = result.lower_bound, result.upper_bound
     room = _SLACK * max(abs(upper), abs(old.upper_bound))

@@ -102,6 +102,7 @@ def fit_table(
     weights: str | None = None,
     comparing: bool = False,
     told: Callable[[str], None] = lambda _: None,
+    kept: Callable[[Model], None] = lambda _: None,
 ) -> FitOutcome:
     """Learn a model from a table as it is, and score it on rows that it did not see.
 
@@ -110,8 +111,10 @@ def fit_table(
     - `choices`: how
     - `drop`: columns to leave out
     - `weights`: the column with what each row counts
-    - `comparing`: whether other models are set beside it, on the same rows
+    - `comparing`: whether other models are compared with it, on the same rows
     - `told`: called with each sentence on the table, and on each other model that cannot be fitted
+    - `kept`: called with the model as soon as it is fitted: what comes after that, comparisons and
+      what columns are worth, may fail and never costs it
 
     Returns: the best model so far where Ctrl-C ended the fit. Raises CommandError if no feature is
     left, or a cell cannot be used.
@@ -145,18 +148,19 @@ def fit_table(
             each = partial(WeightedModel, make, weight is not None, end_fit)
             held_out, stopped = _crossed(each, X, target, fold, scoring)
     seconds = watch.seconds
+    model = Model.of(
+        estimator, columns=columns, target=target, table=table, name=name,
+        held_out=held_out, notes=notes, told=told,
+    )  # fmt: skip
+    kept(model)
     rows: list[Row] = []
     if comparing and held_out is not None and not stopped:
         rows, stopped = _compared(held_out, X, y, fold, scoring, choices, told)
     comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
-    with locate_cell_errors(table), fit_bar(f"shuffling {len(columns)} columns"):
-        importance = _importance(estimator)
-    model = Model.of(
-        estimator, columns=columns, target=target, table=table, name=name,
-        held_out=held_out, comparison=comparison, importance=importance,
-        notes=notes,
-    )  # fmt: skip
-    return FitOutcome(model, rows, seconds, stopped)
+    with fit_bar(f"shuffling {len(columns)} columns"):
+        importance = tuple(_importance(estimator, told))
+    header = replace(model.header, comparison=comparison, importance=importance)
+    return FitOutcome(replace(model, header=header), rows, seconds, stopped)
 
 
 @contextmanager
@@ -171,14 +175,19 @@ def _leaving_to_summary(name: str) -> Iterator[None]:
         yield
 
 
-def _importance(estimator: object) -> list[dict[str, Any]]:
+def _importance(estimator: object, told: Callable[[str], None]) -> list[dict[str, Any]]:
     """Return what each column is worth on rows held out, the strongest first."""
     machine = kernel_machine(estimator)
     if not hasattr(machine, "held_out_fold_") or not (machine.held_out_fold_ >= 0).any():
         return []
+    try:
+        worth = machine.importance_
+    except Exception as error:  # noqa: BLE001
+        told(f"what each column is worth is not known: {one_line(error)}")
+        return []
     rows = [
         {"name": each.column, "value": float(each.importance), "error": float(each.error)}
-        for each in machine.importance_
+        for each in worth
     ]
     return sorted(rows, key=lambda row: -row["value"])
 
@@ -250,7 +259,7 @@ def _compared(
             rows.append(Row.of(each, held_out))
     except KeyboardInterrupt:
         return rows, True
-    return rows, False
+    return sorted(rows, key=lambda row: -row.score.value), False
 
 
 def _counted(weight: FloatArray | None, class_weight: object, y: Labels) -> FloatArray:

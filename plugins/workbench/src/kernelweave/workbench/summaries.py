@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,27 +58,17 @@ def summary(model: Model) -> dict[str, Any]:
     ranking = None if held_out is None else ranking_of(held_out)
     if held_out is not None:
         value, error = held_out.score
+        constant = held_out.over_one_answer
         found["held_out"] = {"score": value, "error": error, "rows": str(held_out)}
-        found["held_out"]["dummy"] = held_out.dummy
+        found["held_out"]["dummy"] = value - constant.value
+        found["held_out"]["ahead"], found["held_out"]["ahead_error"] = constant
         found["held_out"]["ranking"] = None if ranking is None else ranking.as_json()
-    return found | {"certificate": _no_better(found, ranking) + certificate_sentence(found)}
+        found["held_out"]["told_of_rare"] = _of_rare(ranking)
+    return found | {"certificate": closing_sentences(found)}
 
 
-def _no_better(found: Mapping[str, Any], ranking: Ranking | None) -> str:
-    """Return a warning where held-out rows are predicted no better than by one answer for all."""
-    scored = found["held_out"]
-    # beside other models the verdict says it
-    if scored is None or found["comparison"].get("rows"):
-        return ""
-    if ranking is not None and ranking.is_rare and ranking.informs:
-        return f"{ranking} "
-    if scored["score"] - scored["dummy"] > 2.0 * scored["error"]:
-        return ""
-    answer = "the mean" if found["task"] == "regression" else "the most frequent class"
-    return (
-        f"No better than {answer} for every row, which scores {scored['dummy']:z.3f}: these "
-        f"columns may say nothing about the target, or the rows may be too few. "
-    )
+def _of_rare(ranking: Ranking | None) -> str:
+    return str(ranking) if ranking is not None and ranking.is_rare and ranking.informs else ""
 
 
 def _plain(value: object) -> bool:
@@ -160,13 +151,81 @@ def _asked(tol: float | None) -> str:
     return "" if tol is None else f" (asked for {tol:g})"
 
 
-def certificate_sentence(found: Mapping[str, Any]) -> str:
-    """Return what is known of a fit and what is proved, in a sentence or two.
+def closing_sentences(found: Mapping[str, Any]) -> str:
+    """Return what is known of predictions of new rows, by the best evidence, and what is proved.
 
-    `found`: a `summary`.
+    `found`: a `summary`; its ``test``, where it has one, counts more than the rows held out.
     """
+    return f"{_known(found)} {_proved(found)}"
+
+
+def _known(found: Mapping[str, Any]) -> str:
+    """Return how well new rows are predicted: by a test file, or by rows held out."""
+    scored, tested = found["held_out"], found.get("test")
+    if tested is not None:
+        return _known_by_test(found, tested, scored)
+    if scored is None:
+        return "Nothing is known yet of how well new rows are predicted."
+    answer = "the mean" if found["task"] == "regression" else "the most frequent class"
+    if _is_no_better(found):
+        # beside other models the verdict has said it
+        compared = bool(found["comparison"].get("rows"))
+        why = "these columns may say nothing about the target, or the rows may be too few"
+        if told := scored["told_of_rare"]:
+            return "" if compared else told
+        known = f"{_expected(found, scored)}, no better than {answer} ({scored['dummy']:z.3f})"
+        return f"{known}." if compared else f"{known}: {why}."
+    return f"{_expected(found, scored)}."
+
+
+def _known_by_test(
+    found: Mapping[str, Any], tested: Mapping[str, Any], scored: Mapping[str, Any] | None
+) -> str:
+    where = f"On {tested['rows']} rows of {tested['data']}"
+    said = f"{where}: {found['measure']} {_interval(found, tested)}"
+    if scored is None:
+        return f"{said}."
+    away = Score(tested["score"] - scored["score"], math.hypot(tested["error"], scored["error"]))
+    if abs(away.value) <= 2.0 * away.error:
+        return f"{said}, as rows held out of the fit have it ({scored['score']:z.3f})."
+    if away.value > 0.0:
+        return f"{said}, better than rows held out of the fit ({scored['score']:z.3f})."
+    return (
+        f"{said}, worse than rows held out of the fit ({scored['score']:z.3f}): those rows differ "
+        "from the ones that it learned from, so for new rows like them expect the lower score."
+    )
+
+
+def _is_no_better(found: Mapping[str, Any]) -> bool:
+    """Whether one answer for every row scores as high on the same rows, as the verdict says too."""
+    ahead, error = found["held_out"]["ahead"], found["held_out"]["ahead_error"]
+    for row in found["comparison"].get("rows", []):
+        if row["name"] == "dummy":
+            ahead, error = row["behind"], row["behind_error"]
+    return not ahead > 2.0 * error
+
+
+def _expected(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
+    """Return what rows held out promise for new ones."""
+    measure = found["measure"][:1].upper() + found["measure"][1:]
+    if found["task"] == "classification" and scored["score"] == 1.0:
+        least = 1.0 - 2.0 * scored["error"]
+        return f"{measure} on similar new rows: above {least:.3f}, for none was predicted wrong"
+    return f"{measure} on similar new rows: about {_interval(found, scored)}"
+
+
+def _interval(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
+    least = 0.0 if found["task"] == "classification" else -math.inf
+    return Score(scored["score"], scored["error"]).interval(3, least)
+
+
+def _proved(found: Mapping[str, Any]) -> str:
+    """Return what is proved of a fit, and what is not."""
     if found["algorithm"] == "evidence":
-        return _evidence_sentences(found)
+        return (
+            "That is measured, not proved. The predictor is the optimum for the chosen kernel; the "
+            "kernel itself is a local optimum of the evidence, so another may be better."
+        )
     if not found["gap"] < float("inf"):
         return "No lower bound is claimed, so nothing is proved about the distance to the optimum."
     lower, upper = f"{found['lower_bound']:.8g}", f"{found['upper_bound']:.8g}"
@@ -184,29 +243,5 @@ def certificate_sentence(found: Mapping[str, Any]) -> str:
         )
     return (
         f"At fitting these rows the learned kernel is proved to be within {percent:.2g} % of the "
-        f"best of its family: its objective is at most {upper}, and none is below {lower}. How "
-        f"well other rows are predicted is what the held-out score says."
-    )
-
-
-def _expected(value: float, room: float, found: Mapping[str, Any]) -> str:
-    """Return what a score on rows held out, give or take ``room``, promises for new ones."""
-    told = Score(value, room).told(3).replace(" ±", ", give or take")
-    if found["task"] == "regression" and value <= room:
-        return f"predictions that are hardly better than the mean (R² {told})"
-    article = "a" if found["measure"].startswith("class") else "an"
-    if found["task"] == "classification" and value == 1.0:
-        return f"{article} {found['measure']} above {1.0 - room:.3f}, for no row held out was wrong"
-    return f"{article} {found['measure']} of about {told}"
-
-
-def _evidence_sentences(found: Mapping[str, Any]) -> str:
-    scored = found["held_out"]
-    first = "Nothing is known yet of how well new rows are predicted."
-    if scored is not None:
-        expected = _expected(scored["score"], 2 * scored["error"], found)
-        first = f"On new rows like these, expect {expected}: that is measured, not proved."
-    return (
-        f"{first} The predictor is the optimum for the chosen kernel; the kernel itself is a local "
-        f"optimum of the evidence, so another may be better."
+        f"best of its family: its objective is at most {upper}, and none is below {lower}."
     )

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.workbench.displays.colours import SERIES
+from kernelweave.workbench.scoring import MeanInterval, corrected_resampled
 
 from ..measuring import CLASSES, mean, within
 from ..plan import Drawing, Results, Sheet, Value
-from .intervals import MeanInterval, corrected_resampled, in_words
+from .intervals import in_words
 from .protocol import N_FOLDS, rows_trained
 from .rivals import EXTRA, OURS, reason_not_run
 from .sets import SETS

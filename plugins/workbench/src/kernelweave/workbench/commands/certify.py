@@ -30,8 +30,9 @@ def certify_command(
     """Prove anew how far a saved model is from the best kernel for its data.
 
     A second solve of the same problem, by another algorithm where there is a better one, bounds
-    the optimum from both sides; the model's objective is set beside it. Of the evidence kernel no
-    bound is known: it is fitted again on other folds, and what changes is said.
+    the optimum from both sides, and the model's objective is compared with them. Of the evidence
+    kernel, the default, no bound is known, so there is nothing to prove: it is fitted again on
+    other folds, and how much its predictions of rows held out change is said.
 
     Parameters
     ----------
@@ -81,21 +82,32 @@ def _show_repeated(found: dict[str, Any], task: str) -> None:
     from ..scoring import Score
 
     rows = {
-        "held-out score": str(Score(found["held_out_score"], found["held_out_error"])),
-        "fitted again": str(Score(found["again_score"], found["again_error"])),
+        "score": f"{Score(found['held_out_score'], found['held_out_error'])}, on rows held out",
+        "fitted again": f"{Score(found['again_score'], found['again_error'])}, on other folds",
         "gradient": f"of the log evidence along log scales, at most {found['slope']:.1e}",
     }
     screen = console.out()
-    console.print_section(screen, "certificate", rows.items())
-    share = f"{100 * found['predictions_differ']:.2g} %"
-    differ = (
-        f"give {share} of them another label"
-        if task == "classification"
-        else f"differ by {share} of the target's spread"
+    console.print_section(screen, "fitted again", rows.items())
+    screen.print(_repeatable(found["predictions_differ"], task))
+
+
+def _repeatable(away: float | None, task: str) -> str:
+    """Return what a second fit of the evidence kernel says, and that it proves nothing."""
+    nothing = (
+        "Nothing is proved of this model: no bound is known for the evidence kernel, so another "
+        "kernel may have more evidence. "
     )
-    screen.print(
-        f"A second fit, on other folds, predicted the same rows: the two {differ}. That shows how "
-        f"well the fit can be repeated. It does not prove that no other kernel has more evidence."
+    if away is None:
+        return f"{nothing}A fit ended before rows were held out, so the two cannot be compared."
+    share = f"{100 * away:.2g} %"
+    differ = (
+        f"get another label in {share} of the cases"
+        if task == "classification"
+        else f"are predicted differently by {share} of the target's spread"
+    )
+    return (
+        f"{nothing}What can be checked is how well the fit can be repeated: rows that neither fit "
+        f"saw {differ}."
     )
 
 

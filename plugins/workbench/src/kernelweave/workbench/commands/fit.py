@@ -220,7 +220,7 @@ def _fit(
     from ..doubts import shared_rows
     from ..fitting import feature_columns, fit_table
     from ..models import save_model
-    from ..summaries import summary
+    from ..summaries import closing_sentences, summary
 
     column = choose_target(table, column)
     for option, names in (("--drop", drop), ("--weights", [weights])):
@@ -240,23 +240,31 @@ def _fit(
         notes += shared_rows(table, other, [*features, column])
     for sentence in notes:
         console.say("note", sentence)
+
+    def kept(model: Model) -> None:
+        if path is not None:
+            save_model(model, path, force=force)
+
     outcome = fit_table(
         table, target, choices, drop=drop, weights=weights, comparing=comparing,
         told=lambda sentence: console.say("note", sentence),
+        kept=kept,
     )  # fmt: skip
     if path is not None:
-        save_model(outcome.model, path, force=force)
+        # what was found out beside the fit belongs to it
+        save_model(outcome.model, path, force=True)
     if predictions is not None:
         _write_predictions(outcome.model, unknown, predictions)
     found = summary(outcome.model)
     seconds = {row.name: row.seconds for row in outcome.rows}
     for row in found["comparison"]["rows"]:
         row["seconds"] = seconds[row["name"]]
+    found["test"] = None if other is None else _tested(outcome.model, other)
     return {
         **found,
+        "certificate": closing_sentences(found),
         "task_reason": target.reason,
         "notes": [*notes, *outcome.model.header.notes],
-        "test": None if other is None else _tested(outcome.model, other),
         "verdict": _verdict(outcome, found["measure"]),
         "seconds": outcome.seconds,
         "interrupted": outcome.interrupted,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels
 from kernelweave.tables import Table, Target, choose_target, read_table, read_target
+from kernelweave.tables.errors import one_line
 from kernelweave.tables.units import in_units
 
 from ..errors import CommandError, locate_cell_errors
@@ -48,9 +49,8 @@ class Model:
         table: Table,
         name: str = "",
         held_out: HeldOut | None = None,
-        comparison: dict[str, Any] | None = None,
-        importance: Sequence[dict[str, object]] = (),
         notes: Sequence[str] = (),
+        told: Callable[[str], None] = lambda _: None,
     ) -> Model:
         """Return a model with the header that belongs to a fitted estimator.
 
@@ -68,12 +68,10 @@ class Model:
             The model's name on the command line.
         held_out : HeldOut, optional
             Its predictions of rows that it did not see.
-        comparison : dict, optional
-            Other models on the same rows.
-        importance : sequence of dict
-            What columns are worth.
         notes : sequence of str
             What a person would ask about the table.
+        told : callable, optional
+            Called with a sentence on each column that cannot be described.
 
         Returns
         -------
@@ -100,10 +98,8 @@ class Model:
                 "status": result.status.label,
                 "n_iter": result.n_iter,
             },
-            prepared=_prepared(estimator, table),
+            prepared=_prepared(estimator, table, told),
             held_out=None if held_out is None else held_out.as_json(),
-            comparison=comparison or {},
-            importance=tuple(importance),
             notes=tuple(notes),
             units={
                 name: unit
@@ -268,7 +264,9 @@ def _rows(table: object) -> Table:
     return table if isinstance(table, Table) else read_table(table)
 
 
-def _prepared(estimator: BaseEstimator, table: Table) -> tuple[dict[str, object], ...]:
+def _prepared(
+    estimator: BaseEstimator, table: Table, told: Callable[[str], None]
+) -> tuple[dict[str, object], ...]:
     """Return what each column holds and what was done with it, where the estimator says so."""
     encoder = encoder_of(estimator)
     if encoder is None:
@@ -277,9 +275,18 @@ def _prepared(estimator: BaseEstimator, table: Table) -> tuple[dict[str, object]
         {
             "name": row.column,
             "seen": row.seen,
-            **table.extent(row.column, row.seen),
+            **_extent(table, row.column, row.seen, told),
             "done": row.done,
             "sentence": row.sentence,
         }
         for row in encoder.report_
     )
+
+
+def _extent(table: Table, column: str, seen: str, told: Callable[[str], None]) -> dict[str, object]:
+    """Return the range of a column; without one where it cannot be told, which costs no model."""
+    try:
+        return table.extent(column, seen)
+    except Exception as error:  # noqa: BLE001
+        told(f"the range of column {column!r} is not known: {one_line(error)}")
+        return {"range": "", "gaps": 0}

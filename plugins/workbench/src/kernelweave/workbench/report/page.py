@@ -107,13 +107,7 @@ def _models(about: dict[str, Any]) -> list[dict[str, object]]:
 
 
 def _verdict(about: dict[str, Any], ranking: Ranking | None) -> str:
-    rows = [
-        Row(
-            row["name"], row["title"], Score(row["score"], row["error"]),
-            Score(row["behind"], row["behind_error"]), 0.0,
-        )
-        for row in about["comparison"].get("rows", [])
-    ]  # fmt: skip
+    rows = [Row.from_json(row) for row in about["comparison"].get("rows", [])]
     return verdict(about["comparison"].get("ours", ""), rows, about["measure"], ranking)
 
 

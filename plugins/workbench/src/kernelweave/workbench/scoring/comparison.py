@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core import clock
@@ -15,6 +15,7 @@ from kernelweave.kernels_core.config import blas_threads
 
 from ..progress import count_bar
 from .held_out import HeldOut, cross_predict
+from .intervals import corrected_resampled
 from .limits import ended_after
 from .ranking import Ranking
 from .rbf import rbf_title
@@ -47,8 +48,10 @@ class Row:
 
     - `name`, `title`: as on the command line, and as it is shown
     - `score`: on the rows held out
-    - `behind`: how much better the model is that the others are set beside, on the same rows
+    - `behind`: how much better the model is that the others are compared with, on the same rows,
+      with the error over rows
     - `seconds`: of all its fits
+    - `interval`: of `behind` over the folds, which share training rows; ``None`` of one part
     """
 
     name: str
@@ -56,20 +59,29 @@ class Row:
     score: Score
     behind: Score
     seconds: float
+    interval: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, tried: TriedRival, first: HeldOut) -> Row:
-        """Set a model beside another.
+        """Compare a model with another.
 
         `tried`: the model; `first`: predictions of the same rows by the other. Returns: with the
         paired difference.
         """
         own = tried.held_out
         ahead = lead(first.truth, first.predicted, own.predicted, first.weight, first.task)
-        return cls(tried.rival.name, tried.rival.title, own.score, ahead, tried.seconds)
+        interval = _over_folds(first, own, ahead.value)
+        return cls(tried.rival.name, tried.rival.title, own.score, ahead, tried.seconds, interval)
+
+    @property
+    def is_surely_behind(self) -> bool:
+        """Whether the other model is ahead by more than rows and folds leave to chance."""
+        over_rows = self.behind.value > 2.0 * self.behind.error
+        return over_rows and (self.interval is None or self.interval[0] > 0.0)
 
     def as_json(self) -> dict[str, object]:
         """Return plain values, without what depends on the clock."""
+        low, high = (None, None) if self.interval is None else self.interval
         return {
             "name": self.name,
             "title": self.title,
@@ -77,7 +89,38 @@ class Row:
             "error": self.score.error,
             "behind": self.behind.value,
             "behind_error": self.behind.error,
+            "behind_low": low,
+            "behind_high": high,
         }
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Row:
+        """Return what `as_json` was made of, of no known duration.
+
+        `found`: values by name.
+        """
+        low, high = found["behind_low"], found["behind_high"]
+        return cls(
+            found["name"], found["title"], Score(found["score"], found["error"]),
+            Score(found["behind"], found["behind_error"]), 0.0,
+            None if low is None else (low, high),
+        )  # fmt: skip
+
+
+def _over_folds(first: HeldOut, other: HeldOut, ahead: float) -> tuple[float, float] | None:
+    """Return the corrected resampled t interval of a lead; ``None`` where folds do not tell it."""
+    by_fold = []
+    for k in range(int(first.fold.max()) + 1):
+        at = first.fold == k
+        found = lead(
+            first.truth[at], first.predicted[at], other.predicted[at], first.weight[at], first.task
+        )
+        by_fold.append(found.value)
+    if len(by_fold) < 2 or not np.isfinite(by_fold).all():
+        return None
+    around = corrected_resampled(by_fold, 1.0 / (len(by_fold) - 1))
+    half = around.high - around.mean
+    return ahead - half, ahead + half
 
 
 def tried(
@@ -125,7 +168,9 @@ def tried(
 
 
 def _titled(model: Rival, task: str, n_rows: int) -> Rival:
-    """Return a model with the title of what it is for so many rows."""
+    """Return a model with the title of what it is for a task and so many rows."""
+    if model.name == "dummy":
+        return replace(model, title="mean" if task == "regression" else "most frequent class")
     return replace(model, title=rbf_title(task, n_rows)) if model.name == "rbf" else model
 
 
@@ -139,11 +184,12 @@ def verdict(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | Non
     """Return who predicts best, in one sentence.
 
     - `ours`: the title of our model
-    - `rows`: others set beside it
+    - `rows`: others compared with it
     - `measure`: what the scores are
     - `ranking`: how our model tells a rare class, where there are two classes
 
-    A lead within two standard errors is called none; one of others is said plainly.
+    A lead within two standard errors over rows is called none; one that is not larger than what
+    folds leave to chance (Nadeau and Bengio 2003) may be chance; one of others is said plainly.
     """
     if not rows:
         return ""
@@ -157,21 +203,7 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
     first = _capital(ours)
     dummy = next((row for row in rows if row.name == "dummy"), None)
     if dummy is not None and not dummy.behind.value > 2.0 * dummy.behind.error:
-        if ranking is not None and ranking.is_rare and ranking.informs:
-            return (
-                f"{first} is no more accurate than the dummy, which answers the frequent class "
-                "always: look at what it says of the rare one."
-            )
-        if ranking is None and dummy.score.value > 0.9:
-            return (
-                f"{first} is no more accurate than the dummy, which answers the frequent class "
-                "always: where the others are so rare, ask for probabilities (the evidence kernel "
-                "has them)."
-            )
-        return (
-            f"{first} predicts no better than the dummy: these columns may say nothing about "
-            f"the target, or the rows may be too few."
-        )
+        return _no_better(first, dummy, ranking)
     ranked = sorted(rows, key=lambda row: -row.score.value)
     for row in ranked:
         value, error = row.behind
@@ -183,8 +215,32 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
     if level:
         names = ", ".join([first, *level[:-1]])
         return f"{names} and {level[-1]} cannot be told apart on these rows."
+    unsure = next((row for row in ranked if not row.is_surely_behind), None)
+    if unsure is not None and unsure.interval is not None:
+        low, high = unsure.interval
+        return (
+            f"{first} has the best score, but its lead over {_named(unsure.title)}, "
+            f"{unsure.behind}, may be chance: the 95 % interval over folds is {low:+.3f} to "
+            f"{high:+.3f}."
+        )
     second = f"{_named(ranked[0].title)}, {ranked[0].behind} behind"
     return f"{first} is ahead of all of them: next comes {second}."
+
+
+def _no_better(first: str, dummy: Row, ranking: Ranking | None) -> str:
+    """Return what is said where one answer for all rows scores as high."""
+    answer = _named(dummy.title)
+    if ranking is not None and ranking.is_rare and ranking.informs:
+        return f"{first} is no more accurate than {answer}: look at what it says of the rare one."
+    if ranking is None and dummy.score.value > 0.9:
+        return (
+            f"{first} is no more accurate than {answer}: where the others are so rare, ask for "
+            "probabilities (the evidence kernel has them)."
+        )
+    return (
+        f"{first} predicts no better than {answer} for every row: these columns may say nothing "
+        f"about the target, or the rows may be too few."
+    )
 
 
 def _named(title: str) -> str:

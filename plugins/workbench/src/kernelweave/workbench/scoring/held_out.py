@@ -10,7 +10,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 
 from ..machines import kernel_machine
-from .scores import Score, score
+from .scores import Score, lead, score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,13 +45,19 @@ class HeldOut:
         return score(self.truth, self.predicted, self.weight, self.task)
 
     @property
-    def dummy(self) -> float:
-        """What the mean, or the most frequent class, for every row would score."""
+    def over_one_answer(self) -> Score:
+        """How much better this is than the mean, or the most frequent class, for every row.
+
+        The answer is that of the rows themselves, with the error of the paired difference.
+        """
         if self.task == "regression":
-            return 0.0
-        _, codes = np.unique(self.truth, return_inverse=True)
-        counts = np.bincount(codes, weights=self.weight)
-        return float(counts.max() / counts.sum())
+            numbers = np.asarray(self.truth, dtype=np.float64)
+            answer: object = float(self.weight @ numbers / self.weight.sum())
+        else:
+            labels, codes = np.unique(self.truth, return_inverse=True)
+            answer = labels[np.bincount(codes, weights=self.weight).argmax()]
+        one = np.full(len(self.truth), answer)
+        return lead(self.truth, self.predicted, one, self.weight, self.task)
 
     def as_json(self) -> dict[str, object]:
         """Return plain lists by name."""
@@ -74,9 +80,7 @@ class HeldOut:
 
     def __str__(self) -> str:
         n, rows = int(self.fold.max()) + 1, f"{len(self.truth)} rows"
-        if n == 1:
-            return f"{rows} that the fit did not see"
-        return f"{rows} in {n} folds, each predicted by a fit that did not see it"
+        return f"{rows} held out" if n == 1 else f"{rows}, cross-validated in {n} folds"
 
 
 def folds_of(

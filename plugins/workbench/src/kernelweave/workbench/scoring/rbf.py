@@ -33,7 +33,7 @@ def rbf_title(task: str, n_rows: int) -> str:
 
     `task`: ``"classification"`` or ``"regression"``; `n_rows`: that it learns from.
     """
-    return "tuned RBF kernel ridge" if _is_ridge(task, n_rows) else "tuned RBF machine"
+    return "tuned RBF kernel ridge" if _is_ridge(task, n_rows) else "tuned RBF SVM"
 
 
 def _is_ridge(task: str, n_rows: int) -> bool:

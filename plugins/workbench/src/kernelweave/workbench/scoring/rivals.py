@@ -84,5 +84,5 @@ def rivals(*, every: bool = False, seconds: float | None = None) -> list[Rival]:
     }
     if every and find_spec("xrfm") is not None:
         found["xrfm"] = ("xRFM", RecursiveMachine)
-    found |= {"rbf": ("tuned RBF machine", TunedRBF), "dummy": ("dummy", Dummy)}
+    found |= {"rbf": ("tuned RBF SVM", TunedRBF), "dummy": ("dummy", Dummy)}
     return [Rival(name, title, make, seconds) for name, (title, make) in found.items()]

@@ -35,10 +35,29 @@ class Score(NamedTuple):
         >>> Score(0.98765, 0.012).told(), Score(0.999912, 0.00002).told(sign="+")
         ('0.9877 ± 0.0120', '+0.99991 ± 0.00002')
         """
-        if 0.0 < self.error < 10.0**-digits:
-            digits = min(_MOST_DIGITS, math.ceil(-math.log10(self.error)))
+        digits = self._digits(digits)
         # z: no "-0.0000"
         return f"{self.value:{sign}z.{digits}f} ± {self.error:.{digits}f}"
+
+    def interval(self, digits: int = 3, least: float = -math.inf) -> str:
+        """Return the value and its interval of two errors, no better than 1.
+
+        `digits`: behind the point, at least; `least`: that the score can be.
+
+        Examples
+        --------
+        >>> Score(0.98765, 0.012).interval()
+        '0.988 (95 % interval 0.964 to 1.000)'
+        """
+        digits = self._digits(digits)
+        low, high = max(self.value - 2.0 * self.error, least), min(self.value + 2.0 * self.error, 1)
+        told = f"95 % interval {low:z.{digits}f} to {high:z.{digits}f}"
+        return f"{self.value:z.{digits}f} ({told})"
+
+    def _digits(self, digits: int) -> int:
+        if 0.0 < self.error < 10.0**-digits:
+            return min(_MOST_DIGITS, math.ceil(-math.log10(self.error)))
+        return digits
 
 
 def measure_name(task: str, *, weighted: bool = False) -> str:
