@@ -39,6 +39,7 @@ MEMORY = {f"{CORE}/memory.py"}
 LIMIT = {
     f"{CORE}/memory.py",
     f"{CORE}/estimators/machine.py",
+    f"{CORE}/fit.py",
     f"{CORE}/families/_tables.py",
     "packages/spectahedron/src/kernelweave/spectahedron/curvature.py",
     "packages/spectahedron/src/kernelweave/spectahedron/gram_memory.py",

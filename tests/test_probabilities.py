@@ -10,7 +10,7 @@ from kernelweave.baselines import AverageMKLClassifier
 from kernelweave.kernels_core import RBF, KernelDictionary, PrecomputedGrams
 from kernelweave.vv_rkhs import MatrixValuedKernelClassifier
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.metrics import log_loss
 
 KERNELS = [RBF(0.1), RBF(1.0)]
@@ -73,6 +73,51 @@ def test_several_classes(multiclass: str) -> None:
     X, y = load_iris(return_X_y=True)
     model = average(multiclass=multiclass, class_weight="balanced").fit(X[::2], y[::2])
     assert log_loss(y[1::2], model.predict_proba(X[1::2])) < 0.3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        average,
+        lambda **k: MatrixValuedKernelClassifier(KERNELS, probability=True, learn_output=False),
+    ],
+)
+@pytest.mark.parametrize("weights", [None, "balanced"])
+def test_labels_are_the_most_probable(make: Any, weights: Any) -> None:
+    """As with scikit-learn's CalibratedClassifierCV; digits have rows where the signs disagree."""
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X, y = X[:120, ::3] / 16 + np.random.default_rng(0).normal(size=(120, 22)), 2 * y[:120]
+    for classes in (y, (y > 0).astype(int)):
+        model = make().set_params(class_weight=weights).fit(X[::2], classes[::2])
+        values = np.reshape(model.decision_function(X), (len(X), -1))
+        signs = values.argmax(axis=1) if values.shape[1] > 1 else (values[:, 0] > 0).astype(int)
+        best = model.predict_proba(X).argmax(axis=1)
+        np.testing.assert_array_equal(model.predict(X), model.classes_[best])
+        if weights is None and make is average:
+            assert (signs != best).any()
+
+
+def test_held_out_rows_that_say_nothing_turn_no_label_round() -> None:
+    """Of noise, held-out values and labels go against each other: what was learned is left out."""
+    y, slopes = np.arange(60) % 2, []
+    for seed in range(4):
+        X = np.random.default_rng(seed).normal(size=(60, 22))
+        model = average().fit(X, y)
+        slopes.append(model.calibration_.coef_[0, 0])
+        if slopes[-1] == 0.0:
+            np.testing.assert_allclose(model.predict_proba(X), 0.5)
+    assert min(slopes) == 0.0
+    assert max(slopes) > 0.0
+
+
+def test_probabilities_count_classes_as_the_fit_does() -> None:
+    """A rare class that is brought up is as probable as the other if nothing tells them apart."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 2)), (np.arange(120) < 20).astype(int)
+    plain = average().fit(X, y).predict_proba(X)[:, 1].mean()
+    even = average(class_weight="balanced").fit(X, y).predict_proba(X)[:, 1].mean()
+    assert plain == pytest.approx(1 / 6, abs=0.03)
+    assert even == pytest.approx(1 / 2, abs=0.05)
 
 
 def test_they_are_learned_only_where_asked_for() -> None:

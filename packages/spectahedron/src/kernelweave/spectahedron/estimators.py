@@ -5,7 +5,7 @@ from __future__ import annotations
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import NONNEGATIVE
 from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
-from kernelweave.kernels_core.estimators.spread import spread_of
+from kernelweave.kernels_core.estimators.samples import spread_of
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.qp_smo import SVC, SVR
 

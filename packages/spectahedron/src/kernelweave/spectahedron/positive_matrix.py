@@ -172,9 +172,10 @@ class PositiveMatrixMachine(KernelMachine):
 
     def _neighbour(self, samples: Samples, n_P: int) -> Start | None:
         """Return the start in terms of the merged samples, if there is one that fits."""
-        start = self.__dict__.pop("_start", None)
-        if start is None and self.warm_start and isinstance(getattr(self, "P_", None), np.ndarray):
-            start = Start(self.P_, np.atleast_2d(self.dual_coef_))
+        before = self._before
+        start, P = before.__dict__.pop("_start", None), getattr(before, "P_", None)
+        if start is None and self.warm_start and isinstance(P, np.ndarray):
+            start = Start(P, np.atleast_2d(before.dual_coef_))
         wanted = (len(samples.targets), len(samples.owner))
         if start is None:
             return None

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 from kernelweave.kernels_core.clock import time_limit
-from kernelweave.kernels_core.estimators.classes import DecidingClassifier
+from kernelweave.kernels_core.estimators.base import assigned_last
+from kernelweave.kernels_core.estimators.classes import (
+    DecidingClassifier,
+    calibrate,
+    refuse_rare,
+)
 from kernelweave.kernels_core.estimators.labels import ClassWeight, encode_classes
 from kernelweave.kernels_core.estimators.parts import Given
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
@@ -65,22 +70,26 @@ class MatrixValuedKernelClassifier(DecidingClassifier, MatrixValuedKernelMachine
             The fitted estimator.
         """
         self._check_parameters()
-        table = X
-        if self._precomputed:
-            labels = column_or_1d(y)
-            stack = PrecomputedGrams.of(X)
-            samples: Given = stack
-            check_consistent_length(samples, labels)
-            self.n_features_in_ = len(labels)
-        else:
-            samples, labels = validate_data(self, X, y, dtype=np.float64)
-        given = _check_sample_weight(sample_weight, np.empty((len(labels), 1)), dtype=np.float64)
-        codes, weight = encode_classes(self, labels, given)
-        # all fits together; one alone looks at the clock itself
-        with time_limit(self.max_time if self.probability else None):
-            self._fit_arrays(samples, np.eye(len(self.classes_))[codes], weight)
-            self._calibrate(samples, codes, weight, given)
-        warn_if_underfit(self, samples if self._precomputed else table, codes, weight)
+        with assigned_last(self) as draft:
+            table = X
+            if self._precomputed:
+                labels = column_or_1d(y)
+                samples: Given = PrecomputedGrams.of(X)
+                check_consistent_length(samples, labels)
+                draft.n_features_in_ = len(labels)
+            else:
+                samples, labels = validate_data(draft, X, y, dtype=np.float64)
+            n = np.empty((len(labels), 1))
+            weight = _check_sample_weight(sample_weight, n, dtype=np.float64)
+            codes, weight = encode_classes(draft, labels, weight)
+            if self.probability:
+                refuse_rare(draft.classes_, codes, weight)
+            # all fits together; one alone looks at the clock itself
+            with time_limit(self.max_time if self.probability else None):
+                draft._fit_arrays(samples, np.eye(len(draft.classes_))[codes], weight)
+                if self.probability:
+                    draft.calibration_ = calibrate(draft, samples, codes, weight)
+            warn_if_underfit(draft, samples if self._precomputed else table, codes, weight)
         return self
 
     def decision_function(self, X: Rows) -> FloatArray:

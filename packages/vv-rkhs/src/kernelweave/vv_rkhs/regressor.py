@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.arrays import Rows
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.estimators.base import assigned_last
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
 from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.parameters import fitted, parameter
@@ -84,15 +85,14 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
             The fitted estimator.
         """
         self._check_parameters()
-        self._columns = getattr(y, "columns", None)
-        self._library = type(y).__module__.partition(".")[0]
-        names = self._columns
-        self.output_names_ = None if names is None else [str(name) for name in names]
-        table = X
-        X, Y, weight, single = read_regression(self, X, y, sample_weight)
-        self._single = single
-        self._fit_arrays(X, Y, weight)
-        warn_if_underfit(self, PrecomputedGrams(X) if self._precomputed else table, Y, weight)
+        with assigned_last(self) as draft:
+            names = getattr(y, "columns", None)
+            draft._columns, draft._library = names, type(y).__module__.partition(".")[0]
+            draft.output_names_ = None if names is None else [str(name) for name in names]
+            table = X
+            X, Y, weight, draft._single = read_regression(draft, X, y, sample_weight)
+            draft._fit_arrays(X, Y, weight)
+            warn_if_underfit(draft, PrecomputedGrams(X) if self._precomputed else table, Y, weight)
         return self
 
     def predict(self, X: Rows) -> Any:

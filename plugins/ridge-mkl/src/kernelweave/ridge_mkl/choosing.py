@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
-from kernelweave.kernels_core import PrecomputedGrams
+from kernelweave.kernels_core import (
+    PrecomputedGrams,
+    SolveInterrupted,
+    Status,
+    config_context,
+)
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, RealArray
-from kernelweave.kernels_core.estimators.choosing import first_near_best
-from sklearn.base import clone, is_classifier
+from kernelweave.kernels_core.clock import LATE_SECONDS, time_limit
+from kernelweave.kernels_core.config import blas_threads
+from kernelweave.kernels_core.estimators.choosing import candidates, first_near_best, folds_of
+from kernelweave.kernels_core.estimators.kernel import Data, learn_formula
+from kernelweave.kernels_core.estimators.parts import alone
+from kernelweave.kernels_core.estimators.weights import dictionary_of
+from kernelweave.kernels_core.fit import FitResult
+from sklearn.base import is_classifier
 
 from .settings import Automatic
 
 if TYPE_CHECKING:
-    from .machine import WeightLearner
+    from .estimators import _LearnedWeights, _Ridge
 
 # λ from nearly interpolating to nearly constant, of Gram matrices with a diagonal of 1
 USUAL: dict[str, tuple[float, ...]] = {
@@ -33,8 +46,66 @@ class Scores(TypedDict):
     split_test_score: FloatArray
 
 
+def values_of(estimator: _LearnedWeights, name: str) -> list[float]:
+    """Return what a parameter may be in the fit: one value, unless folds choose among several."""
+    given = getattr(estimator, name)
+    return candidates(given, USUAL[name]) if name in estimator._searched else [given]
+
+
+def learn_chosen(estimator: _Ridge, data: Data) -> FitResult:
+    """Choose by folds where a parameter has several values, then learn from all samples.
+
+    After a Ctrl-C in the folds the best setting so far is learned, in a second.
+    """
+    names = estimator._searched
+    grids = product(*(values_of(estimator, name) for name in names))
+    settings = [dict(zip(names, values, strict=True)) for values in grids]
+    results, chosen, stopped = None, settings[0], None
+    with time_limit(estimator.max_time), blas_threads(data.X.shape[0]):
+        if len(settings) > 1:
+            with config_context(memory_limit=estimator.memory_limit):
+                results, stopped = _scores_of_data(estimator, data, settings)
+            chosen = chosen_of(results, estimator.choice)
+        estimator.__dict__.update(chosen)
+        with time_limit(None if stopped is None else LATE_SECONDS):
+            fit = learn_formula(estimator, data)
+    found = {**fit.attributes, **{f"{name}_": value for name, value in chosen.items()}}
+    found["cv_results_"] = results
+    if stopped is None:
+        return FitResult(found, fit.stopped)
+    found["result_"] = replace(found["result_"], status=Status.INTERRUPTED)
+    if estimator.on_interrupt == "return":
+        return FitResult(found, fit.stopped)
+    raised = SolveInterrupted(found["result_"])
+    raised.__cause__ = stopped
+    return FitResult(found, raised)
+
+
+def _scores_of_data(
+    estimator: _Ridge, data: Data, settings: list[Setting]
+) -> tuple[Scores, KeyboardInterrupt | None]:
+    """Return the scores of all settings on folds that share the Gram matrices."""
+    kept, targets = np.flatnonzero(data.weight > 0), data.targets
+    y = targets[0] if len(targets) == 1 else targets.T
+    if is_classifier(estimator):
+        y = targets.argmax(axis=0) if len(targets) > 1 else targets[0] > 0
+    folds = folds_of(estimator.cv, y, data.weight, classifier=is_classifier(estimator))
+    if data.grams is None:
+        stack = _of_checked(dictionary_of(estimator).fit_grams(data.X[kept]).grams)
+    else:
+        stack = data.grams[kept, kept]
+    return scores_of(estimator, stack, y[kept], data.weight[kept], settings, folds)
+
+
+def _of_checked(grams: RealArray) -> PrecomputedGrams:
+    """Return matrices that need no check as samples."""
+    checked = PrecomputedGrams.of_checked(grams)
+    checked.remember("each matrix")
+    return checked
+
+
 def scores_of(
-    estimator: WeightLearner,
+    estimator: _LearnedWeights,
     grams: PrecomputedGrams,
     y: RealArray,
     weight: FloatArray,
@@ -96,7 +167,7 @@ def _complexity(setting: Setting) -> tuple[float, float, float]:
 
 def _score(
     scores: FloatArray,
-    estimator: WeightLearner,
+    estimator: _LearnedWeights,
     grams: PrecomputedGrams,
     y: Labels,
     weight: FloatArray,
@@ -109,10 +180,9 @@ def _score(
     A path goes from the smoothest function down. The fold's matrices are copied once, and each λ
     begins at the weights of the one before.
     """
-    part = clone(estimator).set_params(kernels="precomputed", on_interrupt="raise")
-    if is_classifier(part):
-        part.set_params(class_weight=None)  # which the weights of the samples hold already
-    known = estimator._parts_of(grams[train, train].grams)
+    # the weights of the samples hold those of the classes already
+    part = alone(estimator, kernels="precomputed", on_interrupt="raise")
+    known = _of_checked(grams[train, train].grams)
     new = PrecomputedGrams.of_checked(grams[test, train].grams)
     path = None
     for place, setting in reversed(list(enumerate(settings))):

@@ -2,37 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from itertools import product
 from typing import Any, ClassVar
 
-import numpy as np
-from kernelweave.kernels_core import SolveInterrupted, Status, config_context
-from kernelweave.kernels_core.arrays import FloatArray, Points, RealArray
-from kernelweave.kernels_core.checks import COUNT, STRENGTH, one_of
-from kernelweave.kernels_core.clock import LATE_SECONDS, time_limit
-from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
+from kernelweave.kernels_core.checks import COUNT, POSITIVE, STRENGTH, one_of
 from kernelweave.kernels_core.estimators.choosing import (
     CHOICES,
     Folds,
     OneOrSeveral,
-    candidates,
-    folds_of,
     one_or_several,
 )
+from kernelweave.kernels_core.estimators.kernel import Data, KernelClassifier, KernelRegressor
+from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.estimators.weights import (
+    WeightedKernels,
+    fit_kernels,
+    weight_attributes,
+)
+from kernelweave.kernels_core.fit import PROOFS, FitResult, Formula
 from kernelweave.kernels_core.parameters import fitted, parameter
-from kernelweave.kernels_core.settings import Settings
+from kernelweave.kernels_core.settings import Settings, name_of
 from kernelweave.qp_smo import Ridge, SquaredHingeSVC
-from sklearn.base import is_classifier
+from numpy.typing import ArrayLike
 
-from .choosing import USUAL, Scores, Setting, chosen_of, scores_of
-from .machine import WeightLearner
+from .choosing import Scores, learn_chosen, values_of
+from .families import power_of
 from .projection import EXPONENT
+from .sets import LqBall, Orthant
+
+_PRODUCTS = "a feasible dual point and its tangent in powers of the weights, where F is convex"
+_LARGER_BALL = (
+    "a feasible dual point over the larger ball with q = degree; products of more than q kernels "
+    "are not convex, so nothing is proved of these weights"
+)
+_UNPROVED = (
+    "the objective is nonnegative; products of more than 2 kernels are not convex under a penalty, "
+    "so nothing more is proved"
+)
+_BALL_ONLY = ("krr-pgd", "krr-iia", "krr-pgd2", "krr-trust-region")
+_PENALTY_ONLY = ("krr-rpgd", "krr-riia", "krr-rpgd2")
+_POWER_ONLY = ("krr-pgd2", "krr-rpgd2")
+_LINEAR_ONLY = ("krr-pgd", "krr-rpgd", "krr-iia", "krr-riia", "krr-mm", "krr-newton")
 
 
-class _RidgeMachine(WeightLearner):
+class _LearnedWeights(WeightedKernels):
+    """The set of weights and the algorithm, which all estimators share."""
+
+    q: float = parameter("Norm of the ball; 1 gives sparse changes.", default=2.0, rule=EXPONENT)
+    radius: float = parameter("Λ.", default=1.0, rule=POSITIVE)
+    center: ArrayLike = parameter(
+        "μ₀; 0 is ℓq-norm multiple kernel learning, where every weight is free. The paper has 1, "
+        "below which no weight falls.",
+        kind="float or array-like of shape (n_kernels,)",
+        default=0.0,
+    )
+    beta: float | None = parameter("β: penalise instead of constrain.", default=None, rule=POSITIVE)
+    degree: int = parameter(
+        "d, a Hadamard power: 2 takes all products of two kernels.", default=1, rule=COUNT
+    )
+    algorithm: str | Settings = parameter(
+        "A registered algorithm for the form of the problem, or its settings such as "
+        "``ProjectedNewton(n_starts=2)``.",
+        kind="str or Settings",
+        default="krr-auto",
+    )
+    n_starts: int | None = parameter(
+        "Starting points; 1 where the result can be proved optimal, else 5.",
+        default=None,
+        rule=COUNT,
+    )
+
+    # what folds may choose
+    _searched: ClassVar[tuple[str, ...]] = ()
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        name, degrees = name_of(self.algorithm), values_of(self, "degree")
+        wrong = (
+            (name in _PENALTY_ONLY and self.beta is None, "solves the penalised form: set beta"),
+            (name in _BALL_ONLY and self.beta is not None, "solves the ball: set beta=None"),
+            (name in _POWER_ONLY and 1 in degrees, "learns products: set degree=2 or more"),
+            (name in _LINEAR_ONLY and max(degrees) > 1, "learns sums: set degree=1"),
+        )
+        for is_wrong, reason in wrong:
+            if is_wrong:
+                raise ValueError(f"algorithm={name!r} {reason}")
+        if self.beta is not None and len(values_of(self, "q")) > 1:
+            raise ValueError(
+                f"q={self.q!r} gives several norms to choose among, and beta={self.beta!r} "
+                "penalises without a ball: give one q, or beta=None"
+            )
+
+
+def _formula_of(
+    estimator: _LearnedWeights, learner: Ridge | SquaredHingeSVC, samples: Samples
+) -> Formula:
+    """Return the problem of a learner over the weights of the kernels."""
+    stored = fit_kernels(estimator, samples)
+    constraint: LqBall | Orthant
+    if estimator.beta is None:
+        q, radius = float(estimator.q), float(estimator.radius)
+        constraint = LqBall(q=q, radius=radius, center=estimator.center)
+    else:
+        # the paper's objective is twice that of the problem
+        constraint = Orthant(beta=0.5 * float(estimator.beta))
+    n_starts, degree, lower = estimator.n_starts, int(estimator.degree), PROOFS[0]
+    if degree > 1:
+        unproved = _LARGER_BALL if estimator.beta is None else _UNPROVED
+        lower = _PRODUCTS if constraint.proves(degree) else unproved
+    return Formula(
+        family=power_of(stored.as_family(), degree),
+        learner=learner,
+        set=constraint,
+        algorithm=estimator.algorithm,
+        settings={} if n_starts is None else {"n_starts": n_starts},
+        proofs=(lower, PROOFS[1]),
+        attributes=lambda _, result: weight_attributes(estimator, stored, result.parameters),
+    )
+
+
+class _Ridge(_LearnedWeights):
     """The learner of both ridge estimators, and the choice of its λ."""
 
     lam: OneOrSeveral = parameter(
@@ -62,54 +150,17 @@ class _RidgeMachine(WeightLearner):
 
     _searched: ClassVar[tuple[str, ...]] = ("lam",)
 
-    def _values(self, name: str) -> list[float]:
-        return candidates(getattr(self, name), USUAL.get(name, ()))
+    def formula(self, samples: Samples) -> Formula:
+        """Return ridge regression over the weights of the kernels, of one λ."""
+        (lam,) = values_of(self, "lam")
+        learner = Ridge(C=1.0 / float(lam), fit_intercept=bool(self.fit_intercept))
+        return _formula_of(self, learner, samples)
 
-    def _learner(self) -> Ridge:
-        return Ridge(C=1.0 / float(self._value("lam")), fit_intercept=bool(self.fit_intercept))
-
-    @contextmanager
-    def _choosing(
-        self, X: Points, targets: FloatArray, weight: FloatArray, grams: RealArray | None
-    ) -> Iterator[None]:
-        grids = [self._values(name) for name in self._searched]
-        settings = [dict(zip(self._searched, each, strict=True)) for each in product(*grids)]
-        self.cv_results_, chosen, stopped = None, settings[0], None
-        with time_limit(self.max_time):
-            if len(settings) > 1:
-                self.cv_results_, stopped = self._scores(X, targets, weight, grams, settings)
-                chosen = chosen_of(self.cv_results_, self.choice)
-            for name, value in chosen.items():
-                setattr(self, f"{name}_", value)
-            with time_limit(None if stopped is None else LATE_SECONDS):
-                yield
-        if stopped is not None:
-            self.result_ = replace(self.result_, status=Status.INTERRUPTED)
-            if self.on_interrupt == "raise":
-                raise SolveInterrupted(self.result_) from stopped
-
-    def _scores(
-        self,
-        X: Points,
-        targets: FloatArray,
-        weight: FloatArray,
-        grams: RealArray | None,
-        settings: list[Setting],
-    ) -> tuple[Scores, KeyboardInterrupt | None]:
-        kept = np.flatnonzero(weight > 0)
-        y = targets[0] if len(targets) == 1 else targets.T
-        if is_classifier(self):
-            y = targets.argmax(axis=0) if len(targets) > 1 else targets[0] > 0
-        folds = folds_of(self.cv, y, weight, classifier=is_classifier(self))
-        with config_context(memory_limit=self.memory_limit):
-            if grams is None:
-                stack = self._parts_of(self._dictionary().fit_grams(X[kept]).grams)
-            else:
-                stack = self._parts_of(grams)[kept, kept]
-            return scores_of(self, stack, y[kept], weight[kept], settings, folds)
+    def _learn(self, data: Data) -> FitResult:
+        return learn_chosen(self, data)
 
 
-class RidgeMKLRegressor(_RidgeMachine, KernelMachineRegressor):
+class RidgeMKLRegressor(_Ridge, KernelRegressor):
     """Kernel ridge regression that learns its kernel.
 
     Solves min over μ of yᵀ(K_μ + λI)⁻¹y with K_μ = (Σ μₖKₖ)^{∘d} over
@@ -135,7 +186,7 @@ class RidgeMKLRegressor(_RidgeMachine, KernelMachineRegressor):
     _multi_output: ClassVar[bool] = True
 
 
-class RidgeMKLClassifier(_RidgeMachine, KernelMachineClassifier):
+class RidgeMKLClassifier(_Ridge, KernelClassifier):
     """Kernel ridge classification that learns its kernel: ridge on ±1 labels.
 
     Solves the problem of `RidgeMKLRegressor` on ±1 targets; several classes share one kernel, with
@@ -151,7 +202,7 @@ class RidgeMKLClassifier(_RidgeMachine, KernelMachineClassifier):
     """
 
 
-class _RidgeSearch(_RidgeMachine):
+class _RidgeSearch(_Ridge):
     """The same, which also chooses the degree and the norm."""
 
     lam: OneOrSeveral = "cv"
@@ -215,7 +266,7 @@ class RidgeMKLClassifierCV(_RidgeSearch, RidgeMKLClassifier):
     """
 
 
-class GeneralizedMKLClassifier(WeightLearner, KernelMachineClassifier):
+class GeneralizedMKLClassifier(_LearnedWeights, KernelClassifier):
     """Squared-hinge support vector classifier that learns its kernel.
 
     Solves min over μ, max over α ≥ 0, yᵀα = 0 of 2αᵀ1 − αᵀ(Y K_μ Y + λI)α with λ = 1/C and
@@ -246,5 +297,6 @@ class GeneralizedMKLClassifier(WeightLearner, KernelMachineClassifier):
     )
     tol: float = 1e-4
 
-    def _learner(self) -> SquaredHingeSVC:
-        return SquaredHingeSVC(C=0.5 * float(self.C))
+    def formula(self, samples: Samples) -> Formula:
+        """Return the classifier of squared hinge loss over the weights of the kernels."""
+        return _formula_of(self, SquaredHingeSVC(C=0.5 * float(self.C)), samples)

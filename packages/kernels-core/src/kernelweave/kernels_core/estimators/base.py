@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeVar, dataclass_transform
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Self, TypeVar, dataclass_transform
 
 from sklearn.base import BaseEstimator
 
@@ -18,26 +18,6 @@ from ..parameters import (
     parameter,
 )
 from ..result import SolveInterrupted
-
-E = TypeVar("E", bound=BaseEstimator)
-
-
-@contextmanager
-def assigned_last(estimator: E) -> Iterator[E]:
-    """Give a draft of an estimator to fit; the estimator becomes it when the block ends.
-
-    One that an error or a Ctrl-C ends leaves the estimator as it was, an earlier fit included. A
-    draft that holds the result of the `SolveInterrupted` is the best model so far, and is taken.
-    """
-    draft = object.__new__(type(estimator))
-    draft.__dict__.update(estimator.__dict__)
-    try:
-        yield draft
-    except SolveInterrupted as stop:
-        if getattr(draft, "result_", None) is stop.result:
-            estimator.__dict__ = draft.__dict__
-        raise
-    estimator.__dict__ = draft.__dict__
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter, fitted))
@@ -60,3 +40,41 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         document(cls)
 
     _check_parameters = check_parameters
+
+    if TYPE_CHECKING:
+        # of a draft: the estimator that it is a draft of, for a warm start
+        _before: Self
+
+
+E = TypeVar("E", bound=Estimator)
+
+
+@contextmanager
+def assigned_last(estimator: E) -> Iterator[E]:
+    """Give a draft of an estimator to fit: what it has found at the block's end is the estimator's.
+
+    The draft has the parameters alone, which it may change for itself. An error or a Ctrl-C leaves
+    the estimator as it was, an earlier fit included; but a draft that holds the result of the
+    `SolveInterrupted` is the best model so far, and is taken.
+    """
+    known = {field.name for field in fields(estimator) if field.init}
+    draft = object.__new__(type(estimator))
+    given = vars(estimator).items()
+    draft.__dict__.update({name: value for name, value in given if name in known})
+    draft._before = estimator
+    try:
+        yield draft
+    except SolveInterrupted as stop:
+        if getattr(draft, "result_", None) is not stop.result:
+            raise
+        _take(estimator, draft, known)
+        raise
+    _take(estimator, draft, known)
+
+
+def _take(estimator: Estimator, draft: Estimator, known: set[str]) -> None:
+    """Give an estimator all that its draft found, in place of an earlier fit, in one assignment."""
+    own = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
+    left = known | {"_before"}
+    found = {name: value for name, value in vars(draft).items() if name not in left}
+    estimator.__dict__ = own | found

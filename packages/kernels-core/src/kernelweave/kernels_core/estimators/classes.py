@@ -17,7 +17,7 @@ from ..arrays import FloatArray, Index, Labels, Rows
 from ..checks import FLAG
 from ..parameters import fitted, parameter
 from .base import Estimator
-from .parts import Given, take
+from .parts import Given, alone, take
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -56,43 +56,6 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values, shape (n_samples,) or (n_samples, n_classes)."""
 
-    def _for_parts(self) -> dict[str, object]:
-        """Return the parameters that fits of a part of the rows or classes have otherwise."""
-        return {}
-
-    def _calibrate(self, X: Given, codes: Index, weight: FloatArray, counted: FloatArray) -> None:
-        """Set ``calibration_`` by fits without a part of the rows.
-
-        `codes`: places in ``classes_``; `weight` and `counted`: sample weights with and without
-        those of the classes.
-        """
-        self.__dict__.pop("calibration_", None)
-        if not self.probability:
-            return
-        rows = np.flatnonzero(counted > 0)
-        counts = np.bincount(codes[rows])
-        if counts.min() < 2:
-            rare = self.classes_.tolist()[int(counts.argmin())]
-            raise ValueError(
-                f"probability=True holds rows of each class out, and class {rare!r} has 1 row of "
-                "positive weight: add rows, or set probability=False"
-            )
-        known = self.get_params(deep=False)
-        alone: dict[str, object] = {"probability": False, "class_weight": None, "warm_start": False}
-        alone |= self._for_parts()
-        template = clone(self).set_params(**{k: v for k, v in alone.items() if k in known})
-        values = np.empty((len(codes), len(counts) if len(counts) > 2 else 1))
-        folds = StratifiedKFold(min(_FOLDS, int(counts.min())))
-        for learned, held_out in folds.split(rows, codes[rows]):
-            own, other = rows[learned], rows[held_out]
-            with warnings.catch_warnings():
-                # the fit on all rows has said it already
-                warnings.simplefilter("ignore")
-                part = clone(template).fit(take(X, own, own), codes[own], weight[own])
-                given = part.decision_function(take(X, other, own))
-            values[other] = given.reshape(len(other), -1)
-        self.calibration_ = _sigmoid(values[rows], codes[rows], counted[rows])
-
     @available_if(_is_asked)
     def predict_proba(self, X: Rows) -> FloatArray:
         """Return the probability of each class, with ``probability=True``.
@@ -105,8 +68,8 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``. The most probable label need not be that of
-            `predict`, which decides by the sign, as with scikit-learn's SVC.
+            Columns in the order of ``classes_``; `predict` returns the most probable label. With
+            ``class_weight`` they are those of rows that count so, as of a logistic regression.
         """
         check_is_fitted(self, "calibration_")
         values = self.decision_function(X)
@@ -139,12 +102,54 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels from ``classes_``.
+            Labels from ``classes_``: the most probable ones with ``probability=True``, else those
+            of the largest decision value.
         """
+        if self.probability and hasattr(self, "calibration_"):
+            best: Labels = self.classes_[self.predict_proba(X).argmax(axis=1)]
+            return best
         values = self.decision_function(X)
         codes = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
         labels: Labels = self.classes_[codes]
         return labels
+
+
+def refuse_rare(labels: Labels, codes: Index, weight: FloatArray) -> None:
+    """Raise ValueError where a class has one row, which no fold can hold out.
+
+    `labels`: of the classes; `codes` of shape (n_samples,): places in them; `weight` likewise.
+    """
+    counts = np.bincount(codes[weight > 0])
+    if counts.min() < 2:
+        rare = labels.tolist()[int(counts.argmin())]
+        raise ValueError(
+            f"probability=True holds rows of each class out, and class {rare!r} has 1 row of "
+            "positive weight: add rows, or set probability=False"
+        )
+
+
+def calibrate(
+    estimator: DecidingClassifier, X: Given, codes: Index, weight: FloatArray
+) -> LogisticRegression:
+    """Return what makes probabilities of decision values, by fits without a part of the rows.
+
+    `estimator`: its parameters are read; `X`: training points; `codes` of shape (n_samples,):
+    places in the classes; `weight` likewise: sample weights, those of the classes included.
+    """
+    rows = np.flatnonzero(weight > 0)
+    counts = np.bincount(codes[rows])
+    template = alone(estimator)
+    values = np.empty((len(codes), len(counts) if len(counts) > 2 else 1))
+    folds = StratifiedKFold(min(_FOLDS, int(counts.min())))
+    for learned, held_out in folds.split(rows, codes[rows]):
+        own, other = rows[learned], rows[held_out]
+        with warnings.catch_warnings():
+            # the fit on all rows has said it already
+            warnings.simplefilter("ignore")
+            part = clone(template).fit(take(X, own, own), codes[own], weight[own])
+            given = part.decision_function(take(X, other, own))
+        values[other] = given.reshape(len(other), -1)
+    return _sigmoid(values[rows], codes[rows], weight[rows])
 
 
 def _sigmoid(values: FloatArray, codes: Index, weight: FloatArray) -> LogisticRegression:
@@ -156,4 +161,8 @@ def _sigmoid(values: FloatArray, codes: Index, weight: FloatArray) -> LogisticRe
     spread = float(values.std()) or 1.0
     model = LogisticRegression().fit(values / spread, codes, weight / weight.mean())
     model.coef_ = model.coef_ / spread
+    if len(model.coef_) == 1 and model.coef_[0, 0] < 0.0:
+        # held-out rows say nothing of the classes: a value then says no more than their shares do
+        shares = np.bincount(codes, weights=weight)
+        model.coef_, model.intercept_ = np.zeros((1, 1)), np.log(shares[1:] / shares[0])
     return model

@@ -47,9 +47,9 @@ from ..parameters import fitted, parameter
 from ..result import Certificate, Result, SolveInterrupted, Status
 from ..settings import Settings
 from .base import Estimator, assigned_last
-from .classes import DecidingClassifier
+from .classes import DecidingClassifier, calibrate, refuse_rare
 from .labels import ClassWeight, encode_classes, one_vs_rest
-from .parts import SCHEMES, fit_parts, part_decisions
+from .parts import SCHEMES, fit_parts
 from .samples import Samples, like, merge_samples
 from .underfit import warn_if_underfit
 
@@ -249,7 +249,8 @@ class KernelMachine(Estimator):
         check_is_fitted(self, "kernel_")
         if hasattr(self, "estimators_"):
             parts = PrecomputedGrams.of(X) if self._is_precomputed else self._points(X)
-            return part_decisions(self, parts)
+            decided: FloatArray = self._predictor(parts)
+            return decided
         intercept = np.atleast_1d(np.asarray(self.intercept_))
         values: FloatArray = self._products(X) + intercept
         return values
@@ -259,10 +260,6 @@ class KernelMachine(Estimator):
         sparse = "csr" if self._accepts_sparse else False
         points: Points = validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
         return points
-
-    def _for_parts(self) -> dict[str, object]:
-        """Return the parameters that the binary parts of several classes have otherwise."""
-        return {}
 
     def _keep_parts(self) -> None:
         """Set the attributes that the parts do not give."""
@@ -403,9 +400,8 @@ class KernelMachineClassifier(DecidingClassifier, KernelMachine):
         table = X
         with assigned_last(self) as draft:
             X, y, grams = draft._read(X, y)
-            given = _check_sample_weight(sample_weight, X, dtype=np.float64)
-            codes, weight = encode_classes(draft, y, given)
-            draft.__dict__.pop("estimators_", None)
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            codes, weight = encode_classes(draft, y, weight)
             n_classes = len(draft.classes_)
             samples = X if grams is None else draft._parts_of(grams)
             # all fits together; one alone looks at the clock itself
@@ -413,9 +409,11 @@ class KernelMachineClassifier(DecidingClassifier, KernelMachine):
                 if self.multiclass == "shared" or n_classes == 2:
                     draft._run(X, one_vs_rest(codes, n_classes), weight, grams)
                 else:
-                    fit_parts(draft, samples, codes, weight)
+                    draft.__dict__.update(fit_parts(draft, samples, codes, weight))
                     draft._keep_parts()
-                draft._calibrate(samples, codes, weight, given)
+                if self.probability:
+                    refuse_rare(draft.classes_, codes, weight)
+                    draft.calibration_ = calibrate(draft, samples, codes, weight)
             warn_if_underfit(draft, table if grams is None else samples, codes, weight)
         return self
 

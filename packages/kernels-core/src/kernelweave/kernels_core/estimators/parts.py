@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -40,50 +40,71 @@ def parts_of(codes: Index, n_classes: int, scheme: str) -> list[tuple[Index, Ind
     return [(at, (codes[at] == b).astype(np.intp)) for at, b in rows]
 
 
-def fit_parts(estimator: BaseEstimator, X: Given, codes: Index, weight: FloatArray) -> None:
-    """Fit a clone per subproblem and store lists of what each found.
+def alone(estimator: BaseEstimator, **changed: object) -> BaseEstimator:
+    """Return an unfitted copy for a part of the rows or of the classes.
+
+    `changed`: parameters that are otherwise in it, where the estimator has them.
+    """
+    changed |= {"probability": False, "class_weight": None, "warm_start": False}
+    changed |= estimator._for_parts() if hasattr(estimator, "_for_parts") else {}
+    known = estimator.get_params(deep=False)
+    copy: BaseEstimator = clone(estimator)
+    return copy.set_params(**{k: v for k, v in changed.items() if k in known})
+
+
+@dataclass(frozen=True, eq=False)
+class PartsPredictor:
+    """A decision value per class: of the one-vs-rest parts, or votes of the pairs.
+
+    `estimators`: fitted to the parts; `rows`: the training samples of each; `n_classes`: without
+    it, one part is one class. Votes have confidences as tie-breakers.
+    """
+
+    estimators: list[BaseEstimator]
+    rows: list[Index]
+    n_classes: int | None
+
+    def __call__(self, X: Given) -> FloatArray:
+        """Return the decision values, shape (n_new, n_classes)."""
+        columns = zip(self.estimators, self.rows, strict=True)
+        parts = [part.decision_function(_seen_by(X, rows)) for part, rows in columns]
+        values = np.column_stack(parts)
+        if self.n_classes is None:
+            return values
+        votes: FloatArray = _ovr_decision_function(values > 0, values, self.n_classes)
+        return votes
+
+
+def fit_parts(
+    estimator: BaseEstimator, X: Given, codes: Index, weight: FloatArray
+) -> dict[str, Any]:
+    """Fit a clone per subproblem and return lists of what each found, by attribute.
 
     - `estimator`: with ``classes_``
     - `X` of shape (n_samples, n_features): training points
     - `codes` of shape (n_samples,): class indices
     - `weight` of shape (n_samples,): class weights included
     """
-    alone = {"multiclass": "shared", "class_weight": None, "warm_start": False}
-    alone["probability"] = False
-    alone |= estimator._for_parts()
-    known = estimator.get_params(deep=False)
-    template = clone(estimator).set_params(**{k: v for k, v in alone.items() if k in known})
-    parts = parts_of(codes, len(estimator.classes_), estimator.multiclass)
+    n_classes, template = len(estimator.classes_), alone(estimator, multiclass="shared")
+    parts = parts_of(codes, n_classes, estimator.multiclass)
     with warnings.catch_warnings():
         # all classes together are judged
         warnings.simplefilter("ignore", UnderfitWarning)
-        estimator.estimators_ = [
+        fits = [
             clone(template).fit(take(X, rows, rows), labels, weight[rows]) for rows, labels in parts
         ]
-    estimator._part_rows = [rows for rows, _ in parts]
-    first = estimator.estimators_[0]
-    for field in fields(estimator):
-        if not field.init and field.name not in _COMMON and hasattr(first, field.name):
-            found = [getattr(part, field.name) for part in estimator.estimators_]
-            setattr(estimator, field.name, found)
+    first = fits[0]
+    found: dict[str, Any] = {
+        field.name: [getattr(part, field.name) for part in fits]
+        for field in fields(estimator)
+        if not field.init and field.name not in _COMMON and hasattr(first, field.name)
+    }
+    found["estimators_"], found["n_iter_"] = fits, max(part.n_iter_ for part in fits)
     if hasattr(first, "kernel_names_"):
-        estimator.kernel_names_ = first.kernel_names_
-    estimator.n_iter_ = max(part.n_iter_ for part in estimator.estimators_)
-
-
-def part_decisions(estimator: BaseEstimator, X: Given) -> FloatArray:
-    """Return a decision value per class, shape (n_new, n_classes).
-
-    `estimator`: fitted by `fit_parts`; `X` of shape (n_new, n_features): points to judge. Returns
-    shape (n_new, n_classes): those of the one-vs-rest parts, or votes of the pairs with confidences
-    as tie-breakers.
-    """
-    columns = zip(estimator.estimators_, estimator._part_rows, strict=True)
-    values = np.column_stack([part.decision_function(_seen_by(X, rows)) for part, rows in columns])
-    if estimator.multiclass == "ovr":
-        return values
-    votes: FloatArray = _ovr_decision_function(values > 0, values, len(estimator.classes_))
-    return votes
+        found["kernel_names_"] = first.kernel_names_
+    several = None if estimator.multiclass == "ovr" else n_classes
+    found["_predictor"] = PartsPredictor(fits, [rows for rows, _ in parts], several)
+    return found
 
 
 def take(X: Given, rows: Index, columns: Index) -> Given:

@@ -7,7 +7,7 @@ however a weight was written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,8 @@ from ..checks import check_sample_weight
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from ..kernels.scaled import Scaling
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,15 @@ class Samples:
     owner: Index
     share: FloatArray
     grams: RealArray | None = None
+
+    @property
+    def places(self) -> Index:
+        """Where the samples stand in the precomputed matrices, shape (n_merged,)."""
+        return np.asarray(self.X)[:, 0].astype(np.intp)
+
+    def scaled(self, scaling: Scaling | None) -> Samples:
+        """Return the samples with their features scaled."""
+        return self if scaling is None else replace(self, X=scaling(self.X))
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Return merged values (n_tasks, n_merged) as shares of the original samples."""
@@ -69,6 +80,22 @@ def merge_samples(X: Points, targets: FloatArray, weight: FloatArray) -> Samples
         owner=owner,
         share=share,
     )
+
+
+def spread_of(y: FloatArray, weight: FloatArray | None) -> float:
+    """Return the standard deviation of targets of shape (n_samples,), 1 where they do not vary."""
+    mass = np.ones(len(y)) if weight is None else weight
+    # a weight of 2 and the sample twice have the same bits, and a weight of 0 has none
+    y, place = np.unique(y[mass > 0], return_inverse=True)
+    share = np.bincount(place, weights=mass[mass > 0])
+    # a square may overflow where the target does not
+    if not len(y):
+        # weights that are all 0 are refused where they are checked
+        return 1.0
+    unit = float(np.abs(y).max()) or 1.0
+    off = y / unit - np.average(y / unit, weights=share)
+    spread = unit * float(np.sqrt(np.average(off * off, weights=share)))
+    return spread if 0.0 < spread < np.inf else 1.0
 
 
 def like(rows: Points, X: Points) -> Points:

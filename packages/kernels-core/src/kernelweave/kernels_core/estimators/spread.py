@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..arrays import FloatArray
 from ..checks import NONNEGATIVE, one_of
 from ..formula.problem import Problem
@@ -11,23 +9,7 @@ from ..kernels.scaled import Scaling
 from ..parameters import parameter
 from ..result import Result
 from .machine import KernelMachineRegressor
-from .samples import Samples
-
-
-def spread_of(y: FloatArray, weight: FloatArray | None) -> float:
-    """Return the standard deviation of targets of shape (n_samples,), 1 where they do not vary."""
-    mass = np.ones(len(y)) if weight is None else weight
-    # a weight of 2 and the sample twice have the same bits, and a weight of 0 has none
-    y, place = np.unique(y[mass > 0], return_inverse=True)
-    share = np.bincount(place, weights=mass[mass > 0])
-    # a square may overflow where the target does not
-    if not len(y):
-        # weights that are all 0 are refused where they are checked
-        return 1.0
-    unit = float(np.abs(y).max()) or 1.0
-    off = y / unit - np.average(y / unit, weights=share)
-    spread = unit * float(np.sqrt(np.average(off * off, weights=share)))
-    return spread if 0.0 < spread < np.inf else 1.0
+from .samples import Samples, spread_of
 
 
 class SpreadRegressor(KernelMachineRegressor):

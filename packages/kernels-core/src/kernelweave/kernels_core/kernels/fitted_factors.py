@@ -241,6 +241,13 @@ class LowRankDictionary:
 
         Raises ValueError if nothing has been fitted.
         """
+        return self.require_fitted().kernel(weights)
+
+    def require_fitted(self) -> FittedFactors:
+        """Return the factors.
+
+        Raises ValueError if nothing has been fitted.
+        """
         if self.fitted is None:
             raise ValueError("the approximated kernels need training points: use fit_factors(X)")
-        return self.fitted.kernel(weights)
+        return self.fitted

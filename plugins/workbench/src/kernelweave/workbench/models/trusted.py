@@ -11,6 +11,8 @@ _EVIDENCE = "kernelweave.evidence"
 _COLUMNS = f"{_EVIDENCE}.columns"
 _OWN = {
     f"{_CORE}.estimators.generic": ("KernelLearningClassifier", "KernelLearningRegressor"),
+    f"{_CORE}.estimators.parts": ("PartsPredictor",),
+    f"{_CORE}.fit": ("ExpansionPredictor", "GramPredictor", "Predictor"),
     f"{_CORE}.result": ("Certificate", "History", "Result", "Status"),
     f"{_CORE}.kernels.standard": ("Laplacian", "Linear", "Polynomial", "RBF", "Sigmoid"),
     f"{_CORE}.families.learned": ("GeneralizedPolynomial", "Tessellated"),

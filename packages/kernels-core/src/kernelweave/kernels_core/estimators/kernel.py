@@ -1,0 +1,356 @@
+"""Estimators of one learned kernel: their parameters, and the fit that all of them share.
+
+A fit reads data, asks the estimator's ``formula`` which problem it is, solves it, and assigns what
+it found at its end. Until then it works on a draft of the estimator, so that nothing that is
+refused or interrupted leaves a model of two fits.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ..arrays import FloatArray, Index, Labels, Points, RealArray, Rows, is_sparse
+from ..checks import COUNT, NONNEGATIVE, ON_INTERRUPT, SECONDS, integer, one_of
+from ..clock import time_limit
+from ..config import blas_threads, config_context
+from ..fit import FitResult, Formula, Predicts, learn
+from ..grams.precomputed import PrecomputedGrams, as_grams, check_once
+from ..grams.psd import refuse_indefinite
+from ..parameters import fitted, parameter
+from ..result import Certificate, Result
+from .base import Estimator, assigned_last
+from .classes import DecidingClassifier, calibrate, refuse_rare
+from .labels import ClassWeight, encode_classes, one_vs_rest
+from .parts import SCHEMES, fit_parts
+from .samples import Samples, merge_samples
+from .underfit import warn_if_underfit
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What a fit is given, checked.
+
+    `X` of shape (n_samples, n_features): points, or the places of the samples in `grams`;
+    `targets` of shape (n_tasks, n_samples); `weight` of shape (n_samples,), that of the classes
+    included; `grams`: precomputed Gram matrices that have passed the estimator's checks.
+    """
+
+    X: Points
+    targets: FloatArray
+    weight: FloatArray
+    grams: PrecomputedGrams | None = None
+
+    @property
+    def merged(self) -> Samples:
+        """The distinct samples of positive weight."""
+        samples = merge_samples(self.X, self.targets, self.weight)
+        return samples if self.grams is None else replace(samples, grams=self.grams.grams)
+
+
+def check_each(X: Rows) -> tuple[RealArray, str | None]:
+    """Return square Gram matrices, none of them indefinite, and the name of that check."""
+    grams = as_grams(X, "X", square=True)
+    check_once("each matrix", partial(refuse_indefinite, name="X"), X, grams)
+    return grams, "each matrix"
+
+
+def check_none(X: Rows) -> tuple[RealArray, str | None]:
+    """Return square Gram matrices; the algorithm refuses what is indefinite."""
+    return as_grams(X, "X", square=True), None
+
+
+class KernelEstimator(Estimator):
+    """Base of estimators that learn one kernel: a subclass says by `formula` how."""
+
+    tol: float = parameter("Relative certified gap to reach.", default=1e-3, rule=NONNEGATIVE)
+    max_iter: int = parameter("Outer iterations at most.", default=1000, rule=COUNT)
+    max_time: float | None = parameter("Seconds at most.", default=None, rule=SECONDS)
+    memory_limit: int | None = parameter("Bytes that the fit may allocate.", default=None)
+    on_interrupt: str = parameter(
+        "What Ctrl-C does after the best iterate is stored.",
+        default="raise",
+        rule=ON_INTERRUPT,
+    )
+    random_state: int | np.random.RandomState | None = parameter(
+        "The only source of randomness.", kind="int or RandomState", default=None
+    )
+    verbose: int = parameter("Positive: a line per iteration.", default=0, rule=integer())
+
+    kernel_: Any = fitted(
+        "Kernel",
+        "The learned kernel, on features as given; of a table that views read, on its numbers.",
+    )
+    dual_coef_: FloatArray = fitted(
+        "ndarray of shape (n_samples,) or (n_tasks, n_samples)", "Signed dual coefficients."
+    )
+    intercept_: float | FloatArray = fitted("float or ndarray of shape (n_tasks,)", "Offsets.")
+    support_: npt.NDArray[np.intp] = fitted(
+        "ndarray of int", "Samples with a coefficient that is not 0: the support vectors."
+    )
+    result_: Result = fitted("Result", "Bounds, gap, status and history.")
+    certificate_: Certificate = fitted("Certificate", "Both bounds and where they come from.")
+    dual_gap_: float = fitted("float", "Upper minus lower bound.")
+    n_iter_: int = fitted("int", "Outer iterations.")
+
+    # how Gram matrices are read that X holds: what is indefinite is refused
+    check_grams: ClassVar[Callable[[Rows], tuple[RealArray, str | None]]] = staticmethod(check_each)
+
+    if TYPE_CHECKING:
+        _predictor: Predicts
+
+    @abstractmethod
+    def formula(self, samples: Samples) -> Formula:
+        """Return the problem to solve, of merged samples, and what solves it."""
+
+    def _learn(self, data: Data) -> FitResult:
+        """Return what a fit of these parameters finds."""
+        return learn_formula(self, data)
+
+    def _read(
+        self, X: Rows, y: ArrayLike, **options: object
+    ) -> tuple[Points, Labels, PrecomputedGrams | None]:
+        """Return points, targets, and the Gram matrices where X holds them: points are places."""
+        return read_training(self, X, y, **options)
+
+    def _points(self, X: Rows) -> Any:
+        """Return points, or cross-Gram matrices, to judge as the fit has them."""
+        return read_new(self, X)
+
+    def _values(self, X: Rows) -> FloatArray:
+        """Return what the predictor says of checked points, shape (n_samples, n_tasks)."""
+        check_is_fitted(self, "kernel_")
+        return self._predictor(self._points(X))
+
+
+def learn_formula(estimator: KernelEstimator, data: Data) -> FitResult:
+    """Merge, ask for the formula, and solve it within the limits of the estimator."""
+    with config_context(memory_limit=estimator.memory_limit):
+        samples = data.merged
+        with blas_threads(samples.X.shape[0]):
+            return learn(
+                samples,
+                estimator.formula(samples),
+                tol=estimator.tol,
+                max_iter=estimator.max_iter,
+                max_time=estimator.max_time,
+                random_state=estimator.random_state,
+                verbose=estimator.verbose,
+                on_interrupt=estimator.on_interrupt,
+            )
+
+
+def read_training(
+    draft: KernelEstimator, X: Rows, y: ArrayLike, **options: object
+) -> tuple[Points, Labels, PrecomputedGrams | None]:
+    """Return points and targets, or places and targets and Gram matrices where X holds them.
+
+    `draft`: of the estimator, on which features and their names are left; `options`:
+    of scikit-learn's validation.
+    """
+    tags = get_tags(draft).input_tags
+    if not tags.pairwise:
+        sparse = "csr" if tags.sparse else False
+        points, targets = validate_data(
+            draft, X, y, dtype=np.float64, accept_sparse=sparse, **options
+        )
+        return points, targets, None
+    matrices, passed = type(draft).check_grams(X)
+    grams = PrecomputedGrams.of_checked(matrices)
+    if passed is not None:
+        grams.remember(passed)
+    places = np.arange(matrices.shape[1], dtype=np.float64)[:, None]
+    places, targets = validate_data(draft, places, y, dtype=np.float64, **options)
+    draft.n_features_in_ = len(places)
+    return places, targets, grams
+
+
+def read_new(estimator: KernelEstimator, X: Rows) -> Any:
+    """Return points, or cross-Gram matrices, to judge."""
+    tags = get_tags(estimator).input_tags
+    if tags.pairwise:
+        return PrecomputedGrams.of(X)
+    sparse = "csr" if tags.sparse else False
+    return validate_data(estimator, X, dtype=np.float64, accept_sparse=sparse, reset=False)
+
+
+class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
+    """Base of the regressors."""
+
+    # whether y may have several columns, which share the kernel
+    _multi_output: ClassVar[bool] = False
+    if TYPE_CHECKING:
+        _is_flat: bool
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._multi_output
+        return tags
+
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the kernel and the regression function.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite features; where the estimator takes ``kernels="precomputed"``, Gram matrices of
+            shape (n_kernels, n_samples, n_samples) or a `PrecomputedGrams`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Finite targets, several where the estimator takes them (`RidgeMKLRegressor`).
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies C per sample; a weight of 0 equals leaving the sample out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        NotPSDError
+            If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
+        """
+        self._check_parameters()
+        if is_sparse(y):
+            raise TypeError("y is sparse, and targets are dense: use y.toarray()")
+        with assigned_last(self) as draft:
+            points, targets, grams = draft._read(
+                X, y, y_numeric=True, multi_output=self._multi_output
+            )
+            weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
+            targets = np.asarray(targets, dtype=np.float64)
+            fit = draft._learn(Data(points, np.atleast_2d(targets.T), weight, grams))
+            draft.__dict__.update(fit.attributes, _is_flat=targets.ndim == 1)
+            if fit.stopped is None:
+                warn_if_underfit(draft, X if grams is None else grams, targets, weight)
+        if fit.stopped is not None:
+            raise fit.stopped
+        return self
+
+    def predict(self, X: Rows) -> FloatArray:
+        """Return predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Predicted targets.
+        """
+        values = self._values(X)
+        return values[:, 0] if self._is_flat else values
+
+
+class KernelClassifier(DecidingClassifier, KernelEstimator):
+    """Base of the classifiers; several classes share one kernel, one task per class."""
+
+    class_weight: ClassWeight = parameter(
+        "Multiplies C per class.", kind='dict or "balanced"', default=None
+    )
+    multiclass: str = parameter(
+        "With three classes or more: one kernel for the sum of the one-vs-rest problems, with one "
+        "certificate; or a kernel per class or per pair, and then the fitted attributes are lists.",
+        default="shared",
+        rule=one_of("shared", *SCHEMES),
+    )
+    estimators_: list[KernelClassifier] = fitted(
+        "list of estimators", 'The binary parts of ``"ovr"`` and ``"ovo"``.'
+    )
+
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the kernel and the decision functions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite features; where the estimator takes ``kernels="precomputed"``, Gram matrices of
+            shape (n_kernels, n_samples, n_samples) or a `PrecomputedGrams`.
+        y : array-like of shape (n_samples,)
+            Labels of any kind, two classes or more.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies C per sample; a weight of 0 equals leaving the sample out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        NotPSDError
+            If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
+        """
+        self._check_parameters()
+        with assigned_last(self) as draft:
+            points, labels, grams = draft._read(X, y)
+            weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
+            codes, weight = encode_classes(draft, labels, weight)
+            fit = _fit_classes(draft, points, codes, weight, grams)
+            draft.__dict__.update(fit.attributes)
+            if fit.stopped is None:
+                warn_if_underfit(draft, X if grams is None else grams, codes, weight)
+        if fit.stopped is not None:
+            raise fit.stopped
+        return self
+
+    def decision_function(self, X: Rows) -> FloatArray:
+        """Return the decision values.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points to judge.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Positive means ``classes_[1]`` where there are two classes.
+        """
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+
+def _fit_classes(
+    draft: KernelClassifier,
+    points: Points,
+    codes: Index,
+    weight: FloatArray,
+    grams: PrecomputedGrams | None,
+) -> FitResult:
+    """Fit all classes together or in parts, and what makes probabilities if that is asked for.
+
+    `draft`: with ``classes_``; `codes` of shape (n_samples,): places in them; else as in `Data`.
+    """
+    n_classes, given = len(draft.classes_), points if grams is None else grams
+    if draft.probability:
+        refuse_rare(draft.classes_, codes, weight)
+    # all fits together; one alone looks at the clock itself
+    with time_limit(draft.max_time if draft.probability else None):
+        if draft.multiclass == "shared" or n_classes == 2:
+            fit = draft._learn(Data(points, one_vs_rest(codes, n_classes), weight, grams))
+        else:
+            fit = FitResult(fit_parts(draft, given, codes, weight))
+        if fit.stopped is not None or not draft.probability:
+            return fit
+        try:
+            calibration = calibrate(draft, given, codes, weight)
+        except KeyboardInterrupt as stop:
+            # what is learned is whole, but for its probabilities
+            return FitResult(fit.attributes, stop)
+        return FitResult({**fit.attributes, "calibration_": calibration})

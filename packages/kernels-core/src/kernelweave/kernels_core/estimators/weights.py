@@ -1,0 +1,213 @@
+"""Estimators that weight kernels: a dictionary of them, or Gram matrices that the user computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_X_y, validate_data
+
+from ..arrays import FloatArray, Labels, Points, Rows
+from ..checks import COUNT, Rule, one_of
+from ..grams.combined import PrecomputedStack
+from ..grams.precomputed import PrecomputedGrams
+from ..kernels import (
+    FittedDictionary,
+    FittedFactors,
+    KernelDictionary,
+    LowRankDictionary,
+    default_kernels,
+)
+from ..parameters import fitted, parameter
+from ..result import Certificate
+from .kernel import KernelEstimator, read_new, read_training
+from .samples import Samples
+from .tables import TableReader
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+    from ..kernels import Kernel
+    from ..kernels.dictionary import Normalize
+
+KERNELS = Rule(
+    "a KernelDictionary, a list of kernels or of their names such as ['rbf'], or 'precomputed'",
+    lambda value: not isinstance(value, str) or value == "precomputed",
+)
+# what "auto" lets the Gram matrices take: eight kernels of 8,192 samples
+EXACT_BYTES = 2**32
+
+
+class WeightedKernels(KernelEstimator):
+    """Parameters of estimators that weight kernels.
+
+    Mixed in before `KernelClassifier` or `KernelRegressor`.
+    """
+
+    kernels: KernelDictionary | Sequence[Kernel | str] | str | None = parameter(
+        "The kernels; by default the ten of the sparse multiple kernel learning paper without the "
+        'two sigmoids. With ``"precomputed"`` X holds Gram matrices, (n_kernels, n, n_train); '
+        "`PrecomputedGrams` makes of them what GridSearchCV can cut into folds.",
+        kind='None, KernelDictionary, list of Kernel or str, or "precomputed"',
+        default=None,
+        rule=KERNELS,
+        kw_only=False,
+    )
+    normalize: Normalize | None = parameter(
+        "`KernelDictionary.normalize` where ``kernels`` is None or a list; a dictionary has its "
+        "own.",
+        kind="None or str",
+        default="trace",
+    )
+
+    weights_: FloatArray = fitted(
+        "ndarray of shape (n_kernels,)", "β; 0 for kernels that the dictionary left out."
+    )
+    kernel_names_: tuple[str, ...] = fitted("tuple of str", "Names of the kernels used.")
+    view_weights_: dict[str, float] | list[dict[str, float]] = fitted(
+        "dict of str to float",
+        "The weight of each view, summed over its kernels; empty where the dictionary has no "
+        "``columns``.",
+    )
+
+    if TYPE_CHECKING:
+        # what the fit to a table left whose views are not simply positions
+        _table: TableReader | None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        is_given = is_precomputed(self)
+        tags.input_tags.pairwise = tags.input_tags.three_d_array = is_given
+        # the default kernels see standardised features, never sparse
+        tags.input_tags.sparse = self.kernels is not None and not is_given
+        return tags
+
+    def _read(
+        self, X: Rows, y: ArrayLike, **options: object
+    ) -> tuple[Points, Labels, PrecomputedGrams | None]:
+        is_given = is_precomputed(self)
+        if issparse(X) and not (is_given or get_tags(self).input_tags.sparse):
+            remedy = (
+                "pass kernels such as ['linear', 'rbf']"
+                if self.kernels is None
+                else "set scale=False"
+            )
+            raise TypeError(
+                "Sparse data was passed for X, and features that are standardised first are dense: "
+                f"{remedy}, or pass X.toarray()"
+            )
+        self._table = None
+        if is_given or not dictionary_of(self).reads_tables:
+            return read_training(self, X, y, **options)
+        self._table = TableReader(dictionary_of(self), X, y)
+        points, targets = check_X_y(self._table.points, y, "csr", dtype=np.float64, **options)
+        validate_data(self, X, skip_check_array=True)
+        # from here on the kernels see its numbers
+        self.kernels = self._table.dictionary
+        return points, targets, None
+
+    def _points(self, X: Rows) -> Any:
+        if self._table is None:
+            return read_new(self, X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self._table.transform(X)
+
+
+def is_precomputed(estimator: WeightedKernels) -> bool:
+    """Return whether X holds Gram matrices."""
+    return isinstance(estimator.kernels, str) and estimator.kernels == "precomputed"
+
+
+def dictionary_of(estimator: WeightedKernels) -> KernelDictionary:
+    """Return the kernels of an estimator that are not precomputed, as a dictionary."""
+    if isinstance(estimator.kernels, KernelDictionary):
+        return estimator.kernels
+    kernels = default_kernels() if estimator.kernels is None else estimator.kernels
+    return KernelDictionary(kernels, normalize=estimator.normalize)
+
+
+def views_of(estimator: WeightedKernels) -> tuple[str, ...]:
+    """Return the view of each kernel, nothing where there are none."""
+    return () if is_precomputed(estimator) else dictionary_of(estimator).view_names
+
+
+def fit_kernels(
+    estimator: WeightedKernels, samples: Samples
+) -> FittedDictionary | FittedFactors | PrecomputedStack:
+    """Return the Gram matrices of scaled samples, or their factors where they are approximated."""
+    if samples.grams is None:
+        if is_approximate(estimator, samples.X.shape[0]):
+            seed = check_random_state(estimator.random_state).randint(2**31 - 1)
+            n_components = estimator.n_components
+            return LowRankDictionary(dictionary_of(estimator), n_components, seed).fit_factors(
+                samples.X
+            )
+        fitted_to: FittedDictionary = dictionary_of(estimator).fit_grams(samples.X)
+        return fitted_to
+    is_approximate(estimator, 0)
+    rows, grams = samples.places, samples.grams
+    if len(rows) < grams.shape[1]:
+        grams = np.stack([K[np.ix_(rows, rows)] for K in grams])
+    return PrecomputedStack(grams)
+
+
+def weight_attributes(
+    estimator: WeightedKernels, stored: Any, weights: FloatArray
+) -> dict[str, Any]:
+    """Return what an estimator tells of the weights of the kernels that were not left out."""
+    all_weights = np.zeros(len(stored) + len(stored.dropped))
+    all_weights[stored.kept] = weights
+    views = views_of(estimator)
+    sums = dict.fromkeys(views, 0.0)
+    for view, weight in zip(views, all_weights.tolist(), strict=bool(views)):
+        sums[view] += weight
+    found = {"weights_": all_weights, "kernel_names_": stored.names, "view_weights_": sums}
+    if isinstance(estimator, ApproximatedKernels):
+        approximate = isinstance(stored, FittedFactors)
+        found["approximation_"] = "nystroem" if approximate else None
+    return found
+
+
+class ApproximatedKernels(WeightedKernels):
+    """Parameters of estimators whose Gram matrices may be approximated.
+
+    The algorithm must take families with ``fit_factors``.
+    """
+
+    approximation: str | None = parameter(
+        "Whether each Gram matrix K is replaced by ZZᵀ with ``n_components`` columns, drawn by "
+        "randomly pivoted Cholesky. ``None``: never. ``'auto'``: where all of them would take more "
+        "than 4 GiB, which 8 kernels do above 8,192 samples.",
+        kind='{"auto", "nystroem"} or None',
+        default="auto",
+        rule=one_of("auto", "nystroem").or_none(),
+    )
+    n_components: int = parameter(
+        "Columns of Z of each kernel at most, where K is approximated.", default=300, rule=COUNT
+    )
+
+    approximation_: str | None = fitted(
+        "str or None", "``'nystroem'`` where the kernels were approximated."
+    )
+    exact_certificate_: Certificate = fitted(
+        "Certificate",
+        "Where the kernels were approximated: bounds of the optimum with the exact ones.",
+    )
+
+
+def is_approximate(estimator: WeightedKernels, n_samples: int) -> bool:
+    """Return whether the kernels of so many samples are approximated."""
+    asked = getattr(estimator, "approximation", None)
+    is_given = is_precomputed(estimator)
+    if is_given and asked == "nystroem":
+        raise ValueError(
+            "approximation='nystroem' draws columns of kernels, and kernels='precomputed' "
+            "gives their Gram matrices: give the kernels, or set approximation=None"
+        )
+    if asked != "auto" or is_given:
+        return asked == "nystroem"
+    return 8 * len(dictionary_of(estimator)) * n_samples**2 > EXACT_BYTES
