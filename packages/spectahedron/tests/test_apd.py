@@ -34,34 +34,38 @@ def run(problem: Problem, algorithm: str, max_iter: int = 40, **params: Any) -> 
 
 @pytest.mark.faults
 def test_conformance() -> None:
-    check_algorithm("tkl-apd", tol=0.95, max_iter=200)
-    check_algorithm("tkl-hybrid", tol=2e-2, max_iter=200)
+    check_algorithm("tkl-apd", tol=1e-2, max_iter=200)
+    check_algorithm("tkl-hybrid", tol=1e-2, max_iter=200)
 
 
-def test_the_step_constants_are_lipschitz_constants() -> None:
-    search = PrimalDualSearch(example(), np.random.RandomState(0))
-    oracle = search.oracle
-    l_aa = 1.0 / (3.0 * search.tau)
-    l_ap = np.sqrt(l_aa / (2.0 * search.sigma))
-    rng = np.random.default_rng(0)
-    C = oracle.learner.C
-    for _ in range(20):
-        v = rng.standard_normal((oracle.n_P, 1))
-        u, w = rng.uniform(-C, C, size=(2, 1, 30))
-        K = oracle.factor_gram(v / np.linalg.norm(v))
-        assert np.linalg.norm(K @ (u - w)[0]) <= l_aa * np.linalg.norm(u - w)
-        change = 0.5 * (oracle.moment(u) - oracle.moment(w))
-        assert np.linalg.norm(change) <= l_ap * np.linalg.norm(u - w)
+def test_every_step_passes_the_local_test() -> None:
+    """The norms come from the family's blocks, pair by pair."""
+    problem = example(m=10)
+    search = PrimalDualSearch(problem, np.random.RandomState(0))
+    blocks = np.array([[BOX.block(x, z) for z in problem.X] for x in problem.X])
+    blocks /= search.oracle.scale
+    K = np.einsum("klii->kl", blocks)
+    for _ in range(30):
+        before, ratio = search.u, search.ratio
+        search.step()
+        du = search.u - before
+        D = [np.einsum("tk,klij,tl->ij", u, blocks, u) for u in (before, search.u)]
+        change = 0.5 * (D[1] - D[0])
+        tau = search.last_tau * np.sqrt(search.ratio / ratio)
+        moved = np.einsum("tk,kl,tl->", du, K, du)
+        assert ratio * tau**2 * np.sum(change**2) <= moved * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_the_proximal_program_is_solved(task: str) -> None:
     problem = example(task, 10)
     search = PrimalDualSearch(problem, np.random.RandomState(0))
-    oracle = search.oracle
-    search.tau *= 1e3
-    K = oracle.public_gram(search.P)
-    u = search._proximal(K.copy(), search.u)[0]
+    oracle, tau = search.oracle, 0.3
+    v = np.ones((BOX.n_P, 1)) / np.sqrt(BOX.n_P)
+    P = oracle.matrix(v)
+    K = np.array(oracle.public_gram(P))
+    near = np.array(oracle.public_gram(np.eye(BOX.n_P)))
+    u = search._proximal(P, tau)[0]
     y, C = oracle.targets[0], oracle.learner.C
     width = getattr(oracle.learner, "epsilon", 0.0)
     sides = np.stack([np.ones(10), -np.ones(10)]) if width else y[None]
@@ -69,8 +73,8 @@ def test_the_proximal_program_is_solved(task: str) -> None:
     def cost(v: np.ndarray) -> float:
         parts = v.reshape(sides.shape)
         w = (sides * parts).sum(axis=0)
-        near = np.sum((w - search.u[0]) ** 2) / (2.0 * search.tau)
-        return float(0.5 * w @ K @ w - y @ w + width * parts.sum() + near)
+        pull = (w - search.u[0]) @ near @ (w - search.u[0]) / (2.0 * tau)
+        return float(0.5 * w @ K @ w - y @ w + width * parts.sum() + pull)
 
     best = minimize(
         cost,
@@ -80,19 +84,31 @@ def test_the_proximal_program_is_solved(task: str) -> None:
         constraints={"type": "eq", "fun": lambda v: (sides * v.reshape(sides.shape)).sum()},
         options={"maxiter": 2000, "ftol": 1e-14},
     )
-    w = (sides * best.x.reshape(sides.shape)).sum(axis=0)
-    assert_allclose(u, w, atol=2e-4 * C)
+    found = np.concatenate([np.maximum(side * u, 0.0) for side in sides])
+    assert cost(found) <= best.fun + 1e-5 * abs(best.fun)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_bounds_hold_and_the_gap_falls(task: str) -> None:
+def test_the_gap_closes(task: str) -> None:
     best = solve(example(task), "tkl-low-rank", tol=1e-6)
-    slow = run(example(task), "tkl-apd", 200)
-    assert slow.lower_bound <= best.upper_bound
-    assert slow.upper_bound >= best.lower_bound
-    assert slow.history.gap[-1] < slow.history.gap[0]
-    assert_allclose(np.trace(slow.parameters), BOX.n_P)
-    assert np.linalg.eigvalsh(slow.parameters).min() >= -1e-12
+    found = solve(example(task), "tkl-apd", tol=1e-5, max_iter=500)
+    assert found.lower_bound <= best.upper_bound
+    assert found.upper_bound >= best.lower_bound
+    assert found.gap <= 1e-5
+    assert_allclose(np.trace(found.parameters), BOX.n_P)
+    assert np.linalg.eigvalsh(found.parameters).min() >= -1e-12
+
+
+@pytest.mark.parametrize("algorithm", ["tkl-apd", "tkl-hybrid"])
+def test_fewer_solves_than_frank_wolfe(
+    algorithm: str, certified: dict[str, tuple[dict[str, Any], Problem]]
+) -> None:
+    golden, problem = certified["reg_n3_d1_rank2"]
+    plain = run(problem, "tkl-frank-wolfe", 60)
+    found = solve(problem, algorithm, tol=float(plain.gap), max_iter=500)
+    assert found.history.counts["n_solves"][-1] < plain.history.counts["n_solves"][-1]
+    assert found.lower_bound <= golden["opt_upper"]
+    assert found.upper_bound >= golden["opt_lower"]
 
 
 @pytest.mark.parametrize(("switch", "threshold"), [("gap", 0.05), ("step", 0.5)])

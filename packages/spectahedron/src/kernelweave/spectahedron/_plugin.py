@@ -54,7 +54,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             prefers=_PREFERS,
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 4, corrected",
-            summary="accelerated primal-dual steps: a reproduction, slow",
+            summary="accelerated primal-dual steps, their lengths by a line search",
             scaling={"m": 2.1, "n_P": 1.6},
         )
     )
@@ -66,7 +66,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             prefers=_PREFERS,
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 6",
-            summary="Frank-Wolfe, then accelerated primal-dual steps: a reproduction",
+            summary="Frank-Wolfe while its steps are long, then accelerated primal-dual steps",
             scaling={"m": 2.2, "n_P": 1.6},
         )
     )

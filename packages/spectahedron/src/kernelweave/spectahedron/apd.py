@@ -1,125 +1,166 @@
-"""The accelerated primal-dual method: ``tkl-apd``.
+"""The accelerated primal-dual method with its line search: ``tkl-apd``.
 
-Talitckii, Colbert and Peet (2024), Algorithms 4 and 5, after Hamedani and Aybat (2021).
+Talitckii, Colbert and Peet (2024), Algorithms 4 and 5, with the step lengths of Hamedani and Aybat,
+*A primal-dual algorithm with line search for general convex-concave saddle point problems* (SIAM
+Journal on Optimization, 2021), Algorithm 2.3.
 
 As printed the step constants are not Lipschitz constants, the strong convexity μ > 0 does not
 exist, labels are applied twice, the projection has its bracket upside down and the loop stops on
-differences that bound nothing. Here: L_αα = n_P λ_max(K(I)), L_αP = ‖C‖₂ λ_max(K(I)) with the box
-ends C (C √m for equal ones), μ = 0 and so O(1/k) for the averages, labels once, the exact
-projection, and OPT_A(P) − OPT_P(α).
+differences that bound nothing. Here: steps by a test of the local constant, μ = 0, labels once, the
+exact projection, and OPT_A(P) − OPT_P(α). Distances of α are measured by K(I): D(α) changes by no
+more than that distance says, whatever the spectrum of K(I) is, and the proximal program in α is
+that of the learner at P + I/τ.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
-from kernelweave.kernels_core import Problem
-from kernelweave.kernels_core.arrays import Matrix, RealArray
+from kernelweave.kernels_core import Problem, relative_gap
+from kernelweave.kernels_core.arrays import Matrix
+from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.psd_cone import project_spectahedron
 from kernelweave.qp_smo.engine import solve_box
 from kernelweave.qp_smo.problem import Budget
-from scipy.linalg import eigh
 
 from .algorithm import SpectahedronSearch
-from .frank_wolfe_search import balanced_direction
 from .saddle import SpectahedronOracle
 from .settings import AcceleratedPrimalDual
 
-# Limits of the quadratic program of a step: iterations, which none comes near, since the ridge 1/τ
-# leaves a condition number of 4/3 at most, and the tolerance in units of that ridge.
-_STEPS = 1_000_000
-_INNER_TOL = 1e-8
-# σ grows as 1/C²: for the smallest C it would overflow.
-_LONGEST_STEP = 1e100
+# The proximal program is solved to this fraction of the relative gap, in units of the targets, and
+# never tighter than what rounding leaves of a gradient.
+_INNER_FRACTION, _LEAST_TOL = 1e-3, 1e-11
+_INNER_STEPS = 1_000_000
+# (1 − δ)² of the test; τ is multiplied by the second where it fails, unless the constant just
+# measured asks for less, down to a tenth.
+_SLACK, _SHRINK, _LEAST_SHRINK = 0.99, 0.7, 0.1
+# A first τ for the constant measured last: it changes a little from one step to the next.
+_CAUTION = 0.97
+# How the squared distances of P and α to the optimum compare at first, in units of n_P² and of
+# tr D(α): P moves a third of its trace while α moves by its own size.
+_FIRST_RATIO = 0.1
+# The ratio σ/τ changes by this factor at most from one certificate to the next.
+_MOST_CHANGE = 10.0
 
 
 class PrimalDualPath(SpectahedronSearch):
     """The steps from a feasible pair, on an oracle that exists.
 
-    - `P`, `average` of shape (n_P, n_P)
-    - `u`, `average_u` of shape (n_tasks, n_samples)
+    - `P` of shape (n_P, n_P), `u` of shape (n_tasks, n_samples): the pair
     - `x`, `last_x` of shape (n_P, n_P): ½ D(u), scaled
     - `parameters` of shape (n_P, n_P): the P where ``upper`` was proved
+    - `tau`, `ratio`: the next step length in α, and σ/τ
     """
 
     def __init__(
-        self, oracle: SpectahedronOracle, P: Matrix, u: Matrix, certify_every: int
+        self, oracle: SpectahedronOracle, P: Matrix, solution: Solution, certify_every: int
     ) -> None:
-        """Find the step lengths, and prove both bounds at the pair.
+        """Begin at a P and the learner's solution there, which prove the first bounds.
 
-        `P` of shape (n_P, n_P), `u` of shape (n_tasks, n_samples); `certify_every`: steps from one
-        proof of the bounds to the next.
+        `P` of shape (n_P, n_P); `certify_every`: steps from one proof of the bounds to the next.
         """
         self.oracle, self.certify_every = oracle, certify_every
-        K = oracle.public_gram(np.eye(oracle.n_P))
-        top = float(eigh(K, eigvals_only=True, subset_by_index=[len(K) - 1] * 2)[0])
-        weight = oracle.problem.sample_weight
-        ends = oracle.learner.C * (np.ones(len(K)) if weight is None else np.asarray(weight))
-        l_aa = oracle.n_P * top
-        # in factors, because C may be as large or small as numbers go
-        longest = float(ends.max())
-        l_ap = longest * float(np.linalg.norm(ends / longest)) * math.sqrt(len(u)) * top
-        self.tau = 1.0 / (3.0 * l_aa)
-        self.sigma = min(0.5 * (l_aa / l_ap) / l_ap, _LONGEST_STEP)
-        self.P = self.average = self.parameters = P
-        self.u = self.average_u = u
-        self.x = self.last_x = 0.5 * oracle.moment(u)
-        self.n_steps, self.lower, self.upper = 0, 0.0, np.inf
-        self._certify()
+        self.metric = oracle.public_gram(np.eye(oracle.n_P))
+        self.P = self.parameters = self._restart_P = P
+        self.u = self._restart_u = np.asarray(solution.dual_coef)
+        self.inner, self.upper = solution, oracle.upper_bound(solution, P)
+        self.lower = oracle.direction(solution).lower_bound
+        self.x = self.last_x = 0.5 * oracle.moment(self.u)
+        self.n_steps = 0
+        size = 2.0 * float(np.trace(self.x))
+        self.ratio = _FIRST_RATIO * oracle.n_P**2 / size if size > 0.0 else 1.0
+        # ½‖ΔD‖ ≤ ½‖u′ − u‖ ‖u′ + u‖ in the metric, and ‖u‖² = tr D(u)
+        self.tau = np.sqrt(_SLACK / (self.ratio * size)) if size > 0.0 else 1.0
+        self.last_tau = self.tau
 
     def step(self) -> None:
-        """Project P, solve the proximal quadratic program in α, and average."""
-        oracle, eta = self.oracle, self.oracle.min_eig
-        ahead = self.P + self.sigma * (2.0 * self.x - self.last_x)
-        ahead.flat[:: oracle.n_P + 1] -= eta
-        self.P = project_spectahedron(ahead, oracle.spread)
-        self.P.flat[:: oracle.n_P + 1] += eta
-        self.u = self._proximal(oracle.public_gram(self.P), self.u)
-        self.last_x, self.x = self.x, 0.5 * oracle.moment(self.u)
+        """Project P, solve the proximal program in α, and shorten τ until the test holds."""
+        tau, last_sigma = self.tau, self.ratio * self.last_tau
+        while True:
+            sigma = self.ratio * tau
+            theta = last_sigma / sigma
+            P = self._projected(self.P + sigma * ((1.0 + theta) * self.x - theta * self.last_x))
+            u = self._proximal(P, tau)
+            x = 0.5 * self.oracle.moment(u)
+            longest = self._longest(u - self.u, x - self.x)
+            if tau <= longest:
+                break
+            tau = max(_LEAST_SHRINK * tau, min(_SHRINK * tau, _CAUTION * longest))
+        self.P, self.u, self.last_x, self.x = P, u, self.x, x
+        growth = np.sqrt(1.0 + tau / self.last_tau)
+        self.tau, self.last_tau = min(growth * tau, max(tau, _CAUTION * longest)), tau
         self.n_steps += 1
-        self.average = self.average + (self.P - self.average) / self.n_steps
-        self.average_u = self.average_u + (self.u - self.average_u) / self.n_steps
         if self.n_steps % self.certify_every == 0:
             self._certify()
+            self._restart()
 
-    def _proximal(self, K: RealArray, u: Matrix) -> Matrix:
-        """Return argmax κ(u′) − ½ u′ᵀ K u′ − ‖u′ − u‖²/(2τ) of each task; K is changed."""
-        oracle, inverse = self.oracle, 1.0 / self.tau
-        K.flat[:: len(K) + 1] += inverse
+    def _projected(self, ahead: Matrix) -> Matrix:
+        oracle = self.oracle
+        ahead.flat[:: oracle.n_P + 1] -= oracle.min_eig
+        P = project_spectahedron(ahead, oracle.spread)
+        P.flat[:: oracle.n_P + 1] += oracle.min_eig
+        return P
+
+    def _proximal(self, P: Matrix, tau: float) -> Matrix:
+        """Return argmax κ(u′) − ½ u′ᵀ K(P) u′ − (u′ − u)ᵀ K(I) (u′ − u)/(2τ) of each task."""
+        oracle, u = self.oracle, self.u
+        K = oracle.public_gram(P + np.eye(oracle.n_P) / tau)
         K.flags.writeable = False
-        budget = Budget(_INNER_TOL * inverse, _STEPS)
+        fraction = _INNER_FRACTION * min(1.0, relative_gap(self.lower, self.upper))
+        tol = max(_LEAST_TOL, fraction) * max(1e-300, float(np.abs(oracle.targets).max()))
         found = np.empty_like(u)
         for row, target, out in zip(u, oracle.targets, found, strict=True):
             problem = oracle.learner.problem(K, target, oracle.problem.sample_weight)
-            problem = replace(problem, p=problem.p + inverse * row, exact_kappa=False)
-            out[:] = solve_box(problem, row, budget, "smo").landing.point.u
+            pull = (self.metric @ row) / tau
+            problem = replace(problem, p=problem.p + pull, exact_kappa=False)
+            outcome = solve_box(problem, row, Budget(tol, _INNER_STEPS), "auto")
+            out[:] = outcome.landing.point.u
+            oracle.n_steps += outcome.n_iter
+        oracle.n_solves += 1
         return found
 
+    def _longest(self, du: Matrix, dx: Matrix) -> float:
+        """Return the largest τ for which σ τ ‖Δx‖² ≤ (1 − δ)² ‖Δu‖² in the metric."""
+        moved, change = self._size(du), self.ratio * float(np.sum(dx * dx))
+        return float(np.sqrt(_SLACK * moved / change)) if change > 0.0 else np.inf
+
+    def _size(self, du: Matrix) -> float:
+        """Return the square of the norm in which α is measured."""
+        return float(np.sum((du @ self.metric) * du))
+
     def _certify(self) -> None:
-        """Bound the optimum at the last pair and at the averages."""
+        """Bound the optimum at the pair, whose P gets a learner solve."""
         oracle = self.oracle
-        pairs = [(self.P, self.u)]
-        if self.n_steps > 1:
-            pairs.append((self.average, self.average_u))
-        for P, u in pairs:
-            K = oracle.public_gram(P)
-            own = oracle.direction(oracle.evaluate(K, u))
-            target = 0.1 * max(self.upper - self.lower, 1e-12 * abs(own.lower_bound))
-            solution = oracle.solve(K, oracle.evaluate(K, u), target)
-            upper = oracle.upper_bound(solution, P)
-            self.lower = max(own.lower_bound, oracle.direction(solution).lower_bound, self.lower)
-            if upper < self.upper:
-                self.upper, self.parameters, self.inner = upper, P, solution
+        K = oracle.public_gram(self.P)
+        own = oracle.evaluate(K, self.u)
+        target = 0.1 * max(self.upper - self.lower, 1e-12 * abs(self.upper))
+        solution = oracle.sharpened(oracle.solve(K, own, target, sharpen=True), self.P)
+        bounds = [oracle.direction(at).lower_bound for at in (own, solution)]
+        self.lower = max(self.lower, *bounds)
+        upper = oracle.upper_bound(solution, self.P)
+        if upper < self.upper:
+            self.upper, self.parameters, self.inner = upper, self.P, solution
+
+    def _restart(self) -> None:
+        """Begin again here, with σ/τ half way (in logarithms) to how P and α have moved."""
+        moved = self._size(self.u - self._restart_u)
+        change = float(np.sum((self.P - self._restart_P) ** 2))
+        self._restart_P, self._restart_u = self.P, self.u
+        if moved <= 0.0 or change <= 0.0:
+            return
+        factor = np.sqrt(change / moved / self.ratio)
+        factor = float(np.clip(factor, 1.0 / _MOST_CHANGE, _MOST_CHANGE))
+        self.ratio *= factor
+        self.tau, self.last_tau = self.tau / np.sqrt(factor), self.last_tau / np.sqrt(factor)
+        self.last_x = self.x
 
 
 class PrimalDualSearch(PrimalDualPath):
-    """``tkl-apd``: proximal steps in P and α with constants that are valid, and so very short.
+    """``tkl-apd``: projected steps in P and proximal ones in α, their lengths by a line search.
 
-    A reproduction: `tkl-low-rank` needs fewer learner solves than this method needs for a tenth
-    of the gap. One iteration forms a Gram matrix of a P of full rank, one moment matrix, one
-    projection (an eigendecomposition of order n_P) and one quadratic program.
+    One iteration forms a Gram matrix of a P of full rank, one moment matrix, one projection (an
+    eigendecomposition of order n_P) and one learner solve; so does each step that is too long.
     """
 
     settings: AcceleratedPrimalDual = AcceleratedPrimalDual()
@@ -130,12 +171,13 @@ class PrimalDualSearch(PrimalDualPath):
         random_state: np.random.RandomState,
         settings: AcceleratedPrimalDual = settings,
     ) -> None:
-        """Start at P = I and the balanced direction's learner solution.
+        """Start at P = I and the learner's solution there.
 
         `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
         method is deterministic.
         """
         self.settings = settings
         oracle = SpectahedronOracle(problem, settings.dtype, n_grams=2)
-        u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
-        super().__init__(oracle, np.eye(oracle.n_P), oracle.feasible(u), settings.certify_every)
+        P = np.eye(oracle.n_P)
+        solution = oracle.solve(oracle.public_gram(P), None, np.inf, sharpen=True)
+        super().__init__(oracle, P, oracle.sharpened(solution, P), settings.certify_every)

@@ -47,9 +47,8 @@ class HybridSearch:
         self.stage.step()
         if isinstance(self.stage, FrankWolfeSearch) and self._is_over(self.stage):
             first, every = self.stage, self.settings.certify_every
-            self.stage = PrimalDualPath(
-                first.oracle, first.parameters, first.inner.dual_coef, every
-            )
+            self.stage = PrimalDualPath(first.oracle, first.parameters, first.inner, every)
+            self.stage.lower = max(first.lower, self.stage.lower)
 
     def _is_over(self, first: FrankWolfeSearch) -> bool:
         gap = relative_gap(first.lower, first.upper)

@@ -95,7 +95,7 @@ class AcceleratedPrimalDual(Settings):
     algorithm: ClassVar[str] = "tkl-apd"
     dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)
     certify_every: int = parameter(
-        "Iterations between certificates, each of which costs two learner solves.",
+        "Iterations between certificates, each of which costs a learner solve.",
         default=10,
         rule=COUNT,
     )
@@ -108,7 +108,7 @@ class Hybrid(Settings):
     dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)
     switch: str = parameter(
         "What is compared with ``threshold``: the relative gap, or the step length.",
-        default="gap",
+        default="step",
         rule=one_of("gap", "step"),
     )
     threshold: float = parameter(
