@@ -17,6 +17,7 @@ import nox
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / ".ci"))
 
+import installs  # noqa: E402
 import workspace  # noqa: E402
 
 
@@ -146,6 +147,12 @@ def urls(session: nox.Session) -> None:
     workspace.write_urls()
 
 
+@nox.session(name="installs", python=False)
+def write_installs(session: nox.Session) -> None:
+    """Write what to install for what, from the pyproject files, into docs and READMEs."""
+    installs.write()
+
+
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy in strict mode, one -p per import name."""
@@ -249,7 +256,10 @@ def pythons(session: nox.Session) -> None:
 
 @nox.session
 def build(session: nox.Session) -> None:
-    """Build every wheel, then install each alone in an empty environment and import it."""
+    """Build every wheel, install each alone in an empty environment, import it, run its README.
+
+    Every command of the install page is resolved as well, which fails where a sibling is missing.
+    """
     session.install("uv")
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
@@ -267,6 +277,12 @@ def build(session: nox.Session) -> None:
         with session.chdir(home):
             smoke = str(ROOT / ".ci" / "smoke.py")
             session.run(python, smoke, member.import_name, external=True)
+            example = (str(ROOT / ".ci" / "readme.py"), str(member.folder / "README.md"))
+            session.run(python, *example, external=True)
+    for said, names in installs.WANTED:
+        session.log(said)
+        folders = installs.command(names).split()[2:]
+        session.run("uv", "pip", "install", "--quiet", "--dry-run", "--python", python, *folders)
 
 
 ASV_CONFIG = ("--config", str(ROOT / "asv_bench" / "asv.conf.json"))
