@@ -236,3 +236,22 @@ def test_a_model_of_weighted_rows_is_fitted_again_with_them(run: Callable, tmp_p
     assert found["held_out_score"] > 0.95
     assert found["again_score"] == pytest.approx(found["held_out_score"], abs=0.03)
     assert found["predictions_differ"] < 0.2
+
+
+def test_a_proof_is_written_and_checked(run: Callable, tmp_path: Path) -> None:
+    check = pytest.importorskip("kernelweave_check").check
+    pytest.importorskip("kernelweave.relaxations")
+    model, proof = tmp_path / "wine.kw", tmp_path / "proof.jsonl"
+    run("fit", "wine", "--model", "sparse", "--k0", "2", "--no-compare", "--out", model)
+    done = run("certify", model, "wine", "--tol", "1e-4", "--proof", proof)
+    assert f"kernelweave-check {proof}" in " ".join(done.out.split())
+    found = check(proof)
+    said = json.loads(run("certify", model, "wine", "--json").out)
+    assert float(found.lower) <= said["upper_bound"]
+    assert said["lower_bound"] <= float(found.upper)
+
+
+def test_no_proof_of_other_models(run: Callable, model: Path, tmp_path: Path) -> None:
+    done = run("certify", model, "wine", "--proof", tmp_path / "proof")
+    assert done.status == 2
+    assert "--proof writes proofs of sparse weights" in " ".join(done.err.split())

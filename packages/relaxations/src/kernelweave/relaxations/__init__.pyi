@@ -1,6 +1,6 @@
 from .bounds import Bound, lower_bound
 from .branch_and_bound import GlobalOptimum, solve_global
-from .certify import certify
+from .certify import certify, prove
 from .model import misdp
 from .proof import Proof, UnprovedError, prove_sparse
 from .search import SupportSearch
@@ -18,6 +18,7 @@ __all__ = [
     "certify",
     "lower_bound",
     "misdp",
+    "prove",
     "prove_sparse",
     "solve_global",
 ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kernelweave.kernels_core.estimators.machine import KernelMachine
 from kernelweave.kernels_core.result import Certificate, check_bounds
 from kernelweave.mkl_sparse.algorithm import oracle_of
 from kernelweave.mkl_sparse.machine import SparseMachine
 
 from .branch_and_bound import solve_global
+from .proof import Proof, prove_sparse
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -55,34 +55,77 @@ def certify(
     >>> certify(model).lower_bound <= model.result_.upper_bound
     True
     """
+    optimum = solve_global(**problem_of(estimator, "certify"), tol=tol, max_time=max_time)
+    upper = float(estimator.result_.upper_bound)
+    lower = max(optimum.lower_bound, float(estimator.result_.lower_bound))
+    check_bounds("certify", lower, upper)
+    return Certificate(min(lower, upper), upper, _LOWER, _UPPER)
+
+
+def prove(estimator: BaseEstimator, *, tol: float = 1e-4, max_time: float | None = None) -> Proof:
+    """Prove the global optimum of a fitted model's problem by a file that anybody can check.
+
+    Parameters
+    ----------
+    estimator : SparseMKLClassifier or SparseMKLRegressor
+        Fitted; it kept the problem that it solved as ``problem_``.
+    tol : float
+        Relative gap to prove.
+    max_time : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Proof
+        ``proof.save(path)`` writes what ``kernelweave-check`` reads.
+
+    Raises
+    ------
+    TypeError, NotPSDError
+        As `certify`.
+    UnprovedError
+        If the gap is not closed within the time, or rounding forbids it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from kernelweave.mkl_sparse import SparseMKLClassifier
+    >>> from kernelweave.relaxations import prove
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SparseMKLClassifier(k0=1).fit(X[:60], y[:60])
+    >>> prove(model).lower <= model.result_.upper_bound
+    True
+    """
+    return prove_sparse(**problem_of(estimator, "prove"), tol=tol, max_time=max_time)
+
+
+def problem_of(estimator: BaseEstimator, asking: str) -> dict[str, Any]:
+    """Return the sparse kernel problem of a fitted model, as `solve_global` takes it.
+
+    Raises TypeError where there is none; ``asking`` is the function that needs it.
+    """
     if hasattr(estimator, "estimators_"):
         raise TypeError(
-            f"multiclass={estimator.multiclass!r} solved a problem per part: certify each of "
+            f"multiclass={estimator.multiclass!r} solved a problem per part: {asking} each of "
             "estimator.estimators_"
         )
     problem: Any = getattr(estimator, "problem_", None)
     if getattr(getattr(problem, "constraint", None), "name", None) != "sparse-simplex":
         raise TypeError(
-            f"certify takes a fitted SparseMKLClassifier or SparseMKLRegressor, got "
+            f"{asking} takes a fitted SparseMKLClassifier or SparseMKLRegressor, got "
             f"{_what_to_do(estimator)}"
         )
     oracle, _ = oracle_of(problem)
-    optimum = solve_global(
-        oracle.grams,
-        problem.targets,
-        learner=problem.learner,
-        lam=problem.constraint.lam,
-        k0=problem.constraint.k0,
-        views=problem.constraint.views,
-        n_views=problem.constraint.n_views,
-        sample_weight=problem.sample_weight,
-        tol=tol,
-        max_time=max_time,
-    )
-    upper = float(estimator.result_.upper_bound)
-    lower = max(optimum.lower_bound, float(estimator.result_.lower_bound))
-    check_bounds("certify", lower, upper)
-    return Certificate(min(lower, upper), upper, _LOWER, _UPPER)
+    return {
+        "grams": oracle.grams,
+        "y": problem.targets,
+        "learner": problem.learner,
+        "lam": problem.constraint.lam,
+        "k0": problem.constraint.k0,
+        "views": problem.constraint.views,
+        "n_views": problem.constraint.n_views,
+        "sample_weight": problem.sample_weight,
+    }
 
 
 def _what_to_do(estimator: BaseEstimator) -> str:
@@ -92,6 +135,8 @@ def _what_to_do(estimator: BaseEstimator) -> str:
         return f"a fitted {kind}: its own certificate_ says how good it is"
     if isinstance(estimator, SparseMachine):
         return f"a {kind} that is not fitted: fit it first"
-    if isinstance(estimator, KernelMachine):
+    if any(
+        "certificate_" in vars(each).get("__annotations__", {}) for each in type(estimator).mro()
+    ):
         return f"a {kind} that is not fitted: its own certificate_ says how good it is once it is"
     return f"{kind}: fit one of these first"

@@ -22,7 +22,10 @@ from .scoring import HeldOut, held_out_by
 from .zoo import fit_model
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
+    from sklearn.base import BaseEstimator
 
 # sets of parameters to the algorithm that proves most about them
 _BEST = {"sparse-simplex": "smkl-global", "spectahedron": "tkl-low-rank"}
@@ -52,6 +55,7 @@ def certify_model(
     tol: float,
     max_iter: int | None,
     max_time: float | None,
+    proof: Path | None = None,
 ) -> dict[str, object]:
     """Solve the model's problem again and bound how much better the best kernel could be.
 
@@ -61,6 +65,7 @@ def certify_model(
     - `tol`: relative gap of the second solve
     - `max_iter`: its iterations at most; by default as many as the model had
     - `max_time`: seconds at most
+    - `proof`: where to write a proof of the optimum of sparse weights
 
     Returns: ``objective`` (an upper bound of the model's), ``lower_bound`` and ``upper_bound`` of
     the optimum, ``excess`` (objective over the lower bound, relative), and how it was found. For
@@ -69,9 +74,15 @@ def certify_model(
     in what share of labels. Raises CommandError if the data are not those of the fit.
     """
     _refuse_other_data(model, X, y)
+    if proof is not None and certifier(model.header.algorithm) != _BEST["sparse-simplex"]:
+        raise CommandError(
+            f"--proof writes proofs of sparse weights, and this model is by "
+            f"{model.header.algorithm}: fit one with --model sparse, with kernelweave-relaxations "
+            "installed"
+        )
     if model.header.algorithm == "evidence":
         return _repeated(model, X, y, algorithm, max_iter, max_time)
-    return _bounded(model, X, y, algorithm, tol, max_iter, max_time)
+    return _bounded(model, X, y, algorithm, tol, max_iter, max_time, proof)
 
 
 def _refuse_other_data(model: Model, X: pd.DataFrame, y: Labels) -> None:
@@ -171,6 +182,7 @@ def _bounded(
     tol: float,
     max_iter: int | None,
     max_time: float | None,
+    proof: Path | None,
 ) -> dict[str, object]:
     """Solve again and return the bounds beside the model's objective."""
     from sklearn.base import clone
@@ -192,6 +204,8 @@ def _bounded(
             "weights, that it was fitted on"
         )
     lower, upper = max(lower, old.lower_bound), min(upper, old.upper_bound)
+    if proof is not None:
+        _write_proof(kernel_machine(again), tol, max_time, proof)
     return {
         "objective": old.upper_bound,
         "lower_bound": lower,
@@ -202,3 +216,13 @@ def _bounded(
         "seconds": result.seconds,
         "status": result.status.label,
     }
+
+
+def _write_proof(machine: BaseEstimator, tol: float, max_time: float | None, path: Path) -> None:
+    """Write a proof of the optimum; raise CommandError where it cannot be closed."""
+    from kernelweave.relaxations import UnprovedError, prove
+
+    try:
+        prove(machine, tol=tol, max_time=max_time).save(path)
+    except UnprovedError as error:
+        raise CommandError(f"no proof was written: {error}") from error

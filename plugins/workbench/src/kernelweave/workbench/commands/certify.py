@@ -24,6 +24,7 @@ def certify_command(
     max_iter: int | None = None,
     max_time: float | None = None,
     memory_limit: float | None = None,
+    proof: Path | None = None,
     no_header: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
 ) -> None:
@@ -53,6 +54,9 @@ def certify_command(
         Seconds at most; the bounds reached by then are proofs too.
     memory_limit : float
         Bytes that a fit may take, such as 8e9. Default: four fifths of the memory.
+    proof : Path
+        Write a proof of the optimum of sparse weights to this file, which `kernelweave-check`
+        checks without this program.
     no_header : bool
         The first line of the CSV is data; columns are called 0, 1, ...
     json : bool
@@ -67,7 +71,7 @@ def certify_command(
     table = read_table(data, header=not no_header)
     known = loaded.targets(table, target)
     X = loaded.inputs(table)
-    asked: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "max_time": max_time}
+    asked: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "max_time": max_time, "proof": proof}
     with config_context(memory_limit=memory_limit):
         found = certify_model(loaded, X, known.values, algorithm=algorithm, **asked)
     if json:
@@ -76,6 +80,10 @@ def certify_command(
         _show_repeated(found, loaded.header.task)
     else:
         _show(found)
+    if proof is not None and not json:
+        console.out().print(
+            f"proof in {proof}; to check it: kernelweave-check {proof}", soft_wrap=True
+        )
 
 
 def _show_repeated(found: dict[str, Any], task: str) -> None:
