@@ -17,11 +17,12 @@ QUICK: dict[str, Any] = {"precisions": (5.0,), "max_iter": 10, "warp": False}
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let 200 rows be many; in double precision, for the last bit of a mean moves a float32."""
 
-    def plan(path: Any, n_landmarks: int | str) -> LargePlan:
+    def plan(path: Any, n_landmarks: int | str, n_folds: int) -> LargePlan:
         most = 40 if isinstance(n_landmarks, str) else n_landmarks
         return LargePlan(
-            path, metric_rows=60, sample_rows=300, first=20, most=most, all_rows=0, dtype=np.float64
-        )
+            path, metric_rows=60, sample_rows=300, first=20, most=most, all_rows=0,
+            n_folds=n_folds, dtype=np.float64,
+        )  # fmt: skip
 
     monkeypatch.setattr(base, "EXACT_ROWS", 200)
     monkeypatch.setattr(base.LargePlan, "of", plan)

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor
+from kernelweave.evidence.copies import Known, Line
 from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.plan import LargePlan
 from kernelweave.evidence.large.posterior import factor_of, latent_variance, row_pairs
+from kernelweave.evidence.large.roles import RowRoles, Share
 from kernelweave.evidence.large.row_equations import RowEquations
 from kernelweave.evidence.large.source import BlockSource
 from kernelweave.evidence.large.sums import Normal, block_sums, total_sums
-from kernelweave.evidence.large.survey import survey
+from kernelweave.evidence.large.survey import Survey, survey
 from kernelweave.evidence.mixture import fit_mixture, mixed_kernel
 from kernelweave.evidence.objective import JITTER
 from kernelweave.evidence.path import PathPlan
@@ -104,13 +106,28 @@ def test_equations_of_all_rows_have_the_exact_solution_at_every_ridge(weighted: 
         first, second = landmarks.scales
         noisy = (replace(first, noise=ridge - JITTER), replace(second, noise=0.0))
         exact = fit_mixture(landmarks.views, rows, noisy)
-        solved = equations.solve(ridge)
+        solved = equations.whole(ridge)
         assert solved is not None
         dual, posterior = solved
         np.testing.assert_allclose(dual, exact.dual, rtol=1e-5, atol=1e-5)
         left = latent_variance(landmarks, posterior, new.numeric, new.codes)
         np.testing.assert_allclose(left, exact.variance(points), rtol=1e-3, atol=1e-5)
         factors.append(posterior.factor.dtype)
+        # what the first rows say of the others, and all others of some, by a fit without these
+        some = np.array([3, 40, 41, 87])
+        for which, found in (
+            (np.arange(60, 90), equations.predict_others(ridge, 60)),
+            (some, equations.left_out(ridge, *equations.whole(ridge)[:1], some)[0]),
+        ):
+            rest = fit_mixture(
+                landmarks.views, rows.take(np.setdiff1d(np.arange(90), which)), noisy, targets
+            )
+            asked = landmarks.views.points(rows.numeric[which], rows.codes[which])
+            np.testing.assert_allclose(found, rest.latent(asked), rtol=1e-3, atol=2e-4)
+        _, variance, others = equations.left_out(ridge, dual, some)
+        np.testing.assert_allclose(variance, rest.variance(asked), rtol=1e-3, atol=1e-5)
+        kept = np.setdiff1d(np.arange(90), some)
+        np.testing.assert_allclose(others[kept], rest.dual, rtol=1e-4, atol=1e-4)
     assert factors == [np.float32, np.float32, np.float32, np.float64]
 
 
@@ -124,7 +141,7 @@ def test_rows_of_hardly_any_weight_are_fitted() -> None:
         points = views.points(each.numeric, each.codes)
         landmarks = Landmarks(views, points, (scales(views.n_dimensions),), np.float64)
         equations = RowEquations(landmarks, each, targets.of_rows(each).values)
-        solved = equations.solve(0.1)
+        solved = equations.whole(0.1)
         assert solved is not None
         found.append(solved[0][:150])
     np.testing.assert_allclose(found[0], found[1], atol=1e-6)
@@ -135,7 +152,7 @@ def test_factors_of_two_ridges_are_not_held_at_a_time() -> None:
     equations = RowEquations(landmarks_of(rows, 500), rows, Standardised.of(rows).values)
     tracemalloc.start()
     for ridge in (1e-5, 1e-6, 1e-5):
-        assert equations.solve(ridge) is not None
+        assert equations.whole(ridge) is not None
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2.5 * 8 * 500**2
@@ -151,7 +168,7 @@ def test_a_model_of_all_rows_stays_within_the_memory_it_asks_for() -> None:
         learned = learn_large(rows, plan, np.random.RandomState(0))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert learned.record[-1].n_landmarks == 900
+    assert learned.record[-1].n_landmarks == 1000
     assert peak < asked
 
 
@@ -164,7 +181,7 @@ def test_conjugate_gradients_end_where_time_does() -> None:
     rows = friedman(40)
     equations = RowEquations(landmarks_of(rows, 40), rows, Standardised.of(rows).values)
     with time_limit(0.0), pytest.raises(Stopped):
-        equations.solve(0.1)
+        equations.whole(0.1)
 
 
 def test_pairs_of_rows_are_the_kernel() -> None:
@@ -177,7 +194,7 @@ def test_pairs_of_rows_are_the_kernel() -> None:
 def test_a_model_of_all_rows_is_pickled_without_its_factor() -> None:
     rows, new = friedman(900).take(np.arange(600)), friedman(900).take(np.arange(600, 900))
     learned = learn_large(rows, replace(PLAN, all_rows=600), np.random.RandomState(0))
-    assert learned.record[-1].n_landmarks == 540
+    assert learned.record[-1].n_landmarks == 600
     file = pickle.dumps(learned.predictor)
     assert len(file) < 400_000
     again = pickle.loads(file)
@@ -191,13 +208,14 @@ def test_all_rows_are_landmarks_where_each_doubling_gains() -> None:
     plan = replace(PLAN, all_rows=600)
     learned = learn_large(rows, plan, np.random.RandomState(0))
     sizes = [step.n_landmarks for step in learned.record]
-    assert sizes == [20, 40, 80, 540]
+    assert sizes == [20, 40, 80, 600]
     fewer = learn_large(rows, PLAN, np.random.RandomState(0))
     assert r2(learned, new) > r2(fewer, new)
     known = ~np.isnan(learned.predictor.held_out[:, 0])
     low, high = learned.predictor.interval(new.numeric, new.codes, 0.9)
     assert np.mean((low <= new.targets.T) & (high >= new.targets.T)) > 0.8
-    assert known.sum() == 60
+    # of 600 rows a sixth chooses, and as many judge in each of two folds
+    assert known.sum() == 200
 
 
 def test_landmarks_are_as_many_as_allowed() -> None:
@@ -216,13 +234,97 @@ def test_landmarks_are_as_many_as_allowed() -> None:
     assert r2(learned, new) > 0.5
 
 
-def test_a_weaker_pull_is_tried_again_with_more_landmarks() -> None:
-    rows = friedman(900)
+def test_the_path_is_combined_by_the_rows_that_choose() -> None:
     plan = replace(PLAN, path=PathPlan(precisions=(500.0, 5.0), max_iter=15))
-    learned = learn_large(rows, plan, np.random.RandomState(0))
-    assert learned.weights.tolist() in ([1.0, 0.0], [0.0, 1.0])
-    kept = learned.fits[int(learned.weights.argmax())]
-    assert learned.predictor.scales == (kept.scales,)
+    learned = learn_large(friedman(900), plan, np.random.RandomState(0))
+    expected = np.exp(-20.0 * (learned.errors / learned.errors.min() - 1.0))
+    np.testing.assert_allclose(learned.weights, expected / expected.sum(), atol=5e-3)
+    noise = sum(c * fit.scales.noise for c, fit in zip(learned.weights, learned.fits, strict=True))
+    assert sum(each.noise for each in learned.predictor.scales) == pytest.approx(noise)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_are_taken_from_sums_as_if_they_had_never_been_there(weighted: bool) -> None:
+    rows = friedman(120, outputs=2)
+    if weighted:
+        rows = replace(rows, weight=np.random.RandomState(1).rand(120) + 0.5)
+    landmarks, targets = landmarks_of(rows, 30), Standardised.of(rows)
+    some, others = np.arange(25, 60), np.setdiff1d(np.arange(120), np.arange(25, 60))
+    sums = [block_sums(landmarks, rows.take(each), targets) for each in (np.arange(120), others)]
+    whole, rest = (Normal.of(landmarks.gram(), each) for each in sums)
+    held = rows.take(some)
+    share = Share(held, held.mass, held.mass[:, None] * targets.of_rows(held).values.T)
+    for first, sign, second in ((whole, -1.0, rest), (rest, 1.0, whole)):
+        found, expected = first.changed(landmarks, share, sign).solve(0.01), second.solve(0.01)
+        assert found is not None
+        assert expected is not None
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-6, atol=1e-6)
+
+
+def test_copies_of_known_rows_are_summed_over_apart() -> None:
+    rows = friedman(60, outputs=2).take(np.tile(np.arange(60), 3))
+    rows = replace(rows, weight=np.random.RandomState(0).rand(180))
+    landmarks, targets = landmarks_of(rows, 10), Standardised.of(rows)
+    line = Line.of(rows.numeric, rows.codes)
+    known = Known.of(line, rows.numeric[[7, 31]], rows.codes[[7, 31]])
+    total = total_sums(landmarks, cut(rows, 50), targets, known)
+    for k, row in enumerate((7, 31)):
+        same = np.arange(row, 180, 60)
+        assert total.copies[0][k] == pytest.approx(rows.weight[same].sum())
+        np.testing.assert_allclose(
+            total.copies[1][k], targets.values[:, same] @ rows.weight[same], rtol=1e-12
+        )
+
+
+def seen_of(rows: Rows, plan: LargePlan) -> Survey:
+    return survey([rows], plan.sample_rows, 0)
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 5])
+def test_folds_keep_copies_together_and_the_shares_of_classes(n_folds: int) -> None:
+    plan = replace(PLAN, n_folds=n_folds)
+    rows = friedman(500).take(np.repeat(np.arange(500), 3))
+    rare = np.repeat(np.arange(500) < 50, 3)
+    classes = Rows(rows.numeric, rows.codes, 2.0 * rare[None] - 1.0)
+    roles = RowRoles.of(seen_of(classes, plan), plan, stratify=True)
+    held = roles.held_out
+    assert np.unique(held.fold).tolist() == list(range(n_folds))
+    values = [np.unique(held.rows.numeric[held.fold == k], axis=0) for k in range(n_folds)]
+    outside = np.unique(roles.metric.numeric, axis=0)
+    together = np.vstack([*values, outside])
+    assert len(np.unique(together, axis=0)) == len(together)
+    for k in range(n_folds):
+        own = held.rows.targets[0, held.fold == k] > 0.0
+        assert own.mean() == pytest.approx(0.1, abs=0.02)
+        assert len(own) % 3 == 0
+    assert np.mean(roles.metric.targets[0] > 0.0) == pytest.approx(0.1, abs=0.03)
+
+
+def test_of_hardly_any_distinct_rows_each_fold_has_some() -> None:
+    state = np.random.RandomState(0)
+    # more values than a column of codes has, so these rows are copies
+    X = state.randint(0, 14, 700).astype(np.float64)
+    X[:400] = 3.0
+    rows = Rows(X[:, None], np.zeros((700, 0), dtype=np.int64), state.randn(1, 700))
+    held = RowRoles.of(seen_of(rows, PLAN), PLAN, stratify=False).held_out
+    assert np.unique(held.fold).tolist() == [0, 1, 2]
+    assert 3.0 not in held.rows.numeric
+
+
+def test_what_is_printed_is_not_what_chose() -> None:
+    """Noise: no choice may look better than it is."""
+    scores, errors = [], []
+    for seed in range(12):
+        state = np.random.RandomState(seed)
+        X, y = state.randn(300, 3), np.where(state.rand(300) < 0.5, -1.0, 1.0)
+        rows = Rows(X, np.zeros((300, 0), dtype=np.int64), y[None])
+        plan = replace(PLAN, path=PathPlan(precisions=(500.0, 0.5), max_iter=8, classes=True))
+        predictor = learn_large(rows, plan, state, stratify=True).predictor
+        known = np.flatnonzero(predictor.fold >= 0)
+        right = np.sign(predictor.held_out[known, 0]) == y[known]
+        scores.append(right.mean())
+        errors.append(0.5 / np.sqrt(len(known)))
+    assert abs(np.mean(scores) - 0.5) < 2.5 * np.sqrt(np.mean(np.square(errors)) / 12)
 
 
 @pytest.mark.parametrize("size", [7, 64, 700])
@@ -232,11 +334,10 @@ def test_sums_do_not_depend_on_blocks_threads_or_the_order_of_rows(size: int) ->
     whole = block_sums(landmarks, rows, targets)
     other = rows.take(np.random.RandomState(0).permutation(700))
     seen: list[int] = []
-    blocks = [(part, len(part)) for part in cut(other, size)]
-    parts = total_sums(landmarks, blocks, targets, n_jobs=2, tell=seen.append)
+    parts = total_sums(landmarks, cut(other, size), targets, n_jobs=2, tell=seen.append)
     np.testing.assert_allclose(np.tril(parts.gram), np.tril(whole.gram), rtol=1e-10)
     np.testing.assert_allclose(parts.cross, whole.cross, rtol=1e-10, atol=1e-10)
-    alone = total_sums(landmarks, blocks, targets, n_jobs=1)
+    alone = total_sums(landmarks, cut(other, size), targets, n_jobs=1)
     np.testing.assert_array_equal(alone.gram, parts.gram)
     assert (seen[-1], parts.n_rows) == (700, 700)
 
@@ -284,10 +385,10 @@ def test_rows_sorted_by_their_target_do_no_harm(in_blocks: bool) -> None:
     learned = learn_large(source, PLAN, np.random.RandomState(0))
     assert r2(learned, new) > 0.85
     assert [step.n_landmarks for step in learned.record] == [20, 40, 80][: len(learned.record)]
-    assert "held-out score: 20 landmarks and" in str(learned)
+    assert "by the rows that chose: 20 landmarks and" in str(learned)
     known = ~np.isnan(learned.predictor.held_out[:, 0])
-    assert known.sum() == 120
-    assert len(learned.predictor.rows) == (120 if in_blocks else 1200)
+    assert known.sum() == 400
+    assert len(learned.predictor.rows) == (400 if in_blocks else 1200)
 
 
 def test_intervals_hold_their_share_and_deviations_are_those_of_residuals() -> None:
@@ -328,7 +429,7 @@ def test_the_progress_ends_at_no_more_than_all_parts() -> None:
     learn_large(
         friedman(500), plan, np.random.RandomState(0), tell=lambda *parts: told.append(parts)
     )
-    assert told[-1] == ("40 landmarks", 450, 450)
+    assert told[-1] == ("40 landmarks", 417, 417)
 
 
 def test_landmarks_are_chosen_on_drawn_rows_and_all_rows_are_summed_once() -> None:
@@ -339,10 +440,11 @@ def test_landmarks_are_chosen_on_drawn_rows_and_all_rows_are_summed_once() -> No
         rows, plan, np.random.RandomState(0), tell=lambda *parts: told.append(parts)
     )
     *tried, last = learned.record
-    assert {step.n_rows for step in tried} == {250}
-    assert last.n_rows == 1350
+    # 106 of the 400 drawn rows choose
+    assert {step.n_rows for step in tried} == {294}
+    assert last.n_rows == 1394
     assert told[-1] == (f"{last.n_landmarks} landmarks", 1500, 1500)
-    assert f"{last.n_landmarks} landmarks and 1350 rows" in str(learned)
+    assert f"{last.n_landmarks} landmarks and 1394 rows" in str(learned)
 
 
 def test_the_ridge_stays_where_deviations_mean_something() -> None:

@@ -114,7 +114,10 @@ class EvidenceModel(Explained, Estimator):
     """Base of the estimators whose kernel is chosen by the evidence."""
 
     n_folds: int = parameter(
-        "Folds whose held-out rows decide how the path is combined.", default=3, rule=integer(2)
+        "Folds whose held-out rows decide how the path is combined. Above 2,000 rows the first "
+        "decides and the others judge.",
+        default=3,
+        rule=integer(2),
     )
     precisions: tuple[float, ...] = parameter(
         "λ, the strength of the prior that pulls the scales of all columns together; strongest "
@@ -235,7 +238,7 @@ class EvidenceModel(Explained, Estimator):
         learned: Learned | LearnedLarge
         if not isinstance(source, Rows) or len(source) > EXACT_ROWS:
             learned = learn_large(
-                source, LargePlan.of(plan, self.n_landmarks), state,
+                source, LargePlan.of(plan, self.n_landmarks, self.n_folds), state,
                 stratify=classes, powers=self.warp,
                 n_jobs=self.n_jobs,
                 tell=partial(self._tell_rows, RowsTold()),

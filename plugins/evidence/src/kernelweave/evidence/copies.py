@@ -113,6 +113,9 @@ class Known:
     places: FloatArray
     given: Index
 
+    def __len__(self) -> int:
+        return len(self.places)
+
     @classmethod
     def of(cls, line: Line, numeric: FloatArray, codes: NDArray[np.int64]) -> Known:
         """Put rows on a line, no row a copy of another."""

@@ -64,14 +64,14 @@ def choose(
         return Tried(each, folds, *judge(each, folds, n_fits))
 
     best = attempt(rows, plan)
-    if powers and _has_long_tails(rows):
+    if powers and has_long_tails(rows):
         rough = replace(plan, tol=max(plan.tol, _ROUGH))
         other = attempt(replace(rows, bent=True), rough)
         if other.surely_gains_on(best):
             full = attempt(other.rows, plan) if rough != plan else other
             # time may have run out meanwhile
             best = full if len(full.folds) == len(other.folds) else other
-    if powers and _is_bent(rows, plan):
+    if powers and is_bent(rows, plan):
         other = attempt(replace(best.rows, warped=True), plan)
         # a power whose folds were cut short says nothing
         if len(other.folds) == len(best.folds) and other.loss < best.loss:
@@ -81,7 +81,7 @@ def choose(
 
 def attempts(rows: Rows, plan: PathPlan) -> int:
     """Return how often `choose` fits the folds at most."""
-    return 1 + 2 * _has_long_tails(rows) + _is_bent(rows, plan)
+    return 1 + 2 * has_long_tails(rows) + is_bent(rows, plan)
 
 
 def powers_of_a_part(rows: Rows, plan: PathPlan, random_state: np.random.RandomState) -> Rows:
@@ -90,7 +90,7 @@ def powers_of_a_part(rows: Rows, plan: PathPlan, random_state: np.random.RandomS
     Each is judged by the other half. A second fit of all would cost many times as much. The random
     state is left as it is: where no power is taken, the fit is the one that was offered none.
     """
-    if not (_has_long_tails(rows) or _is_bent(rows, plan)):
+    if not (has_long_tails(rows) or is_bent(rows, plan)):
         return rows
     twin = np.random.RandomState()
     twin.set_state(random_state.get_state())
@@ -103,11 +103,12 @@ def powers_of_a_part(rows: Rows, plan: PathPlan, random_state: np.random.RandomS
     return replace(rows, warped=best.rows.warped, bent=best.rows.bent)
 
 
-def _has_long_tails(rows: Rows) -> bool:
+def has_long_tails(rows: Rows) -> bool:
+    """Return whether some column of numbers is skewed."""
     return bool(is_skewed(rows.numeric, rows.mass / rows.mass.sum()).any())
 
 
-def _is_bent(rows: Rows, plan: PathPlan) -> bool:
+def is_bent(rows: Rows, plan: PathPlan) -> bool:
     """Return whether a power far from none makes a target of a regression nearly normal."""
     powers = [] if plan.classes else [Warp.of(each, rows.mass).power for each in rows.targets]
     return any(abs(power - 1.0) > _BENT for power in powers)

@@ -6,7 +6,7 @@ import copy
 import importlib
 import sys
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -17,13 +17,14 @@ from kernelweave.kernels_core.config import one_blas_thread
 from numpy.typing import ArrayLike
 
 from ..columns import ColumnEncoder
+from ..copies import Known
 from ..rows import Standardised
 from ..steps import Stopped
 from .batches import Batch
 from .drawing import Draw, PartDraw
 from .features import Landmarks
 from .reading import Targets, encoded, looked
-from .source import HeldApart, refuse_other_rows
+from .source import refuse_other_rows
 from .sums import Sums, block_sums
 from .survey import PartSurvey, Survey
 
@@ -109,21 +110,18 @@ class DaskSource:
     def sums(
         self,
         landmarks: Landmarks,
-        apart: HeldApart,
+        known: Known | None,
         targets: Standardised,
         n_rows: int,
         tell: Callable[[int], None],
     ) -> Sums:
-        """Return the sums over all rows but some, added up in a tree."""
-        values = (self.encoder, self.targets, landmarks, targets, apart)
+        """Return the sums over all rows, added up in a tree."""
+        values = (self.encoder, self.targets, landmarks, targets, known)
         shared = [delayed(each) for each in values]
-        tasks = [
-            delayed(_sums)(*part, int(first), *shared, int(kept))
-            for part, first, kept in self._places()
-        ]
+        tasks = [delayed(_sums)(*part, int(first), *shared) for part, first, _ in self._places()]
         total: Sums = compute(_tree(tasks, _add), stoppable=True)
-        refuse_other_rows(n_rows, total.n_read)
-        tell(total.n_read)
+        refuse_other_rows(n_rows, total.n_rows)
+        tell(total.n_rows)
         return total
 
     def _places(self) -> zip[tuple[tuple[Delayed, ...], np.intp, np.intp]]:
@@ -251,14 +249,14 @@ def _survey(
 def _sums(
     X: Sized, y: ArrayLike, weight: ArrayLike | None, first: int, encoder: ColumnEncoder,
     targets: Targets, landmarks: Landmarks,
-    standard: Standardised, apart: HeldApart, kept: int,
+    standard: Standardised, known: Known | None,
 ) -> Sums:  # fmt: skip
     if not len(X):
-        return Sums.nothing(len(landmarks), len(standard.centre))
+        n_known = 0 if known is None else len(known)
+        return Sums.nothing(len(landmarks), len(standard.centre), n_known)
     rows = encoded(_batch(X, y, weight), first, encoder, targets, again=True)
     with one_blas_thread():
-        own = block_sums(landmarks, apart.rest(rows, kept), standard, lambda: False)
-    return replace(own, n_read=len(rows))
+        return block_sums(landmarks, rows, standard, lambda: False, known)
 
 
 def predicted_parts(model: object, method: str, X: Any, **settings: object) -> object:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
 from ..explaining.expansion import Expansion
@@ -29,10 +30,12 @@ class LandmarkPredictor:
     - `width`: deviation of a warped target around its prediction; 0 where there is no warp
     - `inflation` of shape (n_outputs,): what the posterior variance is multiplied by, so that
       held-out residuals have variance one in its units
-    - `scores` of shape (n_held_out, n_outputs): |residual|/deviation of the rows held out
-    - `rows`: training rows, or only those held out where the others were not kept
-    - `held_out` of shape (n_rows, n_outputs): predictions of rows that no sum has seen; NaN for the
-      others
+    - `scores` of shape (n_judging, n_outputs): |residual|/deviation of rows by all others
+    - `rows`: training rows, or only those that judge where the others were not kept
+    - `held_out` of shape (n_rows, n_outputs): predictions of rows that judge, by equations without
+      their fold and their copies; NaN for the others
+    - `fold` of shape (n_rows,): which of these folds a row is in, -1 for the others
+    - `duals`: β without each fold
     """
 
     landmarks: Landmarks
@@ -45,11 +48,8 @@ class LandmarkPredictor:
     scores: FloatArray
     rows: Rows
     held_out: FloatArray
-
-    @property
-    def fold(self) -> NDArray[np.intp]:
-        """0 for the rows held out, -1 for the others."""
-        return np.where(np.isnan(self.held_out[:, 0]), -1, 0)
+    fold: Index
+    duals: tuple[FloatArray, ...]
 
     @property
     def views(self) -> Views:
@@ -83,8 +83,16 @@ class LandmarkPredictor:
         return self.targets.moments(self._latent(numeric, codes), width)[1]
 
     def judges(self) -> list[Judge]:
-        """Return the rows that no sum has seen, and the predictions of any row."""
-        return [(np.flatnonzero(~np.isnan(self.held_out[:, 0])), self.mean)]
+        """Return the rows of each fold that judges, and predictions of any row without it."""
+
+        def predict(dual: FloatArray, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+            latent = self.landmarks.products(numeric, codes, dual)
+            return self.targets.moments(latent, self.width)[0]
+
+        return [
+            (np.flatnonzero(self.fold == k), partial(predict, dual))
+            for k, dual in enumerate(self.duals)
+        ]
 
     def expansion(self) -> Expansion:
         """Return the regression function as a sum of kernel values."""

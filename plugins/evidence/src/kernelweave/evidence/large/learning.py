@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
 from ..candidates import coarse_starts
-from ..copies import Known, Line
 from ..objective import start
-from ..path import Fit, PathPlan, fit_path
-from ..powers import powers_of_a_part
+from ..path import Fit, fit_path
+from ..powers import has_long_tails, is_bent
 from ..rows import Rows, Standardised
 from ..steps import Stopped
-from .features import Landmarks
 from .landmarks import LandmarkPredictor
-from .plan import BLOCK, LargePlan
-from .row_equations import RowEquations
-from .source import NOTHING, BlockSource, HeldApart, Source
-from .sums import Normal, Sums, block_sums
+from .plan import LargePlan
+from .roles import RowRoles
+from .source import BlockSource, Source
 from .survey import Survey
-from .trial import Equations, Trial
+from .work import Doubling, Told, Work, blocks_of
 
-# what is summed over, rows done, all rows
-Told = Callable[[str, int, int], None]
-# rows of a class that the metric is learned on, at least, where there are so many
-_FEW = 10
-# ridges that few landmarks are tried with
-_RIDGES = tuple(10.0**k for k in range(-5, 2))
-
-
-class Doubling(NamedTuple):
-    """What some number of landmarks achieved on rows held out."""
-
-    n_landmarks: int
-    n_rows: int
-    ridge: float
-    score: float
-    error: float
+# whether a power pays is seen before the scales have converged
+_ROUGH = 1e-4
 
 
 @dataclass(frozen=True)
@@ -51,9 +32,9 @@ class LearnedLarge:
     """What a fit leaves.
 
     - `fits`: the path on the rows of the metric
-    - `weights` of shape (n_fits,): one for the λ that the rows held out prefer
-    - `errors` of shape (n_fits,): held-out mean squared error of each λ, in units of the targets'
-      variance
+    - `weights` of shape (n_fits,): how it is combined
+    - `errors` of shape (n_fits,): mean squared error of each λ on the rows that choose, in units of
+      the targets' variance
     - `missing`: what the time limit or a Ctrl-C left undone, empty if nothing
     """
 
@@ -72,7 +53,7 @@ class LearnedLarge:
             for each in self.record
         )
         powers = ", skewed columns under a power" if any(self.predictor.views.bends) else ""
-        return f"metric from {self.metric_rows} rows{powers}; held-out score: {steps}"
+        return f"metric from {self.metric_rows} rows{powers}; by the rows that chose: {steps}"
 
 
 def learn_large(
@@ -92,39 +73,87 @@ def learn_large(
     - `stratify`: whether the targets are ±1 of classes, each of which the rows of the metric must
       show
     - `powers`: whether skewed columns, and skewed targets of a regression, are tried under a power
-      on the rows of the metric; rows held out of them decide
     - `n_jobs`: threads of the sums over rows in memory
     - `tell`: called with what is summed over, the rows done and all of them
     """
-    whole = BlockSource(partial(_cut, source), n_jobs) if isinstance(source, Rows) else source
+    whole = BlockSource(partial(blocks_of, source), n_jobs) if isinstance(source, Rows) else source
     seen = whole.survey(plan.sample_rows, random_state.randint(2**31 - 1))
-    roles = _Roles.of(seen, plan, stratify)
+    roles = RowRoles.of(seen, plan, stratify)
     sizes = plan.sizes(seen.n_rows, len(roles.landmarks))
     whole_sample = len(seen.sample) == seen.n_rows <= plan.all_rows
     _refuse(None if whole_sample else sizes[-1], seen, plan)
-    targets = seen.targets
+    work = Work(seen, seen.targets, roles, plan, whole, n_jobs, tell)
     if powers:
-        metric = powers_of_a_part(roles.metric, plan.path, random_state)
-        roles, seen = replace(roles, metric=metric), seen.bent() if metric.bent else seen
-        targets = _warped(seen) if metric.warped else targets
-    fits, finished = _fit_metric(seen, roles, plan.path, random_state)
-    work = _Work(seen, targets, roles, plan, whole, n_jobs, tell)
+        work = _with_powers(work, random_state)
+    fits, finished = _fit_metric(work, random_state)
     work.start(fits)
     undone = [] if seen.complete else ["some rows never read"]
     undone += [] if finished else ["the search cut short"]
     try:
         if work.double(sizes[1:]) and whole_sample:
             work.take_all()
-        work.finish()
+        work.sum_all()
     except Stopped:
         undone.append("some rows not learned from")
-    predictor = work.best.predictor(roles.held_out, targets)
+    solution = work.solution()
+    predictor = solution.predictor(roles.held_out, work.targets)
     if isinstance(source, Rows):
-        predictor = _placed(predictor, source, roles.places)
-    weights = np.eye(len(fits))[work.chosen]
+        predictor = _placed(predictor, source, roles.held_out.places[solution.judged])
     return LearnedLarge(
-        predictor, fits, weights, work.errors, len(roles.metric), work.record, ", ".join(undone)
-    )
+        predictor, fits, work.weights, work.errors, len(roles.metric), work.record,
+        ", ".join(undone),
+    )  # fmt: skip
+
+
+def _with_powers(work: Work, random_state: np.random.RandomState) -> Work:
+    """Return the work with skewed numbers and targets under powers, where these surely pay.
+
+    Rough scales of some rows of the metric, few landmarks and all drawn rows show it to the rows
+    that choose. The random state is left as it is: where no power is taken, the fit is the one that
+    was offered none.
+    """
+    plan, metric = work.plan.path, work.roles.metric
+    tries = [(True, False)] * has_long_tails(metric) + [(False, True)] * is_bent(metric, plan)
+    if not tries:
+        return work
+    best = work
+    with suppress(Stopped):
+        losses = _rough_losses(work, random_state)
+        for bent, warped in tries:
+            other = _under(best, bent, warped)
+            others = _rough_losses(other, random_state)
+            if _is_surely_less(others, losses, work.choosing.mass):
+                best, losses = other, others
+    return best
+
+
+def _under(work: Work, bent: bool, warped: bool) -> Work:
+    """Return the work with numbers, or targets, under powers beside those that already are."""
+    seen, roles, targets = work.seen, work.roles, work.targets
+    metric = roles.metric
+    metric = replace(metric, bent=metric.bent or bent, warped=metric.warped or warped)
+    seen = seen.bent() if bent else seen
+    targets = _warped(seen) if warped else targets
+    return replace(work, seen=seen, targets=targets, roles=replace(roles, metric=metric))
+
+
+def _rough_losses(work: Work, random_state: np.random.RandomState) -> FloatArray:
+    """Return the losses of the rows that choose, from rough scales and few landmarks."""
+    plan, twin = work.plan.path, np.random.RandomState()
+    twin.set_state(random_state.get_state())
+    metric = work.roles.metric
+    part = metric.take(np.sort(twin.permutation(len(metric))[: plan.coarse]))
+    middle = plan.precisions[(len(plan.precisions) - 1) // 2 : len(plan.precisions) // 2 + 1]
+    rough = replace(plan, tol=_ROUGH, precisions=middle)
+    fits = fit_path(part.views(), part, rough)
+    return work.rough_losses([fit.scales for fit in fits])
+
+
+def _is_surely_less(new: FloatArray, old: FloatArray, mass: FloatArray) -> bool:
+    """Return whether losses are lower by more than chance, and not by a few rows."""
+    gains, share = old - new, mass / mass.sum()
+    gain = float(share @ gains)
+    return gain > float(np.sqrt(np.sum((share * (gains - gain)) ** 2)))
 
 
 def _warped(seen: Survey) -> Standardised:
@@ -133,73 +162,13 @@ def _warped(seen: Survey) -> Standardised:
     return replace(own, low=seen.targets.low, high=seen.targets.high)
 
 
-def _cut(rows: Rows) -> Iterator[Rows]:
-    for begin in range(0, len(rows), BLOCK):
-        yield rows.take(np.arange(begin, min(len(rows), begin + BLOCK)))
-
-
-def _placed(predictor: LandmarkPredictor, rows: Rows, index: Index) -> LandmarkPredictor:
+def _placed(predictor: LandmarkPredictor, rows: Rows, places: Index) -> LandmarkPredictor:
+    """Return the predictor with all training rows; those that judge stand at their places."""
     held_out = np.full((len(rows), len(rows.targets)), np.nan)
-    held_out[index] = predictor.held_out
-    return replace(predictor, rows=rows, held_out=held_out)
-
-
-@dataclass(frozen=True)
-class _Roles:
-    """The sample's rows by their use; those held out have no other.
-
-    `others`: all but those held out; `places` of shape (n_held_out,): where these are among all
-    rows; `apart`: keeps them, and their copies, out of sums over all rows.
-    """
-
-    held_out: Rows
-    others: Rows
-    metric: Rows
-    landmarks: Rows
-    places: Index
-    apart: HeldApart
-
-    @classmethod
-    def of(cls, seen: Survey, plan: LargePlan, stratify: bool) -> _Roles:
-        sample = seen.sample
-        groups = sample.twins
-        held_out, others = _parted(groups, min(plan.held_out, max(1, seen.n_rows // 10)))
-        distinct = np.sort(np.unique(groups[others], return_index=True)[1])
-        chosen = others[: plan.metric_rows]
-        if stratify:
-            chosen = others[_stratified(sample.targets[:, others], plan.metric_rows)]
-        known = None
-        if not sample.recurring:
-            line = Line.of(sample.numeric, sample.codes)
-            one_each = held_out[np.unique(groups[held_out], return_index=True)[1]]
-            known = Known.of(line, sample.numeric[one_each], sample.codes[one_each])
-        apart = HeldApart(np.sort(seen.index[held_out]), known)
-        return cls(
-            sample.take(held_out), sample.take(others), sample.take(chosen),
-            sample.take(others[distinct]), seen.index[held_out], apart,
-        )  # fmt: skip
-
-
-def _parted(groups: Index, size: int) -> tuple[Index, Index]:
-    """Return rows to hold out and the others; no group of copies is on both sides.
-
-    `groups` of shape (n,): those whose rows come first are held out, so many that their rows are
-    ``size`` or more, but no more than half of the groups.
-    """
-    first, counts = np.unique(groups, return_index=True, return_counts=True)[1:]
-    order = np.argsort(first)
-    n_held = 1 + int(np.searchsorted(np.cumsum(counts[order]), size))
-    held = np.isin(groups, groups[first[order[: max(1, min(n_held, len(order) // 2))]]])
-    return np.flatnonzero(held), np.flatnonzero(~held)
-
-
-def _stratified(targets: FloatArray, size: int) -> Index:
-    """Return rows, of each class its share and at least a few, the first of them."""
-    codes = targets.argmax(axis=0) if len(targets) > 1 else (targets[0] > 0).astype(np.intp)
-    counts = np.bincount(codes)
-    sizes = np.maximum(np.minimum(counts, _FEW), counts * size // len(codes))
-    chosen = [np.flatnonzero(codes == k)[: sizes[k]] for k in range(len(counts))]
-    return np.sort(np.concatenate(chosen))
+    held_out[places] = predictor.held_out
+    fold = np.full(len(rows), -1, dtype=np.intp)
+    fold[places] = predictor.fold
+    return replace(predictor, rows=rows, held_out=held_out, fold=fold)
 
 
 def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:
@@ -219,11 +188,9 @@ def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:
     )
 
 
-def _fit_metric(
-    seen: Survey, roles: _Roles, plan: PathPlan, random_state: np.random.RandomState
-) -> tuple[list[Fit], bool]:
+def _fit_metric(work: Work, random_state: np.random.RandomState) -> tuple[list[Fit], bool]:
     """Return the path on the rows of the metric; whether it was finished."""
-    own = roles.metric
+    own, plan = work.roles.metric, work.plan.path
     views = own.views()
     fits: list[Fit] = []
     try:
@@ -233,116 +200,3 @@ def _fit_metric(
         theta = start(views.n_dimensions)
         return fits or [Fit(plan.precisions[0], theta, np.nan, np.inf, 0)], False
     return fits, True
-
-
-@dataclass
-class _Work:
-    """Trials with more and more landmarks, and the best of them."""
-
-    seen: Survey
-    targets: Standardised
-    roles: _Roles
-    plan: LargePlan
-    source: Source
-    n_jobs: int | None
-    tell: Told | None
-    record: list[Doubling] = field(default_factory=list)
-
-    def start(self, fits: Sequence[Fit]) -> None:
-        """Try each λ with few landmarks and the sample's rows; keep the best."""
-        size = self.plan.sizes(self.seen.n_rows, len(self.roles.landmarks))[0]
-        others = self._others(self.plan.first_rows)
-        trials = []
-        for fit in fits:
-            landmarks = self._landmarks(fit, size)
-            # never cut short: it is what a stopped fit returns
-            sums = block_sums(landmarks, others, self.targets, stop=lambda: False)
-            trials.append(self._trial(landmarks, sums, (fit.scales.noise, *_RIDGES)))
-        mass = self.roles.held_out.mass
-        self.errors = np.array([trial.losses @ mass for trial in trials]) / mass.sum()
-        self.chosen = int(np.argmin(self.errors))
-        self.fits, self.best = fits, trials[self.chosen]
-        self._note(self.best)
-        near = self.errors <= self.errors[self.chosen] + self.record[-1].error
-        self.open = [k for k in range(len(fits)) if k >= self.chosen and near[k]]
-
-    def double(self, sizes: Sequence[int]) -> bool:
-        """Take twice the landmarks while that gains more than its error on the sample's rows.
-
-        Returns whether it did so to the end.
-        """
-        others, mass = self._others(), self.roles.held_out.mass
-        drawn = BlockSource(partial(_cut, others), self.n_jobs)
-        for size in sizes:
-            # the next weaker λ has finer scales, which few landmarks cannot use
-            near = [k for k in self.open if k >= self.chosen][:2]
-            trials = {k: self._sum(k, size, drawn, NOTHING, len(others)) for k in near}
-            chosen = min(near, key=lambda k: float(trials[k].losses @ mass))
-            gain, error = trials[chosen].gain_over(self.best, mass)
-            self._note(trials[chosen])
-            if gain > 0.0:
-                self.chosen, self.best = chosen, trials[chosen]
-            if gain <= error:
-                return False
-        return True
-
-    def take_all(self) -> None:
-        """Try all rows of the sample as landmarks."""
-        if clock.expired():
-            raise Stopped
-        rows, fit = self._others(), self.fits[self.chosen]
-        points = self.seen.views.points(rows.numeric, rows.codes)
-        landmarks = Landmarks(self.seen.views, points, (fit.scales,), self.plan.dtype)
-        values = self.targets.of_rows(rows).values
-        equations = RowEquations(landmarks, rows, values)
-        trial = self._judged(landmarks, equations, len(rows), (self.best.ridge,))
-        self._note(trial)
-        if trial.gain_over(self.best, self.roles.held_out.mass)[0] > 0.0:
-            self.best = trial
-
-    def finish(self) -> None:
-        """Sum over all rows, once, where the best has not seen them."""
-        n_rows, sample = self.seen.n_rows, self.seen.sample
-        if len(sample) < n_rows or self.best.n_rows < len(self.roles.others):
-            size, apart = len(self.best.landmarks), self.roles.apart
-            self.best = self._sum(self.chosen, size, self.source, apart, n_rows)
-            self._note(self.best)
-
-    def _sum(self, k: int, size: int, source: Source, apart: HeldApart, n_rows: int) -> Trial:
-        def tell(done: int) -> None:
-            if self.tell is not None:
-                self.tell(f"{size} landmarks", done, n_rows)
-
-        landmarks = self._landmarks(self.fits[k], size)
-        sums = source.sums(landmarks, apart, self.targets, n_rows, tell)
-        return self._trial(landmarks, sums, (self.best.ridge,))
-
-    def _others(self, most: int | None = None) -> Rows:
-        """Return the sample without the rows held out and their copies."""
-        rows = self.roles.others
-        return rows if most is None else rows.take(np.arange(min(len(rows), most)))
-
-    def _landmarks(self, fit: Fit, size: int) -> Landmarks:
-        rows, views = self.roles.landmarks, self.seen.views
-        points = views.points(rows.numeric[:size], rows.codes[:size])
-        return Landmarks(views, points, (fit.scales,), self.plan.dtype)
-
-    def _trial(self, landmarks: Landmarks, sums: Sums, ridges: Sequence[float]) -> Trial:
-        n_rows, normal = sums.n_rows, Normal.of(landmarks.gram(), sums)
-        return self._judged(landmarks, normal, n_rows, ridges)
-
-    def _judged(
-        self, landmarks: Landmarks, equations: Equations, n_rows: int, ridges: Sequence[float]
-    ) -> Trial:
-        return Trial.of(
-            landmarks, equations, n_rows, self.roles.held_out, self.targets,
-            self.seen.targets.spread, ridges,
-        )  # fmt: skip
-
-    def _note(self, trial: Trial) -> None:
-        share = self.roles.held_out.mass / self.roles.held_out.mass.sum()
-        loss = float(share @ trial.losses)
-        error = float(np.sqrt(np.sum((share * (trial.losses - loss)) ** 2)))
-        self.record.append(
-            Doubling(len(trial.landmarks), trial.n_rows, trial.ridge, 1.0 - loss, error)
-        )

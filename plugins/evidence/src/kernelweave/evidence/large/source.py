@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from kernelweave.kernels_core.arrays import Index
-
 from ..copies import Known
-from ..rows import Rows, Standardised
+from ..rows import Standardised
 from .features import Landmarks
 from .plan import Blocks
 from .sums import Sums, total_sums
 from .survey import Survey, survey
-
-
-@dataclass(frozen=True)
-class HeldApart:
-    """Rows that no sum may see: those held out, and their copies wherever they are.
-
-    - `places`: where the rows held out stand among all rows, sorted
-    - `known`: finds their copies; ``None`` where rows recur, so that new ones will have copies too
-    """
-
-    places: Index
-    known: Known | None
-
-    def rest(self, rows: Rows, begin: int) -> Rows:
-        """Return the other rows of a block whose first row stands at ``begin``."""
-        if self.known is not None:
-            return rows.take(np.flatnonzero(self.known.find(rows.numeric, rows.codes) < 0))
-        first, last = np.searchsorted(self.places, [begin, begin + len(rows)])
-        return rows.take(np.delete(np.arange(len(rows)), self.places[first:last] - begin))
-
-
-NOTHING = HeldApart(np.empty(0, dtype=np.intp), None)
-"""No row is held out."""
 
 
 class Source(Protocol):
@@ -49,12 +23,12 @@ class Source(Protocol):
     def sums(
         self,
         landmarks: Landmarks,
-        apart: HeldApart,
+        known: Known | None,
         targets: Standardised,
         n_rows: int,
         tell: Callable[[int], None],
     ) -> Sums:
-        """Return the sums over all rows but some, of a survey of ``n_rows``."""
+        """Return the sums over all rows, of a survey of ``n_rows``."""
 
 
 @dataclass(frozen=True)
@@ -74,21 +48,15 @@ class BlockSource:
     def sums(
         self,
         landmarks: Landmarks,
-        apart: HeldApart,
+        known: Known | None,
         targets: Standardised,
         n_rows: int,
         tell: Callable[[int], None],
     ) -> Sums:
-        """Return the sums over all rows but some."""
-        blocks = self._rest(apart, n_rows)
-        return total_sums(landmarks, blocks, targets, n_jobs=self.n_jobs, tell=tell)
-
-    def _rest(self, apart: HeldApart, n_rows: int) -> Iterator[tuple[Rows, int]]:
-        begin = 0
-        for rows in self.blocks():
-            yield apart.rest(rows, begin), len(rows)
-            begin += len(rows)
-        refuse_other_rows(n_rows, begin)
+        """Return the sums over all rows."""
+        total = total_sums(landmarks, self.blocks(), targets, known, n_jobs=self.n_jobs, tell=tell)
+        refuse_other_rows(n_rows, total.n_rows)
+        return total
 
 
 def refuse_other_rows(at_first: int, later: int) -> None:

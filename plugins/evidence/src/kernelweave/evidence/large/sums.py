@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Pending
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,14 +15,18 @@ from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from scipy.linalg import blas, lapack
 
+from ..copies import Known
 from ..rows import Rows, Standardised
 from ..steps import Stopped
 from .features import Landmarks
 from .posterior import PosteriorOfSums
+from .roles import Share
 
 # rows multiplied at once: a Ctrl-C is heard between two such pieces
 _PIECE = 512
 _HEAR = 0.05
+# rows added or taken away at once
+_SHARE = 1024
 # of the largest eigenvalue of Kₘₘ: squaring hides in rounding what lies far below it
 _JITTER = 1e-7
 
@@ -31,27 +35,28 @@ _JITTER = 1e-7
 class Sums:
     """KₓₘᵀWKₓₘ, of which the lower triangle is kept, and KₓₘᵀWY.
 
-    `gram` of shape (n_landmarks, n_landmarks); `cross` of shape (n_landmarks, n_outputs); `n_rows`:
-    rows summed over; `n_read`: rows looked at, those left out among them.
+    `gram` of shape (n_landmarks, n_landmarks); `cross` of shape (n_landmarks, n_outputs); `copies`:
+    Σw, shape (n_known,), and Σwy, shape (n_known, n_outputs), over the copies of known rows.
     """
 
     gram: FloatArray
     cross: FloatArray
+    copies: tuple[FloatArray, FloatArray]
     n_rows: int = 0
-    n_read: int = 0
 
     @classmethod
-    def nothing(cls, n_landmarks: int, n_outputs: int) -> Sums:
+    def nothing(cls, n_landmarks: int, n_outputs: int, n_known: int = 0) -> Sums:
         """Return the sums over no rows."""
         shape = (n_landmarks, n_landmarks)
-        return cls(np.zeros(shape, order="F"), np.zeros((n_landmarks, n_outputs)))
+        copies = np.zeros(n_known), np.zeros((n_known, n_outputs))
+        return cls(np.zeros(shape, order="F"), np.zeros((n_landmarks, n_outputs)), copies)
 
     def add(self, other: Sums) -> None:
         """Add the sums over other rows."""
         self.gram += other.gram
         self.cross += other.cross
+        self.copies = self.copies[0] + other.copies[0], self.copies[1] + other.copies[1]
         self.n_rows += other.n_rows
-        self.n_read += other.n_read
 
 
 def block_sums(
@@ -59,14 +64,18 @@ def block_sums(
     rows: Rows,
     targets: Standardised,
     stop: Callable[[], bool] = clock.expired,
+    known: Known | None = None,
 ) -> Sums:
     """Return the sums over one block of rows.
 
     `targets`: centre, spread and warp of the targets of all rows; `stop`: asked between pieces of
-    the block. Raises Stopped where ``stop`` says so.
+    the block; `known`: rows whose copies are also summed over apart. Raises Stopped where ``stop``
+    says so.
     """
     sums = Sums.nothing(len(landmarks), len(rows.targets))
     values = targets.of_rows(rows).values
+    if known is not None:
+        sums.copies = _of_copies(rows, values, known)
     root = None if rows.weight is None else np.sqrt(rows.weight)
     for start in range(0, len(rows), _PIECE):
         if stop():
@@ -79,49 +88,49 @@ def block_sums(
             y = y * root[piece, None]
         sums.gram = blas.dsyrk(1.0, phi.T, beta=1.0, c=sums.gram, overwrite_c=1, lower=1)
         sums.cross += phi.T @ y
-    sums.n_rows = sums.n_read = len(rows)
+    sums.n_rows = len(rows)
     return sums
+
+
+def _of_copies(rows: Rows, values: FloatArray, known: Known) -> tuple[FloatArray, FloatArray]:
+    """Return Σw and Σwy over the copies of known rows; `values` of shape (n_outputs, n)."""
+    found = known.find(rows.numeric, rows.codes)
+    seen = np.flatnonzero(found >= 0)
+    at, mass, n = found[seen], rows.mass[seen], len(known)
+    cross = [np.bincount(at, weights=mass * own[seen], minlength=n) for own in values]
+    return np.bincount(at, weights=mass, minlength=n).astype(np.float64), np.column_stack(cross)
 
 
 def total_sums(
     landmarks: Landmarks,
-    blocks: Iterable[tuple[Rows, int]],
+    blocks: Iterable[Rows],
     targets: Standardised,
+    known: Known | None = None,
     *,
     n_jobs: int | None = None,
     tell: Callable[[int], None] | None = None,
 ) -> Sums:
     """Return the sums over all blocks, added in their order whatever the number of threads.
 
-    `landmarks`, `targets`: as in `block_sums`; `blocks`: rows to sum over, and how many were read
-    for them; `n_jobs`: threads; `tell`: called with the rows read. Raises Stopped where time is up.
+    `landmarks`, `targets`, `known`: as in `block_sums`; `n_jobs`: threads; `tell`: called with the
+    rows done. Raises Stopped where time is up.
     """
-    total = Sums.nothing(len(landmarks), len(targets.centre))
+    n_known = 0 if known is None else len(known)
+    total = Sums.nothing(len(landmarks), len(targets.centre), n_known)
     halt = threading.Event()
     threads = effective_n_jobs(n_jobs)
     with ThreadPoolExecutor(threads) as pool:
         jobs = (
-            pool.submit(_read_sums, landmarks, rows, n_read, targets, halt.is_set)
-            for rows, n_read in blocks
+            pool.submit(block_sums, landmarks, rows, targets, halt.is_set, known) for rows in blocks
         )
         try:
             for part in _in_order(jobs, threads + 1):
                 total.add(part)
                 if tell is not None:
-                    tell(total.n_read)
+                    tell(total.n_rows)
         finally:
             halt.set()
     return total
-
-
-def _read_sums(
-    landmarks: Landmarks,
-    rows: Rows,
-    n_read: int,
-    targets: Standardised,
-    stop: Callable[[], bool],
-) -> Sums:
-    return replace(block_sums(landmarks, rows, targets, stop), n_read=n_read)
 
 
 def _in_order(jobs: Iterator[Future[Sums]], ahead: int) -> Iterator[Sums]:
@@ -172,6 +181,18 @@ class Normal:
         if info:
             raise np.linalg.LinAlgError(f"whitening the normal equations failed: info {info}")
         return cls(root, inner, blas.dtrsm(1.0, root, sums.cross, lower=1))
+
+    def changed(self, landmarks: Landmarks, share: Share, sign: float) -> Normal:
+        """Return the equations with rows added (+1) or taken away (−1)."""
+        inner, right = self.inner.copy(order="F"), self.right.copy(order="F")
+        for start in range(0, len(share.mass), _SHARE):
+            piece = slice(start, start + _SHARE)
+            own = landmarks.features(share.rows.numeric[piece], share.rows.codes[piece])
+            z = blas.dtrsm(1.0, self.root, own.T.astype(np.float64), lower=1)
+            right += sign * (z @ share.cross[piece])
+            z *= np.sqrt(share.mass[piece])
+            inner = blas.dsyrk(sign, z, beta=1.0, c=inner, overwrite_c=1, lower=1)
+        return Normal(self.root, inner, right)
 
     def solve(self, ridge: float) -> tuple[FloatArray, PosteriorOfSums] | None:
         """Return β and the posterior; ``None`` where A + ρI has no Cholesky factor."""

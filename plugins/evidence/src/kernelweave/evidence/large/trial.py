@@ -1,18 +1,19 @@
-"""Some landmarks tried out: the ridge that predicts rows held out best, and how well it does."""
+"""Some landmarks tried out: the ridge that predicts the rows that choose best, and how well."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, RealArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from ..rows import Rows, Standardised
 from .features import Landmarks
 from .landmarks import LandmarkPredictor
 from .posterior import Posterior, latent_variance
+from .roles import HeldFolds, Share
 from .row_equations import RowEquations
 from .sums import Normal
 
@@ -21,136 +22,201 @@ from .sums import Normal
 _STEP = float(np.sqrt(10.0))
 # the least noise that the path may find, too: without any, deviations mean nothing
 _LEAST = 1e-5
+# Of the loss: less noise must gain more than this, for it brings sums nearer to their rounding.
+_LITTLE = 5e-3
 # Steps of a walk at most, a factor of 10⁶; it ends where one does not gain.
 _WALK = 12
-Equations = Normal | RowEquations
 
 
-class _Solution(NamedTuple):
+class Choice(NamedTuple):
+    """The ridge that serves the rows that choose.
+
+    `losses` of shape (n_choosing,): squared residuals in units of the targets' variance, averaged
+    over outputs; `loss`: their weighted mean; `width`: deviation of warped targets around
+    standardised predictions, 0 of others.
+    """
+
     loss: float
     ridge: float
     losses: FloatArray
-    dual: FloatArray
-    posterior: Posterior | None
+    width: float
 
 
 @dataclass(frozen=True)
-class Trial:
-    """Landmarks with the ridge that serves the rows held out.
+class RidgeJudge:
+    """Rows that choose a ridge, and what predicts them.
 
-    `dual`, `posterior`: as in `LandmarkPredictor`; `losses` of shape (n_held_out,): squared
-    residuals in units of the targets' variance, averaged over outputs; `n_rows`: rows in the sums.
+    `latent`: returns their standardised predictions under a ridge, ``None`` where rounding leaves
+    none; `targets`: as in the sums; `units` of shape (n_outputs,): of the errors: the spread of the
+    targets themselves.
     """
 
-    landmarks: Landmarks
-    ridge: float
-    dual: FloatArray
-    posterior: Posterior
-    losses: FloatArray
-    n_rows: int
-
-    @classmethod
-    def of(
-        cls,
-        landmarks: Landmarks,
-        equations: Equations,
-        n_rows: int,
-        held_out: Rows,
-        targets: Standardised,
-        units: FloatArray,
-        ridges: Sequence[float],
-    ) -> Trial:
-        """Walk from the best of some ridges to the least held-out error.
-
-        `targets`: as in the sums; `units` of shape (n_outputs,): of the errors: the spread of the
-        targets themselves; `ridges`: to begin with. Steps are of √10.
-        """
-        own = landmarks.features(held_out.numeric, held_out.codes)
-        judge = _Judge(equations, own, held_out, targets, units)
-        tried = [judge.least_that_solves(ridges[0]), *map(judge, ridges[1:])]
-        first = min(tried, key=lambda each: each.loss)
-        best = judge.walk(first, 1.0 / _STEP)
-        if best is first:
-            best = judge.walk(first, _STEP)
-        _, ridge, losses, dual, posterior = best
-        assert posterior is not None
-        return cls(landmarks, ridge, dual, posterior, losses, n_rows)
-
-    def gain_over(self, other: Trial, weight: FloatArray) -> tuple[float, float]:
-        """Return how much less the held-out loss is than another's, and its standard error."""
-        gains, share = other.losses - self.losses, weight / weight.sum()
-        gain = float(share @ gains)
-        return gain, float(np.sqrt(np.sum((share * (gains - gain)) ** 2)))
-
-    def predictor(self, held_out: Rows, targets: Standardised) -> LandmarkPredictor:
-        """Return the predictor, its spread set by the rows held out."""
-        numeric, codes = held_out.numeric, held_out.codes
-        own = self.landmarks.features(numeric, codes)
-        latent, width = own @ self.dual, _width(own @ self.dual, held_out, targets)
-        predicted = targets.moments(latent, width)[0]
-        residuals = targets.of_rows(held_out).values.T - targets.standardise(
-            targets.restore(latent)
-        )
-        variance = self.ridge + latent_variance(self.landmarks, self.posterior, numeric, codes)
-        share = held_out.mass / held_out.mass.sum()
-        units = residuals**2 / variance[:, None]
-        inflation = np.maximum(share @ units, np.finfo(np.float64).tiny)
-        deviation = targets.moments(latent, np.sqrt(variance[:, None] * inflation))[1]
-        scores = np.abs(held_out.targets.T - predicted) / deviation
-        return LandmarkPredictor(
-            self.landmarks, self.ridge, self.dual, self.posterior, targets, width, inflation,
-            scores, held_out, predicted,
-        )  # fmt: skip
-
-
-def _width(latent: FloatArray, held_out: Rows, targets: Standardised) -> float:
-    """Return the deviation of warped targets around standardised predictions; 0 of others."""
-    if not targets.warps:
-        return 0.0
-    rest = targets.of_rows(held_out).values.T - latent
-    return float(np.sqrt(np.average(np.mean(rest**2, axis=1), weights=held_out.mass)))
-
-
-@dataclass
-class _Judge:
-    equations: Equations
-    features: RealArray
-    held_out: Rows
+    latent: Callable[[float], FloatArray | None]
+    choosing: Rows
     targets: Standardised
     units: FloatArray
 
-    def least_that_solves(self, ridge: float) -> _Solution:
+    def choose(self, ridges: Sequence[float]) -> Choice:
+        """Walk from the best of some ridges to the least error, in steps of √10."""
+        tried = [self._least_that_solves(ridges[0]), *map(self, ridges[1:])]
+        enough = (1.0 + _LITTLE) * min(each.loss for each in tried)
+        first = max((each for each in tried if each.loss <= enough), key=lambda each: each.ridge)
+        best = self._walk(first, 1.0 / _STEP)
+        return self._walk(first, _STEP) if best is first else best
+
+    def _least_that_solves(self, ridge: float) -> Choice:
         """Raise a ridge until it is more than the rounding of the sums."""
         for _ in range(2 * _WALK):
-            solution = self(ridge)
-            if np.isfinite(solution.loss):
-                return solution
+            choice = self(ridge)
+            if np.isfinite(choice.loss):
+                return choice
             ridge *= _STEP
         raise np.linalg.LinAlgError(
             f"a ridge of {ridge:.1e} does not make the normal equations positive definite"
         )
 
-    def walk(self, best: _Solution, step: float) -> _Solution:
-        """Return the best solution on a walk from one, while each step gains."""
+    def _walk(self, best: Choice, step: float) -> Choice:
+        """Return the best choice on a walk from one, while each step gains."""
         for _ in range(_WALK):
             if best.ridge * step < _LEAST:
                 break
             other = self(best.ridge * step)
-            if not other.loss < best.loss:
+            if not other.loss < best.loss * (1.0 - _LITTLE * (step < 1.0)):
                 break
             best = other
         return best
 
-    def __call__(self, ridge: float) -> _Solution:
-        solved = self.equations.solve(ridge)
-        if solved is None:
-            nothing = np.empty(0)
-            return _Solution(np.inf, ridge, nothing, nothing, None)
-        dual, posterior = solved
-        latent = self.features @ dual
-        width = _width(latent, self.held_out, self.targets)
+    def __call__(self, ridge: float) -> Choice:
+        """Return how a ridge does, with an infinite loss where it does not solve."""
+        latent = self.latent(ridge)
+        if latent is None:
+            return Choice(np.inf, ridge, np.empty(0), 0.0)
+        width = _width(latent, self.choosing, self.targets)
         predicted = self.targets.moments(latent, width)[0]
-        residuals = (self.held_out.targets.T - predicted) / self.units
+        residuals = (self.choosing.targets.T - predicted) / self.units
         losses = np.mean(residuals**2, axis=1)
-        share = self.held_out.mass / self.held_out.mass.sum()
-        return _Solution(float(share @ losses), ridge, losses, dual, posterior)
+        share = self.choosing.mass / self.choosing.mass.sum()
+        return Choice(float(share @ losses), ridge, losses, width)
+
+
+def _width(latent: FloatArray, choosing: Rows, targets: Standardised) -> float:
+    """Return the deviation of warped targets around standardised predictions; 0 of others."""
+    if not targets.warps:
+        return 0.0
+    rest = targets.of_rows(choosing).values.T - latent
+    return float(np.sqrt(np.average(np.mean(rest**2, axis=1), weights=choosing.mass)))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Landmarks with the ridge that serves the rows that choose.
+
+    `equations`: of sums without them, ``None`` where all rows are landmarks; `n_rows`: in the sums.
+    """
+
+    landmarks: Landmarks
+    choice: Choice
+    equations: Normal | None
+    n_rows: int
+
+    def gain_over(self, other: Trial, weight: FloatArray) -> tuple[float, float]:
+        """Return how much less the loss is than another's, and its standard error."""
+        gains, share = other.choice.losses - self.choice.losses, weight / weight.sum()
+        gain = float(share @ gains)
+        return gain, float(np.sqrt(np.sum((share * (gains - gain)) ** 2)))
+
+
+@dataclass(frozen=True)
+class FoldLeftOut:
+    """A fold's rows predicted by all other rows.
+
+    `which`: of the rows held out; `latent` of shape (n, n_outputs): standardised; `variance` of
+    shape (n,): of the function; `dual` of shape (n_landmarks, n_outputs): coefficients without
+    these rows.
+    """
+
+    which: Index
+    latent: FloatArray
+    variance: FloatArray
+    dual: FloatArray
+
+
+@dataclass(frozen=True)
+class LandmarkSolution:
+    """Coefficients by all rows, and what the judging folds say of them."""
+
+    landmarks: Landmarks
+    ridge: float
+    width: float
+    dual: FloatArray
+    posterior: Posterior
+    left_out: tuple[FoldLeftOut, ...]
+
+    @classmethod
+    def of_sums(
+        cls, trial: Trial, total: Normal, held_out: HeldFolds, share: Callable[[Index], Share]
+    ) -> LandmarkSolution:
+        """Solve the equations of all rows, and those without each fold that judges.
+
+        `share`: returns what some of the rows held out have added to the sums.
+        """
+        landmarks, ridge = trial.landmarks, trial.choice.ridge
+        solved = total.solve(ridge)
+        while solved is None:
+            ridge *= _STEP
+            solved = total.solve(ridge)
+        parts = []
+        for which in held_out.judges():
+            rest = total.changed(landmarks, share(which), -1.0).solve(ridge)
+            if rest is None:
+                # rounding: what a little more noise hides
+                continue
+            rows = held_out.rows.take(which)
+            latent = landmarks.products(rows.numeric, rows.codes, rest[0])
+            variance = latent_variance(landmarks, rest[1], rows.numeric, rows.codes)
+            parts.append(FoldLeftOut(which, latent, variance, rest[0]))
+        return cls(landmarks, ridge, trial.choice.width, *solved, tuple(parts))
+
+    @classmethod
+    def of_rows(
+        cls, trial: Trial, equations: RowEquations, judges: Sequence[tuple[Index, Index]]
+    ) -> LandmarkSolution | None:
+        """Solve the equations of all rows, each of which is a landmark.
+
+        `judges`: of each fold its rows among those held out and among all.
+        """
+        ridge = trial.choice.ridge
+        solved = equations.whole(ridge)
+        if solved is None:
+            return None
+        dual, posterior = solved
+        parts = [
+            FoldLeftOut(which, *equations.left_out(ridge, dual, places)) for which, places in judges
+        ]
+        return cls(trial.landmarks, ridge, trial.choice.width, dual, posterior, tuple(parts))
+
+    @property
+    def judged(self) -> Index:
+        """Which of the rows held out judged, in the order of the predictor's."""
+        return np.concatenate([np.empty(0, dtype=np.intp), *(p.which for p in self.left_out)])
+
+    def predictor(self, held_out: HeldFolds, targets: Standardised) -> LandmarkPredictor:
+        """Return the predictor, its spread set by the rows that judge."""
+        which, n_outputs = self.judged, self.dual.shape[1]
+        rows = held_out.rows.take(which)
+        latent = np.vstack([np.empty((0, n_outputs)), *(part.latent for part in self.left_out)])
+        variance = self.ridge + np.concatenate([[], *(part.variance for part in self.left_out)])
+        predicted = targets.moments(latent, self.width)[0]
+        residuals = targets.of_rows(rows).values.T - targets.standardise(targets.restore(latent))
+        share = rows.mass / max(rows.mass.sum(), np.finfo(np.float64).tiny)
+        units = residuals**2 / variance[:, None]
+        inflation = np.maximum(share @ units, np.finfo(np.float64).tiny)
+        if not len(which):
+            inflation = np.ones(n_outputs)
+        deviation = targets.moments(latent, np.sqrt(variance[:, None] * inflation))[1]
+        fold = np.repeat(np.arange(len(self.left_out)), [len(p.which) for p in self.left_out])
+        return LandmarkPredictor(
+            self.landmarks, self.ridge, self.dual, self.posterior, targets, self.width, inflation,
+            np.abs(rows.targets.T - predicted) / deviation, rows, predicted, fold,
+            tuple(part.dual for part in self.left_out),
+        )  # fmt: skip

@@ -1,0 +1,210 @@
+"""Trials with more and more landmarks, and the coefficients of the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.arrays import FloatArray, Index
+
+from ..mixture import path_weights, weighted
+from ..path import Fit
+from ..rows import Rows, Standardised
+from ..steps import Stopped
+from ..terms import Scales
+from .features import Landmarks
+from .plan import BLOCK, LargePlan
+from .roles import RowRoles, Share
+from .row_equations import RowEquations
+from .source import BlockSource, Source
+from .sums import Normal, Sums, block_sums
+from .survey import Survey
+from .trial import LandmarkSolution, RidgeJudge, Trial
+
+# what is summed over, rows done, all rows
+Told = Callable[[str, int, int], None]
+# ridges that few landmarks are tried with
+_RIDGES = tuple(10.0**k for k in range(-5, 2))
+
+
+class Doubling(NamedTuple):
+    """What some number of landmarks achieved on the rows that choose."""
+
+    n_landmarks: int
+    n_rows: int
+    ridge: float
+    score: float
+    error: float
+
+
+def blocks_of(rows: Rows) -> Iterator[Rows]:
+    """Cut rows into blocks."""
+    for begin in range(0, len(rows), BLOCK):
+        yield rows.take(np.arange(begin, min(len(rows), begin + BLOCK)))
+
+
+@dataclass
+class Work:
+    """What a fit does after the scales are learned, step by step, each of which may be the last.
+
+    - `targets`: centre, spread and warp
+    - `source`: all rows
+    - `n_jobs`: threads of the sums over rows in memory
+    - `tell`: called with what is summed over, the rows done and all of them
+    """
+
+    seen: Survey
+    targets: Standardised
+    roles: RowRoles
+    plan: LargePlan
+    source: Source
+    n_jobs: int | None = None
+    tell: Told | None = None
+    record: list[Doubling] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.choosing = self.roles.held_out.choosing
+        self._total: tuple[Normal, tuple[FloatArray, FloatArray] | None] | None = None
+        self._of_rows: LandmarkSolution | None = None
+
+    def start(self, fits: Sequence[Fit]) -> None:
+        """Try each λ with few landmarks; weigh them by the rows that choose, and try the sum."""
+        size = self.plan.sizes(self.seen.n_rows, len(self.roles.landmarks))[0]
+        others = self._others(self.plan.first_rows)
+        trials = [self.first_trial((fit.scales,), size, others) for fit in fits]
+        self.errors = np.array([each.choice.loss for each in trials])
+        self.weights = path_weights(self.errors)
+        self.scales = weighted([fit.scales for fit in fits], self.weights)
+        self.best = trials[int(np.argmin(self.errors))]
+        if len(self.scales) > 1:
+            ridge = float(self.weights @ [each.choice.ridge for each in trials])
+            self.best = self.first_trial(self.scales, size, others, (ridge,))
+        self._note(self.best)
+
+    def first_trial(
+        self, scales: Sequence[Scales], size: int, rows: Rows, ridges: Sequence[float] = ()
+    ) -> Trial:
+        """Return what some landmarks achieve; never cut short: a stopped fit returns it."""
+        landmarks = self._landmarks(scales, size)
+        sums = block_sums(landmarks, rows, self.targets, stop=lambda: False)
+        noise = sum(each.noise for each in scales)
+        return self._trial(landmarks, sums, ridges or (noise, *_RIDGES))
+
+    def rough_losses(self, scales: Sequence[Scales]) -> FloatArray:
+        """Return the losses of the rows that choose, from few landmarks and an even mixture."""
+        size = self.plan.sizes(self.seen.n_rows, len(self.roles.landmarks))[0]
+        even = weighted(scales, np.full(len(scales), 1.0 / len(scales)))
+        trial = self.first_trial(even, size, self._others(self.plan.first_rows))
+        return trial.choice.losses
+
+    def double(self, sizes: Sequence[int]) -> bool:
+        """Take twice the landmarks while that gains more than its error on the sample's rows.
+
+        Returns whether it did so to the end.
+        """
+        others = self._others()
+        source = BlockSource(partial(blocks_of, others), self.n_jobs)
+        for size in sizes:
+            landmarks = self._landmarks(self.scales, size)
+            tell = partial(self._say, size, len(others))
+            sums = source.sums(landmarks, None, self.targets, len(others), tell)
+            trial = self._trial(landmarks, sums, (self.best.choice.ridge,))
+            gain, error = trial.gain_over(self.best, self.choosing.mass)
+            self._note(trial)
+            if gain > 0.0:
+                self.best = trial
+            if gain <= error:
+                return False
+        return True
+
+    def take_all(self) -> None:
+        """Try all rows of the sample as landmarks."""
+        if clock.expired():
+            raise Stopped
+        rows, n_others = self.seen.sample.take(self.roles.order), self.roles.n_others
+        points = self.seen.views.points(rows.numeric, rows.codes)
+        landmarks = Landmarks(self.seen.views, points, self.scales, self.plan.dtype)
+        equations = RowEquations(landmarks, rows, self.targets.of_rows(rows).values)
+        judge = self._judge(lambda ridge: equations.predict_others(ridge, n_others))
+        trial = Trial(landmarks, judge.choose((self.best.choice.ridge,)), None, n_others)
+        self._note(trial)
+        if trial.gain_over(self.best, self.choosing.mass)[0] > 0.0:
+            judges = [(which, self.roles.held_at[which]) for which in self.roles.held_out.judges()]
+            self._of_rows = LandmarkSolution.of_rows(trial, equations, judges)
+
+    def sum_all(self) -> None:
+        """Sum over all rows, once, where the best has not seen them."""
+        n_rows, size = self.seen.n_rows, len(self.best.landmarks)
+        whole = len(self.seen.sample) == n_rows
+        if self._of_rows is not None or (whole and self.best.n_rows == self.roles.n_others):
+            return
+        landmarks, known = self._landmarks(self.scales, size), self.roles.held_out.known
+        tell = partial(self._say, size, n_rows)
+        sums = self.source.sums(landmarks, known, self.targets, n_rows, tell)
+        copies = None if known is None else sums.copies
+        total = Normal.of(landmarks.gram(), sums)
+        choosing = np.flatnonzero(self.roles.held_out.fold == 0)
+        rest = total.changed(landmarks, self._share(choosing, copies), -1.0)
+        choice = self._judge(self._latent(landmarks, rest)).choose((self.best.choice.ridge,))
+        self.best = Trial(landmarks, choice, None, n_rows - len(choosing))
+        self._total = total, copies
+        self._note(self.best)
+
+    def solution(self) -> LandmarkSolution:
+        """Return the coefficients by all rows that were seen, judged by folds without them."""
+        if self._of_rows is not None:
+            return self._of_rows
+        held_out, copies = self.roles.held_out, None
+        if self._total is not None:
+            total, copies = self._total
+        else:
+            assert self.best.equations is not None
+            choosing = self._share(np.flatnonzero(held_out.fold == 0), None)
+            total = self.best.equations.changed(self.best.landmarks, choosing, 1.0)
+        share = partial(self._share, copies=copies)
+        return LandmarkSolution.of_sums(self.best, total, held_out, share)
+
+    def _share(self, which: Index, copies: tuple[FloatArray, FloatArray] | None) -> Share:
+        return self.roles.held_out.share(which, self.targets, copies)
+
+    def _say(self, size: int, n_rows: int, done: int) -> None:
+        if self.tell is not None:
+            self.tell(f"{size} landmarks", done, n_rows)
+
+    def _others(self, most: int | None = None) -> Rows:
+        """Return the sample without the rows that choose and their copies."""
+        return self.seen.sample.take(self.roles.order[: self.roles.n_others][:most])
+
+    def _landmarks(self, scales: Sequence[Scales], size: int) -> Landmarks:
+        rows, views = self.roles.landmarks, self.seen.views
+        points = views.points(rows.numeric[:size], rows.codes[:size])
+        return Landmarks(views, points, tuple(scales), self.plan.dtype)
+
+    def _trial(self, landmarks: Landmarks, sums: Sums, ridges: Sequence[float]) -> Trial:
+        n_rows, normal = sums.n_rows, Normal.of(landmarks.gram(), sums)
+        choice = self._judge(self._latent(landmarks, normal)).choose(ridges)
+        return Trial(landmarks, choice, normal, n_rows)
+
+    def _latent(self, landmarks: Landmarks, normal: Normal) -> Callable[[float], FloatArray | None]:
+        own = landmarks.features(self.choosing.numeric, self.choosing.codes)
+
+        def latent(ridge: float) -> FloatArray | None:
+            solved = normal.solve(ridge)
+            return None if solved is None else own @ solved[0]
+
+        return latent
+
+    def _judge(self, latent: Callable[[float], FloatArray | None]) -> RidgeJudge:
+        return RidgeJudge(latent, self.choosing, self.targets, self.seen.targets.spread)
+
+    def _note(self, trial: Trial) -> None:
+        share, losses = self.choosing.mass / self.choosing.mass.sum(), trial.choice.losses
+        loss = float(share @ losses)
+        error = float(np.sqrt(np.sum((share * (losses - loss)) ** 2)))
+        self.record.append(
+            Doubling(len(trial.landmarks), trial.n_rows, trial.choice.ridge, 1.0 - loss, error)
+        )
