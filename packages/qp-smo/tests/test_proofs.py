@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from kernelweave.kernels_core.grams.psd import negative_part
 from kernelweave.qp_smo import SVC, SVR, solve_svc, solve_svr
 from kernelweave.qp_smo.bounds import best_intercept
 from kernelweave.qp_smo.feasible import starting_point, to_grid
 from kernelweave.qp_smo.problem import classification, regression
+from sklearn.exceptions import ConvergenceWarning
 from svm_problems import (
     exact,
     exact_bound,
@@ -107,11 +110,118 @@ def test_ends_hold_when_stopped_early(max_iter):
     assert Fraction(s.lower_bound) <= exact_dual(K, y, 0, s.dual_coef)
 
 
+def rounded_gram(kind, X):
+    """Matrices that are positive semidefinite but for their rounding."""
+    if kind == "outer":
+        return np.outer(X[:, 0], X[:, 0])
+    return X @ X.T if kind == "product" else (1.0 + X @ X.T) ** 2
+
+
+# the first two had an upper bound below a dual point
+@pytest.mark.parametrize(
+    ("seed", "kind", "C"),
+    [(81, "outer", 1e10), (108, "outer", 1e12)]
+    + [
+        (seed, kind, 10.0 ** (9 + (seed + 2 * i) % 6))
+        for seed in range(4)
+        for i, kind in enumerate(["outer", "product", "power"])
+    ],
+)
+def test_no_dual_point_lies_above_the_bound_where_rounding_made_the_gram_indefinite(seed, kind, C):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(8, 26)), int(rng.integers(1, 4))
+    X = rng.normal(size=(n, d))
+    y = np.sign(X[:, 0] + rng.choice([0, 0.3, 1.0]) * rng.normal(size=n))
+    y[:2] = 1.0, -1.0
+    K = rounded_gram(kind, X)
+    rng.integers(9, 15)
+    weight = rng.uniform(0.1, 2.0, n)
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for backend in ("smo", "interior-point"):
+            for tol in (1e-3, 1e-9):
+                settings = {"C": C, "sample_weight": weight, "tol": tol, "backend": backend}
+                settings["max_iter"] = 20_000
+                found.append(solve_svc(K, y, **settings))
+    best = max(exact_dual(K, y, 0, s.dual_coef) for s in found)
+    assert best <= Fraction(min(s.upper_bound for s in found))
+    tols = 2 * [1e-3, 1e-9]
+    assert all((s.status == "converged") == (s.gap <= t) for s, t in zip(found, tols, strict=True))
+
+
+def test_the_gap_decides_and_not_the_violation():
+    X, y = two_classes(n=20, seed=1, noise=1.0)
+    with pytest.warns(ConvergenceWarning, match=r"stalled.*the relative gap is 0\.\d+ \(tol=0.001"):
+        wide = solve_svc(X @ X.T, y, C=1e11, tol=1e-3)
+    assert wide.kkt_violation <= 1e-3 < wide.gap
+    assert wide.status == "stalled"
+    loose = solve_svc(rbf(X, 0.5), y, C=1e4, tol=1e-6)
+    assert loose.gap <= 1e-6
+    assert loose.status == "converged"
+
+
+def is_definite(K):
+    """Whether a matrix of rationals is positive semidefinite, by elimination without rounding."""
+    K = [row[:] for row in K]
+    for k in range(len(K)):
+        if K[k][k] < 0 or (K[k][k] == 0 and any(K[k][j] != 0 for j in range(k, len(K)))):
+            return False
+        for i in range(k + 1, len(K)):
+            if K[k][k] != 0 and K[i][k] != 0:
+                factor = K[i][k] / K[k][k]
+                K[i] = [a - factor * b for a, b in zip(K[i], K[k], strict=True)]
+    return True
+
+
+def test_what_a_gram_lacks_to_a_definite_one_is_proved():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9, 2))
+    cases = {
+        "outer": rounded_gram("outer", X),
+        "product": X @ X.T,
+        "power": rounded_gram("power", X),
+        "single": (X @ X.T).astype(np.float32),
+        "sigmoid": np.tanh(X @ X.T - 1.0),
+        "scales": rounded_gram("product", X * 10.0 ** rng.integers(-9, 9, size=(9, 1))),
+        "zeros": np.pad(rounded_gram("product", X), (0, 2)),
+        "definite": rbf(X, 3.0),
+    }
+    for name, K in cases.items():
+        delta = negative_part(K)
+        exactly = [[Fraction(float(v)) for v in row] for row in K]
+        for i, more in enumerate(delta):
+            exactly[i][i] += Fraction(float(more))
+        assert is_definite(exactly), name
+        eigenvalue = float(np.linalg.eigvalsh(K.astype(float))[0])
+        least = max(0.0, -eigenvalue)
+        assert delta.max() <= 2.0 * least + 1e-12 * np.abs(K).max(), name
+    assert not negative_part(cases["definite"]).any()
+    assert negative_part(np.zeros((3, 3))).max() == 0.0
+
+
+def test_an_indefinite_gram_is_charged_and_not_called_solved():
+    X, y = two_classes(n=12, seed=5)
+    K = X @ X.T - 0.1 * np.eye(12)
+    corner = SVC(C=1.0).problem(K, y)
+    with pytest.warns(ConvergenceWarning, match="relative gap"):
+        s = solve_svc(K, y, C=1.0)
+    assert s.negative_part == pytest.approx(0.1, rel=0.05)
+    # the maximum of a function that is not concave: many local searches from corners
+    best, rng = 0.0, np.random.default_rng(0)
+    for _ in range(200):
+        u = starting_point(rng.choice([0.0, 1.0], 12) * y, corner.lower, corner.upper)
+        point = to_grid(u, corner.lower, corner.upper)
+        best = max(best, float(exact_dual(K, y, 0, point.u)))
+    assert 0.0 < best <= s.upper_bound
+
+
 def test_asymmetry_widens_the_interval_as_it_must():
     X, y = two_classes(n=20, seed=2)
     K = rbf(X, 0.5)
     skew = K + 1e-9 * np.triu(np.random.default_rng(0).normal(size=K.shape), 1)
-    s = solve_svc(skew, y, C=1.0, tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match="relative gap"):
+        s = solve_svc(skew, y, C=1.0, tol=1e-9)
     symmetric = 0.5 * (skew + skew.T)
     upper = np.maximum(y, 0.0)
     primal = exact_primal(symmetric, y, 0, np.minimum(y, 0.0), upper, s.dual_coef, s.intercept)

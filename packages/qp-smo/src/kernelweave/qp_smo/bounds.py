@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -159,7 +159,8 @@ def primal_bound(
     """Return a proven upper bound of the dual optimum and the intercept of u itself.
 
     The primal value ``½uᵀKu + loss(Ku + b)`` at the best b, rounded up, or the one at ``u = 0``
-    where that is smaller. Any u serves, feasible or not; K must be positive semidefinite.
+    where that is smaller. Any u serves, feasible or not; K must be positive semidefinite, or the
+    arguments be those of `raised`.
 
     For classes ``(1 + τ)u`` is tried too, τ being what the margins may be short of 1 by
     ``violation`` and rounding: where C is large, a loss of τ at each sample on the margin costs
@@ -176,22 +177,47 @@ def primal_bound(
             if value < upper:
                 upper, chosen = value, stretch
     if not upper <= 2.0 * abs(dual.quadratic):
-        zero = FunctionValues(np.zeros_like(values.f), np.zeros_like(values.f), 0)
+        zero = FunctionValues(np.zeros_like(values.f), _lack(problem), 0)
         trivial = _loss_upper(problem, zero, best_intercept(problem, zero.f))
         upper, chosen = (upper, chosen) if upper < trivial else (trivial, -1.0)
     return PrimalBound(upper, intercept, chosen)
+
+
+def _lack(problem: BoxProblem) -> FloatArray:
+    """Return ``½ δᵢ Cᵢ``, by which κᵢ grows per unit of u where K is indefinite by δ."""
+    if problem.negative is None:
+        return np.zeros(problem.n_samples)
+    return 0.51 * problem.negative * np.maximum(problem.upper, -problem.lower)
+
+
+def raised(
+    problem: BoxProblem, u: FloatArray, values: FunctionValues, dual: DualValue
+) -> tuple[FunctionValues, DualValue]:
+    """Return values and dual value that bound the maximum where K + diag(δ) ⪰ 0, and not K.
+
+    For every feasible v, ``κ(v) − ½vᵀKv = κ(v) + ½Σ δᵢvᵢ² − ½vᵀ(K + diag δ)v``, and
+    ``½δᵢvᵢ² ≤ ½δᵢCᵢ|vᵢ|``: the primal of K + diag(δ) with a tube narrower, or margins wider, by
+    ``½δᵢCᵢ`` is an upper bound, its decision values are off by another ``δᵢ|uᵢ|``.
+    """
+    if problem.negative is None or not problem.negative.any():
+        return values, dual
+    error = values.error + _lack(problem) + 1.01 * problem.negative * np.abs(u)
+    more = 1.01 * float(np.sum(problem.negative * u * u))
+    up = dual.quadratic_up + more + gamma(4) * abs(dual.quadratic_up)
+    return replace(values, error=error), replace(dual, quadratic_up=up)
 
 
 def certify(problem: BoxProblem, landing: Landing) -> DualProof:
     """Prove an interval around the dual optimum from one exactly feasible point.
 
     Lower end: ``κ(u) − ½uᵀKu`` with ``uᵀKu`` rounded up; it holds for any symmetric K. Upper end:
-    `primal_bound`, which needs K positive semidefinite.
+    `primal_bound`, with what K lacks to a positive semidefinite matrix where that is known.
     """
     dual = landing.dual
     lower = dual.kappa_down - 0.5 * dual.quadratic_up
     lower -= gamma(4) * (abs(dual.kappa_down) + abs(dual.quadratic_up))
-    primal = primal_bound(problem, landing.values, dual, landing.violation)
+    values, up = raised(problem, landing.point.u, landing.values, dual)
+    primal = primal_bound(problem, values, up, landing.violation)
     return DualProof(
         dual.kappa_down,
         dual.kappa - 0.5 * dual.quadratic,

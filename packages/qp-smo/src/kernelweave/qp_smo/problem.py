@@ -25,6 +25,7 @@ class BoxProblem:
       specialisation
     - `p`, `lower`, `upper` of shape (n,)
     - `asymmetry`: a bound of ``max |Kᵢⱼ − Kⱼᵢ|``; the problem is that of the symmetric part of K
+    - `negative` of shape (n,): K + diag(negative) is proved positive semidefinite; None: K is
     - `exact_kappa`: whether ``p`` is ±1 and ``ε`` is 0, so that κ has no rounding error on a grid
     """
 
@@ -35,6 +36,7 @@ class BoxProblem:
     epsilon: float = 0.0
     asymmetry: float = 0.0
     exact_kappa: bool = False
+    negative: FloatArray | None = None
 
     @property
     def n_samples(self) -> int:
@@ -51,7 +53,12 @@ class BoxProblem:
         K = cast(KernelArray, np.ascontiguousarray(self.K[np.ix_(samples, samples)]))
         K.flags.writeable = False
         return replace(
-            self, K=K, p=self.p[samples], lower=self.lower[samples], upper=self.upper[samples]
+            self,
+            K=K,
+            p=self.p[samples],
+            lower=self.lower[samples],
+            upper=self.upper[samples],
+            negative=None if self.negative is None else self.negative[samples],
         )
 
 

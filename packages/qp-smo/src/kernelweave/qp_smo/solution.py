@@ -27,8 +27,8 @@ class DualSolution:
         The dual value at ``alpha`` less a rigorous margin for rounding (never below 0, the value
         at ``α = 0``).
     upper_bound : float
-        The primal value at ``(1 + stretch) f`` and its best intercept plus a rigorous margin; it
-        bounds the dual optimum when K is positive semidefinite.
+        The primal value at ``(1 + stretch) f`` and its best intercept plus a rigorous margin, and
+        what ``negative_part`` can add; where that is None it needs K positive semidefinite.
     objective : float
         The dual value at ``alpha``, the one that is maximised, in plain floating point.
     kkt_violation : float
@@ -51,6 +51,10 @@ class DualSolution:
     stretch : float
         0, or what the margins of a classifier are short of 1 by tolerance and rounding, which
         costs less than the losses there when C is large; -1 where ``u = 0`` has the least value.
+    negative_part : float or None
+        No eigenvalue of K lies below minus this, proved by a Cholesky factor. None where K was
+        taken to be positive semidefinite, as it must be then: with ``check=False``, with more than
+        4,000 rows, and where C is so small that rounding of K cannot matter in seven digits.
     """
 
     alpha: FloatArray
@@ -68,6 +72,7 @@ class DualSolution:
     backend: str = "smo"
     log: tuple[str, ...] = field(default=())
     stretch: float = 0.0
+    negative_part: float | None = None
 
     @property
     def gap(self) -> float:
@@ -77,14 +82,14 @@ class DualSolution:
 
 
 def warn_unless_converged(solution: DualSolution, *, tol: float) -> None:
-    """Warn with the status text, the violation left and the certified interval."""
+    """Warn with the status text, the gap and violation left and the certified interval."""
     if solution.status is SolveStatus.CONVERGED:
         return
     warnings.warn(
         f"the dual solve stopped early ({solution.status.value}): {solution.status.message}. "
-        f"After {solution.n_iter} iterations of {solution.backend} the violation is "
-        f"{solution.kkt_violation:.3g} (tol={tol:g}) and the optimum is in "
-        f"[{solution.lower_bound:.9g}, {solution.upper_bound:.9g}]",
+        f"After {solution.n_iter} iterations of {solution.backend} the relative gap is "
+        f"{solution.gap:.3g} (tol={tol:g}), the violation {solution.kkt_violation:.3g}, and the "
+        f"optimum is in [{solution.lower_bound:.9g}, {solution.upper_bound:.9g}]",
         convergence_warning(),
         stacklevel=3,
     )

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import NONNEGATIVE, check_limits, check_vector
-from kernelweave.kernels_core.clock import time_limit
+from kernelweave.kernels_core.clock import expired, time_limit
+from kernelweave.kernels_core.formula.learner import SolveStatus
 from kernelweave.kernels_core.grams import as_gram, check_gram
+from kernelweave.kernels_core.grams.psd import negative_part
+from kernelweave.kernels_core.rounding import UNIT
 from numpy.typing import ArrayLike
 
 from . import validation
@@ -18,6 +23,12 @@ from .solution import DualSolution, warn_unless_converged
 
 # As LIBSVM's own least limit: a guard against endless runs, not a setting that one should meet.
 DEFAULT_MAX_ITER = 10_000_000
+# Samples up to which a factorisation costs nothing beside the solve, and is affordable at all.
+_SMALL, _MOST_PROVED = 128, 4000
+# What the rounding of K may add to an upper bound, relative to κ, before it is looked at.
+_NOTHING = 1e-7
+# The smallest violation that is tried for a gap: below it rounding decides.
+_FINEST = 1e-12
 
 
 def solution_from(problem: BoxProblem, outcome: Outcome, *, signed: bool) -> DualSolution:
@@ -40,7 +51,65 @@ def solution_from(problem: BoxProblem, outcome: Outcome, *, signed: bool) -> Dua
         backend=outcome.backend,
         log=outcome.log,
         stretch=proof.stretch,
+        negative_part=None if problem.negative is None else float(problem.negative.max()),
     )
+
+
+def _known(problem: BoxProblem) -> BoxProblem:
+    """Return the problem with what K lacks to a positive semidefinite matrix, where that matters.
+
+    Rounding of its entries leaves K ⪰ −δ diag(K), and an upper bound is off by ``½δC`` at most,
+    relative to κ: not worth a factorisation where that is nothing in seven digits.
+    """
+    n = problem.n_samples
+    caps = np.maximum(problem.upper, -problem.lower)
+    room = 2.0 * n * n * UNIT * float(np.max(problem.diagonal * caps))
+    if n > _MOST_PROVED or (n > _SMALL and room <= _NOTHING):
+        return problem
+    more = 0.51 * n * problem.asymmetry
+    return replace(problem, negative=negative_part(problem.K) + more)
+
+
+def _solve_to_gap(
+    problem: BoxProblem,
+    start: FloatArray | None,
+    tol: float,
+    max_iter: int,
+    backend: Backend,
+    *,
+    signed: bool,
+) -> DualSolution:
+    """Return the solution once its relative gap is within tol, or nothing more can be done.
+
+    A violation of tol comes first, and where it leaves more of a gap, smaller ones from there on.
+    """
+    outcome = solve_box(problem, start, Budget(tol, max_iter), backend)
+    found = solution_from(problem, outcome, signed=signed)
+    finer = tol
+    while found.gap > tol and outcome.status is SolveStatus.CONVERGED and finer > _FINEST:
+        left = max_iter - found.n_iter
+        if left <= 0 or expired():
+            break
+        finer = max(_FINEST, finer * min(0.1, max(1e-3, 0.1 * tol / found.gap)))
+        outcome = solve_box(problem, found.dual_coef, Budget(finer, left), backend)
+        again = solution_from(problem, outcome, signed=signed)
+        better = again if again.gap < found.gap else found
+        found = replace(
+            better,
+            n_iter=found.n_iter + again.n_iter,
+            n_kernel_rows=found.n_kernel_rows + again.n_kernel_rows,
+            log=(*found.log, *again.log),
+        )
+    return replace(found, status=_status(found, outcome, tol))
+
+
+def _status(found: DualSolution, outcome: Outcome, tol: float) -> SolveStatus:
+    """Return that the gap is closed, if it is, or why it stayed open."""
+    if found.gap <= tol:
+        return SolveStatus.CONVERGED
+    if outcome.status is not SolveStatus.CONVERGED:
+        return outcome.status
+    return SolveStatus.MAX_TIME if expired() else SolveStatus.STALLED
 
 
 def solve_svc(
@@ -65,7 +134,7 @@ def solve_svc(
     ----------
     K : ndarray of shape (n, n), float64 or float32
         Symmetric; never copied when it is contiguous. Bounds are computed in float64 either way.
-        The upper bound needs K positive semidefinite.
+        What an indefinite K can add is in the upper bound, see ``negative_part`` of the result.
     y : ndarray of shape (n,)
         Labels -1 and +1, both present.
     C : float
@@ -74,7 +143,8 @@ def solve_svc(
     sample_weight : ndarray of shape (n,), optional
         At least 0. A sample of weight 0 has ``α = 0`` and changes nothing.
     tol : float
-        The maximal violating pair that is left, in units of y.
+        The relative gap that is left between both bounds. A maximal violating pair of tol, in units
+        of y, is where the solver looks first.
     max_iter : int
     max_time : float, optional
         Seconds; the deadline of the running solve (`kernelweave.kernels_core.clock`) holds too.
@@ -119,10 +189,10 @@ def solve_svc(
     start = None if alpha0 is None else check_vector("alpha0", alpha0, labels.size)
     asymmetry = check_gram(kernel) if check else 0.0
     problem = classification(kernel, labels, bound, asymmetry)
-    budget = Budget(tol, max_iter)
     with time_limit(max_time):
-        outcome = solve_box(problem, None if start is None else labels * start, budget, backend)
-    solution = solution_from(problem, outcome, signed=False)
+        known = _known(problem) if check else problem
+        signed = None if start is None else labels * start
+        solution = _solve_to_gap(known, signed, tol, max_iter, backend, signed=False)
     warn_unless_converged(solution, tol=tol)
     return solution
 
@@ -191,9 +261,8 @@ def solve_svr(
     start = None if alpha0 is None else check_vector("alpha0", alpha0, targets.size)
     asymmetry = check_gram(kernel) if check else 0.0
     problem = regression(kernel, targets, bound, width, asymmetry)
-    budget = Budget(tol, max_iter)
     with time_limit(max_time):
-        outcome = solve_box(problem, start, budget, backend)
-    solution = solution_from(problem, outcome, signed=True)
+        known = _known(problem) if check else problem
+        solution = _solve_to_gap(known, start, tol, max_iter, backend, signed=True)
     warn_unless_converged(solution, tol=tol)
     return solution

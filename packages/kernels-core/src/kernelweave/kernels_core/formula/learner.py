@@ -25,7 +25,7 @@ class SolveStatus(StrEnum):
         member.message = message
         return member
 
-    CONVERGED = "converged", "the maximal violating pair is within tol"
+    CONVERGED = "converged", "the relative gap, or a learner's violation, is within tol"
     MAX_ITER = (
         "max_iter",
         "the iteration limit was reached: raise max_iter, lower C, or loosen tol",
