@@ -86,19 +86,16 @@ def test_precomputed_is_not_copied() -> None:
     X, y = make_classification(40)
     grams = np.array([k(X) for k in KERNELS])
     grams.flags.writeable = False
-    model = SimpleMKLClassifier("precomputed", tol=1e-3)
-    seen = {}
+    seen = []
 
-    def look(self: Any, fitted: Any) -> Any:
-        seen["grams"] = fitted.grams
-        return fitted.as_family()
+    class Looking(SimpleMKLClassifier):
+        def formula(self, samples: Any) -> Any:
+            said = super().formula(samples)
+            seen.append(said.family.grams)
+            return said
 
-    SimpleMKLClassifier._family, kept = look, SimpleMKLClassifier._family
-    try:
-        model.fit(grams, y)
-    finally:
-        SimpleMKLClassifier._family = kept
-    assert seen["grams"] is grams
+    Looking("precomputed", tol=1e-3).fit(grams, y)
+    assert seen[0] is grams
 
 
 def test_precomputed_under_a_grid_search() -> None:

@@ -218,8 +218,8 @@ def attributes_of(
     }
     points = samples.X[used]
     if samples.grams is not None:
-        places, shape = samples.places[used], samples.grams.shape[:2]
-        found["_predictor"] = GramPredictor(kernel, places, coef, intercept, shape)
+        shape = samples.grams.n_kernels, samples.grams.shape[1]
+        found["_predictor"] = GramPredictor(kernel, samples.places[used], coef, intercept, shape)
     elif isinstance(problem.family, LowRankDictionary):
         stored = problem.family.require_fitted()
         found |= _of_factors(problem, result, stored, found["certificate_"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kernelweave.kernels_core.estimators import KernelMachineClassifier, SpreadRegressor
+from kernelweave.kernels_core.estimators import KernelMachineClassifier
+from kernelweave.kernels_core.estimators.spread import SpreadMachine
 from kernelweave.qp_smo import SVC, SVR
 
 from .machine import SparseMachine
@@ -28,7 +29,7 @@ class SparseMKLClassifier(SparseMachine, KernelMachineClassifier):
         return SVC(C=self._value("C"))
 
 
-class SparseMKLRegressor(SparseMachine, SpreadRegressor):
+class SparseMKLRegressor(SparseMachine, SpreadMachine):
     """ε-insensitive support vector regressor with a sparse combination of kernels.
 
     ``min over β ≥ 0, Σβ = 1, ‖β‖₀ ≤ k₀ of [max yᵀα − ε‖α‖₁ − ½αᵀK(β)α] + λ‖β‖²``.

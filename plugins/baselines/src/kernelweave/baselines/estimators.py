@@ -2,25 +2,140 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar
 
 from kernelweave.kernels_core.arrays import FloatArray, RealArray, Rows
-from kernelweave.kernels_core.estimators import KernelMachineClassifier, SpreadRegressor
+from kernelweave.kernels_core.checks import POSITIVE, one_of
+from kernelweave.kernels_core.estimators.kernel import (
+    KernelClassifier,
+    SpreadRegressor,
+    unit_of,
+)
 from kernelweave.kernels_core.estimators.samples import Samples
-from kernelweave.kernels_core.grams import GramStack, PrecomputedStack, as_grams, check_once
+from kernelweave.kernels_core.estimators.weights import (
+    ApproximatedKernels,
+    WeightedKernels,
+    fit_kernels,
+    weight_attributes,
+)
+from kernelweave.kernels_core.fit import Formula
+from kernelweave.kernels_core.grams import (
+    GramStack,
+    PrecomputedGrams,
+    PrecomputedStack,
+    as_grams,
+    check_once,
+)
 from kernelweave.kernels_core.grams.psd import refuse_indefinite
-from kernelweave.kernels_core.kernels import FittedDictionary
-from kernelweave.kernels_core.parameters import parameter_of
+from kernelweave.kernels_core.parameters import parameter, parameter_of
 from kernelweave.qp_smo import SVC, SVR
 
 from .alignment import AlignmentWeights
 from .average import AverageWeights, average_weights
 from .easymkl import EasyMKLWeights
-from .machine import AveragedStack, LowRankRuleMachine, MatrixRuleMachine, SimplexMachine
 from .proportional import ProportionalWeights
+from .simplex import Simplex
+
+_AT_RULE = (
+    "a feasible dual point at the weights of the rule, which this objective did not choose",
+    "the primal value at the weights of the rule",
+)
+_SADDLE = {"saddle": "mkl-simple", "reduced-gradient": "mkl-simple-gradient"}
 
 
-class AverageMKLClassifier(LowRankRuleMachine):
+def _formula_of(
+    estimator: WeightedKernels,
+    parts: tuple[Any, Any],
+    algorithm: str,
+    samples: Samples,
+    **also: Any,
+) -> Formula:
+    """Return the problem of a learner over a set of weights, `parts`, of the kernels."""
+    stored = fit_kernels(estimator, samples)
+    return Formula(
+        stored.as_family(),
+        *parts,
+        algorithm,
+        attributes=lambda _, result: weight_attributes(estimator, stored, result.parameters),
+        **also,
+    )
+
+
+class _ByRule(WeightedKernels, KernelClassifier):
+    """Weights by a rule, then a support vector machine."""
+
+    C: float = parameter(
+        "Penalty of the hinge loss, as in scikit-learn's SVC.", default=1.0, rule=POSITIVE
+    )
+    tol: float = 1e-4
+    max_iter: int = 20
+
+    _name: ClassVar[str]
+    _rule: ClassVar[type]
+
+    def formula(self, samples: Samples) -> Formula:
+        """Return the support vector machine at the one point of the rule."""
+        known = {field.name: getattr(self, field.name) for field in fields(self._rule)}
+        parts = SVC(C=self.C), self._rule(**known)
+        return _formula_of(self, parts, self._name, samples, proofs=_AT_RULE)
+
+
+class _ByMatrices(_ByRule):
+    """Weights by a rule that needs Gram matrices."""
+
+    # no rule draws anything
+    random_state: ClassVar[None] = None  # type: ignore[misc]
+
+
+class _ByFactors(ApproximatedKernels, _ByRule):
+    """Weights by a rule that needs no Gram matrix; ``exact_certificate_`` is at these weights."""
+
+
+class _Averaged(PrecomputedGrams):
+    """Gram matrices whose average is formed once, for the check and for the fit."""
+
+    @cached_property
+    def average(self) -> FloatArray:
+        """Return Σ Kⱼ/q, shape (n, n)."""
+        stack = GramStack(self.grams, check=False)
+        return stack.combine(average_weights(self.n_kernels))
+
+    def prove(self, grams: RealArray) -> None:
+        """Refuse where the average is unsound: no other is used, the proof needs no more."""
+        # as precise as what it is the average of
+        average = self.average.astype(grams.dtype, copy=False)
+        try:
+            as_grams(average[None], square=True)
+        except ValueError:
+            # names the one that is not symmetric; what float32 rounded is forgiven
+            as_grams(grams, "X", square=True)
+        refuse_indefinite(average, "the average of the matrices in X")
+
+
+@dataclass(frozen=True, eq=False)
+class _AveragedStack(PrecomputedStack):
+    """Given Gram matrices and their average, of shape (n, n)."""
+
+    average: FloatArray
+
+
+class _OnSimplex(ApproximatedKernels):
+    """Optimal weights on the simplex by one of two algorithms."""
+
+    algorithm: str = parameter(
+        "Cutting planes, or the method of the authors, which needs more solves.",
+        default="saddle",
+        rule=one_of(*_SADDLE),
+    )
+    C: float = parameter(
+        "Penalty of the loss, as in scikit-learn's SVC and SVR.", default=1.0, rule=POSITIVE
+    )
+    tol: float = 1e-4
+
+
+class AverageMKLClassifier(_ByFactors):
     """Support vector classifier on the mean of the kernels, βⱼ = 1/q.
 
     The optimum that ``certificate_`` bounds is that of the support vector machine at these
@@ -41,43 +156,27 @@ class AverageMKLClassifier(LowRankRuleMachine):
     """
 
     _name, _rule = "mkl-average", AverageWeights
-    _definite: ClassVar[str] = "the average"
 
-    def _matrices_of(self, X: Rows) -> RealArray:
+    @staticmethod
+    def check_grams(X: Rows) -> PrecomputedGrams:
+        """Return Gram matrices whose average is positive semidefinite."""
         grams = as_grams(X, "X")
         if grams.shape[1] != grams.shape[2] or grams.shape[1] == 0:
-            return super()._matrices_of(X)
-        self._average: FloatArray | None = None
-        check_once(self._definite, self._prove_average, X, grams)
-        return grams
+            return KernelClassifier.check_grams(X)
+        checked = _Averaged.of_checked(grams)
+        check_once("the average", checked.prove, X, grams)
+        checked.remember("the average")
+        return checked
 
-    def _prove_average(self, grams: RealArray) -> None:
-        """Refuse where the average is unsound: no other matrix is used, the proof needs no more."""
-        self._average = GramStack(grams, check=False).combine(average_weights(len(grams)))
-        # as precise as what it is the average of
-        average = self._average.astype(grams.dtype, copy=False)
-        try:
-            as_grams(average[None], square=True)
-        except ValueError:
-            # names the one that is not symmetric; what float32 rounded is forgiven
-            as_grams(grams, "X", square=True)
-        refuse_indefinite(average, "the average of the matrices in X")
-
-    def _fitted(self, samples: Samples) -> FittedDictionary | PrecomputedStack:
-        """Return the Gram matrices, with the average where the check has just formed it."""
-        stored = super()._fitted(samples)
-        average = self.__dict__.pop("_average", None)
-        if average is None or getattr(stored, "grams", None) is not samples.grams:
-            return stored
-        return AveragedStack(stored.grams, average)
-
-    def _keep_parts(self) -> None:
-        # each part has an average of its own
-        self.__dict__.pop("_average", None)
-        super()._keep_parts()
+    def formula(self, samples: Samples) -> Formula:
+        """Return the support vector machine at equal weights."""
+        said, grams = super().formula(samples), samples.grams
+        if grams is None or said.family.grams is not grams.grams:
+            return said
+        return replace(said, family=_AveragedStack(grams.grams, grams.average))
 
 
-class EasyMKLClassifier(LowRankRuleMachine):
+class EasyMKLClassifier(_ByFactors):
     """Support vector classifier on kernels weighted by the margin of their sum.
 
     ``βⱼ ∝ γᵀYKⱼYγ`` with γ the minimiser of ``(1 − λ)γᵀY(ΣKⱼ)Yγ + λ‖γ‖²`` over pairs of
@@ -103,7 +202,7 @@ class EasyMKLClassifier(LowRankRuleMachine):
     _name, _rule = "mkl-easy", EasyMKLWeights
 
 
-class CKAClassifier(MatrixRuleMachine):
+class CKAClassifier(_ByMatrices):
     """Support vector classifier on kernels weighted by centred alignment with the labels.
 
     β maximises ``(βᵀa)²/βᵀMβ``, ``aⱼ = yᵀKⱼᶜy``, ``Mᵢⱼ = ⟨Kᵢᶜ, Kⱼᶜ⟩``, ``‖β‖₂ = 1``.
@@ -128,7 +227,7 @@ class CKAClassifier(MatrixRuleMachine):
     _name, _rule = "mkl-cka", AlignmentWeights
 
 
-class PWMKClassifier(MatrixRuleMachine):
+class PWMKClassifier(_ByMatrices):
     """Support vector classifier on kernels weighted by the accuracy of each alone.
 
     ``βⱼ ∝ πⱼ − threshold · min π`` with π the cross-validated accuracies.
@@ -154,7 +253,7 @@ class PWMKClassifier(MatrixRuleMachine):
     _name, _rule = "mkl-pwmk", ProportionalWeights
 
 
-class SimpleMKLClassifier(SimplexMachine, KernelMachineClassifier):
+class SimpleMKLClassifier(_OnSimplex, KernelClassifier):
     """Support vector classifier on the kernel weights that are best for it.
 
     ``min over β ≥ 0, Σβ = 1 of Σₜ max over α of 1ᵀα − ½(y∘α)ᵀK(β)(y∘α)``, to a certified gap.
@@ -173,11 +272,12 @@ class SimpleMKLClassifier(SimplexMachine, KernelMachineClassifier):
     True
     """
 
-    def _learner(self) -> SVC:
-        return SVC(C=self.C)
+    def formula(self, samples: Samples) -> Formula:
+        """Return the classifier over the simplex of weights."""
+        return _formula_of(self, (SVC(C=self.C), Simplex()), _SADDLE[self.algorithm], samples)
 
 
-class SimpleMKLRegressor(SimplexMachine, SpreadRegressor):
+class SimpleMKLRegressor(_OnSimplex, SpreadRegressor):
     """Support vector regressor on the kernel weights that are best for it.
 
     ``min over β ≥ 0, Σβ = 1 of max over α of yᵀα − ε‖α‖₁ − ½αᵀK(β)α``, to a certified gap.
@@ -196,5 +296,7 @@ class SimpleMKLRegressor(SimplexMachine, SpreadRegressor):
     True
     """
 
-    def _learner(self) -> SVR:
-        return SVR(C=self.C, epsilon=self.epsilon)
+    def formula(self, samples: Samples) -> Formula:
+        """Return the regressor over the simplex of weights, in units of the targets' spread."""
+        parts, unit = (SVR(C=self.C, epsilon=self.epsilon), Simplex()), unit_of(self, samples)
+        return _formula_of(self, parts, _SADDLE[self.algorithm], samples, unit=unit)

@@ -12,15 +12,15 @@ _WHERE = {
     "KernelMachineClassifier": "machine",
     "KernelMachineRegressor": "machine",
     "NystroemMachine": "nystroem",
-    "SpreadRegressor": "spread",
+    "SpreadRegressor": "kernel",
 }
 
 if TYPE_CHECKING:
     from .dictionary import DictionaryMachine
     from .generic import KernelLearningClassifier, KernelLearningRegressor
+    from .kernel import SpreadRegressor
     from .machine import KernelMachineClassifier, KernelMachineRegressor
     from .nystroem import NystroemMachine
-    from .spread import SpreadRegressor
 
 __all__ = [
     "DictionaryMachine",

@@ -8,7 +8,6 @@ refused or interrupted leaves a model of two fits.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -20,7 +19,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..arrays import FloatArray, Index, Labels, Points, RealArray, Rows, is_sparse
+from ..arrays import FloatArray, Index, Labels, Points, Rows, is_sparse
 from ..checks import COUNT, NONNEGATIVE, ON_INTERRUPT, SECONDS, integer, one_of
 from ..clock import time_limit
 from ..config import blas_threads, config_context
@@ -33,7 +32,7 @@ from .base import Estimator, assigned_last
 from .classes import DecidingClassifier, calibrate, refuse_rare
 from .labels import ClassWeight, encode_classes, one_vs_rest
 from .parts import SCHEMES, fit_parts
-from .samples import Samples, merge_samples
+from .samples import Samples, merge_samples, spread_of
 from .underfit import warn_if_underfit
 
 if TYPE_CHECKING:
@@ -58,19 +57,7 @@ class Data:
     def merged(self) -> Samples:
         """The distinct samples of positive weight."""
         samples = merge_samples(self.X, self.targets, self.weight)
-        return samples if self.grams is None else replace(samples, grams=self.grams.grams)
-
-
-def check_each(X: Rows) -> tuple[RealArray, str | None]:
-    """Return square Gram matrices, none of them indefinite, and the name of that check."""
-    grams = as_grams(X, "X", square=True)
-    check_once("each matrix", partial(refuse_indefinite, name="X"), X, grams)
-    return grams, "each matrix"
-
-
-def check_none(X: Rows) -> tuple[RealArray, str | None]:
-    """Return square Gram matrices; the algorithm refuses what is indefinite."""
-    return as_grams(X, "X", square=True), None
+        return replace(samples, grams=self.grams)
 
 
 class KernelEstimator(Estimator):
@@ -106,15 +93,21 @@ class KernelEstimator(Estimator):
     dual_gap_: float = fitted("float", "Upper minus lower bound.")
     n_iter_: int = fitted("int", "Outer iterations.")
 
-    # how Gram matrices are read that X holds: what is indefinite is refused
-    check_grams: ClassVar[Callable[[Rows], tuple[RealArray, str | None]]] = staticmethod(check_each)
-
     if TYPE_CHECKING:
         _predictor: Predicts
 
     @abstractmethod
     def formula(self, samples: Samples) -> Formula:
         """Return the problem to solve, of merged samples, and what solves it."""
+
+    @staticmethod
+    def check_grams(X: Rows) -> PrecomputedGrams:
+        """Return square Gram matrices, none of them indefinite, that need no further check."""
+        grams = as_grams(X, "X", square=True)
+        check_once("each matrix", partial(refuse_indefinite, name="X"), X, grams)
+        checked = PrecomputedGrams.of_checked(grams)
+        checked.remember("each matrix")
+        return checked
 
     def _learn(self, data: Data) -> FitResult:
         """Return what a fit of these parameters finds."""
@@ -168,11 +161,8 @@ def read_training(
             draft, X, y, dtype=np.float64, accept_sparse=sparse, **options
         )
         return points, targets, None
-    matrices, passed = type(draft).check_grams(X)
-    grams = PrecomputedGrams.of_checked(matrices)
-    if passed is not None:
-        grams.remember(passed)
-    places = np.arange(matrices.shape[1], dtype=np.float64)[:, None]
+    grams = draft.check_grams(X)
+    places = np.arange(len(grams), dtype=np.float64)[:, None]
     places, targets = validate_data(draft, places, y, dtype=np.float64, **options)
     draft.n_features_in_ = len(places)
     return places, targets, grams
@@ -255,6 +245,28 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         """
         values = self._values(X)
         return values[:, 0] if self._is_flat else values
+
+
+class SpreadRegressor(KernelRegressor):
+    """Base of support vector regressors that learn targets in units of their spread."""
+
+    epsilon: float = parameter(
+        "Half-width of the tube without loss, in the unit that ``units`` says.",
+        default=0.1,
+        rule=NONNEGATIVE,
+    )
+    units: str = parameter(
+        'The unit in which y is learned: ``"scale"`` is its standard deviation, so that ``C``, '
+        "``epsilon`` and the bounds mean the same for prices and for fractions; "
+        '``"absolute"`` takes y as it is.',
+        default="scale",
+        rule=one_of("scale", "absolute"),
+    )
+
+
+def unit_of(estimator: Any, samples: Samples) -> float:
+    """Return what is 1 in the problem of an estimator with ``units``, of one task."""
+    return 1.0 if estimator.units == "absolute" else spread_of(samples.targets[0], samples.weight)
 
 
 class KernelClassifier(DecidingClassifier, KernelEstimator):

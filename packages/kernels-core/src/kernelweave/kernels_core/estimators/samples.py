@@ -8,11 +8,11 @@ however a weight was written.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import FloatArray, Index, Points, RealArray, is_sparse
+from ..arrays import FloatArray, Index, Points, is_sparse
 from ..checks import check_sample_weight
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ class Samples:
     - `weight` of shape (n_merged,): summed weights; ``None`` where all are one
     - `owner` of shape (n_samples,): merged row of each original sample, −1 where the weight is zero
     - `share` of shape (n_samples,): part of the merged weight that each original sample holds
-    - `grams` of shape (n_kernels, n_samples, n_samples): precomputed Gram matrices; rows of ``X``
-      are then places in them
+    - `grams`: a `PrecomputedGrams` of all samples; rows of ``X`` are then places in it
     """
 
     X: Points
@@ -39,7 +38,7 @@ class Samples:
     weight: FloatArray | None
     owner: Index
     share: FloatArray
-    grams: RealArray | None = None
+    grams: Any = None
 
     @property
     def places(self) -> Index:
@@ -118,12 +117,12 @@ def _unique(X: Points, values: FloatArray) -> tuple[Points, FloatArray, Index]:
 def _unique_sparse(
     X: csr_array[np.floating], values: FloatArray
 ) -> tuple[csr_array[np.floating], FloatArray, Index]:
-    """Return the same of sparse points, in the order of their bytes."""
+    """Return the same of sparse points, in the order of their bytes, whatever the targets' unit."""
     X.sum_duplicates()
     X.eliminate_zeros()
     ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
     keys = [
-        (v.tobytes(), X.indices[a:b].tobytes(), X.data[a:b].tobytes())
+        (X.indices[a:b].tobytes(), X.data[a:b].tobytes(), v.tobytes())
         for (a, b), v in zip(ends, values, strict=True)
     ]
     place = {key: i for i, key in enumerate(sorted(set(keys)))}

@@ -12,7 +12,7 @@ from .machine import KernelMachineRegressor
 from .samples import Samples, spread_of
 
 
-class SpreadRegressor(KernelMachineRegressor):
+class SpreadMachine(KernelMachineRegressor):
     """Base of support vector regressors that learn targets in units of their spread."""
 
     epsilon: float = parameter(

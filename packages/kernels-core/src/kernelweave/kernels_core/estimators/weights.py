@@ -149,7 +149,7 @@ def fit_kernels(
         fitted_to: FittedDictionary = dictionary_of(estimator).fit_grams(samples.X)
         return fitted_to
     is_approximate(estimator, 0)
-    rows, grams = samples.places, samples.grams
+    rows, grams = samples.places, samples.grams.grams
     if len(rows) < grams.shape[1]:
         grams = np.stack([K[np.ix_(rows, rows)] for K in grams])
     return PrecomputedStack(grams)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -56,7 +57,7 @@ class PrecomputedGrams:
         return grams if isinstance(grams, cls) else cls.of_checked(as_grams(grams, what))
 
     @classmethod
-    def of_checked(cls, stack: RealArray) -> PrecomputedGrams:
+    def of_checked(cls, stack: RealArray) -> Self:
         """Return samples of what `as_grams` has returned."""
         new = object.__new__(cls)
         new._set(stack)
