@@ -18,6 +18,7 @@ from kernelweave.kernels_core import (
 )
 from kernelweave.kernels_core.testing import make_classification, make_regression
 from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
+from kernelweave.spectahedron.positive_matrix import family_of, scaled_by
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -170,7 +171,7 @@ def test_many_columns_are_compared_three_at_a_time(n: int) -> None:
     assert few.kernel_.kernel.order is None
     # monomials in z go with all columns alone
     deep = TessellatedKernelClassifier(tol=0.1, delta=0.1, z_degree=1, max_iter=2)
-    assert deep._family(np.zeros((2, n))).order is None
+    assert family_of(deep, np.zeros((2, n))).order is None
 
 
 @pytest.mark.parametrize("algorithm", ["tkl-frank-wolfe", "tkl-interior-point", "tkl-low-rank"])
@@ -214,8 +215,8 @@ def test_absolute_units_are_those_of_the_formulas() -> None:
     X, y = make_regression(60)
     scaled = TessellatedKernelRegressor(C=2.0, epsilon=0.2, tol=1e-6).fit(X, y)
     K = scaled.kernel_.kernel
-    family = type(scaled)()._family(scaled._scaled(X))
-    typical = np.mean(family.diag(scaled._scaled(X), np.eye(family.n_P)))
+    family = family_of(type(scaled)(), scaled_by(scaled, X))
+    typical = np.mean(family.diag(scaled_by(scaled, X), np.eye(family.n_P)))
     assert_allclose(scaled.C_, 2.0 * y.std() / typical)
     assert K.P.shape == (family.n_P, family.n_P)
     absolute = TessellatedKernelRegressor(

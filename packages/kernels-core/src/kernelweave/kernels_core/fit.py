@@ -53,6 +53,7 @@ class Formula:
       more than the estimator's
     - `scaling`: of the features, before the family sees them
     - `unit`: what is 1 to the learner, in the unit of the targets
+    - `kernel`: from parameters to the learned kernel, where the family's own will not do
     - `proofs`: where the lower and the upper bound come from, a sentence each
     - `attributes`: from a result to what only this estimator tells of it
     """
@@ -64,6 +65,7 @@ class Formula:
     settings: Mapping[str, Any] = field(default_factory=dict)
     scaling: Scaling | None = None
     unit: float = 1.0
+    kernel: Callable[[Any], Any] | None = None
     proofs: tuple[str, str] = PROOFS
     attributes: Callable[[Problem, Result], Mapping[str, Any]] = lambda problem, result: {}
 
@@ -199,7 +201,7 @@ def attributes_of(
 ) -> dict[str, Any]:
     """Return what every fitted estimator of one kernel has, and what the formula adds."""
     solution = _solution_at(problem, result) if result.solution is None else result.solution
-    kernel = problem.family.kernel(result.parameters)
+    kernel = (formula.kernel or problem.family.kernel)(result.parameters)
     u = np.atleast_2d(solution.dual_coef).astype(np.float64)
     intercept = np.atleast_1d(np.asarray(solution.intercept, dtype=np.float64)) * formula.unit
     spread = samples.spread(u) * formula.unit

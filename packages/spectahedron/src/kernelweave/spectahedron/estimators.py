@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import NONNEGATIVE
-from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
-from kernelweave.kernels_core.estimators.samples import spread_of
+from kernelweave.kernels_core.estimators.kernel import KernelClassifier, KernelRegressor
 from kernelweave.kernels_core.parameters import parameter
-from kernelweave.qp_smo import SVC, SVR
 
-from .positive_matrix import PositiveMatrixMachine
+from .positive_matrix import PositiveMatrixKernel
 
 
-class TessellatedKernelClassifier(PositiveMatrixMachine, KernelMachineClassifier):
+class TessellatedKernelClassifier(PositiveMatrixKernel, KernelClassifier):
     """Support vector classifier that learns its kernel over positive matrices.
 
     Solves min over {P ⪰ 0, tr P = n_P} of the sum over tasks of
@@ -34,11 +31,8 @@ class TessellatedKernelClassifier(PositiveMatrixMachine, KernelMachineClassifier
     (True, True)
     """
 
-    def _learner(self, penalty: float, spread: float) -> SVC:
-        return SVC(C=float(self.C) * penalty)
 
-
-class TessellatedKernelRegressor(PositiveMatrixMachine, KernelMachineRegressor):
+class TessellatedKernelRegressor(PositiveMatrixKernel, KernelRegressor):
     """Support vector regressor that learns its kernel over positive matrices.
 
     Solves min over {P ⪰ 0, tr P = n_P} of
@@ -66,9 +60,3 @@ class TessellatedKernelRegressor(PositiveMatrixMachine, KernelMachineRegressor):
         default=0.1,
         rule=NONNEGATIVE,
     )
-
-    def _learner(self, penalty: float, spread: float) -> SVR:
-        return SVR(C=float(self.C) * penalty, epsilon=float(self.epsilon) * spread)
-
-    def _spread(self, targets: FloatArray, weight: FloatArray | None) -> float:
-        return spread_of(targets[0], weight)

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .estimators import TessellatedKernelClassifier, TessellatedKernelRegressor
 from .neighbours import Fitted, Warm
-from .positive_matrix import PositiveMatrixMachine
+from .positive_matrix import PositiveMatrixKernel, absolute, box_of, scaled_by
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -162,7 +162,7 @@ class _Search(Estimator):
             return 1.0
         model.set_params(units="scale", C=1.0, **setting)
         # of penalties in absolute units, one is for targets of spread one
-        return float(model._absolute(X, np.tile([-1.0, 1.0], len(X))[: len(X)])["C"])
+        return float(absolute(model, X, np.tile([-1.0, 1.0], len(X))[: len(X)])["C"])
 
     def _further(
         self, settings: list[dict[str, float]], means: FloatArray, X: FloatArray
@@ -186,7 +186,7 @@ class _Search(Estimator):
         template = self._template()
         folds = list(check_cv(self.cv, y, classifier=classifier).split(X, y))
         scorer = check_scoring(template, scoring=self.scoring)
-        scaled = template._scaled(X)
+        scaled = scaled_by(template, X)
         settings, warm = self._grid(X), Warm(len(X))
         scores: list[list[float]] = []
         gaps: list[list[float]] = []
@@ -213,11 +213,11 @@ class _Search(Estimator):
     def _fold(
         self, setting: dict[str, float], scaled: FloatArray, X: FloatArray, y: Labels,
         train: npt.NDArray[np.intp], fold: int, warm: Warm,
-    ) -> PositiveMatrixMachine:  # fmt: skip
+    ) -> PositiveMatrixKernel:  # fmt: skip
         """Fit a fold shortly, with the scaling, the box and the units of all samples."""
         model = clone(self._template()).set_params(**setting)
-        box = model._box(scaled)
-        model.set_params(**model._absolute(X, y), scale=False, domain=box)
+        box = box_of(model, scaled)
+        model.set_params(**absolute(model, X, y), scale=False, domain=box)
         model.set_params(tol=self.cv_tol, max_iter=self.cv_max_iter)
         if self.scoring is None and hasattr(model, "probability"):
             # accuracy asks for none, and they take five fits more

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 
+from .positive_matrix import PositiveMatrixKernel, absolute
 from .start import Start, at_new_caps
-
-if TYPE_CHECKING:
-    from .positive_matrix import PositiveMatrixMachine
 
 
 @dataclass
@@ -43,10 +40,10 @@ class Warm:
     last: Fitted | None = None
 
     def fit(
-        self, model: PositiveMatrixMachine, X: FloatArray, y: Labels, rows: Index, fold: int
-    ) -> PositiveMatrixMachine:
+        self, model: PositiveMatrixKernel, X: FloatArray, y: Labels, rows: Index, fold: int
+    ) -> PositiveMatrixKernel:
         """Fit on ``rows``, begun at a neighbour."""
-        C = float(model._absolute(X[rows], y[rows])["C"])
+        C = float(absolute(model, X[rows], y[rows])["C"])
         near = self._neighbour(fold, C)
         if near is not None and near.fits(y[rows]):
             model._start = Start(near.P, at_new_caps(near.dual_coef[:, rows], near.C, C))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from kernelweave.kernels_core import (
@@ -13,8 +14,6 @@ from kernelweave.kernels_core import (
     GeneralizedPolynomial,
     KernelWeaveWarning,
     PolynomialFamily,
-    Problem,
-    Result,
     Tessellated,
     TessellatedFamily,
     UnsupportedProblemError,
@@ -29,9 +28,10 @@ from kernelweave.kernels_core.checks import (
     integer,
     one_of,
 )
-from kernelweave.kernels_core.estimators.machine import KernelMachine
-from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.estimators.kernel import KernelEstimator, KernelRegressor
+from kernelweave.kernels_core.estimators.samples import Samples, spread_of
 from kernelweave.kernels_core.families import Family
+from kernelweave.kernels_core.fit import Formula
 from kernelweave.kernels_core.kernels import Kernel
 from kernelweave.kernels_core.kernels.scaled import Scaling, unit_range
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
@@ -68,8 +68,8 @@ _KERNEL = Rule('"tessellated", "polynomial" or a family such as IntegralFamily',
 _COLUMNS = Rule('"auto", an integer >= 1 or a list of groups of columns', _is_order)
 
 
-class PositiveMatrixMachine(KernelMachine):
-    """What both estimators share: the family, the box and the scaling."""
+class PositiveMatrixKernel(KernelEstimator):
+    """Parameters of both estimators: the family, the box and the scaling."""
 
     C: float = parameter(
         "Penalty of the loss, in the convention ½‖f‖² + C Σ loss.",
@@ -149,143 +149,156 @@ class PositiveMatrixMachine(KernelMachine):
     P_: FloatArray = fitted("ndarray of shape (n_P, n_P)", "The learned matrix.")
     C_: float = fitted("float", "The penalty in absolute units.")
 
-    def _algorithm(
-        self, problem: Problem, samples: Samples
-    ) -> tuple[str | Settings, dict[str, object]]:
-        known = known_settings(self.algorithm)
-        params: dict[str, object] = {}
-        for name, default in (("dtype", "float64"), ("gram", "auto")):
-            value = getattr(self, name)
-            if value == default:
-                continue
-            if known is not None and name not in known:
-                raise ValueError(
-                    f"{name}={value!r} needs an algorithm with a setting {name!r}, such as "
-                    f"tkl-low-rank, got {name_of(self.algorithm)!r}"
-                )
-            params[name] = value
-        if known is not None and "start" in known:
-            start = self._neighbour(samples, problem.family.n_P)
-            if start is not None:
-                params["start"] = start
-        return self.algorithm, params
+    def formula(self, samples: Samples) -> Formula:
+        """Return a learner over the kernels ⟨P, G(x, y)⟩ of a family."""
+        scaling = Scaling(*unit_range(np.asarray(samples.X))) if self.scale else None
+        X = np.asarray(samples.scaled(scaling).X)
+        family = family_of(self, X)
+        learner = _learner_of(self, family, X, samples.targets, samples.weight)
+        return Formula(
+            family,
+            learner,
+            Spectahedron(min_eig=self.min_eig),
+            self.algorithm,
+            _settings_of(self, samples, family.n_P),
+            scaling=scaling,
+            kernel=partial(_kernel_of, self, family),
+            attributes=lambda _, result: {"P_": result.parameters, "C_": float(learner.C)},
+        )
 
-    def _neighbour(self, samples: Samples, n_P: int) -> Start | None:
-        """Return the start in terms of the merged samples, if there is one that fits."""
-        before = self._before
-        start, P = before.__dict__.pop("_start", None), getattr(before, "P_", None)
-        if start is None and self.warm_start and isinstance(P, np.ndarray):
-            start = Start(P, np.atleast_2d(before.dual_coef_))
-        wanted = (len(samples.targets), len(samples.owner))
-        if start is None:
-            return None
-        if start.P.shape != (n_P, n_P) or start.dual_coef.shape != wanted:
-            return None
-        merged = np.zeros((wanted[0], len(samples.X)))
-        kept = samples.owner >= 0
-        np.add.at(merged.T, samples.owner[kept], start.dual_coef[:, kept].T)
-        return Start(start.P, merged)
 
-    def _scaling(self, samples: Samples) -> Scaling | None:
-        return Scaling(*unit_range(np.asarray(samples.X))) if self.scale else None
+def _settings_of(estimator: PositiveMatrixKernel, samples: Samples, n_P: int) -> dict[str, object]:
+    """Return the settings of the algorithm that the estimator states, and where it starts."""
+    algorithm, settings = estimator.algorithm, dict[str, object]()
+    known = known_settings(algorithm)
+    for name, default in (("dtype", "float64"), ("gram", "auto")):
+        value = getattr(estimator, name)
+        if value == default:
+            continue
+        if known is not None and name not in known:
+            raise ValueError(
+                f"{name}={value!r} needs an algorithm with a setting {name!r}, such as "
+                f"tkl-low-rank, got {name_of(algorithm)!r}"
+            )
+        settings[name] = value
+    if known is not None and "start" in known:
+        start = _neighbour(estimator, samples, n_P)
+        if start is not None:
+            settings["start"] = start
+    return settings
 
-    def _problem(self, samples: Samples) -> Problem:
-        X = np.asarray(samples.X)
-        family = self._family(X)
-        constraint = Spectahedron(min_eig=self.min_eig)
-        learner = self._learner(*self._units(family, X, samples.targets, samples.weight))
-        return Problem(family, learner, constraint, X, samples.targets, samples.weight)
 
-    def _learner(self, penalty: float, spread: float) -> SVC | SVR:
-        """Return the learner, C counted in units of ``penalty`` and ε of ``spread``."""
-        raise NotImplementedError
+def _neighbour(estimator: PositiveMatrixKernel, samples: Samples, n_P: int) -> Start | None:
+    """Return the start in terms of the merged samples, if there is one that fits."""
+    before = estimator._before
+    start, P = before.__dict__.pop("_start", None), getattr(before, "P_", None)
+    if start is None and estimator.warm_start and isinstance(P, np.ndarray):
+        start = Start(P, np.atleast_2d(before.dual_coef_))
+    wanted = (len(samples.targets), len(samples.owner))
+    if start is None:
+        return None
+    if start.P.shape != (n_P, n_P) or start.dual_coef.shape != wanted:
+        return None
+    merged = np.zeros((wanted[0], len(samples.X)))
+    kept = samples.owner >= 0
+    np.add.at(merged.T, samples.owner[kept], start.dual_coef[:, kept].T)
+    return Start(start.P, merged)
 
-    def _spread(self, targets: FloatArray, weight: FloatArray | None) -> float:
-        """Return the natural unit of the targets."""
-        return 1.0
 
-    def _units(
-        self, family: Family, X: FloatArray, targets: FloatArray, weight: FloatArray | None
-    ) -> tuple[float, float]:
-        """Return the units of C and of ε."""
-        if self.units == "absolute":
-            return 1.0, 1.0
-        spread = self._spread(targets, weight)
+def _learner_of(
+    estimator: PositiveMatrixKernel,
+    family: Family,
+    X: FloatArray,
+    targets: FloatArray,
+    weight: FloatArray | None,
+) -> SVC | SVR:
+    """Return the learner, C and ε in absolute units."""
+    is_regressor = isinstance(estimator, KernelRegressor)
+    penalty = spread = 1.0
+    if estimator.units != "absolute":
+        spread = spread_of(targets[0], weight) if is_regressor else 1.0
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             typical = float(np.average(family.diag(X, np.eye(family.n_P)), weights=weight))
             penalty = spread / typical if typical > 0.0 else spread
         # what overflows or underflows is refused where the Gram matrices are formed
-        return (penalty if 0.0 < penalty < np.inf else 1.0), spread
+        penalty = penalty if 0.0 < penalty < np.inf else 1.0
+    C = float(estimator.C) * penalty
+    return SVR(C=C, epsilon=float(estimator.epsilon) * spread) if is_regressor else SVC(C=C)
 
-    def _scaled(self, X: FloatArray) -> FloatArray:
-        """Return the features as the kernel sees them if X is the training data."""
-        return Scaling(*unit_range(X))(X) if self.scale else X
 
-    def _absolute(self, X: FloatArray, targets: ArrayLike) -> dict[str, float | str]:
-        """Return the parameters that mean the same for any part of these samples."""
-        X = self._scaled(X)
-        y = np.atleast_2d(np.asarray(targets))
-        learner = self._learner(*self._units(self._family(X), X, y, None))
-        known = {"C": learner.C, "epsilon": getattr(learner, "epsilon", None)}
-        return {"units": "absolute", **{k: v for k, v in known.items() if v is not None}}
+def scaled_by(estimator: PositiveMatrixKernel, X: FloatArray) -> FloatArray:
+    """Return the features as the kernel sees them if X is the training data."""
+    return Scaling(*unit_range(X))(X) if estimator.scale else X
 
-    def _family(self, X: FloatArray) -> Family:
-        if not isinstance(self.kernel, str):
-            return self.kernel
-        if self.kernel == "polynomial":
-            return PolynomialFamily(self.degree, n_features=X.shape[1])
-        lower, upper = self._box(X)
-        order = self._order(X.shape[1])
-        family = TessellatedFamily(
-            self.degree, lower=lower, upper=upper, z_degree=self.z_degree, order=order
-        )
-        limit_side(family)
-        if self.scale and family.order is None:
-            warn_of_volume(upper - lower)
-        return family
 
-    def _order(self, n_features: int) -> int | Sequence[Sequence[int]] | None:
-        """Return the order for so many columns; with monomials in z only all of them will do."""
-        if not isinstance(self.order, str):
-            return self.order
-        return None if n_features <= _MOST_COLUMNS or self.z_degree else _ORDER
+def absolute(
+    estimator: PositiveMatrixKernel, X: FloatArray, targets: ArrayLike
+) -> dict[str, float | str]:
+    """Return the parameters that mean the same for any part of these samples."""
+    X, y = scaled_by(estimator, X), np.atleast_2d(np.asarray(targets))
+    learner = _learner_of(estimator, family_of(estimator, X), X, y, None)
+    known = {"C": learner.C, "epsilon": getattr(learner, "epsilon", None)}
+    return {"units": "absolute", **{k: v for k, v in known.items() if v is not None}}
 
-    def _box(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the box of integration: ``domain``, else the data's range widened by δ."""
-        n = X.shape[1]
-        if self.domain is not None:
-            lower, upper = (np.broadcast_to(np.asarray(end, float), n) for end in self.domain)
-            if (lower > X).any() or (upper < X).any():
-                raise ValueError(
-                    "domain must contain the training data"
-                    + (" after scaling to [0, 1]" if self.scale else "")
-                    + f", got lower {lower.min():g}, upper {upper.max():g}"
-                )
-            return lower.copy(), upper.copy()
-        if self.scale:
-            return np.full(n, -self.delta), np.full(n, 1.0 + self.delta)
-        shift, width = unit_range(X)
-        return shift - self.delta * width, shift + (1.0 + self.delta) * width
 
-    def _kernel(self, problem: Problem, parameters: FloatArray) -> Kernel:
-        family = problem.family
-        if not isinstance(self.kernel, str):
-            return FamilyKernel(parameters, family)
-        if self.kernel == "polynomial":
-            return GeneralizedPolynomial(parameters, self.degree)
-        return Tessellated(
-            parameters,
-            self.degree,
-            np.asarray(family.lower),
-            np.asarray(family.upper),
-            z_degree=self.z_degree,
-            outside=self.outside,
-            order=family.order,
-        )
+def family_of(estimator: PositiveMatrixKernel, X: FloatArray) -> Family:
+    """Return the family of kernels of scaled features."""
+    if not isinstance(estimator.kernel, str):
+        return estimator.kernel
+    degree = estimator.degree
+    if estimator.kernel == "polynomial":
+        return PolynomialFamily(degree, n_features=X.shape[1])
+    lower, upper = box_of(estimator, X)
+    z_degree, order = estimator.z_degree, _order_of(estimator, X.shape[1])
+    family = TessellatedFamily(degree, lower=lower, upper=upper, z_degree=z_degree, order=order)
+    limit_side(family)
+    if estimator.scale and family.order is None:
+        warn_of_volume(upper - lower)
+    return family
 
-    def _keep(self, problem: Problem, result: Result) -> None:
-        self.P_ = result.parameters
-        self.C_ = float(problem.learner.C)
+
+def _order_of(
+    estimator: PositiveMatrixKernel, n_features: int
+) -> int | Sequence[Sequence[int]] | None:
+    """Return the order for so many columns; with monomials in z only all of them will do."""
+    if not isinstance(estimator.order, str):
+        return estimator.order
+    return None if n_features <= _MOST_COLUMNS or estimator.z_degree else _ORDER
+
+
+def box_of(estimator: PositiveMatrixKernel, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the box of integration: ``domain``, else the data's range widened by δ."""
+    n, delta = X.shape[1], estimator.delta
+    if estimator.domain is not None:
+        lower, upper = (np.broadcast_to(np.asarray(end, float), n) for end in estimator.domain)
+        if (lower > X).any() or (upper < X).any():
+            raise ValueError(
+                "domain must contain the training data"
+                + (" after scaling to [0, 1]" if estimator.scale else "")
+                + f", got lower {lower.min():g}, upper {upper.max():g}"
+            )
+        return lower.copy(), upper.copy()
+    if estimator.scale:
+        return np.full(n, -delta), np.full(n, 1.0 + delta)
+    shift, width = unit_range(X)
+    return shift - delta * width, shift + (1.0 + delta) * width
+
+
+def _kernel_of(estimator: PositiveMatrixKernel, family: Any, P: FloatArray) -> Kernel:
+    """Return the learned kernel of scaled features."""
+    if not isinstance(estimator.kernel, str):
+        return FamilyKernel(P, family)
+    if estimator.kernel == "polynomial":
+        return GeneralizedPolynomial(P, estimator.degree)
+    return Tessellated(
+        P,
+        estimator.degree,
+        np.asarray(family.lower),
+        np.asarray(family.upper),
+        z_degree=estimator.z_degree,
+        outside=estimator.outside,
+        order=family.order,
+    )
 
 
 def limit_side(family: TessellatedFamily) -> None:

@@ -94,7 +94,7 @@ class KernelEstimator(Estimator):
     n_iter_: int = fitted("int", "Outer iterations.")
 
     if TYPE_CHECKING:
-        _predictor: Predicts
+        _predictor: Predicts = fitted("", "")
 
     @abstractmethod
     def formula(self, samples: Samples) -> Formula:
@@ -183,7 +183,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     # whether y may have several columns, which share the kernel
     _multi_output: ClassVar[bool] = False
     if TYPE_CHECKING:
-        _is_flat: bool
+        _is_flat: bool = fitted("", "")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -76,7 +76,7 @@ class WeightedKernels(KernelEstimator):
 
     if TYPE_CHECKING:
         # what the fit to a table left whose views are not simply positions
-        _table: TableReader | None
+        _table: TableReader | None = fitted("", "")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
