@@ -8,6 +8,7 @@ from .kernel import EvidenceKernel
 from .large.batches import Batch, Batches
 from .mkl.estimators import EvidenceMKLClassifier, EvidenceMKLRegressor
 from .mkl.prices import PricedOrthant
+from .new_rows import HeldOutWarning
 
 __all__ = [
     "AnovaShares",
@@ -27,6 +28,7 @@ __all__ = [
     "EvidenceKernelRegressor",
     "EvidenceMKLClassifier",
     "EvidenceMKLRegressor",
+    "HeldOutWarning",
     "PairEffect",
     "PricedOrthant",
     "__version__",

@@ -47,10 +47,12 @@ from .large.progress import RowsTold
 from .large.reading import ClassTargets, LocalParts, NumberTargets, targets_of
 from .large.source import Source
 from .learn import Learned, learn
+from .new_rows import Expectation, HeldOutWarning, Kind, expected, kinds_of
 from .path import PRECISIONS, PathPlan
 from .rows import Rows, relative
 
 if TYPE_CHECKING:
+    import pandas as pd
     from sklearn.utils import Tags
 
 
@@ -230,6 +232,7 @@ class EvidenceModel(Explained, Estimator):
             )
         if not cut:
             self._warn_if_underfit()
+            self._warn_of_new_rows()
 
     def _fit_source(self, source: Rows | Source, state: np.random.RandomState) -> str:
         """Fit by all pairs of rows or by landmarks; return what was left undone."""
@@ -348,6 +351,7 @@ class EvidenceModel(Explained, Estimator):
         self.path_weights_ = learned.weights
         self.n_iter_ = max(1, sum(fit.n_evaluations for fit in learned.fits))
         self.held_out_score_, self.held_out_error_ = self._judge(rows, predictor.held_out)
+        self._new_rows = self._expected(predictor, rows)
         self.held_out_prediction_ = self._told(self._spread(predictor.held_out))
         kept = self._owner >= 0
         self.held_out_fold_ = np.full(len(self._owner), -1, dtype=np.intp)
@@ -373,6 +377,60 @@ class EvidenceModel(Explained, Estimator):
             self.held_out_score_,
             self.held_out_error_,
             str(learned),
+        )
+
+    def _expected(self, predictor: Predictor, rows: Rows) -> list[Expectation]:
+        """Return what is expected of each kind of new rows, first of those that folds held out."""
+        seen = int((~np.isnan(predictor.held_out[:, 0])).sum())
+        usual = Kind("rows like these", "rows like these", "")
+        lines = [Expectation(usual, self.held_out_score_, self.held_out_error_, seen, seen)]
+        if not isinstance(predictor, ExactPredictor) or not seen:
+            return lines
+        kept = np.flatnonzero(self._owner >= 0)
+        first = np.full(len(rows), len(self._owner))
+        np.minimum.at(first, self._owner[kept], kept)
+        kinds = kinds_of(rows, self.dimensions_, first)
+        state = np.random.RandomState(check_random_state(self.random_state).randint(2**31 - 1))
+        return lines + expected(predictor.mixture, rows, kinds, self._losses_of_new, state)
+
+    @property
+    def held_out_(self) -> pd.DataFrame:
+        """What to expect of each kind of new rows.
+
+        A row for each: those that the folds held out, whose score is `held_out_score_`; rows of a
+        new group, for every column that could name one; rows that are later by a date or in the
+        table. The columns: the score, its standard error over groups or blocks of rows, and of how
+        many rows and groups. All but the first are closed forms at the scales that all rows chose,
+        so a little too good.
+        """
+        import pandas as pd
+
+        check_is_fitted(self, "kernel_")
+        names = pd.Index([line.kind.name for line in self._new_rows], name="new rows")
+        columns = ("score", "error", "n_rows", "n_groups")
+        return pd.DataFrame([line[1:5] for line in self._new_rows], names, columns)
+
+    def _losses_of_new(
+        self, rows: Rows, values: FloatArray, usual: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return losses and their units of held-out values, calibrated by others of the rows."""
+        raise NotImplementedError
+
+    def _warn_of_new_rows(self) -> None:
+        """Warn where a kind of new rows is surely predicted worse than those held out."""
+        first, *others = self._new_rows
+        doubted = [line for line in others if line.doubt and line.score < first.score]
+        if not doubted:
+            return
+        worst = min(doubted, key=lambda line: line.score)
+        what = "accuracy" if is_classifier(self) else "R²"
+        more = f"; held_out_ has {len(doubted) - 1} more of such" if len(doubted) > 1 else ""
+        warnings.warn(
+            f"expect an {what} of {worst.score:.2f} on {worst.kind.said}, not the "
+            f"{first.score:.2f} of {first.kind.said}: where you will meet them, fit with "
+            f"{worst.kind.argument}, so that they are held out and learned for{more}",
+            HeldOutWarning,
+            stacklevel=4,
         )
 
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:

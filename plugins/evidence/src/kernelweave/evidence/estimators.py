@@ -22,6 +22,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils.validation import _num_samples
 
 from .base import EvidenceModel
+from .calibration import Calibration
 from .classes import class_codes, class_folds, judge_classes, per_class
 from .exact import ExactPredictor
 from .folds import Split
@@ -124,6 +125,11 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
 
     def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         return squared_losses(rows.targets.T, values, rows.mass)
+
+    def _losses_of_new(
+        self, rows: Rows, values: FloatArray, usual: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        return self._losses(rows, values)
 
     def _warn_of(self, rows: Rows, values: FloatArray) -> None:
         warn_of_numbers(rows.targets.T, values, rows.mass, HELD_OUT, stacklevel=7)
@@ -274,6 +280,14 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         winner = self._calibration.logits(per_class(values)).argmax(axis=1)
         wrong = (winner != class_codes(rows.targets))[:, None].astype(np.float64)
         return wrong, np.ones_like(wrong)
+
+    def _losses_of_new(
+        self, rows: Rows, values: FloatArray, usual: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        codes = class_codes(rows.targets)
+        calibration = Calibration.of(per_class(usual), codes, rows.mass)
+        wrong = calibration.logits(per_class(values)).argmax(axis=1) != codes
+        return wrong[:, None].astype(np.float64), np.ones((len(codes), 1))
 
     def _warn_of(self, rows: Rows, values: FloatArray) -> None:
         right = self._losses(rows, values)[0][:, 0] == 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
 
@@ -40,6 +40,24 @@ def ratio_with_error(
     ratio = (share * losses).sum(axis=0) / total
     influence = ((losses - ratio * units) / total).mean(axis=1)
     return float(ratio.mean()), float(np.sqrt(np.sum((share[:, 0] * influence) ** 2)))
+
+
+def grouped_ratio(
+    losses: FloatArray, units: FloatArray, weight: FloatArray, groups: Index
+) -> tuple[float, float]:
+    """Return 1 less the ratio of two means, and its standard error over draws of whole groups.
+
+    `losses`, `units` of shape (n, n_outputs); `groups` of shape (n,): from 0.
+    """
+    share = (weight / weight.sum())[:, None]
+    total = (share * units).sum(axis=0)
+    total = np.where(total > 0.0, total, 1.0)
+    ratio = (share * losses).sum(axis=0) / total
+    influence = (share * (losses - ratio * units) / total).mean(axis=1)
+    sums = np.bincount(groups, weights=influence)
+    n = len(np.unique(groups))
+    spread = n / (n - 1) if n > 1 else 1.0
+    return float(1.0 - ratio.mean()), float(np.sqrt(spread * np.sum(sums**2)))
 
 
 def accuracy_with_error(right: NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:

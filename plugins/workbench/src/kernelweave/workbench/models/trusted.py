@@ -100,6 +100,7 @@ _OWN = {
     f"{_EVIDENCE}.mixture": ("Mixture",),
     f"{_EVIDENCE}.mkl.estimators": ("EvidenceMKLClassifier", "EvidenceMKLRegressor"),
     f"{_EVIDENCE}.mkl.posterior": ("KernelPosterior",),
+    f"{_EVIDENCE}.new_rows": ("Expectation", "Kind"),
     f"{_EVIDENCE}.path": ("Fit",),
     f"{_EVIDENCE}.rows": ("Rows", "Standardised"),
     f"{_EVIDENCE}.softmax": ("Softmax",),

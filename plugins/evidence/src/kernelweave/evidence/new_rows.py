@@ -1,0 +1,288 @@
+"""What a fit expects of each kind of new rows, from the one factorisation that it has.
+
+Rows that come in groups or one after the other look better on rows held out at random than they
+are on new groups or later rows. With S = K + σ²/w of all rows and a = S⁻¹y, the rows g are
+predicted from all others with the residuals (S⁻¹_gg)⁻¹a_g, whatever g is: a group, or all that came
+later. The scales are those that all rows chose, so that a line is a little too good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.arrays import FloatArray, Index
+from scipy.linalg import lapack, solve
+from scipy.stats import t as student
+
+from .columns import Dimension
+from .mixture import Mixture
+from .rows import Rows
+from .scores import grouped_ratio
+
+# values that a column must have to name groups, and rows of one in the median
+_LEVELS, _ROWS = 8, 2.0
+# Neighbouring groups of white noise have squared differences of twice their variance. Whole numbers
+# whose neighbours are alike are quantities, such as hours and ages, and name no groups.
+_ALIKE = 1.0
+# blocks of the rows in their order, of which the later half is predicted
+_BLOCKS = 12
+_FEWEST = 2 * _BLOCKS
+# groups of the same sizes are drawn so often, to compare with, and blocks cut into so many parts
+_DRAWS, _PARTS = 3, 6
+# a line is doubted beyond so many standard errors, and by chance in one fit of fifty
+_ERRORS, _CHANCE = 2.0, 0.02
+# squares of 20 times the size say no more of one block: a jump is not to hide the others
+_MOST = 3.0
+# less of the score is not worth a word
+_WORTH = 0.02
+
+
+class HeldOutWarning(KernelWeaveWarning):
+    """New groups or later rows are predicted worse than the held-out score says.
+
+    ``held_out_`` has both figures: ignore this category where you show them.
+
+    Examples
+    --------
+    >>> from kernelweave.evidence import HeldOutWarning
+    >>> from kernelweave.kernels_core import KernelWeaveWarning
+    >>> issubclass(HeldOutWarning, KernelWeaveWarning)
+    True
+    """
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of new rows.
+
+    `name`: for the table; `said`: for a sentence, after "on"; `argument`: what tells `fit` of it;
+    `groups` of shape (n,): which row goes with which, −1 with none; or `order` of shape (n,): what
+    comes before what.
+    """
+
+    name: str
+    said: str
+    argument: str
+    groups: Index | None = None
+    order: FloatArray | None = None
+
+
+class Expectation(NamedTuple):
+    """What is expected of a kind of new rows; `doubt`: whether it is surely worse than the first.
+
+    `error`: standard error of the score, over groups or blocks.
+    """
+
+    kind: Kind
+    score: float
+    error: float
+    n_rows: int
+    n_groups: int
+    doubt: bool = False
+
+
+# held-out values of rows, and those to calibrate by, to losses and their units
+Losses = Callable[[Rows, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+
+
+def kinds_of(rows: Rows, dimensions: Sequence[Dimension], first: Index) -> list[Kind]:
+    """Return the kinds of new rows that a table may meet.
+
+    `first` of shape (n,): where each row stands first in the user's table.
+    """
+    kinds, n_numbers = [], rows.numeric.shape[1]
+    for j, each in enumerate(dimensions):
+        if each.kind == "level":
+            codes = rows.codes[:, j - n_numbers]
+            own = [k for k, label in enumerate(each.levels) if label not in ("(rare)", "(missing)")]
+            kinds += _new(each.source, np.where(np.isin(codes, own), codes, -1))
+        elif each.name.endswith("days since 1970"):
+            days = np.floor(rows.numeric[:, j])
+            kinds += _new(each.source, np.unique(days, return_inverse=True)[1].ravel(), "day of ")
+            later = f"later by {each.source}", f"rows that are later by {each.source!r}"
+            kinds.append(Kind(*later, f"order={each.source!r}", order=rows.numeric[:, j]))
+        elif each.kind == "number" and (rows.numeric[:, j] == np.floor(rows.numeric[:, j])).all():
+            codes = np.unique(rows.numeric[:, j], return_inverse=True)[1].ravel()
+            if codes.max() < len(rows) / _ROWS and not _are_quantities(codes, rows):
+                kinds += _new(each.source, codes)
+    if not _is_sorted(rows, first):
+        said = "rows that come later in the table"
+        order = first.astype(np.float64)
+        kinds.append(Kind("later in the file", said, "order=np.arange(len(X))", order=order))
+    return kinds
+
+
+def _new(column: str, groups: Index, what: str = "") -> list[Kind]:
+    """Return groups where they are many enough and most have several rows."""
+    counts = np.bincount(groups[groups >= 0])
+    counts = counts[counts > 0]
+    if len(counts) < _LEVELS or np.median(counts) < _ROWS:
+        return []
+    said = f"rows of a new {what}{column!r}"
+    return [Kind(f"new {what}{column}", said, f"groups={column!r}", groups=groups)]
+
+
+def _are_quantities(codes: Index, rows: Rows) -> bool:
+    counts = np.bincount(codes, weights=rows.mass)
+    if len(counts) < _LEVELS:
+        return True
+    means = np.array([np.bincount(codes, weights=rows.mass * y) / counts for y in rows.targets])
+    rest = means - means.mean(axis=1, keepdims=True)
+    spread = np.sum(rest**2, axis=1)
+    ratio = np.sum(np.diff(means, axis=1) ** 2, axis=1) / np.where(spread > 0.0, spread, 1.0)
+    return bool(ratio.min() < _ALIKE)
+
+
+def _is_sorted(rows: Rows, first: Index) -> bool:
+    """Return whether the table is in the order of its targets or of words: in no order of time."""
+    by, classes = np.argsort(first), rows.targets.argmax(axis=0)
+    targets = rows.targets if len(rows.targets) == 1 else classes[None]
+    for column in [*targets[:, by], *rows.codes[by].T]:
+        steps = np.diff(column)
+        values, runs = len(np.unique(column)), 1 + np.count_nonzero(steps)
+        in_blocks = 1 < values == runs <= len(rows) / _ROWS
+        if in_blocks or (steps >= 0).all() or (steps <= 0).all():
+            return True
+    return False
+
+
+@dataclass(frozen=True)
+class _Closed:
+    """Residuals of rows left out together, in units of the standardised targets.
+
+    `inverse` of shape (n, n): S⁻¹; `dual` of shape (n, n_outputs).
+    """
+
+    inverse: FloatArray
+    dual: FloatArray
+
+    @classmethod
+    def of(cls, mixture: Mixture) -> _Closed:
+        inverse, _ = lapack.dpotri(mixture.factor.copy(order="F"), lower=1, overwrite_c=1)
+        inverse[np.triu_indices_from(inverse, 1)] = inverse.T[np.triu_indices_from(inverse, 1)]
+        return cls(inverse, mixture.dual)
+
+    def residuals(self, rows: Index) -> FloatArray:
+        """Return those of rows predicted from all others, shape (n_rows, n_outputs)."""
+        own = self.inverse[np.ix_(rows, rows)]
+        return np.asarray(solve(own, self.dual[rows], assume_a="pos", check_finite=False))
+
+
+class _Left(NamedTuple):
+    """Rows left out with others: `residuals`, and `usual`, those with others drawn anywhere.
+
+    `rows` of shape (n,); `parts` of shape (n,): the group or block of each; `residuals` of shape
+    (n, n_outputs); `usual` of shape (n_draws, n, n_outputs).
+    """
+
+    rows: Index
+    parts: Index
+    residuals: FloatArray
+    usual: FloatArray
+
+
+def leave_groups_out(closed: _Closed, groups: Index, random_state: np.random.RandomState) -> _Left:
+    """Leave out each group, and each row with as many others drawn from anywhere."""
+    rows = np.flatnonzero(groups >= 0)
+    parts = np.unique(groups[rows], return_inverse=True)[1].ravel()
+    found = np.empty((1 + _DRAWS, len(rows), closed.dual.shape[1]))
+    for k in range(1 + _DRAWS):
+        drawn = parts if k == 0 else random_state.permutation(parts)
+        for members in _members(drawn):
+            found[k, members] = closed.residuals(rows[members])
+    return _Left(rows, parts, found[0], found[1:])
+
+
+def leave_later_out(
+    closed: _Closed, order: FloatArray, random_state: np.random.RandomState
+) -> _Left:
+    """Predict each block of the later half from the rows before it, and from as many of all."""
+    by = np.argsort(order, kind="stable")
+    cuts = _cuts(order[by])
+    found: list[tuple[Index, FloatArray, FloatArray]] = []
+    for low, high in pairwise(cuts):
+        own, usual = by[low:high], np.empty((1, high - low, closed.dual.shape[1]))
+        residuals = closed.residuals(by[low:])[: len(own)]
+        # neighbours of a block in time are what helps: parts of it are left out, with any others
+        for part in np.array_split(random_state.permutation(len(own)), min(_PARTS, len(own))):
+            others = random_state.permutation(np.setdiff1d(by, own[part]))
+            together = np.concatenate([own[part], others[: len(by) - low - len(part)]])
+            usual[0, part] = closed.residuals(together)[: len(part)]
+        found.append((own, residuals, usual))
+    rows, later, usuals = zip(*found, strict=True)
+    parts = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
+    both = np.concatenate(later), np.concatenate(usuals, axis=1)
+    return _Left(np.concatenate(rows), parts, *both)
+
+
+def _cuts(ordered: FloatArray) -> list[int]:
+    """Return where blocks of the later half begin and end; none parts rows of one moment."""
+    n = len(ordered)
+    wanted = np.linspace(0, n, _BLOCKS + 1).astype(int)[_BLOCKS // 2 : -1]
+    at = np.searchsorted(ordered, ordered[wanted])
+    return [*np.unique(at[at > 0]).tolist(), n]
+
+
+def _members(parts: Index) -> Iterator[Index]:
+    by = np.argsort(parts, kind="stable")
+    yield from np.split(by, np.flatnonzero(np.diff(parts[by])) + 1)
+
+
+def expected(
+    mixture: Mixture,
+    rows: Rows,
+    kinds: Sequence[Kind],
+    losses: Losses,
+    random_state: np.random.RandomState,
+) -> list[Expectation]:
+    """Return a line for each kind that can be told of.
+
+    `losses`: from rows, their held-out values in units of the targets, and values that show how to
+    calibrate them, to losses and units of them.
+    """
+    closed, lines = _Closed.of(mixture), []
+    for kind in kinds:
+        if kind.groups is not None:
+            left = leave_groups_out(closed, kind.groups, random_state)
+        elif kind.order is not None and len(rows) >= _FEWEST:
+            left = leave_later_out(closed, kind.order, random_state)
+        else:
+            continue
+        if len(np.unique(left.parts)) < 3:
+            continue
+        own = rows.take(left.rows)
+        values, usual = (
+            mixture.target.moments(mixture.target.values.T[left.rows] - each, mixture.width)[0]
+            for each in (left.residuals, left.usual[0])
+        )
+        found = losses(own, values, usual)
+        score, error = grouped_ratio(*found, own.mass, left.parts)
+        surely = _is_surely_worse(left, own.mass, kind.order is not None, len(kinds))
+        worth = score < grouped_ratio(*losses(own, usual, usual), own.mass, left.parts)[0] - _WORTH
+        n_groups = len(np.unique(left.parts))
+        named = replace(kind, groups=None, order=None)
+        lines.append(Expectation(named, score, error, len(own), n_groups, surely and worth))
+    return lines
+
+
+def _is_surely_worse(left: _Left, mass: FloatArray, blocks: bool, n_kinds: int) -> bool:
+    """Return whether residuals are larger than usual ones by more than chance and draws explain.
+
+    Groups by the mean difference of their squares; blocks, which are few and of very different
+    sizes of errors, by the ratios of theirs.
+    """
+    own, usual = ((left.residuals**2).mean(axis=-1), (left.usual**2).mean(axis=(0, -1)))
+    if blocks:
+        ratios = np.bincount(left.parts, own * mass) / np.bincount(left.parts, usual * mass)
+        gains = np.clip(np.log(np.maximum(ratios, np.finfo(np.float64).tiny)), -_MOST, _MOST)
+    else:
+        gains = np.bincount(left.parts, (own - usual) * mass)
+    n = len(gains)
+    error = gains.std(ddof=1) / np.sqrt(n)
+    most = max(_ERRORS, float(student.ppf(1.0 - _CHANCE / n_kinds, n - 1)))
+    return bool(gains.mean() > most * error)

@@ -1,0 +1,176 @@
+"""What is expected of new groups and later rows is what they bring."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.evidence import (
+    EvidenceKernelClassifier,
+    EvidenceKernelRegressor,
+    HeldOutWarning,
+)
+from kernelweave.evidence.mixture import fit_mixture
+from kernelweave.evidence.new_rows import _Closed, leave_groups_out, leave_later_out
+from kernelweave.evidence.rows import Standardised
+
+QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
+Table = tuple[pd.DataFrame, Any]
+
+
+def patients(seed: int, n_patients: int = 120) -> Table:
+    """Six visits of each patient, whose own level decides most."""
+    state = np.random.default_rng(seed)
+    g = np.repeat(np.arange(n_patients), 6)
+    own, level = state.normal(size=(n_patients, 3)), state.normal(size=n_patients)
+    X = pd.DataFrame(own[g] + 0.05 * state.normal(size=(len(g), 3)), columns=list("abc"))
+    return X.assign(patient=[f"m{k}" for k in g]), 0.5 * own[g, 0] + level[g] + 0.3 * (
+        state.normal(size=len(g))
+    )
+
+
+def walk(seed: int, n: int = 300) -> Table:
+    """A random walk, a clock, and a column that helps."""
+    state = np.random.default_rng(seed)
+    X = pd.DataFrame({"t": np.arange(n, dtype=np.float64), "x": state.normal(size=n)})
+    return X, np.cumsum(state.normal(size=n)) + X["x"].to_numpy() + 0.3 * state.normal(size=n)
+
+
+def exchangeable(seed: int) -> Table:
+    """Cities, codes and days that say nothing."""
+    state = np.random.default_rng(seed)
+    n = int(state.integers(60, 200))
+    X = pd.DataFrame(state.normal(size=(n, 2)), columns=["a", "b"])
+    X["city"] = [f"c{k}" for k in state.integers(0, n // 6, n)]
+    X["code"] = state.integers(0, n // 6, n)
+    days = pd.to_timedelta(state.integers(0, n // 4, n), unit="D")
+    X["day"] = pd.Timestamp("2024-01-01") + days
+    return X, np.sin(2 * X["a"]) + (0.2, 1.0)[seed % 2] * state.normal(size=n)
+
+
+@pytest.fixture(scope="module")
+def clinic() -> tuple[Any, Table, Table]:
+    X, y = patients(0)
+    with pytest.warns(HeldOutWarning):
+        model = EvidenceKernelRegressor(**QUICK).fit(X[:360], y[:360])
+    return model, (X[:360], y[:360]), (X[360:], y[360:])
+
+
+def test_a_new_patient_is_told_from_a_new_visit(clinic: Any) -> None:
+    model, _, new = clinic
+    table = model.held_out_
+    assert table.index.tolist() == ["rows like these", "new patient"]
+    assert table.columns.tolist() == ["score", "error", "n_rows", "n_groups"]
+    assert table.score.iloc[0] == model.held_out_score_ > 0.85
+    assert table.loc["new patient", ["n_rows", "n_groups"]].tolist() == [360, 60]
+    told, error = table.loc["new patient", ["score", "error"]]
+    # a little too good: the scales have seen all patients
+    assert abs(told - model.score(*new)) < 0.25
+    assert 0.02 < error < 0.25
+
+
+def test_the_warning_has_both_figures_the_column_and_what_to_say(clinic: Any) -> None:
+    model, (X, y), _ = clinic
+    low, high = model.held_out_.score.iloc[1], model.held_out_score_
+    with pytest.warns(HeldOutWarning) as told:
+        EvidenceKernelRegressor(**QUICK).fit(X, y)
+    (said,) = [str(each.message) for each in told if each.category is HeldOutWarning]
+    assert f"R² of {low:.2f} on rows of a new 'patient', not the {high:.2f}" in said
+    assert "fit with groups='patient'" in said
+
+
+@pytest.mark.parametrize("prices", [False, True])
+def test_closed_forms_are_refits_at_the_same_scales(prices: bool) -> None:
+    X, y = patients(1, 20)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HeldOutWarning)
+        model = EvidenceKernelRegressor(**QUICK).fit(X, np.exp(y) if prices else y, weight)
+    predictor, state = model._predictor, np.random.RandomState(0)
+    rows, mixture = predictor.rows, predictor.mixture
+    assert bool(mixture.target.warps) == prices
+    closed = _Closed.of(mixture)
+
+    def refitted(known: np.ndarray, asked: np.ndarray) -> np.ndarray:
+        units = Standardised.of(rows)
+        part = fit_mixture(mixture.views, rows.take(known), mixture.scales, units)
+        own = rows.take(asked)
+        return part.latent(part.views.points(own.numeric, own.codes))
+
+    everything = np.arange(len(rows))
+    codes = rows.codes[:, 0]
+    groups = leave_groups_out(closed, codes, state)
+    for g in np.unique(codes):
+        own = np.flatnonzero(codes == g)
+        told = mixture.target.values.T[own] - groups.residuals[own]
+        np.testing.assert_allclose(told, refitted(np.flatnonzero(codes != g), own), atol=1e-8)
+    order = np.random.default_rng(1).permutation(len(rows)).astype(float)
+    later = leave_later_out(closed, order, state)
+    assert len(later.rows) == len(rows) // 2
+    for part in np.unique(later.parts):
+        places = np.flatnonzero(later.parts == part)
+        own = later.rows[places]
+        before = everything[order < order[own].min()]
+        told = mixture.target.values.T[own] - later.residuals[places]
+        np.testing.assert_allclose(told, refitted(before, own), atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_random_walk_is_told_from_a_table_in_no_order(seed: int) -> None:
+    X, y = walk(seed)
+    with pytest.warns(HeldOutWarning, match=r"that come later in the table.*order=np.arange"):
+        model = EvidenceKernelRegressor(**QUICK).fit(X, y)
+    assert model.held_out_score_ - model.held_out_.score["later in the file"] > 0.1
+    shuffled = np.random.default_rng(0).permutation(len(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", HeldOutWarning)
+        other = EvidenceKernelRegressor(**QUICK).fit(X.iloc[shuffled], y[shuffled])
+    assert other.held_out_.score["later in the file"] > 0.8
+
+
+def test_dates_order_rows_wherever_they_stand() -> None:
+    X, y = walk(1)
+    X["t"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(y)), unit="D")
+    shuffled = np.random.default_rng(0).permutation(len(y))
+    with pytest.warns(HeldOutWarning, match=r"that are later by 't'.*order='t'"):
+        EvidenceKernelRegressor(**QUICK).fit(X.iloc[shuffled], y[shuffled])
+
+
+def test_there_is_no_alarm_where_nothing_depends_on_groups_or_order() -> None:
+    lines = 0
+    for seed in range(24):
+        X, y = exchangeable(seed)
+        model = EvidenceKernelRegressor(precisions=(5.0,), max_iter=20, warp=False)
+        if seed % 3 == 0:
+            y, model = y > 0, EvidenceKernelClassifier(precisions=(5.0,), max_iter=20)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", HeldOutWarning)
+            model.fit(X, y)
+        assert set(model.held_out_.index[1:]) <= {
+            "new city", "new code", "new day of day", "later by day", "later in the file"
+        }  # fmt: skip
+        lines += len(model.held_out_) - 1
+    assert lines > 80
+
+
+def test_classes_of_patients() -> None:
+    X, y = patients(2)
+    y = np.where(y > 0, "ill", "well")
+    with pytest.warns(HeldOutWarning, match="accuracy of 0.* on rows of a new 'patient'"):
+        model = EvidenceKernelClassifier(**QUICK).fit(X[:360], y[:360])
+    told = model.held_out_.loc["new patient"]
+    # sixty patients judge it on either side
+    assert abs(told.score - model.score(X[360:], y[360:])) < 2 * np.sqrt(2) * told.error
+
+
+def test_quantities_and_tables_sorted_by_target_are_no_groups() -> None:
+    state = np.random.default_rng(0)
+    hour = state.integers(0, 24, 300)
+    X = pd.DataFrame({"hour": hour, "x": state.normal(size=300)})
+    y = 3.0 * np.sin(hour / 4.0) + X["x"] + 0.1 * state.normal(size=300)
+    by = np.argsort(y.to_numpy())
+    model = EvidenceKernelRegressor(**QUICK).fit(X.iloc[by], y.iloc[by])
+    assert model.held_out_.index.tolist() == ["rows like these"]
