@@ -24,6 +24,10 @@ ALLOWED = {
     "relaxations": {"kernels-core", "qp-smo", "mkl-sparse", "spectahedron"},
     # tables are read below what learns from them
     "tables": {"kernels-core"},
+    "evidence": {
+        *("kernels-core", "qp-smo", "spectahedron", "mkl-sparse", "vv-rkhs", "relaxations"),
+        "tables",
+    },
     # the command line reads tables as the evidence kernels do
     "workbench": {
         *("kernels-core", "qp-smo", "spectahedron", "mkl-sparse", "vv-rkhs", "relaxations"),

@@ -153,7 +153,7 @@ def test_kernels_say_whose_parameter_it_is() -> None:
 SENTENCE = re.compile(r"must be (one of|(None or )?(a|an) (finite |positive )?(number|integer))\b")
 # lists that a rule for words does not hold, or endings of the command line
 BY_HAND = {
-    "kernelweave.evidence.columns.objects",  # of a column's values, with their rows
+    "kernelweave.tables.columns",  # of a column's values, with their rows
     "kernelweave.granger.matrices",  # lags are numbers
     "kernelweave.mkl_sparse.starts",  # or weights
     "kernelweave.qp_smo.saddle.penalties",  # or one a kernel

@@ -11,15 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.evidence import (
-    Batches,
-    CellError,
-    EvidenceKernelClassifier,
-    EvidenceKernelRegressor,
-    base,
-)
+from kernelweave.evidence import Batches, EvidenceKernelClassifier, EvidenceKernelRegressor, base
 from kernelweave.evidence.large.drawing import draw
 from kernelweave.kernels_core import Status
+from kernelweave.tables import CellError
 from large_tables import QUICK, small, table  # noqa: F401
 
 

@@ -100,7 +100,7 @@ def test_words_that_hardly_recur_are_no_levels() -> None:
     X.loc[::3, "title"] = None
     encoder = ColumnEncoder().fit(X)
     assert encoder.dimensions_[1].levels == ("(rare)", "(missing)")
-    assert "whether there is one is used" in encoder.report_[0].sentence
+    assert "whether there is one is used" in encoder.report_[0].remark
 
 
 def test_scores_and_intervals_hold_for_words_that_keep_coming() -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import datetime
 import decimal
 import fractions
+import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from kernelweave.evidence import ColumnEncoder, ColumnWarning, Encoded
-from kernelweave.kernels_core import MemoryBudgetError, config_context
+from kernelweave.evidence import ColumnEncoder, Encoded
+from kernelweave.kernels_core import KernelWeaveWarning, MemoryBudgetError, config_context
+from kernelweave.tables import ColumnWarning
 from scipy import sparse
 
 N = 40
@@ -119,7 +122,10 @@ def test_a_large_sparse_matrix_is_refused() -> None:
         ([decimal.Decimal("1.5"), 2, 3.5, None], [1.5, 2.0, 3.5, np.nan]),
         ([fractions.Fraction(1, 2), 1, 2, 3], [0.5, 1.0, 2.0, 3.0]),
         (["1e3", " 12 ", "-.5", ""], [1e3, 12.0, -0.5, np.nan]),
-        ([datetime.time(1), datetime.time(0, 2), None, datetime.time(0)], [3600, 120, np.nan, 0]),
+        (
+            [datetime.time(1), datetime.time(0, 2), None, datetime.time(0)],
+            [1.0, 1 / 30, np.nan, 0.0],
+        ),
         ([datetime.timedelta(1), None, datetime.timedelta(0, 5), None], [86400, np.nan, 5, np.nan]),
     ],
 )
@@ -132,20 +138,43 @@ def test_objects_that_are_numbers(values: list[Any], expected: list[float]) -> N
 def test_words_with_a_leading_zero_stay_words() -> None:
     encoder, _ = encoded(pd.DataFrame({"code": ["007", "010", "007", "010"]}))
     assert encoder.dimensions_[0].levels == ("007", "010")
-    told = encoder.report_[0].sentence
+    told = encoder.report_[0].remark
     assert "codes that begin with 0, such as '007', and is read as words" in told
 
 
-@pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("form", ["${:,.2f}", "{} EUR", "EUR {}", "{},5", "{} m²", "-{} €", "{}%"])
-def test_amounts_that_are_read_as_words_are_warned_of(form: str, rows: int) -> None:
-    cells = [form.format(990 + 7 * i) for i in range(30)] * rows
-    used = "left out" if rows == 1 else "used"
-    with pytest.warns(ColumnWarning, match="written as words, such as .*read_table") as seen:
-        encoder, _ = encoded(pd.DataFrame({"a": cells, "b": np.arange(len(cells)) % 7.0}))
-    assert len(seen) == 1
-    assert encoder.report_[0].done == used
-    assert repr(cells[0]) in encoder.report_[0].sentence
+@pytest.mark.parametrize(
+    ("form", "unit", "value"),
+    [
+        ("${:,.2f}", "$", lambda x: x),
+        ("{} EUR", "€", lambda x: x),
+        ("EUR {}", "€", lambda x: x),
+        ("{},5", "", lambda x: x + 0.5),
+        ("{} m²", "m²", lambda x: x),
+        ("-{} €", "€", lambda x: -x),
+        ("{}%", "%", lambda x: x),
+        ("({}.25 kg)", "kg", lambda x: -x - 0.25),
+    ],
+)
+def test_amounts_are_numbers_as_in_a_file(
+    form: str, unit: str, value: Callable[[float], float]
+) -> None:
+    known = [990 + 7 * (i * i % 31) for i in range(30)]
+    table = pd.DataFrame({"a": [form.format(x) for x in known], "b": np.arange(30) % 7.0})
+    encoder, rows = encoded(table)
+    plan = encoder.report_[0]
+    assert (plan.kind, plan.unit) == ("number", unit)
+    assert rows.numeric[:, 0].tolist() == [value(x) for x in known]
+    # and so at prediction, where a column of numbers alone is in the same unit
+    again = encoder.transform(table.assign(a=table["a"][::-1].to_numpy()))
+    assert again.numeric[:, 0].tolist() == [value(x) for x in known[::-1]]
+    if unit:
+        with pytest.warns(
+            KernelWeaveWarning, match=f"'a' has no unit, and was in {re.escape(unit)}"
+        ):
+            bare = encoder.transform(table.assign(a=known))
+        assert bare.numeric[:, 0].tolist() == known
+        with pytest.raises(ValueError, match=f"'a' is in lb, and was in {re.escape(unit)} where"):
+            encoder.transform(table.assign(a=[f"{x} lb" for x in known]))
 
 
 @pytest.mark.parametrize(
@@ -155,9 +184,7 @@ def test_amounts_that_are_read_as_words_are_warned_of(form: str, rows: int) -> N
 def test_other_words_are_no_amounts(form: str) -> None:
     cells = [form.format(10 + i) for i in range(30)] * 3
     encoder, _ = encoded(pd.DataFrame({"a": cells, "b": np.arange(90) % 7.0}))
-    assert "written as words" not in encoder.report_[0].sentence
-    few = pd.DataFrame({"a": ["10 %", "20 %", "30 %"] * 10, "b": np.arange(30) % 7.0})
-    assert encoded(few)[0].report_[0].sentence == "3 levels."
+    assert (encoder.report_[0].kind == "number") == (form == "{}")
 
 
 def test_dates_may_lie_beyond_nanoseconds() -> None:
@@ -232,7 +259,7 @@ class TestDates:
         encoder, found = encoded(pd.DataFrame({"when": words}))
         kept = np.arange(N) != 3
         np.testing.assert_allclose(found.numeric[kept, :-1], rows.numeric[kept])
-        assert form in encoder.report_[0].sentence
+        assert form in encoder.report_[0].remark
         with pytest.warns(ColumnWarning, match="1 of 2 rows holds other words, .* in row 0, which"):
             odd = encoder.transform(pd.DataFrame({"when": ["some day", words[0]]}))
         assert odd.numeric[:, -1].tolist() == [1.0, 0.0]
@@ -311,8 +338,8 @@ def test_dates_in_no_known_format_are_told(words: list[str]) -> None:
     encoder = ColumnEncoder(min_frequency=1).fit(pd.DataFrame({"when": words * 5}))
     (row,) = encoder.report_
     assert row.seen == "words"
-    assert "look like dates" in row.sentence
-    assert "2024-05-31" in row.sentence
+    assert "look like dates" in row.remark
+    assert "2024-05-31" in row.remark
 
 
 @pytest.mark.parametrize("shape", ["10.0.{}.1", "1.{}.0", "Room {}", "SKU-{}", "{}x100", "{}/7"])
@@ -320,4 +347,4 @@ def test_codes_are_not_told_to_be_dates(shape: str) -> None:
     words = [shape.format(i) for i in range(12, 30)] * 3
     encoder = ColumnEncoder().fit(pd.DataFrame({"code": words}))
     assert encoder.report_[0].seen == "words"
-    assert "dates" not in encoder.report_[0].sentence
+    assert "dates" not in encoder.report_[0].remark

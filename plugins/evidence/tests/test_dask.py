@@ -11,13 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.evidence import (
-    Batches,
-    CellError,
-    EvidenceKernelClassifier,
-    EvidenceKernelRegressor,
-)
+from kernelweave.evidence import Batches, EvidenceKernelClassifier, EvidenceKernelRegressor
 from kernelweave.evidence.large import dask_parts
+from kernelweave.tables import CellError
 from large_tables import QUICK, small, table  # noqa: F401
 
 dask = pytest.importorskip("dask", reason="needs dask")

@@ -112,7 +112,7 @@ def test_a_table_with_words_gaps_and_a_constant() -> None:
     new.loc[100, "place"] = "moon"
     assert model.score(new, price[100:]) > 0.5
     assert [d.name for d in model.dimensions_] == ["size", "size missing", "place"]
-    assert {row.column: row.done for row in model.columns_}["always"] == "left out"
+    assert {row.column: row.kind for row in model.columns_}["always"] == "ignore"
     assert len(model.relevance_) == 3
 
 

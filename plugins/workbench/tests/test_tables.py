@@ -26,7 +26,7 @@ BAD = {
     "after a quoted break": ('a,b,y\n1,2,"p\nq"\n3,inf,"r"\n', "column 'b', line 4"),
     "too large": ("a,b,y\n1,2,0\n3,1e999,1\n", "line 3: the value is infinite (infinity)"),
     "huge": ("a,b,y\n1,2,0\n3,1e99,1\n", "column 'b', line 3: the value 1e+99 is too large"),
-    "no value": ("a,b,y\n1,,0\n1,NA,1\n", "no column of X can be used; 'a', for instance: It is 1"),
+    "no value": ("a,b,y\n1,,0\n1,NA,1\n", "no column can be used; 'a', for instance: It is 1"),
     "no target": (
         "a,b,y\n1,2,\n3,4,NA\n",
         "the target 'y', line 2: the value is missing, and in 1 other row: fill it in",
@@ -178,3 +178,30 @@ def test_a_column_of_another_case_is_hinted_at(run: Callable, tmp_path: Path) ->
     assert run("fit", path, "--target", "y", *options).status == 0
     other = write(tmp_path / "u.csv", "age,z\n1,2\n")
     assert run("predict", model, other).error.endswith("uses: 'Age'; did you mean 'age'?")
+
+
+def test_codes_can_be_named_categories(run: Callable, tmp_path: Path) -> None:
+    rows = [f"{i % 4},{i * i % 31},{'abca'[i % 4]}" for i in range(40)]
+    path = write(tmp_path / "t.csv", "\n".join(["dept,b,y", *rows]))
+    options = ("--target", "y", "--max-iter", "3", "--no-compare", "--json")
+    found = json.loads(run("fit", path, *options, "--categorical", "dept").out)
+    (dept,) = (row for row in found["columns"] if row["name"] == "dept")
+    assert dept["sentence"] == "4 levels."
+    assert dept["range"] == "4: 0, 1, 2, …"
+    assert "did you mean 'dept'?" in run("fit", path, *options, "--categorical", "Dept").error
+    assert "cannot be read as a date" in run("fit", path, *options, "--date", "dept").error
+    assert "'y' is the target" in run("fit", path, *options, "--categorical", "y").error
+
+
+def test_dates_of_any_format_cost_no_model(run: Callable, tmp_path: Path) -> None:
+    days = pd.date_range("2021-02-27", periods=40, freq="17D")
+    frame = pd.DataFrame({"when": days.strftime("%d-%b-%y"), "y": [i % 7 + 0.5 for i in range(40)]})
+    frame.loc[5, "when"] = "pending"
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    model = tmp_path / "m.kw"
+    options = ("--target", "y", "--max-iter", "1", "--no-compare", "--out", model, "--json")
+    done = run("fit", tmp_path / "t.csv", *options)
+    assert done.status == 0, done.err
+    (when, *_) = json.loads(done.out)["columns"]
+    assert when["range"] == f"2021-02-27 to {days.max():%Y-%m-%d}"
+    assert model.exists()

@@ -93,7 +93,7 @@ def test_a_cell_without_the_unit_of_its_column_is_read_in_it(model: Path, tmp_pa
     with pytest.warns(KernelWeaveWarning) as told:
         some = found.predict(read_table(written(tmp_path / "c.csv", weight=pounds)))
     said = " ".join(str(each.message) for each in told)
-    assert "c.csv: column 'weight': 1 of 60 rows has no unit and is read as kg" in said
+    assert "column 'weight': 1 of 60 rows has no unit and is read as kg" in said
     assert "3 of 60 rows hold words, such as '160 lb' in line 4, which count as gaps" in said
     same = ~np.isin(np.arange(60), [2, 4, 9])
     np.testing.assert_array_equal(some[same], known[same])

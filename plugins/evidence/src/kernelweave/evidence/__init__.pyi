@@ -1,4 +1,4 @@
-from .columns import CellError, ColumnEncoder, ColumnReport, ColumnWarning, Dimension, Encoded
+from .columns import ColumnEncoder, Dimension, Encoded
 from .estimators import EvidenceKernelClassifier, EvidenceKernelRegressor
 from .explaining.anova import AnovaShares
 from .explaining.display import EffectDisplay
@@ -14,12 +14,9 @@ __all__ = [
     "AnovaShares",
     "Batch",
     "Batches",
-    "CellError",
     "ColumnEffect",
     "ColumnEncoder",
     "ColumnImportance",
-    "ColumnReport",
-    "ColumnWarning",
     "Dimension",
     "EffectDisplay",
     "Encoded",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,13 +28,14 @@ from kernelweave.kernels_core.estimators.samples import merge_samples
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.progress import notify
+from kernelweave.tables import ColumnPlan
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .columns import ColumnEncoder, ColumnReport, Dimension, Encoded
+from .columns import ColumnEncoder, Dimension, Encoded
 from .exact import ExactPredictor
 from .explaining.mixin import Explained
 from .folds import Split
@@ -136,6 +137,12 @@ class EvidenceModel(Explained, Estimator):
         default=2,
         kind="int or float",
     )
+    kinds: Mapping[str, str] | None = parameter(
+        "What columns are, by name, where they are not what they seem: number, category, date or "
+        "ignore.",
+        default=None,
+        kind="dict",
+    )
     tol: float = parameter(
         "A fit of the scales ends where a step gains less than this share of the evidence.",
         default=1e-5,
@@ -184,7 +191,7 @@ class EvidenceModel(Explained, Estimator):
         "Largest inverse length scale of each dimension along the path, weighted.",
     )
     dimensions_: list[Dimension] = fitted("list of Dimension", "What the kernel sees of the table.")
-    columns_: list[ColumnReport] = fitted("list of ColumnReport", "What was done with each column.")
+    columns_: list[ColumnPlan] = fitted("list of ColumnPlan", "What was done with each column.")
     encoder_: ColumnEncoder = fitted("ColumnEncoder", "Turns tables into what the kernel sees.")
     path_weights_: FloatArray = fitted(
         "ndarray", "How the path, and the Gaussian kernels after it, are combined."
@@ -317,7 +324,7 @@ class EvidenceModel(Explained, Estimator):
         raise NotImplementedError
 
     def _fit_encoder(self, X: Table, weight: FloatArray | None) -> None:
-        self.encoder_ = ColumnEncoder(self.max_levels, self.min_frequency)
+        self.encoder_ = ColumnEncoder(self.max_levels, self.min_frequency, self.kinds)
         self.encoder_.fit(X, relative(weight), estimator=self)
 
     def _tell(self, done: int, parts: int) -> None:

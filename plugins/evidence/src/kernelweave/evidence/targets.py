@@ -10,9 +10,9 @@ import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.checks import LARGEST
+from kernelweave.tables.errors import place_of
 from numpy.typing import NDArray
 
-from .columns.errors import place_of
 from .rows import relative
 
 # Folds of fewer hold out two or three rows, whose error says next to nothing.

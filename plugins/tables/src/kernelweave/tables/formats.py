@@ -15,8 +15,15 @@ import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
 from .errors import TableError, did_you_mean, one_line
-from .table import Table, check_names, warn_of_title, with_index, without_row_numbers, without_total
-from .written import read_numbers
+from .table import (
+    Table,
+    check_names,
+    read_written,
+    warn_of_title,
+    with_index,
+    without_row_numbers,
+    without_total,
+)
 
 STATISTICS = (".dta", ".sas7bdat", ".xpt", ".sav", ".zsav")
 PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -204,6 +211,6 @@ def _table(frame: pd.DataFrame, source: str, lines: list[int] | None = None) -> 
     if frame.empty:
         raise TableError(f"{source} has no rows or no columns: there is nothing to learn from")
     frame.columns = pd.Index([str(name) for name in frame.columns])
-    found, units, texts = read_numbers(frame.reset_index(drop=True), source)
+    found, units, texts = read_written(frame.reset_index(drop=True), source)
     where = None if lines is None else lambda: lines
     return Table(source, found, lines=where, units=units, texts=texts)

@@ -31,9 +31,8 @@ from .formats import (
 )
 from .libsvm import read_libsvm
 from .openml import PREFIX, read_openml
-from .table import Table, check_names
+from .table import Table, check_names, read_written
 from .text import read_csv, utf_16_of
-from .written import read_numbers
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -259,7 +258,7 @@ def read_frame(frame: object, *, target: str | None = None) -> Table:
         raise TableError(f"the table has no column {target!r}; it has {', '.join(names[:12])}")
     columns = {str(name): _column(native[name]) for name in native.columns}
     source = "the table"
-    read, units, texts = read_numbers(pd.DataFrame(columns), source)
+    read, units, texts = read_written(pd.DataFrame(columns), source)
     return Table(source, read, target=target, units=units, texts=texts)
 
 

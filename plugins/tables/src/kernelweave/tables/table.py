@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,10 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
+from .columns import Words, are_codes, is_missing, read_objects
 from .errors import TableError, did_you_mean
+from .plans import read_as_numbers
+from .written import shows_decimal_comma
 
-_DIGITS = re.compile(r"[0-9]+")
-MISSING = {"", "na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "?", "<na>"}
 _TOTAL = re.compile(
     r"(?i)\s*(grand |sub-?)?(totals?|sum|summe|gesamt|insgesamt|average|mean)\s*:?\s*"
 )
@@ -45,6 +46,8 @@ class Table:
         The unit of a column that was written with one and is numbers now.
     texts : mapping of str to Series
         How the cells of such columns were written.
+    kinds : mapping of str to str
+        What the user says that columns are, such as "category" of numbers that are codes.
     separator : str or None
         What stood between the columns, as it tells what a comma in a number means.
     """
@@ -57,6 +60,7 @@ class Table:
     sparse: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, pd.Series] = field(default_factory=dict, repr=False)
+    kinds: Mapping[str, str] = field(default_factory=dict)
     separator: str | None = field(default=None, repr=False)
 
     @property
@@ -94,6 +98,22 @@ class Table:
             index=self.frame.index,
         )
 
+    def as_given(self, columns: Sequence[str], unused: Container[str] = ()) -> pd.DataFrame:
+        """Return columns with their cells as they were written, for an estimator that reads them.
+
+        `columns`, `unused`: as for `inputs`. What a comma in 1,234 is goes along, and what
+        the user said that columns are.
+        """
+        frame = self.inputs(columns, unused)
+        texts = {name: self.texts[name] for name in columns if name in self.texts}
+        if texts:
+            frame[list(texts)] = pd.DataFrame(texts, index=frame.index)
+        if self.kinds:
+            frame.attrs["kinds"] = {k: kind for k, kind in self.kinds.items() if k in columns}
+        if self.separator is not None:
+            frame.attrs["comma"] = "thousands" if self.separator == "," else "decimal"
+        return frame
+
     def _cells(self, name: str) -> pd.Series:
         """Return a column without the words that say that a cell is missing."""
         series = self.frame[name]
@@ -106,45 +126,6 @@ class Table:
                 f"is a list or an object, and not one value: leave the column out with --drop "
                 f"{name!r}, or write one value in each cell"
             ) from error
-
-    def extent(self, column: str, seen: str = "") -> dict[str, object]:
-        """Return the range of a column's cells and how many are missing.
-
-        `column`: its name; `seen`: as what it is used, as words among numbers are gaps. Returns
-        ``range``: the least and the greatest number or date, or how many words there are and the
-        most frequent; ``gaps``: cells without a value.
-        """
-        if column not in self.frame.columns:
-            return {"range": "0", "gaps": 0}
-        cells = self._cells(column)
-        if seen == "numbers":
-            cells = pd.Series(as_numbers(cells))
-        rest = cells.dropna()
-        numbers = as_numbers(rest)
-        if len(rest) and np.isfinite(numbers).all() and not are_codes(rest):
-            span = f"{numbers.min():g} to {numbers.max():g} {self.units.get(column, '')}".rstrip()
-        elif seen == "dates":
-            moments = _moments(rest)
-            span = f"{moments.min():%Y-%m-%d} to {moments.max():%Y-%m-%d}"
-        else:
-            counts = rest.astype(str).value_counts()
-            few = ", ".join(map(str, counts.index[:3])) + (", …" if len(counts) > 3 else "")
-            span = f"{len(counts)}: {few}"
-        return {"range": span, "gaps": int(cells.isna().sum())}
-
-    def as_written(self, columns: Iterable[str]) -> Table:
-        """Return the table with the texts of columns that were read as numbers.
-
-        `columns`: of which; others of them stay.
-        """
-        texts = {name: self.texts[name] for name in columns if name in self.texts}
-        if not texts:
-            return self
-        frame = self.frame.copy(deep=False)
-        frame[list(texts)] = pd.DataFrame(texts)
-        units = {name: unit for name, unit in self.units.items() if name not in texts}
-        rest = {name: column for name, column in self.texts.items() if name not in texts}
-        return replace(self, frame=frame, units=units, texts=rest)
 
     def require(self, columns: Sequence[str]) -> None:
         """Raise unless every column is there, or absence means zeros.
@@ -161,16 +142,6 @@ class Table:
                 f"{self.source} lacks {len(absent)} of the {len(columns)} columns that the model "
                 f"uses: {few}{close}"
             )
-
-    def has_numbers(self, column: str) -> bool:
-        """Whether a column is here and was read as numbers.
-
-        `column`: its name. Returns: False where it has gaps only.
-        """
-        if column in self.texts:
-            return True
-        known = column in self.frame.columns and pd.api.types.is_numeric_dtype(self.frame[column])
-        return known and bool(self.frame[column].notna().any())
 
     def numbers(self, column: str) -> npt.NDArray[np.float64]:
         """Return one column as finite numbers.
@@ -192,18 +163,6 @@ class Table:
         raise TableError(f"{place}: {str(cell)!r} is not a number: correct it")
 
 
-def _moments(cells: pd.Series) -> pd.Series:
-    """Return dates, or words that are dates, as the evidence kernel reads them; no gaps."""
-    from skrub import ToDatetime
-
-    if pd.api.types.is_datetime64_any_dtype(cells):
-        return cells
-    moments: pd.Series = ToDatetime().fit_transform(
-        pd.Series(cells.astype(str).str.strip().unique(), dtype="str")
-    )
-    return moments
-
-
 def _blanked(series: pd.Series) -> pd.Series:
     """Return a column without the words that say that a cell is missing, numbers as such."""
     if not (pd.api.types.is_object_dtype(series) or pd.api.types.is_string_dtype(series)):
@@ -212,7 +171,7 @@ def _blanked(series: pd.Series) -> pd.Series:
     if not known:
         return series
     rest = series.astype(object).where(~series.isin(list(known)), None)
-    if are_codes(rest):
+    if hold_codes(rest):
         return rest
     numbers = as_numbers(rest)
     return (
@@ -220,20 +179,71 @@ def _blanked(series: pd.Series) -> pd.Series:
     )
 
 
-def are_codes(cells: pd.Series) -> bool:
-    """Whether texts are codes such as 01067, and no numbers.
+def read_written(
+    frame: pd.DataFrame, source: str, separator: str | None = None
+) -> tuple[pd.DataFrame, dict[str, str], dict[str, pd.Series]]:
+    """Return a frame whose columns of written numbers are numbers, the units and texts they had.
 
-    `cells`: a column. Returns: True where all are digits, and a zero leads one that is as long as
-    another, or the only one.
+    One or two words among many numbers stay as they are, and so do other columns.
+
+    `frame`: cells as they are written; `source`: what warnings call it; `separator`: between the
+    columns: where it is a comma, 1,234 has a thousand. Where cells have no separator, those of all
+    columns decide.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> written = pd.DataFrame({"a": ["1.234,5 €", "2 €"], "b": ["x,1", "y"]})
+    >>> found, units, texts = read_written(written, "t.csv", ";")
+    >>> found["a"].tolist(), units, texts["a"].tolist()
+    ([1234.5, 2.0], {'a': '€'}, ['1.234,5 €', '2 €'])
     """
+    from skrub.core import RejectColumn
+
+    words = dict(_words_of(frame))
+    comma = "thousands" if separator == "," else "decimal" if separator else ""
+    if separator is None and any(shows_decimal_comma(each.labels) for each in words.values()):
+        comma = "decimal"
+    found, units = frame.copy(deep=False), {}
+    texts: dict[str, pd.Series] = {}
+    for name, column in words.items():
+        try:
+            reading, remark = read_as_numbers(column, comma)
+        except RejectColumn:
+            continue
+        if remark:
+            said = f"{source}: column {name!r}: {remark}"
+            warnings.warn(said, KernelWeaveWarning, stacklevel=3)
+        texts[name] = frame[name]
+        if reading.unit:
+            units[name] = reading.unit
+        values = np.append(reading.read(column.labels, comma=comma), np.nan)[column.codes]
+        odd = np.isnan(values) & (column.codes >= 0)
+        read = pd.Series(values, frame.index, name=name)
+        found[name] = read.astype(object).where(~odd, frame[name]) if odd.any() else read
+    return found, units, texts
+
+
+def _words_of(frame: pd.DataFrame) -> Iterator[tuple[str, Words]]:
+    """Yield the name and the cells of columns that hold texts."""
+    for name, column in frame.items():
+        if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):
+            continue
+        try:
+            raw = read_objects(column.astype(object).to_numpy(), str(name))
+        except TypeError:
+            # cells with several values in them, which are refused where they are used
+            continue
+        if isinstance(raw, Words) and raw.seen == "words":
+            yield str(name), raw
+
+
+def hold_codes(cells: pd.Series) -> bool:
+    """Whether the cells of a column are codes such as 01067, and no numbers."""
     if not (pd.api.types.is_object_dtype(cells) or pd.api.types.is_string_dtype(cells)):
         return False
     known = [cell for cell in cells.dropna().unique() if not is_missing(cell)]
-    if not all(isinstance(cell, str) and _DIGITS.fullmatch(cell) for cell in known):
-        return False
-    lengths = Counter(map(len, known))
-    led = [len(cell) for cell in known if cell[0] == "0" and len(cell) > 1]
-    return any(len(known) == 1 or lengths[length] > 1 for length in led)
+    return all(isinstance(cell, str) for cell in known) and are_codes(known)
 
 
 def check_names(names: Iterable[str], source: str) -> None:
@@ -264,7 +274,7 @@ def without_row_numbers(table: Table) -> Table:
     left_out = (
         len(cells) > 0
         and "index" not in table.units
-        and not are_codes(cells)
+        and not hold_codes(cells)
         and not np.isnan(as_numbers(cells)).any()
     )
     said = (
@@ -279,6 +289,31 @@ def without_row_numbers(table: Table) -> Table:
         return table
     texts = {name: cells for name, cells in table.texts.items() if name != "index"}
     return replace(table, frame=table.frame.drop(columns="index"), texts=texts)
+
+
+def check_units(table: Table, columns: Sequence[str], known: Mapping[str, str]) -> None:
+    """Raise where numbers are in another unit than they were, warn where one side has none.
+
+    `columns`: of which; `known`: the unit of each that had one.
+    """
+    for name in columns:
+        now, then = table.units.get(name, ""), known.get(name, "")
+        if now and then and now != then:
+            raise TableError(
+                f"{table.source}: column {name!r} is in {now}, and was in {then} where the model "
+                f"learned: convert it to {then}"
+            )
+        if now != then and not np.isnan(as_numbers(table.frame[name])).all():
+            said = (
+                f"has no unit, and was in {then} where the model learned: its numbers are taken as "
+                f"{then}"
+                if then
+                else f"is in {now}, and had no unit where the model learned: check that it is in "
+                "the same"
+            )
+            warnings.warn(
+                f"{table.source}: column {name!r} {said}", KernelWeaveWarning, stacklevel=3
+            )
 
 
 def without_total(table: Table) -> Table:
@@ -336,15 +371,6 @@ def warn_of_title(source: str, place: str, row: int, title: str, names: int) -> 
         KernelWeaveWarning,
         stacklevel=4,
     )
-
-
-def is_missing(cell: object) -> bool:
-    """Whether a cell is one of the ways to write that a value is missing.
-
-    `cell`: a string, a number or a pandas missing value. Returns: True for empty cells, NA, N/A,
-    n.a., Excel's #N/A, NaN, null, None and a question mark.
-    """
-    return bool(pd.isna(cell)) or str(cell).strip().casefold() in MISSING  # type: ignore[call-overload]
 
 
 def is_number(cell: object) -> bool:

@@ -10,8 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core.arrays import Labels
 
+from .columns import is_missing
 from .errors import TableError, did_you_mean
-from .table import REMEDY, Table, are_codes, as_numbers, is_missing
+from .table import REMEDY, Table, as_numbers, hold_codes
 
 # so many whole numbers may well be names of classes
 _FEW = 10
@@ -172,7 +173,7 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
     series = table.frame[column]
     numbers = as_numbers(series)
     boolean = series.dtype.kind == "b"
-    codes = are_codes(series)
+    codes = hold_codes(series)
     odd = bool(np.isnan(numbers).any())
     text = odd or boolean or codes
     if not text:

@@ -18,15 +18,16 @@ from kernelweave.kernels_core import KernelWeaveWarning
 from .errors import TableError
 from .table import (
     Table,
-    are_codes,
     check_names,
+    hold_codes,
     is_number,
+    read_written,
     warn_of_title,
     with_index,
     without_row_numbers,
     without_total,
 )
-from .written import is_written_number, read_numbers
+from .written import is_written_number
 
 # at the beginning of a cell
 _LED_BY_ZERO = r"(^|[\s\"{}])0[0-9]"
@@ -78,7 +79,7 @@ def read_csv(
     last = parsed.iloc[:, -1]
     if last.isna().any() or (last == "").any():
         lines()
-    frame, units, texts = read_numbers(parsed, source, separator)
+    frame, units, texts = read_written(parsed, source, separator)
     if frame.empty:
         raise TableError(f"{source} has column names but no rows: there is nothing to learn from")
     table = Table(source, frame, lines=lines, units=units, texts=texts, separator=separator)
@@ -314,7 +315,7 @@ def _parse(text: str, source: str, separator: str, names: list[str], header: boo
     if not whole or not re.search(_LED_BY_ZERO.format(re.escape(separator)), text, re.MULTILINE):
         return frame
     written = read(usecols=whole, dtype=str)
-    codes = [name for name in whole if are_codes(written[name])]
+    codes = [name for name in whole if hold_codes(written[name])]
     frame[codes] = written[codes]
     return frame
 

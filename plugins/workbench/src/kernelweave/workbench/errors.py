@@ -20,7 +20,7 @@ def locate_cell_errors(table: Table) -> Iterator[None]:
 
     `table`: whose rows the estimator sees.
     """
-    from kernelweave.evidence import CellError
+    from kernelweave.tables import CellError
 
     try:
         with CellError.calling_rows(table.where):

@@ -14,24 +14,14 @@ import numpy as np
 from kernelweave.kernels_core import Status, UnderfitWarning, clock
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from kernelweave.tables import Table, Target
+from kernelweave.tables.data_checks import check_data
 from kernelweave.tables.errors import did_you_mean, one_line
 
-from .doubts import doubts
 from .errors import CommandError, locate_cell_errors
 from .machines import kernel_machine
 from .models import Model
 from .progress import fit_bar
-from .scoring import (
-    HeldOut,
-    Metric,
-    Row,
-    check_metric,
-    cross_predict,
-    folds_of,
-    held_out_by,
-    rivals,
-    tried,
-)
+from .scoring import HeldOut, Row, cross_predict, folds_of, held_out_by, rivals, tried
 from .views import read_views
 from .zoo import fit_model, make_model, model_of, title_of
 
@@ -54,7 +44,6 @@ class Choices:
     - `n_folds`: folds whose rows are held out
     - `seed`: of everything random, so that the same command gives the same file
     - `views`: the file that names groups of columns
-    - `metric`: the scorer of scikit-learn that judges; R² or accuracy without it
     """
 
     model: str | None = None
@@ -62,7 +51,6 @@ class Choices:
     n_folds: int | None = None
     seed: int = 0
     views: Path | None = None
-    metric: str | None = None
 
     def seeing(self, columns: Sequence[str]) -> Choices:
         """Return the choices with the views that the file says, as a setting."""
@@ -85,10 +73,7 @@ class Choices:
         if name == "evidence" and task == "classification":
             # its own folds give them
             settings.pop("probability", None)
-        made = make_model(name, task, settings, seed=self.seed)
-        if self.metric is not None and "scoring" in made.get_params():
-            # folds choose by what judges
-            settings["scoring"] = self.metric
+        make_model(name, task, settings, seed=self.seed)
         return name, lambda: make_model(name, task, settings, seed=self.seed)
 
 
@@ -139,11 +124,10 @@ def fit_table(
     seen = choices.given.get("views")
     if seen is not None:
         columns = [each for each in columns if any(each in group for group in seen.values())]
-    X, y = table.inputs(columns), target.values
+    X, y = table.as_given(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
-    check_metric(choices.metric, y, target.task)
     name, make = choices.maker(target.task)
-    notes = doubts(table, columns, target)
+    notes = check_data(table, columns, target)
     for sentence in notes:
         told(sentence)
     watch = clock.Stopwatch()
@@ -175,16 +159,14 @@ def fit_table(
     comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
     with fit_bar(f"shuffling {len(columns)} columns"):
         importance = tuple(_importance(estimator, told))
-    header = replace(
-        model.header, comparison=comparison, importance=importance, metric=choices.metric
-    )
+    header = replace(model.header, comparison=comparison, importance=importance)
     return FitOutcome(replace(model, header=header), rows, seconds, stopped)
 
 
 @contextmanager
 def _leaving_to_summary(name: str) -> Iterator[None]:
     """Silence warnings of what the summary says too: of columns, and of scores held out."""
-    from kernelweave.evidence import ColumnWarning
+    from kernelweave.tables import ColumnWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ColumnWarning)
@@ -268,17 +250,13 @@ def _compared(
 ) -> tuple[list[Row], bool]:
     """Return the other models that were done when Ctrl-C came, if it came."""
     rows: list[Row] = []
-    metric = Metric(choices.metric)
     try:
         for each in tried(
             rivals(seconds=choices.given.get("max_time")), X, y, held_out.task,
             weight=scoring, fold=fold, seed=choices.seed,
             failed=lambda each, error: told(f"no {each.title} here: {one_line(error)}"),
         ):  # fmt: skip
-            try:
-                rows.append(Row.of(each, held_out, metric))
-            except (ValueError, AttributeError) as error:
-                told(f"no {each.rival.title} here: {one_line(error)}")
+            rows.append(Row.of(each, held_out))
     except KeyboardInterrupt:
         return rows, True
     return sorted(rows, key=lambda row: -row.score.value), False

@@ -11,6 +11,7 @@ _WHERE = {
     "KernelLearningRegressor": "generic",
     "KernelMachineClassifier": "machine",
     "KernelMachineRegressor": "machine",
+    "NystroemMachine": "nystroem",
     "SpreadRegressor": "kernel",
 }
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .generic import KernelLearningClassifier, KernelLearningRegressor
     from .kernel import SpreadRegressor
     from .machine import KernelMachineClassifier, KernelMachineRegressor
+    from .nystroem import NystroemMachine
 
 __all__ = [
     "DictionaryMachine",
@@ -26,6 +28,7 @@ __all__ = [
     "KernelLearningRegressor",
     "KernelMachineClassifier",
     "KernelMachineRegressor",
+    "NystroemMachine",
     "SpreadRegressor",
 ]
 

@@ -1,6 +1,4 @@
 from .encoded import Dimension, Encoded
 from .encoder import ColumnEncoder
-from .errors import CellError, ColumnWarning
-from .report import ColumnReport
 
-__all__ = ["CellError", "ColumnEncoder", "ColumnReport", "ColumnWarning", "Dimension", "Encoded"]
+__all__ = ["ColumnEncoder", "Dimension", "Encoded"]

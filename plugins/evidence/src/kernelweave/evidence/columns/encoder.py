@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Rows
-from kernelweave.kernels_core.checks import COUNT, Rule, integer
+from kernelweave.kernels_core.checks import COUNT, Rule, integer, one_of
+from kernelweave.tables.columns import RawTable, as_words
+from kernelweave.tables.errors import did_you_mean
+from kernelweave.tables.frames import read_columns
+from kernelweave.tables.plans import KINDS, ColumnPlan
 from numpy.typing import NDArray
 
-from .choices import as_words
 from .encoded import Coding, Encoded
-from .raw import RawTable
-from .reading import read_table
-from .report import ColumnReport, Findings
-from .training import Sorting, fit_levels, fit_numbers
+from .training import Findings, Sorting, fit_levels, fit_numbers
 from .values import stack
 
 if TYPE_CHECKING:
@@ -42,13 +43,16 @@ class ColumnEncoder:
         Most levels of a column of words; the rarest words share one.
     min_frequency : int or float, default=2
         Words seen in fewer training rows, or as a float in a smaller share of them, share a level.
+    kinds : dict, default=None
+        What columns are, by name, where they are not what they seem: "number", "category", "date"
+        or "ignore".
 
     Attributes
     ----------
     dimensions_ : list of Dimension
         What each column of ``numeric`` is, then what each column of ``codes`` is.
-    report_ : list of ColumnReport
-        What was seen in each column of the table and what was done with it.
+    report_ : list of ColumnPlan
+        What each column of the table is, how it is read, and what is worth knowing.
     names_ : tuple of str
         The columns of the table; ``x0``, ``x1``, … where it has no names.
 
@@ -63,13 +67,19 @@ class ColumnEncoder:
     >>> numeric, codes = encoder.transform(table)
     >>> numeric[:, 0], codes[:, 0]
     (array([1.6, 1.7, 1.8]), array([1, 0, 1]))
-    >>> print(encoder.report_[0].sentence)
+    >>> print(encoder.report_[0].remark)
     1 of 3 rows has a gap: the median 1.7 and an indicator.
     """
 
-    def __init__(self, max_levels: int = 256, min_frequency: float = 2) -> None:
+    def __init__(
+        self,
+        max_levels: int = 256,
+        min_frequency: float = 2,
+        kinds: Mapping[str, str] | None = None,
+    ) -> None:
         self.max_levels = max_levels
         self.min_frequency = min_frequency
+        self.kinds = kinds
 
     def fit(
         self, X: Rows, sample_weight: FloatArray | None = None, *, estimator: object = None
@@ -102,10 +112,13 @@ class ColumnEncoder:
         table = self._read(X, estimator, reset=True)
         if len(table) < 2:
             raise ValueError("X has 1 sample: at least 2 are needed to fit")
+        kinds = {**table.kinds, **(self.kinds or {})}
+        _check_kinds(kinds, table.names)
         rows, weight = _positive(sample_weight, len(table))
         self.names_ = table.names
         self._named = table.named
-        self._learn(table if len(rows) == len(table) else table.take(rows), weight, rows)
+        counted = table if len(rows) == len(table) else table.take(rows)
+        self._learn(counted, weight, rows, kinds)
         return self
 
     def transform(self, X: Rows, *, estimator: object = None, first: int = 0) -> Encoded:
@@ -137,7 +150,7 @@ class ColumnEncoder:
             raise ValueError("this ColumnEncoder is not fitted yet: call fit first")
         table = self._read(X, estimator, reset=False)
         raws = [table.columns[each.position] for each in self._numbers]
-        values = stack(self._numbers, raws, first + np.arange(len(table)))
+        values = stack(self._numbers, raws, first + np.arange(len(table)), table.comma)
         self._warn_of_new_gaps(values)
         codes = np.empty((len(table), len(self._levels)), dtype=np.int64)
         for j, column in enumerate(self._levels):
@@ -188,7 +201,7 @@ class ColumnEncoder:
         import pandas as pd
         from sklearn.utils.validation import validate_data
 
-        table = read_table(X, estimator)
+        table = read_columns(X, estimator)
         if estimator is not None:
             if table.named and not isinstance(X, pd.DataFrame):
                 # scikit-learn 1.6 cannot read the names of every library's tables
@@ -214,11 +227,17 @@ class ColumnEncoder:
             f"X has the columns of training in another order: pass X[{list(self.names_)!r}]"
         )
 
-    def _learn(self, table: RawTable, weight: FloatArray | None, rows: NDArray[np.intp]) -> None:
+    def _learn(
+        self,
+        table: RawTable,
+        weight: FloatArray | None,
+        rows: NDArray[np.intp],
+        kinds: Mapping[str, str],
+    ) -> None:
         findings = Findings()
-        sorting = Sorting(table, findings)
+        sorting = Sorting(table, findings, kinds)
         self._numbers = [column for column, _ in sorting.numbers]
-        values = stack(self._numbers, [raw for _, raw in sorting.numbers], rows)
+        values = stack(self._numbers, [raw for _, raw in sorting.numbers], rows, table.comma)
         self._block, dimensions = fit_numbers(self._numbers, values, weight, findings)
         self._levels = fit_levels(
             sorting.words,
@@ -228,11 +247,11 @@ class ColumnEncoder:
             min_frequency=self.min_frequency,
         )
         self.dimensions_ = [*dimensions, *(column.dimension() for column in self._levels)]
-        self.report_: list[ColumnReport] = findings.rows(sorting.seen)
+        self.report_: list[ColumnPlan] = findings.told(sorting.plans)
         if not self.dimensions_:
             first = self.report_[0]
             raise ValueError(
-                f"no column of X can be used; {first.column!r}, for instance: {first.sentence}"
+                f"no column can be used; {first.column!r}, for instance: {first.remark}"
             )
 
     def _warn_of_new_gaps(self, values: FloatArray) -> None:
@@ -246,6 +265,15 @@ class ColumnEncoder:
                 KernelWeaveWarning,
                 stacklevel=3,
             )
+
+
+def _check_kinds(kinds: dict[str, str], names: tuple[str, ...]) -> None:
+    """Raise where a kind is unknown, or of a column that is not there."""
+    for name, kind in kinds.items():
+        if name not in names:
+            hint = did_you_mean(name, names, what="columns")
+            raise ValueError(f"kinds names {name!r}, which is no column; {hint}")
+        one_of(*KINDS).check(f"kinds[{name!r}]", kind)
 
 
 def _positive(weight: FloatArray | None, n_rows: int) -> tuple[NDArray[np.intp], FloatArray | None]:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.tables.columns import Codes, Words
 from numpy.typing import NDArray
-
-from .raw import Codes, Words
 
 RARE = "(rare)"
 GAP = "(missing)"

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.tables.columns import Dates, Numbers, RawTable, Words
+from kernelweave.tables.dates import DateParts
+from kernelweave.tables.errors import ColumnWarning
+from kernelweave.tables.plans import ColumnPlan, is_identifier, plan_column
+from kernelweave.tables.written import WrittenNumbers
 
-from .choices import amount_in, is_identifier, settle
-from .dates import DateParts
 from .encoded import Dimension
-from .errors import ColumnWarning
 from .levels import RARE, Levels, partition
 from .numbers import NumberBlock, repeated
-from .raw import Dates, Numbers, RawTable, Words
-from .report import Findings
 
 _IDENTIFIER = (
     "only tells the rows apart, as an identifier does",
@@ -30,10 +31,32 @@ _WORDS = (
 )
 
 
-_AMOUNTS = (
-    "has numbers that are written as words, such as {!r}",
-    "make numbers of them, as kernelweave.tables.read_table does",
-)
+class Findings:
+    """Sentences on columns, gathered in any order and told in the table's."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, list[str]] = {}
+        self._left_out: set[str] = set()
+
+    def say(self, column: str, sentence: str) -> None:
+        """Add a sentence on a column."""
+        self._said.setdefault(column, []).append(sentence)
+
+    def leave_out(self, column: str, sentence: str, advice: str = "") -> None:
+        """Say that a column is not used, why, and what to do if it should be."""
+        self._left_out.add(column)
+        self.say(column, f"{sentence} Left out{f'; {advice}' if advice else ''}.")
+
+    def told(self, plans: list[ColumnPlan]) -> list[ColumnPlan]:
+        """Return plans with all that was said of their columns."""
+        return [
+            replace(
+                plan,
+                kind="ignore" if plan.column in self._left_out else plan.kind,
+                remark=" ".join(self._said.get(plan.column, ())),
+            )
+            for plan in plans
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +65,12 @@ class NumberColumn:
 
     position: int
     name: str
-    parts: DateParts | None
+    reading: WrittenNumbers | DateParts
+
+    @property
+    def parts(self) -> DateParts | None:
+        """How its dates are read, ``None`` for numbers."""
+        return self.reading if isinstance(self.reading, DateParts) else None
 
     def dimensions(self) -> list[Dimension]:
         """Return what its numbers are."""
@@ -67,31 +95,31 @@ class LevelColumn:
 class Sorting:
     """Sorts the columns of a training table into numbers, dates, words and what is left out.
 
-    `seen`: what each column holds; `numbers`: with what its training rows are; `words`: position,
-    name and training rows.
+    `plans`: of all columns; `numbers`: with what its training rows are; `words`: position, name and
+    training rows.
     """
 
-    def __init__(self, table: RawTable, findings: Findings) -> None:
-        self.seen: dict[str, str] = {}
+    def __init__(self, table: RawTable, findings: Findings, kinds: Mapping[str, str]) -> None:
+        self.plans: list[ColumnPlan] = []
         self.numbers: list[tuple[NumberColumn, Numbers | Dates | Words]] = []
         self.words: list[tuple[int, str, Words]] = []
         for position, (name, raw) in enumerate(zip(table.names, table.columns, strict=True)):
-            self.seen[name] = raw.seen
-            if raw.gaps.all():
-                self.seen[name] = "no values"
+            wanted = kinds.get(name)
+            if raw.gaps.all() and wanted != "ignore":
+                self.plans.append(ColumnPlan(name, "ignore", "no values"))
                 findings.leave_out(name, "No row has a value.")
                 continue
-            settled, parts, sentence = settle(name, raw)
-            self.seen[name] = "dates" if parts is not None else settled.seen
-            if table.named and is_identifier(name, settled):
+            plan, read = plan_column(name, raw, kind=wanted, comma=table.comma)
+            self.plans.append(plan)
+            if wanted is None and table.named and is_identifier(name, read):
                 _leave_out(name, _IDENTIFIER, findings)
                 continue
-            if sentence:
-                findings.say(name, sentence)
-            if parts is not None or isinstance(settled, Numbers):
-                self.numbers.append((NumberColumn(position, name, parts), settled))
-            elif isinstance(settled, Words):
-                self.words.append((position, name, settled))
+            if plan.remark:
+                findings.say(name, plan.remark)
+            if plan.reading is not None:
+                self.numbers.append((NumberColumn(position, name, plan.reading), read))
+            elif isinstance(read, Words) and plan.used:
+                self.words.append((position, name, read))
 
 
 def fit_numbers(
@@ -148,10 +176,8 @@ def fit_levels(
         levels = fit(min_frequency=min_frequency)
         if levels.recurring <= _RECURRING:
             levels = fit(min_frequency=np.inf)
-        amount = amount_in(column)
-        why, advice = (_AMOUNTS[0].format(amount), _AMOUNTS[1]) if amount else _WORDS
         if levels.labels == (RARE,):
-            _leave_out(name, (why, advice), findings)
+            _leave_out(name, _WORDS, findings)
             continue
         if len(levels.labels) == 1:
             findings.leave_out(name, f"It is {levels.labels[0]!r} in every row.")
@@ -160,9 +186,6 @@ def fit_levels(
         if first != name:
             findings.leave_out(name, f"It parts the rows as {first!r} does.")
             continue
-        if amount:
-            findings.say(name, f"It {why}; {advice}.")
-            warnings.warn(f"column {name!r} {why}; {advice}", ColumnWarning, stacklevel=3)
         findings.say(name, _told(levels, len(column), int(column.gaps.sum())))
         kept.append(LevelColumn(position, name, levels))
     return kept

@@ -7,35 +7,39 @@ from collections.abc import Sequence
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import LARGEST
+from kernelweave.tables.columns import Raw
+from kernelweave.tables.dates import DateParts
+from kernelweave.tables.errors import CellError
+from kernelweave.tables.plans import as_dates, check_dates, numbers_of
 from numpy.typing import NDArray
 
-from .choices import as_dates, as_numbers, check_dates
-from .errors import CellError
-from .raw import Raw
 from .training import NumberColumn
 
 
 def stack(
-    columns: Sequence[NumberColumn], raws: Sequence[Raw], rows: NDArray[np.intp]
+    columns: Sequence[NumberColumn],
+    raws: Sequence[Raw],
+    rows: NDArray[np.intp],
+    comma: str = "",
 ) -> FloatArray:
     """Return the numbers of columns side by side, NaN where there is a gap.
 
     `columns`: what they were in training; `raws`: what they are; `rows` of shape (n_rows,): where
-    each row stands in the user's table, for messages. Raises ValueError if a number is infinite or
-    too large, or a column is not what it was in training.
+    each row stands in the user's table, for messages; `comma`: as in `RawTable`. Raises ValueError
+    if a number is infinite or too large, or a column is not what it was in training.
     """
-    widths = [1 if column.parts is None else len(column.parts.names) for column in columns]
+    widths = [len(column.dimensions()) for column in columns]
     values = np.empty((len(rows), sum(widths)))
     start = 0
     for column, raw, width in zip(columns, raws, widths, strict=True):
         own = values[:, start : start + width]
-        if column.parts is None:
-            own[:, 0] = as_numbers(raw, column.name, int(rows[0]))
+        if not isinstance(column.reading, DateParts):
+            own[:, 0] = numbers_of(raw, column.reading, column.name, int(rows[0]), comma)
             _check_size(own[:, 0], column.name, rows)
         else:
             read = as_dates(raw, column.name)
-            own[:] = column.parts.transform(read)
-            form = column.parts.format
+            own[:] = column.reading.transform(read)
+            form = column.reading.format
             check_dates(read, np.isnan(own[:, -1]), column.name, int(rows[0]), form)
         start += width
     return values

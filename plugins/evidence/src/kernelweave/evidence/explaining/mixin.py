@@ -16,8 +16,9 @@ from .importance import ColumnImportance, shuffled_importance
 
 if TYPE_CHECKING:
     from kernelweave.kernels_core.arrays import RandomState
+    from kernelweave.tables import ColumnPlan
 
-    from ..columns import ColumnReport, Dimension
+    from ..columns import Dimension
     from ..exact import ExactPredictor
     from ..large.landmarks import LandmarkPredictor
 
@@ -31,7 +32,7 @@ class Explained:
     if TYPE_CHECKING:
         # what the estimator declares
         _predictor: ExactPredictor | LandmarkPredictor
-        columns_: list[ColumnReport]
+        columns_: list[ColumnPlan]
         dimensions_: list[Dimension]
         random_state: RandomState
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.tables import CellError
 from numpy.typing import NDArray
 
-from ..columns import CellError
 from .batches import Batch
 from .keys import row_keys
 

@@ -10,9 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray
+from kernelweave.tables import CellError
 from numpy.typing import NDArray
 
-from ..columns import CellError, ColumnEncoder
+from ..columns import ColumnEncoder
 from ..rows import Rows
 from ..targets import check_labels, finite_numbers, refuse_negative
 from .batches import Batch, Batches

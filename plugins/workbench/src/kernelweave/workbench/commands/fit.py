@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from kernelweave.kernels_core import config_context
+from kernelweave.tables.errors import did_you_mean
 
 from .. import console
 from ..console import emit_json
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 
 _Flag = Parameter(negative=())
+# letters of a screen on which each column of a table has its room
+_WIDE = 72
 # less is printed as 0.000
 _LEAST_SHOWN = 0.0005
 _OTHERS = Parameter(group=Group("Settings of the other models", sort_key=1))
@@ -42,8 +46,10 @@ def fit_command(
     test: str | None = None,
     compare: Annotated[bool, Parameter(negative="--no-compare")] = True,
     cv: int | None = None,
-    metric: str | None = None,
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
+    categorical: Annotated[list[str] | None, Parameter(negative=())] = None,
+    numeric: Annotated[list[str] | None, Parameter(negative=())] = None,
+    date: Annotated[list[str] | None, Parameter(negative=())] = None,
     weights: str | None = None,
     predictions: Path | None = None,
     encoding: str | None = None,
@@ -95,16 +101,19 @@ def fit_command(
     test : str
         Other rows with known targets, read like DATA: the model's score on them is said too.
     compare : bool
-        Compare with a tuned RBF SVM, HistGradientBoosting and a baseline (the mean or the most
-        frequent class), on the same rows; --no-compare does without.
+        Set a tuned RBF machine, HistGradientBoosting and a dummy beside the model, on the same
+        rows; --no-compare does without.
     cv : int
         Folds of the cross-validation: each row is predicted by a fit that did not see it. Default:
         3. The evidence kernel holds out one part of more than 2000 rows.
-    metric : str
-        What models are judged and compared by: a scorer of scikit-learn, such as roc_auc,
-        neg_log_loss or neg_mean_absolute_error; greater is better. Default: R² or accuracy.
     drop : str
         A column to leave out; may be given several times.
+    categorical : str
+        A column whose numbers are names, such as codes of departments; may be given several times.
+    numeric : str
+        A column that holds numbers, whatever else it holds.
+    date : str
+        A column that holds dates.
     weights : str
         The column that says what each row counts; it is not learned from.
     predictions : Path
@@ -189,9 +198,10 @@ def fit_command(
     }  # fmt: skip
     if cv is not None and cv < 2:
         raise CommandError(f"--cv must be at least 2, got {cv}")
-    choices = Choices(model, settings, cv, seed, views, metric)
+    choices = Choices(model, settings, cv, seed, views)
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
     table, other = read(data), None if test is None else read(test)
+    table = _with_kinds(table, category=categorical, number=numeric, date=date)
     with config_context(memory_limit=memory_limit):
         found = _fit(
             table, other, target, task, choices, drop or [], weights, compare, out, predictions,
@@ -201,6 +211,22 @@ def fit_command(
     if found["interrupted"]:
         kept = f"the best model so far is in {out}" if out else "nothing was saved (--out FILE)"
         raise KeyboardInterrupt(kept)
+
+
+def _with_kinds(table: Table, **columns: list[str] | None) -> Table:
+    """Return a table that knows what the user says that its columns are."""
+    options = {"category": "--categorical", "number": "--numeric", "date": "--date"}
+    kinds: dict[str, Any] = {}
+    for kind, names in columns.items():
+        for name in names or []:
+            if name not in table.columns:
+                hint = did_you_mean(name, table.columns, what="columns")
+                raise CommandError(
+                    f"{options[kind]}: {table.source} has no column {name!r}; {hint}"
+                )
+            if kinds.setdefault(name, kind) != kind:
+                raise CommandError(f"column {name!r} cannot be a {kinds[name]} and a {kind}")
+    return replace(table, kinds=kinds)
 
 
 def _fit(
@@ -218,13 +244,15 @@ def _fit(
 ) -> dict[str, Any]:
     """Fit, save where asked, and return the summary."""
     from kernelweave.tables import choose_target, read_target, split_by_target
+    from kernelweave.tables.data_checks import shared_rows
 
-    from ..doubts import shared_rows
     from ..fitting import feature_columns, fit_table
     from ..models import save_model
     from ..summaries import closing_sentences, summary
 
     column = choose_target(table, column)
+    if column in table.kinds:
+        raise CommandError(f"{column!r} is the target: say what it is by --task")
     for option, names in (("--drop", drop), ("--weights", [weights])):
         if column in names:
             raise CommandError(f"{option} {column!r} is the target")
@@ -278,7 +306,7 @@ def _test(other: Table, table: Table, features: Sequence[str], column: str) -> T
     """Return rows to test with in the units of a table; refuse them before anything is learned."""
     from kernelweave.evidence import ColumnEncoder
     from kernelweave.tables import choose_target
-    from kernelweave.tables.units import in_units
+    from kernelweave.tables.table import check_units
 
     choose_target(other, column)
     absent = [name for name in features if name not in other.columns]
@@ -288,11 +316,11 @@ def _test(other: Table, table: Table, features: Sequence[str], column: str) -> T
         with warnings.catch_warnings(), suppress(ValueError):
             # of a column that a fit leaves out, or refuses, the fit speaks itself
             warnings.simplefilter("ignore")
-            encoder.fit(table.inputs(features))
-            unused -= {row.column for row in encoder.report_ if row.done == "used"}
+            encoder.fit(table.as_given(features))
+            unused -= {row.column for row in encoder.report_ if row.used}
     other.require([name for name in features if name not in unused])
-    numbers = [name for name in (*features, column) if table.has_numbers(name)]
-    return in_units(other, numbers, table.units)
+    check_units(other, [name for name in (*features, column) if name not in absent], table.units)
+    return other
 
 
 def _without_target(
@@ -343,13 +371,10 @@ def _verdict(outcome: FitOutcome, measure: str) -> str:
 
 def _tested(model: Model, table: Table) -> dict[str, object]:
     from ..report.evaluation import evaluate
-    from ..scoring import Metric, also_scored
 
     found = evaluate(model, table, None)
-    rows = found.as_held_out()
-    value, error = Metric(model.header.metric).score(rows)
-    scores = {"score": value, "error": error, "also": also_scored(rows)}
-    return {"data": table.source, "rows": len(found.y), **scores} | (
+    value, error = found.score
+    return {"data": table.source, "rows": len(found.y), "score": value, "error": error} | (
         {"coverage": found.coverage} if found.coverage else {}
     )
 
@@ -379,9 +404,7 @@ def _show(found: dict[str, Any]) -> None:
     if found["views"]:
         rows["views"] = _views(found["views"])
     if strong := _strongest(found["importance"]):
-        rows["strongest"] = (
-            f"{strong}: {found['importance_measure']} lost when a column is shuffled"
-        )
+        rows["strongest"] = f"{strong}: {found['measure']} lost when a column is shuffled"
     console.print_section(
         screen, f"{found['task']} of {found['target']} ({found['task_reason']})", rows.items()
     )
@@ -404,9 +427,9 @@ def _views(views: list[dict[str, Any]], most: int = 8) -> str:
 
 def _show_scores(screen: Console, found: dict[str, Any]) -> None:
     from rich.padding import Padding
+    from rich.table import Table
     from rich.text import Text
 
-    from ..score_table import print_scores, shown
     from ..scoring import Score
     from ..zoo import title_of
 
@@ -415,25 +438,42 @@ def _show_scores(screen: Console, found: dict[str, Any]) -> None:
         why = "the fit ended before a fold was done; with more time it says how good it is"
         screen.print(f"No held-out score: {why}.\n")
         return
-    rows = [
-        {**scored, "title": title_of(found["model"]), "seconds": found["seconds"], "ours": True}
-    ]
-    for row in found["comparison"]["rows"]:
-        away = Score(-row["behind"], row["behind_error"]).told(3, sign="+")
-        rows.append({**row, "away": away})
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    beside = found["comparison"]["rows"]
+    # on a narrow screen seconds give way to names, and no score is cut
+    timed = ["seconds"] if screen.width >= _WIDE else []
+    for name in ("", found["measure"], *timed, *(["difference"] if beside else [])):
+        table.add_column(
+            name,
+            justify="right" if name == "seconds" else "left",
+            no_wrap=name != "",
+            overflow="fold",
+        )
+    ours = str(Score(scored["score"], scored["error"]))
+    table.add_row(
+        Text(title_of(found["model"]), style="bold cyan"),
+        ours,
+        *([_seconds(found)] if timed else []),
+    )
+    for row in beside:
+        value = str(Score(row["score"], row["error"]))
+        away = Score(-row["behind"], row["behind_error"]).told(sign="+")
+        seconds = [_seconds(row)] if timed else []
+        table.add_row(Text(row["title"], style="cyan"), value, *seconds, away)
     screen.print(Text(f"{found['measure']} on {scored['rows']}", style="bold"))
-    print_scores(
-        screen, rows, measure=found["measure"], rare=scored["rare"], unit=found["unit"]
-    )  # fmt: skip
+    screen.print(table)
     if found["verdict"]:
         screen.print(Padding(Text(found["verdict"]), (0, 2)))
     screen.print("")
     if found["test"]:
         tested = found["test"]
-        value = Score(tested["score"], tested["error"]).told(3)
-        also = "".join(f", {name} {shown(name, value)}" for name, value in tested["also"].items())
-        line = {tested["data"]: f"{value}{also}, on {tested['rows']} rows"}
+        value = str(Score(tested["score"], tested["error"]))
+        line = {tested["data"]: f"{value} on {tested['rows']} rows"}
         if "coverage" in tested:
             share = 100 * tested["coverage"][0.9]
             line["intervals"] = f"those for 90 % hold {share:.1f} % of the targets"
         console.print_section(screen, f"{found['measure']} on other rows", line.items())
+
+
+def _seconds(row: Mapping[str, object]) -> str:
+    return f"{row['seconds']:.1f}"

@@ -50,8 +50,7 @@ def report_command(
     """
     path = model.with_suffix(".html") if out is None else out
     check_output(path, force=force)
-    from kernelweave.evidence import ColumnWarning
-    from kernelweave.tables import read_table
+    from kernelweave.tables import ColumnWarning, read_table
 
     from ..models import load_model
     from ..report import report_page

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels
-from kernelweave.tables import Table, Target, choose_target, read_table, read_target
+from kernelweave.tables import ColumnPlan, Table, Target, choose_target, read_table, read_target
+from kernelweave.tables.columns import Raw
 from kernelweave.tables.errors import one_line
-from kernelweave.tables.units import in_units
+from kernelweave.tables.frames import read_columns
+from kernelweave.tables.plans import extent
+from kernelweave.tables.table import check_units
 
 from ..errors import CommandError, locate_cell_errors
 from ..machines import encoder_of, kernel_machine
@@ -125,15 +128,11 @@ class Model:
         """Return the rows of a table as the estimator takes them.
 
         `table`: anything that `read_table` reads, or a table that it returned. Returns shape
-        (n_rows, n_columns): the columns that the model was fitted on. Raises CommandError if one
-        that it uses is absent, or in another unit than it was.
+        (n_rows, n_columns): the columns that the model was fitted on. Raises TableError if one
+        that it uses is absent.
         """
         left_out = {row["name"] for row in self.header.prepared if row["done"] != "used"}
-        words = [row["name"] for row in self.header.prepared if row["seen"] == "words"]
-        rows = _rows(table).as_written(words)
-        others = {row["name"] for row in self.header.prepared if row["seen"] != "numbers"}
-        numbers = [name for name in self.header.columns if name not in left_out | others]
-        return in_units(rows, numbers, self.header.units).inputs(self.header.columns, left_out)
+        return _rows(table).as_given(self.header.columns, left_out)
 
     def targets(self, table: Table, column: str | None = None) -> Target:
         """Return the known targets of a table, for the model's task.
@@ -143,8 +142,7 @@ class Model:
         """
         name = choose_target(table, column or self.header.target)
         if self.header.task == "regression":
-            unit = self.header.units.get(self.header.target)
-            table = in_units(table, [name], {} if unit is None else {name: unit})
+            check_units(table, [name], {name: self.header.units.get(self.header.target, "")})
         return read_target(table, name, self.header.task)
 
     def predict(self, table: object) -> Labels:
@@ -271,22 +269,25 @@ def _prepared(
     encoder = encoder_of(estimator)
     if encoder is None:
         return ()
+    rows = read_columns(table.as_given(encoder.names_))
     return tuple(
         {
-            "name": row.column,
-            "seen": row.seen,
-            **_extent(table, row.column, row.seen, told),
-            "done": row.done,
-            "sentence": row.sentence,
+            "name": plan.column,
+            "seen": plan.seen,
+            **_extent(plan, raw, rows.comma, told),
+            "done": "used" if plan.used else "left out",
+            "sentence": plan.remark,
         }
-        for row in encoder.report_
+        for plan, raw in zip(encoder.report_, rows.columns, strict=True)
     )
 
 
-def _extent(table: Table, column: str, seen: str, told: Callable[[str], None]) -> dict[str, object]:
+def _extent(
+    plan: ColumnPlan, raw: Raw, comma: str, told: Callable[[str], None]
+) -> dict[str, object]:
     """Return the range of a column; without one where it cannot be told, which costs no model."""
     try:
-        return table.extent(column, seen)
+        return extent(plan, raw, comma)
     except Exception as error:  # noqa: BLE001
-        told(f"the range of column {column!r} is not known: {one_line(error)}")
+        told(f"the range of column {plan.column!r} is not known: {one_line(error)}")
         return {"range": "", "gaps": 0}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
-from .raw import MOST_ODD, WORDS_AN_ODD, Dates, Words
+from .columns import Dates, Words
+from .written import MOST_ODD, WORDS_AN_ODD
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,7 @@ class DateParts:
 
     def transform(self, column: Dates | Words) -> FloatArray:
         """Return the parts, shape (n_rows, n_parts), NaN for gaps and words that are no dates."""
-        moments = self._moments(column)
+        moments = self.moments(column)
         days = _days(moments)
         calendar = _calendar(moments)
         # skrub gives no hour where all moments are midnights
@@ -62,7 +63,7 @@ class DateParts:
             found = np.vstack([found, np.full(found.shape[1], np.nan)])[column.codes]
         return found
 
-    def _moments(self, column: Dates | Words) -> pd.Series[pd.Timestamp]:
+    def moments(self, column: Dates | Words) -> pd.Series[pd.Timestamp]:
         """Return moments in the zone of training; those without a zone count as UTC."""
         import pandas as pd
 

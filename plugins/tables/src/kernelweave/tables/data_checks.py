@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core.arrays import FloatArray, Labels
-from kernelweave.tables import Table, Target
-from kernelweave.tables.table import as_numbers
-from kernelweave.tables.written import units_in
 
-_SUM = re.compile(r"(?i)\s*(grand |sub-?)?(totals?|sum|summe|gesamt|average|mean)\s*:?\s*")
+from .columns import Dates, Raw, Words, read_objects
+from .dates import read_dates
+from .table import Table, as_numbers, is_total
+from .target import Target
+from .written import WrittenNumbers, units_of
+
 _NINES = re.compile(r"99+")
 # Of fewer rows or values anything may be chance.
 _FEWEST_ROWS = 10
@@ -27,7 +28,7 @@ _MOST_UNITS = 3
 _REPEATED = 0.05
 
 
-def doubts(table: Table, columns: Sequence[str], target: Target) -> list[str]:
+def check_data(table: Table, columns: Sequence[str], target: Target) -> list[str]:
     """Return what a person would ask about a table, a sentence each.
 
     - `table`: the data
@@ -56,7 +57,7 @@ def _sums(table: Table, X: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence where the last row is called a total, and no other one is."""
     for name, column in X.items():
         cell = column.iloc[-1]
-        if isinstance(cell, str) and _SUM.fullmatch(cell) and (column == cell).sum() == 1:
+        if is_total(cell) and (column == cell).sum() == 1:
             yield (
                 f"the last row, {table.where(len(X) - 1)}, says {cell!r} in column {str(name)!r}: "
                 "if it sums the others, remove it"
@@ -68,8 +69,12 @@ def _units(X: pd.DataFrame) -> Iterator[str]:
     for name, column in X.items():
         if pd.api.types.is_numeric_dtype(column) or column.nunique() < _FEWEST_ROWS:
             continue
-        units = units_in(column)
-        if 1 < len(units) <= _MOST_UNITS:
+        raw = _read(column)
+        units = units_of(raw.labels) if isinstance(raw, Words) else None
+        if not units or not 1 < len(units) <= _MOST_UNITS or not isinstance(raw, Words):
+            continue
+        # where all but a word or two have one, they are numbers
+        if WrittenNumbers.fit(raw.labels, np.ones(len(raw.labels)).tolist()) is None:
             named = [each or "none" for each in sorted(units, reverse=True)]
             yield (
                 f"column {str(name)!r} has numbers in several units ({', '.join(named)}) and is "
@@ -234,23 +239,26 @@ def _few_rows(y: FloatArray) -> Iterator[str]:
 
 def _order(column: pd.Series) -> str:
     """Return which rows are the latest: "last", "first", or "" of what is not in order of time."""
-    from kernelweave.evidence import ColumnEncoder
-
-    if pd.api.types.is_numeric_dtype(column):
+    raw = _read(column)
+    if not isinstance(raw, Words | Dates):
         return ""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            encoder = ColumnEncoder().fit(column.to_frame())
-            rows = encoder.transform(column.to_frame()).numeric
-    except (TypeError, ValueError):
-        # the fit refuses it, with its place
+    parts = read_dates(raw)
+    if parts is None:
         return ""
-    parts = [each for each in encoder.dimensions_ if each.kind != "level"]
-    days = [j for j, each in enumerate(parts) if each.name.endswith("days since 1970")]
-    if not days:
-        return ""
-    steps = np.diff(rows[column.notna().to_numpy(), days[0]])
+    days = parts.transform(raw)[:, -1]
+    steps = np.diff(days[np.isfinite(days)])
     if int(np.count_nonzero(steps)) < _FEWEST_ROWS:
         return ""
     return "last" if (steps >= 0.0).all() else "first" if (steps <= 0.0).all() else ""
+
+
+def _read(column: pd.Series) -> Raw | None:
+    """Return a column that is no number, ``None`` where its cells are refused by the fit."""
+    if pd.api.types.is_numeric_dtype(column):
+        return None
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return Dates(column.reset_index(drop=True))
+    try:
+        return read_objects(column.astype(object).to_numpy(), str(column.name))
+    except TypeError:
+        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from kernelweave.kernels_core.arrays import Labels, RealArray, Rows
 from kernelweave.kernels_core.memory import require
 from numpy.typing import NDArray
 
-from .objects import read_labels, read_objects
-from .raw import Dates, Numbers, Raw, RawTable, Words
+from .columns import Dates, Numbers, Raw, RawTable, Words, read_labels, read_objects
+from .written import shows_decimal_comma
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-def read_table(X: Rows, estimator: BaseEstimator | None = None) -> RawTable:
+def read_columns(X: Rows, estimator: BaseEstimator | None = None) -> RawTable:
     """Return the columns of a table.
 
     Parameters
@@ -79,10 +79,20 @@ def _read_frame(X: Any) -> RawTable:
         raise ValueError("X has no rows: at least one is needed")
     read = _read_pandas(X) if of_pandas else frame.iter_columns()
     raws = tuple(
-        _read_values(each, name) if isinstance(each, np.ndarray) else _read_series(each, name)
+        read_values(each, name) if isinstance(each, np.ndarray) else _read_series(each, name)
         for name, each in zip(columns, read, strict=True)
     )
-    return RawTable(tuple(columns), raws, named=True)
+    known = getattr(X, "attrs", None) or {}
+    comma, kinds = _comma_of(known, raws), known.get("kinds", {})
+    return RawTable(tuple(columns), raws, named=True, comma=comma, kinds=kinds)
+
+
+def _comma_of(known: Mapping[str, Any], columns: tuple[Raw, ...]) -> str:
+    """Return what the file of a table, or else its other columns, say of a comma in 1,234."""
+    if "comma" in known:
+        return str(known["comma"])
+    words = (each.labels for each in columns if isinstance(each, Words) and each.seen == "words")
+    return "decimal" if any(map(shows_decimal_comma, words)) else ""
 
 
 def _read_pandas(X: pd.DataFrame) -> Iterator[Labels | nw.Series]:
@@ -118,7 +128,7 @@ def _read_series(series: Any, name: str) -> Raw:
         return Dates(local)
     if dtype.is_decimal():
         series = series.cast(nw.Float64)
-    return _read_values(np.asarray(series.to_numpy()), name)
+    return read_values(np.asarray(series.to_numpy()), name)
 
 
 def _read_array(X: Rows, estimator: BaseEstimator) -> RawTable:
@@ -131,11 +141,11 @@ def _read_array(X: Rows, estimator: BaseEstimator) -> RawTable:
     if array.dtype.kind == "U":
         array = array.astype(object)
     return RawTable(
-        names, tuple(_read_values(array[:, j], name) for j, name in enumerate(names)), named=False
+        names, tuple(read_values(array[:, j], name) for j, name in enumerate(names)), named=False
     )
 
 
-def _read_values(values: NDArray[Any], name: str) -> Raw:
+def read_values(values: NDArray[Any], name: str) -> Raw:
     """Return the values of one column by their numpy type."""
     import pandas as pd
 

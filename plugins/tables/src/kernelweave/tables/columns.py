@@ -1,0 +1,256 @@
+"""Columns of a table as they are given: numbers, words or dates, by the values that they hold."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import numbers
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Labels
+from numpy.typing import NDArray
+
+from .errors import place_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Codes: TypeAlias = NDArray[np.int64]
+_DIGITS = re.compile(r"[0-9]+")
+_MISSING = {"", "na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "?", "<na>"}
+_NUMBERS = (numbers.Real, decimal.Decimal, fractions.Fraction)
+_DATES = (datetime.date, np.datetime64)
+_SPANS = (datetime.timedelta, np.timedelta64)
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Numbers, NaN where there is a gap.
+
+    `whole`: whether the table's own type was an integer; `unit`: in which they were written.
+    """
+
+    values: FloatArray
+    whole: bool = False
+    seen: str = "numbers"
+    unit: str = ""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def gaps(self) -> NDArray[np.bool_]:
+        """Where there is no value."""
+        return np.isnan(self.values)
+
+    def take(self, rows: NDArray[np.intp]) -> Numbers:
+        """Return some of the rows."""
+        return replace(self, values=self.values[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Codes of labels, −1 where there is a gap."""
+
+    codes: Codes
+    labels: tuple[str, ...]
+    seen: str = "words"
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def gaps(self) -> NDArray[np.bool_]:
+        """Where there is no value."""
+        return self.codes < 0
+
+    def take(self, rows: NDArray[np.intp]) -> Words:
+        """Return some of the rows, with the labels that they have."""
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        has_gap = bool(len(used)) and used[0] < 0
+        labels = tuple(self.labels[code] for code in used[int(has_gap) :])
+        return replace(self, codes=codes.astype(np.int64) - has_gap, labels=labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Dates:
+    """Moments in a pandas series of dtype datetime64, NaT where there is a gap."""
+
+    values: pd.Series[pd.Timestamp]
+    seen: str = "dates"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def gaps(self) -> NDArray[np.bool_]:
+        """Where there is no value."""
+        return np.asarray(self.values.isna(), dtype=np.bool_)
+
+    def take(self, rows: NDArray[np.intp]) -> Dates:
+        """Return some of the rows."""
+        return replace(self, values=self.values.iloc[rows].reset_index(drop=True))
+
+
+Raw: TypeAlias = Numbers | Words | Dates
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """A user's table, column by column.
+
+    `names`: ``x0``, ``x1``, … where the table has no names; `columns`: all of the same length;
+    `named`: whether the names are the user's; `comma`: what a comma in 1,234 is, where the table
+    itself does not tell: ``"decimal"``, ``"thousands"`` or empty; `kinds`: what the user
+    said that columns are.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Raw, ...]
+    named: bool
+    comma: str = ""
+    kinds: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def take(self, rows: NDArray[np.intp]) -> RawTable:
+        """Return some of the rows."""
+        return replace(self, columns=tuple(column.take(rows) for column in self.columns))
+
+
+def is_missing(cell: object) -> bool:
+    """Whether a cell is one of the ways to write that a value is missing.
+
+    `cell`: a string, a number or a pandas missing value. Returns: True for empty cells, NA, N/A,
+    n.a., Excel's #N/A, NaN, null, None and a question mark.
+    """
+    import pandas as pd
+
+    return bool(pd.isna(cell)) or str(cell).strip().casefold() in _MISSING  # type: ignore[call-overload]
+
+
+def are_codes(labels: Iterable[str]) -> bool:
+    """Whether texts are codes such as 01067, and no numbers.
+
+    `labels`: the different ones. Returns: True where all are digits, and a zero leads one that is
+    as long as another, or the only one.
+    """
+    known = list(labels)
+    if not all(map(_DIGITS.fullmatch, known)):
+        return False
+    lengths = Counter(map(len, known))
+    led = [len(cell) for cell in known if cell[0] == "0" and len(cell) > 1]
+    return any(len(known) == 1 or lengths[length] > 1 for length in led)
+
+
+def as_words(raw: Raw) -> Words:
+    """Return a column as words."""
+    if isinstance(raw, Words):
+        return raw
+    import pandas as pd
+
+    values = raw.values if isinstance(raw, Numbers) else raw.values.to_numpy()
+    codes, uniques = pd.factorize(values)
+    return Words(codes.astype(np.int64), tuple(label(each) for each in uniques), raw.seen)
+
+
+def label(value: object) -> str:
+    """Return how a level is called: 3 and 3.0 are the same."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def read_objects(values: Labels, name: str) -> Raw:
+    """Return a column of objects as numbers, words or dates.
+
+    `values` of shape (n_rows,): None, NaN, NaT and words for nothing, such as NA and ?, are gaps,
+    and times of day words, as 12:30; `name`: of the column, for messages. Words where numbers and
+    words are mixed. Raises TypeError if a value is none of these, naming the column and the row.
+    """
+    codes, uniques = _factorize(values, name)
+    kinds = set(map(type, uniques))
+    if kinds <= {bool, np.bool_}:
+        return _words(codes, uniques, "booleans") if kinds else Numbers(np.full(len(codes), np.nan))
+    if all(issubclass(kind, _NUMBERS) and not issubclass(kind, bool) for kind in kinds):
+        whole = all(issubclass(kind, numbers.Integral) for kind in kinds) and codes.min() >= 0
+        return Numbers(_spread(np.array([float(each) for each in uniques]), codes), whole)
+    if all(issubclass(kind, _DATES) for kind in kinds):
+        import pandas as pd
+
+        moments = pd.Series(pd.to_datetime(list(uniques)))
+        return Dates(moments.reindex(codes).reset_index(drop=True))
+    if all(issubclass(kind, _SPANS) for kind in kinds):
+        seconds = np.array([_seconds(each) for each in uniques])
+        return Numbers(_spread(seconds, codes), seen="durations")
+    allowed = (str, np.bool_, datetime.time, *_NUMBERS)
+    for code, each in enumerate(uniques):
+        if not isinstance(each, allowed):
+            _refuse(each, name, int(np.flatnonzero(codes == code)[0]))
+    return _words(codes, uniques, "words")
+
+
+def read_labels(codes: Labels, values: list[object], seen: str) -> Words:
+    """Return codes of values as codes of their labels; values of one label are one.
+
+    `codes` of shape (n_rows,): −1 where there is a gap; `values`: what the codes stand for; empty
+    texts become gaps; `seen`: what the column is, for the report.
+    """
+    import pandas as pd
+
+    names = np.array([_known(label(each), seen) for each in values], dtype=object)
+    owner, distinct = pd.factorize(names)
+    owner = np.append(owner, -1)
+    return Words(owner[codes].astype(np.int64), tuple(str(each) for each in distinct), seen)
+
+
+def _known(word: str, seen: str) -> str | None:
+    """Return a label, ``None`` where it says that there is nothing; a category says what it is."""
+    return None if not word or (seen == "words" and is_missing(word)) else word
+
+
+def _factorize(values: Labels, name: str) -> tuple[Labels, list[Any]]:
+    import pandas as pd
+
+    try:
+        codes, uniques = pd.factorize(values)
+    except TypeError:
+        for row, each in enumerate(values):
+            if getattr(type(each), "__hash__", None) is None:
+                _refuse(each, name, row)
+        raise
+    return codes, list(uniques)
+
+
+def _words(codes: Labels, values: list[object], seen: str) -> Words:
+    return read_labels(codes, [_decoded(each) for each in values], seen)
+
+
+def _decoded(value: object) -> object:
+    return bool(value) if isinstance(value, np.bool_) else value
+
+
+def _spread(values: NDArray[np.float64], codes: Labels) -> NDArray[np.float64]:
+    """Return the value of each code, NaN where it is −1."""
+    spread: NDArray[np.float64] = np.append(values, np.nan)[codes]
+    return spread
+
+
+def _seconds(value: datetime.timedelta | np.timedelta64) -> float:
+    return float(np.timedelta64(value) / np.timedelta64(1, "s"))
+
+
+def _refuse(value: object, name: str, row: int) -> NoReturn:
+    shown = repr(value)
+    shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+    raise TypeError(
+        f"column {name!r} has {shown} ({type(value).__name__}) in {place_of(row)}: a value must be "
+        "a number, a string, a boolean, a date or a gap"
+    )

@@ -1,0 +1,430 @@
+"""What each column is and how its cells are read: a list of readers, and a plan for each column."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NoReturn, TypeAlias
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
+from numpy.typing import NDArray
+
+from .columns import Dates, Numbers, Raw, Words, are_codes, as_words
+from .dates import DateParts, date_as_written, read_dates
+from .errors import ColumnWarning, place_of
+from .frames import read_columns
+from .written import WrittenNumbers, unit_of_most
+
+Kind = Literal["number", "category", "date", "ignore"]
+KINDS = ("number", "category", "date", "ignore")
+Reading: TypeAlias = "WrittenNumbers | DateParts | None"
+_NAMES_OF_IDENTIFIERS = re.compile(
+    r"(?i:id|idx|index|uuid|row|row[ _]?(id|nr|no|number)|unnamed: ?\d+|.*[ _.-]id)|.*[a-z](Id|ID)"
+)
+# fewer rows can be so by chance
+_FEWEST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """What one column is, how its cells are read, and what is worth knowing of it.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    kind : {"number", "category", "date", "ignore"}
+        As what it is used.
+    seen : str
+        What it holds: "numbers", "words", "booleans", "categories", "dates", "durations" or "no
+        values".
+    reading : WrittenNumbers, DateParts or None
+        How its cells become numbers; ``None`` for categories.
+    remark : str, default=""
+        What is worth knowing; empty where there is nothing to say.
+
+    Examples
+    --------
+    >>> from kernelweave.tables import plan_columns
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"weight": ["71.8 kg", "64 kg"], "town": ["Ulm", "Bonn"]})
+    >>> for plan in plan_columns(table):
+    ...     print(plan)
+    weight: number (unit kg, decimal .). It holds numbers in kg.
+    town: category
+    """
+
+    column: str
+    kind: Kind
+    seen: str
+    reading: Reading = None
+    remark: str = ""
+
+    @property
+    def used(self) -> bool:
+        """Whether it is learned from."""
+        return self.kind != "ignore"
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What its reading learned, such as the unit of its numbers, those that are empty left out.
+
+        Its type is that of `dataclasses.asdict`.
+        """
+        if self.reading is None:
+            return {}
+        found = dataclasses.asdict(self.reading)
+        return {name: value for name, value in found.items() if value}
+
+    @property
+    def unit(self) -> str:
+        """The unit of its numbers; empty where there is none."""
+        return self.reading.unit if isinstance(self.reading, WrittenNumbers) else ""
+
+    def __str__(self) -> str:
+        shown = ", ".join(
+            f"{name} {', '.join(value) if isinstance(value, tuple) else value}"
+            for name, value in self.parameters.items()
+        )
+        return (
+            f"{self.column}: {self.kind}"
+            + (f" ({shown})" if shown else "")
+            + (f". {self.remark}" if self.remark else "")
+        )
+
+
+# Takes the training cells, and what a comma in 1,234 is ("decimal", "thousands" or empty: nobody
+# knows). Returns how they are read and what to say, or raises skrub's RejectColumn: "not mine".
+Reader: TypeAlias = Callable[[Words, str], tuple["WrittenNumbers | DateParts", str]]
+
+
+def read_as_numbers(words: Words, comma: str) -> tuple[WrittenNumbers, str]:
+    """Return how a column of words is read as numbers; raise RejectColumn where it is none.
+
+    Codes such as 01067 are no numbers.
+    """
+    found = None
+    if words.labels and not are_codes(words.labels):
+        counts = np.bincount(words.codes[words.codes >= 0], minlength=len(words.labels))
+        found = WrittenNumbers.fit(words.labels, counts.tolist(), comma=comma)
+    return found if found is not None else _reject("numbers")
+
+
+def read_as_dates(words: Words, comma: str) -> tuple[DateParts, str]:
+    """Return how a column of words is read as dates; raise RejectColumn where it is none."""
+    del comma
+    parts = read_dates(words)
+    return (parts, "") if parts is not None else _reject("dates")
+
+
+# Asked in this order; a column that all reject is one of categories. Insert one of your own.
+READERS: list[Reader] = [read_as_numbers, read_as_dates]
+
+
+def plan_column(
+    name: str, raw: Raw, *, kind: str | None = None, comma: str = ""
+) -> tuple[ColumnPlan, Raw]:
+    """Return the plan of a training column, and its cells as what they are.
+
+    `kind`: what the user says that it is. Raises ValueError if it cannot be that.
+    """
+    if kind == "ignore":
+        return ColumnPlan(name, "ignore", raw.seen, remark="Left out, as asked."), raw
+    if kind == "category":
+        return ColumnPlan(name, "category", raw.seen), as_words(raw)
+    if isinstance(raw, Numbers) and kind != "date":
+        return ColumnPlan(name, "number", raw.seen, WrittenNumbers(unit=raw.unit)), raw
+    if isinstance(raw, Dates):
+        parts = read_dates(raw)
+        if parts is not None and kind != "number":
+            return ColumnPlan(name, "date", "dates", parts), raw
+    elif isinstance(raw, Words) and (raw.seen == "words" or kind):
+        found = _first_reading(raw, kind, comma)
+        if found is not None:
+            return _planned(name, raw, *found)
+    if kind is not None:
+        shown = next(iter(as_words(raw).labels), "a gap")
+        raise ValueError(f"column {name!r} cannot be read as a {kind}: it holds {shown!r}")
+    return ColumnPlan(name, "category", raw.seen, None, _told_codes(raw) or _told_dates(raw)), (
+        as_words(raw)
+    )
+
+
+def _first_reading(words: Words, kind: str | None, comma: str) -> tuple[Reading, str] | None:
+    """Return what the first reader says that takes a column, of a kind where one is asked for."""
+    from skrub.core import RejectColumn
+
+    if kind == "number" and words.seen == "booleans":
+        return WrittenNumbers(), ""
+    for reader in READERS:
+        try:
+            reading, remark = reader(words, comma)
+        except RejectColumn:
+            continue
+        if kind is None or (kind == "date") == isinstance(reading, DateParts):
+            return reading, remark
+    if kind == "number":
+        values = WrittenNumbers().read(words.labels, comma=comma)
+        return (WrittenNumbers(), "") if np.isfinite(values).any() else None
+    return None
+
+
+def _planned(name: str, words: Words, reading: Reading, remark: str) -> tuple[ColumnPlan, Raw]:
+    if not isinstance(reading, WrittenNumbers):
+        return ColumnPlan(name, "date", "dates", reading, remark), words
+    if remark:
+        warnings.warn(f"column {name!r}: {remark}", ColumnWarning, stacklevel=4)
+        remark = f"{remark[0].upper()}{remark[1:]}."
+    values = _values_of(words, reading)
+    said = f"It holds numbers in {reading.unit}." if reading.unit else ""
+    if np.isnan(values[words.codes >= 0]).any():
+        said = f"It holds numbers, but {_warn_of_words(name, words, values)}."
+    elif not said:
+        said = "Its words are all numbers and are read as such."
+    whole = bool((words.codes >= 0).all()) and all(
+        each.lstrip("+-").isdigit() for each in words.labels
+    )
+    numbers = Numbers(values, whole, unit=reading.unit)
+    plan = ColumnPlan(name, "number", "numbers", reading, " ".join(filter(None, (said, remark))))
+    return plan, numbers
+
+
+def plan_columns(X: Any, kinds: Mapping[str, str] | None = None) -> list[ColumnPlan]:
+    """Return what each column of a table is and how it is read.
+
+    Parameters
+    ----------
+    X : pandas, polars or pyarrow table, or array-like of shape (n_rows, n_columns)
+        The training rows.
+    kinds : dict, default=None
+        What columns are, by name, where they are not what they seem: "number", "category", "date"
+        or "ignore".
+
+    Returns
+    -------
+    list of ColumnPlan
+        In the order of the table.
+
+    Raises
+    ------
+    ValueError
+        If a column cannot be what ``kinds`` says.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from kernelweave.tables import plan_columns
+    >>> table = pd.DataFrame({"plz": [1067, 80331], "when": ["31.12.2024", "13.1.2025"]})
+    >>> for plan in plan_columns(table, kinds={"plz": "category"}):
+    ...     print(plan.column, plan.kind)
+    plz category
+    when date
+    """
+    table = read_columns(X)
+    wanted = {**table.kinds, **(kinds or {})}
+    pairs = zip(table.names, table.columns, strict=True)
+    return [
+        plan_column(name, raw, kind=wanted.get(name), comma=table.comma)[0] for name, raw in pairs
+    ]
+
+
+def numbers_of(
+    raw: Raw, reading: WrittenNumbers, name: str, first: int = 0, comma: str = ""
+) -> FloatArray:
+    """Return a column as the numbers that it was in training; other words become gaps, warned of.
+
+    `first`: where the first row stands in the user's table. Raises ValueError if it holds dates,
+    words of which none is a number, or numbers in another unit.
+    """
+    if isinstance(raw, Dates):
+        _not_as_in_training(name, "numbers", f"{raw.seen} now")
+    if isinstance(raw, Numbers):
+        if reading.unit and raw.unit != reading.unit and not raw.gaps.all():
+            then = reading.unit
+            _warn(
+                name,
+                f"has no unit, and was in {then} where the model learned: its numbers are taken as "
+                f"{then}",
+            )
+        return raw.values
+    counts = Counter(dict(enumerate(np.bincount(raw.codes[raw.codes >= 0]).tolist())))
+    now = unit_of_most(raw.labels, [counts[code] for code in range(len(raw.labels))])
+    if now and not reading.unit:
+        _warn(
+            name,
+            f"is in {now}, and had no unit where the model learned: check that it is in the same",
+        )
+        reading = replace(reading, unit=now)
+    values = _values_of(raw, reading, comma)
+    known = raw.codes >= 0
+    if known.any() and np.isnan(values[known]).all():
+        if now and now != reading.unit:
+            raise ValueError(
+                f"column {name!r} is in {now}, and was in {reading.unit} where the model learned: "
+                f"convert it to {reading.unit}"
+            )
+        _not_as_in_training(name, "numbers", f"words now, such as {raw.labels[0]!r}")
+    if reading.unit:
+        _warn_of_bare(name, raw, reading)
+    if np.isnan(values[known]).any():
+        _warn_of_words(name, raw, values, first)
+    return values
+
+
+def as_dates(raw: Raw, name: str) -> Dates | Words:
+    """Return a column as the dates, or the words for them, that it was in training.
+
+    Raises ValueError if it holds numbers.
+    """
+    if not isinstance(raw, Numbers):
+        return raw
+    if not raw.gaps.all():
+        _not_as_in_training(name, "dates", f"{raw.seen} now")
+    return Words(np.full(len(raw), -1, dtype=np.int64), ())
+
+
+def check_dates(
+    read: Dates | Words, missed: NDArray[np.bool_], name: str, first: int, form: str
+) -> None:
+    """Warn of words that are no dates of the format of training.
+
+    `missed` of shape (n_rows,): where no date was read; `first`: where the first row stands in the
+    user's table; `form`: the format. Raises ValueError if all words are so.
+    """
+    if not isinstance(read, Words):
+        return
+    known = read.codes >= 0
+    rows = np.flatnonzero(missed & known)
+    if not len(rows):
+        return
+    shown = read.labels[read.codes[rows[0]]]
+    if len(rows) == known.sum():
+        then = f"dates of the format {form}" if form else "dates"
+        _not_as_in_training(name, then, f"none now, but words such as {shown!r}")
+    hold = "holds" if len(rows) == 1 else "hold"
+    _warn(
+        name,
+        f"holds dates, but {len(rows)} of {len(read)} rows {hold} other words, such as {shown!r} "
+        f"in {place_of(first + int(rows[0]))}, which count as gaps",
+        ColumnWarning,
+    )
+
+
+def is_identifier(name: str, raw: Raw) -> bool:
+    """Whether a column of a named table only tells its rows apart.
+
+    A column of integers, each once, that is called like an identifier or counts the rows.
+    """
+    if not (isinstance(raw, Numbers) and raw.whole and len(raw) >= _FEWEST_ROWS):
+        return False
+    counts = bool((np.diff(raw.values) == 1.0).all()) and raw.values[0] in (0.0, 1.0)
+    called = _NAMES_OF_IDENTIFIERS.fullmatch(name.strip()) is not None
+    return counts or (called and len(np.unique(raw.values)) == len(raw))
+
+
+def extent(plan: ColumnPlan, raw: Raw, comma: str = "") -> dict[str, object]:
+    """Return the range of a column's cells and how many are missing, as a profile shows them.
+
+    `raw`: its training cells. Returns ``range``: the least and the greatest number or date, or how
+    many words there are and the most frequent; ``gaps``: rows without a value.
+    """
+    if isinstance(plan.reading, DateParts):
+        moments = plan.reading.moments(as_dates(raw, plan.column)).dropna()
+        if isinstance(raw, Words):
+            gaps = int(np.isnan(plan.reading.transform(raw)[:, -1]).sum())
+        else:
+            gaps = int(raw.gaps.sum())
+        return {"range": f"{moments.min():%Y-%m-%d} to {moments.max():%Y-%m-%d}", "gaps": gaps}
+    if isinstance(raw, Words) and isinstance(plan.reading, WrittenNumbers):
+        raw = Numbers(_values_of(raw, plan.reading, comma))
+    if isinstance(raw, Numbers) and plan.kind != "category":
+        known = raw.values[~raw.gaps]
+        span = f"{known.min():g} to {known.max():g} {plan.unit}".rstrip() if len(known) else "0: "
+        return {"range": span, "gaps": int(raw.gaps.sum())}
+    words = as_words(raw)
+    counts = np.bincount(words.codes[words.codes >= 0], minlength=len(words.labels))
+    most = np.argsort(-counts, kind="stable")[:3]
+    few = ", ".join(words.labels[code] for code in most) + (", …" if len(counts) > 3 else "")
+    return {"range": f"{len(counts)}: {few}", "gaps": int(words.gaps.sum())}
+
+
+def _values_of(words: Words, reading: WrittenNumbers, comma: str = "") -> FloatArray:
+    """Return the number of each row, NaN where there is none."""
+    if words.seen == "booleans":
+        labels = [float(each == "True") for each in words.labels]
+        values = np.array(labels, dtype=np.float64)
+    else:
+        values = reading.read(words.labels, comma=comma)
+    found: FloatArray = np.append(values, np.nan)[words.codes]
+    return found
+
+
+def _warn_of_words(name: str, words: Words, values: FloatArray, first: int = 0) -> str:
+    """Warn of words among numbers, and return what was said."""
+    rows = np.flatnonzero(np.isnan(values) & (words.codes >= 0))
+    shown = words.labels[words.codes[rows[0]]]
+    hold = "holds" if len(rows) == 1 else "hold"
+    said = (
+        f"{len(rows)} of {len(words)} rows {hold} words, such as {shown!r} in "
+        f"{place_of(first + int(rows[0]))}, which count as gaps"
+    )
+    _warn(name, f"holds numbers, but {said}", ColumnWarning)
+    return said
+
+
+def _warn_of_bare(name: str, words: Words, reading: WrittenNumbers) -> None:
+    bare = [code for code, each in enumerate(words.labels) if unit_of_most([each], [1]) == ""]
+    rows = int((np.isin(words.codes, bare) & np.isfinite(_values_of(words, reading))).sum())
+    if rows:
+        have = "has no unit and is" if rows == 1 else "have no unit and are"
+        _warn(name, f"{rows} of {len(words)} rows {have} read as {reading.unit}")
+
+
+def _told_codes(raw: Raw) -> str:
+    """Return what to say of words that would be numbers, if no zero led one of them."""
+    if not isinstance(raw, Words) or raw.seen != "words" or not are_codes(raw.labels):
+        return ""
+    shown = next(each for each in raw.labels if each[0] == "0" and len(each) > 1)
+    return (
+        f"It has codes that begin with 0, such as {shown!r}, and is read as words; if it is a "
+        "quantity, write it without such zeros."
+    )
+
+
+def _told_dates(raw: Raw) -> str:
+    """Return what to say of words that are dates, but in no format that all of them have."""
+    if not isinstance(raw, Words) or raw.seen != "words":
+        return ""
+    shown = date_as_written(raw.labels)
+    return (
+        f"Its words look like dates, such as {shown!r}, but not in one format that can be read, "
+        "and stay words; write them all like 2024-05-31."
+        if shown
+        else ""
+    )
+
+
+def _warn(name: str, said: str, category: type[Warning] | None = None) -> None:
+    from kernelweave.kernels_core import KernelWeaveWarning
+
+    joint = ":" if said[0].isdigit() else ""
+    message = f"column {name!r}{joint} {said}"
+    warnings.warn(message, category or KernelWeaveWarning, stacklevel=5)
+
+
+def _reject(what: str) -> NoReturn:
+    from skrub.core import RejectColumn
+
+    raise RejectColumn(f"not a column of {what}")
+
+
+def _not_as_in_training(name: str, then: str, now: str) -> NoReturn:
+    raise ValueError(
+        f"column {name!r} held {then} in training and holds {now}: pass the same column, or fit "
+        "again"
+    )

@@ -1,0 +1,163 @@
+"""What a column is: the same for files, frames of every library, arrays; dates, amounts, kinds."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from kernelweave.tables import READERS, ColumnWarning, plan_columns, read_table
+from kernelweave.tables.columns import Words
+from kernelweave.tables.frames import read_columns
+from kernelweave.tables.plans import extent, numbers_of
+from kernelweave.tables.written import WrittenNumbers
+
+CELLS: dict[str, tuple[list[str], str, str, list[float]]] = {
+    "mass": (["71.8 kg", "5 kg", "6.25 kg", "8 kg"], "number", "kg", [71.8, 5.0, 6.25, 8.0]),
+    "cost": (["$1,234.50", "$7", "-$3", "($2)"], "number", "$", [1234.5, 7.0, -3.0, -2.0]),
+    "share": (["5 %", "12.5%", "7 %", "9 %"], "number", "%", [5.0, 12.5, 7.0, 9.0]),
+    "start": (
+        ["12:26", "0:30", "1:15 pm", "23:45"],
+        "number",
+        "h",
+        [12 + 26 / 60, 0.5, 13.25, 23.75],
+    ),
+    "plain": (["3", "NA", "5.5", "-1"], "number", "", [3.0, np.nan, 5.5, -1.0]),
+    "zip": (["01067", "80331", "20095", "50667"], "category", "", []),
+    "town": (["Ulm", "Bonn", "?", "Ulm"], "category", "", []),
+    "mixed": (["5 kg", "6 lb", "7 kg", "8 lb"], "category", "", []),
+}
+
+
+@pytest.mark.parametrize("door", ["pandas", "polars", "arrow", "array", "list", "CSV", "JSON"])
+def test_a_cell_is_the_same_at_every_door(tmp_path: Path, door: str) -> None:
+    frame = pd.DataFrame({name: cells for name, (cells, *_) in CELLS.items()})
+    made: Any = frame
+    if door == "polars":
+        made = pl.from_pandas(frame)
+    elif door == "arrow":
+        made = pl.from_pandas(frame).to_arrow()
+    elif door in ("array", "list"):
+        made = frame.to_numpy(object)
+        made = made.tolist() if door == "list" else made
+    elif door == "CSV":
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        made = read_table(tmp_path / "t.csv").as_given(list(frame.columns))
+    elif door == "JSON":
+        frame.to_json(tmp_path / "t.json", orient="records")
+        made = read_table(tmp_path / "t.json").as_given(list(frame.columns))
+    plans, rows = plan_columns(made), read_columns(made)
+    for plan, raw, (_, kind, unit, values) in zip(plans, rows.columns, CELLS.values(), strict=True):
+        assert (plan.kind, plan.unit) == (kind, unit), plan
+        if isinstance(plan.reading, WrittenNumbers):
+            found = numbers_of(raw, plan.reading, plan.column, comma=rows.comma)
+            np.testing.assert_allclose(found, values)
+
+
+def test_what_a_separator_says_goes_along_with_the_frame(tmp_path: Path) -> None:
+    """1,234 is a thousand between commas and a part between semicolons."""
+    for separator, number in ((",", 1234.0), (";", 1.234)):
+        path = tmp_path / "t.csv"
+        path.write_text(f'a{separator}b\n"1,234 kg"{separator}x\n"5,678 kg"{separator}y\n')
+        table = read_table(path)
+        rows = read_columns(table.as_given(["a", "b"]).iloc[[0]])
+        (plan, _) = plan_columns(table.as_given(["a", "b"]).iloc[[0]])
+        assert isinstance(plan.reading, WrittenNumbers)
+        values = numbers_of(rows.columns[0], plan.reading, "a", comma=rows.comma)
+        assert values.tolist() == [number] == table.frame["a"].tolist()[:1]
+
+
+FORMATS = (
+    *("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%m/%d/%y", "%d.%m.%y"),
+    *(
+        "%d-%b-%y",
+        "%d %b %Y",
+        "%b %d, %Y",
+        "%Y-%m-%d %H:%M:%S",
+        "%m/%d/%Y %I:%M %p",
+        "%Y%m%dT%H%M%S",
+    ),
+)
+
+
+@pytest.mark.parametrize("odd", [None, "pending"])
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_range_of_dates_is_read_by_the_format_that_was_found(
+    form: str, odd: str | None
+) -> None:
+    days = pd.Series(pd.date_range("2021-02-27", periods=40, freq="17D")[::-1])
+    cells = days.dt.strftime(form).tolist()
+    # one stray word among many dates is a gap
+    cells[5] = odd
+    table = pd.DataFrame({"when": cells})
+    (plan,), rows = plan_columns(table), read_columns(table)
+    assert plan.kind == "date", plan
+    found = extent(plan, rows.columns[0])
+    assert found == {"range": f"2021-02-27 to {days.max():%Y-%m-%d}", "gaps": 1}
+
+
+def test_the_user_says_what_a_column_is() -> None:
+    table = pd.DataFrame({
+        "dept": [1, 2, 3, 4] * 6,
+        "grade": ["1", "2", "x", "y"] * 6,
+        "when": ["3", "4", "5", "6"] * 6,
+        "day": ["2024-05-31", "2024-06-01", "2024-06-02", "2024-06-04"] * 6,
+    })  # fmt: skip
+    assert [plan.kind for plan in plan_columns(table)] == ["number", "category", "number", "date"]
+    kinds = {"dept": "category", "grade": "number", "when": "ignore", "day": "category"}
+    with pytest.warns(ColumnWarning, match="'grade' holds numbers, but 12 of 24 rows hold words"):
+        plans = plan_columns(table, kinds)
+    assert {plan.column: plan.kind for plan in plans} == kinds
+    assert [plan.used for plan in plans] == [True, True, False, True]
+    with pytest.raises(ValueError, match="column 'when' cannot be read as a date: it holds '3'"):
+        plan_columns(table, {"when": "date"})
+
+
+def test_a_plan_prints_and_is_data() -> None:
+    table = pd.DataFrame(
+        {"a": ["1.234,5 €", "2 €"], "b": ["31.12.2024", "13.1.2025"], "c": ["u", "v"]}
+    )
+    plans = plan_columns(table)
+    assert str(plans[0]) == "a: number (unit €, decimal ,). It holds numbers in €."
+    assert str(plans[1]).startswith("b: date (format %d.%m.%Y, names year, month, day")
+    assert str(plans[2]) == "c: category"
+    assert plans[0].parameters == {"unit": "€", "decimal": ","}
+    assert pickle.loads(pickle.dumps(plans)) == plans
+
+
+def test_a_reader_of_the_users_own_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    from skrub.core import RejectColumn
+
+    def read_degrees(words: Words, comma: str) -> tuple[WrittenNumbers, str]:
+        if not all(each.endswith(" deg") for each in words.labels):
+            raise RejectColumn("not mine")
+        return WrittenNumbers(unit="deg"), "as my reader says"
+
+    monkeypatch.setattr("kernelweave.tables.plans.READERS", [read_degrees, *READERS])
+    table = pd.DataFrame({"a": ["3 deg", "4 deg"], "b": ["3 m", "4 m"]})
+    with pytest.warns(ColumnWarning, match="column 'a': as my reader says"):
+        a, b = plan_columns(table)
+    assert (a.unit, b.unit) == ("deg", "m")
+
+
+def test_many_different_words_cost_little() -> None:
+    """A column that is no numbers is left at its third word."""
+    seen = []
+
+    class Cell(str):
+        def strip(self, *args: Any) -> str:
+            seen.append(self)
+            return super().strip(*args)
+
+    cells = [Cell(f"name {i}") for i in range(1000)]
+    assert WrittenNumbers.fit(cells, [1.0] * len(cells)) is None
+    assert len(seen) <= 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (plan,) = plan_columns(pd.DataFrame({"a": [f"name {i}" for i in range(1000)]}))
+    assert plan.kind == "category"
