@@ -91,7 +91,7 @@ def test_parts_and_evaluations_only_move_forward() -> None:
 
 
 def test_several_fits_and_several_solves_of_one_move_forward() -> None:
-    course, seen = Course(4), []
+    course, seen = Course([1.0] * 4), []
     for _ in range(4):
         for _ in range(3):
             for i, gap in enumerate((1.0, 0.1, 0.01)):
@@ -111,3 +111,73 @@ def test_the_first_fit_says_that_it_compiles(
     with fit_bar("learning"):
         pass
     assert ("compiles for this machine, once" in capsys.readouterr().err) == screen.is_terminal
+
+
+class FakeClock:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def worst_estimate(course: Course, clock: FakeClock, steps: list[tuple[float, Progress]]) -> float:
+    """Return by what factor the time left is wrong at worst, from a quarter of the time on."""
+    total, worst = sum(each for each, _ in steps), 1.0
+    for seconds, said in steps:
+        clock.seconds += seconds
+        course.see(said)
+        left = total - clock.seconds
+        # near the end a moment is a factor too
+        if 0.25 * total <= clock.seconds <= 0.75 * total:
+            worst = max(worst, course.seconds_left / left, left / course.seconds_left)
+    return worst
+
+
+def evidence_fit(evaluations: list[int], seconds: list[float]) -> list[tuple[float, Progress]]:
+    """Return what parts of a fit say, and when: so many evaluations each, in so many seconds."""
+    steps = []
+    for k, (n, time) in enumerate(zip(evaluations, seconds, strict=True)):
+        one = Progress("evidence", 1, -math.inf, 1.0, math.inf, 0.0, 0.0)
+        steps += [(time / n, one)] * n
+        done = (k + 1) / len(evaluations)
+        steps.append((0.0, Progress("evidence", 0, -math.inf, 0.0, math.inf, 0.0, 0.0, done)))
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "seconds"),
+    [
+        # as measured at 500 rows with a number, 1,300 with a number, and 500 with a class
+        ([94, 112, 99, 40], [0.52, 0.53, 0.44, 0.54]),
+        ([131, 136, 155, 32], [2.37, 2.66, 2.53, 4.61]),
+        ([98, 111, 87, 50], [0.49, 0.54, 0.41, 0.6]),
+        # five folds
+        ([110, 100, 120, 105, 100, 40], [2.0, 1.9, 2.2, 2.0, 2.0, 3.0]),
+    ],
+)
+def test_the_time_left_is_known_after_a_quarter(
+    evaluations: list[int], seconds: list[float]
+) -> None:
+    clock = FakeClock()
+    steps = evidence_fit(evaluations, seconds)
+    assert worst_estimate(Course(seconds=clock), clock, steps) <= 1.5
+
+
+def test_folds_of_a_solve_with_bounds_take_less_than_the_whole() -> None:
+    """Gaps that shrink by a factor a step; a fit without a third of the rows is 4/9 of one."""
+    clock = FakeClock()
+    course = Course([1.0, *[(2 / 3) ** 2] * 3], clock)
+    total, worst = 9.0 + 3 * 4.0, 1.0
+    for seconds in (1.0, *[4 / 9] * 3):
+        for i in range(10):
+            course.see(Progress("any", i, 0.0, 1.0, 10.0 ** (-i / 3), 1e-3, 0.0))
+            left = total - clock.seconds
+            if 0.25 * total <= clock.seconds <= 0.9 * total:
+                worst = max(worst, course.seconds_left / left, left / course.seconds_left)
+            clock.seconds += seconds if i < 9 else 0.0
+        course.end_fit()
+    assert clock.seconds == pytest.approx(total)
+    assert worst <= 1.5

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from kernelweave.kernels_core import Progress, watch
+from kernelweave.kernels_core import Progress, clock, watch
 
 from .console import err, say
 from .diagnosis.caches import is_compiled
@@ -33,17 +33,24 @@ def fraction(first: float, gap: float, tol: float) -> float:
 
 
 # evaluations of the evidence that a part of a fit takes, roughly, before one has been seen
-_EVALUATIONS = 200.0
+_EVALUATIONS = 100.0
+# the last part of an evidence fit, of all rows, in parts that leave a fold out (1 to 2 measured)
+_LAST_PART = 1.35
+# its evaluations over those of the parts before it: it starts where they ended
+_LAST_EVALUATIONS = 0.4
+# share of a part from which it is no longer certain that it ends as the parts before it did
+_SURE = 0.8
 
 
 class Course:
     """How much of a fit is done, from what solves say of themselves.
 
     A solve with bounds tells its gap, and gaps shrink by factors. The evidence tells which parts
-    are done; within a part, evaluations are set against those that the parts before it took. Of
-    several fits, such as those without each fold, each is an equal share.
+    are done; within a part, evaluations are compared with those that the parts before it took. The
+    time that is left is the time so far over the share that is done.
 
-    `fits`: how many there are.
+    `works`: how much work each of several fits is, in any unit; `seconds`: returns the time since
+    the start.
 
     Examples
     --------
@@ -55,22 +62,34 @@ class Course:
     (0.5, 'iteration 5, gap 1.0e-01')
     """
 
-    def __init__(self, fits: int = 1) -> None:
-        self._fits, self._ended = fits, 0
+    def __init__(
+        self, works: Sequence[float] = (1.0,), seconds: Callable[[], float] | None = None
+    ) -> None:
+        total = sum(works)
+        self._shares = [each / total for each in works]
+        self._ended = 0
+        started = clock.Stopwatch()
+        self._seconds = seconds or (lambda: started.seconds)
         self.state = "starting"
         self._begin()
 
     def _begin(self) -> None:
         self._own = 0.0
         self._first = math.inf
-        self._part = 0.0
+        self._part, self._n_parts = 0.0, 0
         self._seen = 0
         self._expected = _EVALUATIONS
 
     @property
     def done(self) -> float:
         """The share of all the work that is done."""
-        return min(1.0, (self._ended + self._own) / self._fits)
+        now = self._shares[self._ended] if self._ended < len(self._shares) else 0.0
+        return min(1.0, sum(self._shares[: self._ended]) + self._own * now)
+
+    @property
+    def seconds_left(self) -> float:
+        """What is left of the time, if the rest goes as fast as so far; infinite at the start."""
+        return self._seconds() * (1.0 - self.done) / self.done if self.done else math.inf
 
     def end_fit(self) -> None:
         """Take in that one of the fits has ended."""
@@ -89,46 +108,79 @@ class Course:
             self.state = f"iteration {progress.n_iter}, gap {progress.gap:.1e}"
         else:
             self._seen += 1
-            within = 1.0 - math.exp(-self._seen / self._expected)
-            self._own = max(self._own, self._part + within * min(0.25, 1.0 - self._part))
+            end = self._share_of_part(1.0 / (self._n_parts or 4))
+            within = _within(self._seen / self._expected)
+            self._own = max(self._own, self._part + within * min(end, 1.0 - self._part))
             self.state = "choosing the kernel by the evidence"
 
     def _end_part(self, done: float) -> None:
-        self._own, self._part = max(self._own, done), done
+        if done > 0.0:
+            self._n_parts = self._n_parts or max(1, round(1.0 / done))
+        self._part = self._share_of_part(done)
+        self._own = max(self._own, self._part)
         if self._seen:
-            self._expected, self._seen = max(1.0, self._seen / 2.0), 0
+            self._expected, self._seen = float(self._seen), 0
+            if done * self._n_parts > self._n_parts - 1.5:
+                self._expected *= _LAST_EVALUATIONS
         self.state = f"{done:.0%} of the parts done"
+
+    def _share_of_part(self, done: float) -> float:
+        """Return the share of the work, given that of the parts."""
+        n_parts = self._n_parts or 4
+        return 1.0 if done >= 1.0 else done * n_parts / (n_parts - 1.0 + _LAST_PART)
+
+
+def _within(ratio: float) -> float:
+    """Return how much of a part is done, given evaluations over those expected: never all."""
+    if ratio <= _SURE:
+        return ratio
+    return 1.0 - (1.0 - _SURE) * math.exp(-(ratio - _SURE) / (1.0 - _SURE))
+
+
+def time_left(seconds: float) -> str:
+    """Return a time as minutes and seconds; nothing where it is not known.
+
+    Examples
+    --------
+    >>> time_left(75.2), time_left(float("inf"))
+    ('1:15 left', '')
+    """
+    if not math.isfinite(seconds):
+        return ""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d} left"
 
 
 @contextmanager
-def fit_bar(title: str, fits: int = 1) -> Iterator[Callable[[], None]]:
+def fit_bar(title: str, works: Sequence[float] = (1.0,)) -> Iterator[Callable[[], None]]:
     """Show a bar with the time left for the fits in the block, on a terminal only.
 
-    `title`: what is going on; `fits`: how many there are. Yields: called when one has ended.
+    `title`: what is going on; `works`: how much work each fit is, in any unit. Yields: called when
+    one has ended.
     """
     console = err()
     if not console.is_terminal:
         yield lambda: None
         return
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn
     from rich.progress import Progress as Bar
 
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
-        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[state]}"),
     )
     if not is_compiled():
         say("note", "the first fit compiles for this machine, once: about half a minute")
-    course = Course(fits)
+    course = Course(works)
     with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=1.0, state=course.state)
+        task = bar.add_task(title, total=1.0, state=course.state, left="")
 
         def update(progress: Progress) -> None:
             course.see(progress)
-            bar.update(task, completed=course.done, state=course.state)
+            left = time_left(course.seconds_left)
+            bar.update(task, completed=course.done, state=course.state, left=left)
 
         with watch(update):
             yield course.end_fit
