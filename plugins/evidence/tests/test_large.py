@@ -24,8 +24,7 @@ from kernelweave.evidence.mixture import fit_mixture, mixed_kernel
 from kernelweave.evidence.objective import JITTER
 from kernelweave.evidence.path import PathPlan
 from kernelweave.evidence.rows import Rows, Standardised
-from kernelweave.evidence.steps import Stopped
-from kernelweave.evidence.terms import Scales
+from kernelweave.evidence.terms import Scales, Stopped
 from kernelweave.evidence.views import Views
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.clock import time_limit

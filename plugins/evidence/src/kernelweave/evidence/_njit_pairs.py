@@ -92,13 +92,16 @@ def spread(change, a, probes, moved):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def packed_changes(points, strength, by_distance, linear, by_product, slope, probes, metric, kappa):
+def packed_changes(
+    points, first, n_rows, strength, by_distance, linear, by_product, slope, probes, metric, kappa
+):
     """Add to what every dimension's ℓ² and s/(1 + s) do to L, and to the kernel times probes.
 
     ``by_distance`` holds dk/dd² and ``by_product`` the weighted fourth term of the packed pairs,
     ``linear`` is the weight of Σ ℓ²xy, ``slope`` dL/dk. Where f = (1 + sκ)/(1 + s),
     d log f / d(s/(1 + s)) = (κ − 1)/f. ``metric`` and ``kappa`` are (slopes (p + q,), kernel
-    changes times the probes (p + q, n_probes, n)).
+    changes times the probes (p + q, n_probes, n)). The packed pairs are those of the rows ``first,
+    first + 1, …``.
     """
     X, U, H, C = points
     p = X.shape[0]
@@ -106,7 +109,7 @@ def packed_changes(points, strength, by_distance, linear, by_product, slope, pro
     kappa_slope, kappa_moved = kappa
     change = np.empty(H.shape[1])
     start = 0
-    for a in range(H.shape[1]):
+    for a in range(first, first + n_rows):
         width = a + 1
         far = by_distance[start : start + width]
         shape = by_product[start : start + width]
@@ -145,12 +148,12 @@ def packed_changes(points, strength, by_distance, linear, by_product, slope, pro
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def packed_distances(points, metric, d2):
-    """Fill d² of the packed pairs."""
-    X, _, H, C = points
+def packed_distances(points, first, n_rows, metric, d2):
+    """Fill d² of the packed pairs of some rows."""
+    X, _, _, C = points
     p = X.shape[0]
     start = 0
-    for a in range(H.shape[1]):
+    for a in range(first, first + n_rows):
         row = d2[start : start + a + 1]
         row[:] = 0.0
         for i in range(p):
@@ -166,13 +169,15 @@ def packed_distances(points, metric, d2):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def packed_distance_changes(points, by_distance, slope, probes, metric_slope, metric_moved):
+def packed_distance_changes(
+    points, first, n_rows, by_distance, slope, probes, metric_slope, metric_moved
+):
     """Do what `packed_changes` does where the kernel is a function of d² alone."""
     X, _, H, C = points
     p = X.shape[0]
     change = np.empty(H.shape[1])
     start = 0
-    for a in range(H.shape[1]):
+    for a in range(first, first + n_rows):
         far = by_distance[start : start + a + 1]
         pull = slope[start : start + a + 1]
         for i in range(p + C.shape[0]):

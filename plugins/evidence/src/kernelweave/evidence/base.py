@@ -49,6 +49,7 @@ from .large.reading import ClassTargets, LocalParts, NumberTargets, targets_of
 from .large.source import Source
 from .learn import Learned, learn
 from .new_rows import Expectation, HeldOutWarning, Kind, expected, kinds_of
+from .objective import evidence_bytes
 from .path import PRECISIONS, PathPlan
 from .rows import Rows, relative
 
@@ -62,6 +63,8 @@ Predictor = ExactPredictor | LandmarkPredictor
 EXACT_ROWS = 2000
 # of a table in batches, what tells the encoder its levels and medians
 DRAWN_ROWS = 20_000
+# of a table: read, encoded, without the rows of no weight, and those of a part
+_COPIES = 4
 _LANDMARKS = Rule(
     f'"auto" or {COUNT.words}',
     lambda value: value == "auto" if isinstance(value, str) else COUNT.holds(value),
@@ -274,6 +277,12 @@ class EvidenceModel(Explained, Estimator):
 
         But not where rows recur: folds are to divide them.
         """
+        n_rows, n_dimensions = targets.shape[1], len(self.encoder_.dimensions_)
+        require(
+            8 * _COPIES * n_rows * n_dimensions,
+            f"{n_rows} rows of {n_dimensions} dimensions",
+            alternative="raise memory_limit or give Batches, or fewer rows or columns",
+        )
         numeric, codes = self.encoder_.transform(X, estimator=self)
         mass = np.ones(len(numeric)) if weight is None else weight
         kept = np.flatnonzero(mass > 0)
@@ -489,9 +498,9 @@ class EvidenceModel(Explained, Estimator):
 
 def refuse_what_cannot_fit(rows: Rows) -> None:
     """Raise MemoryBudgetError where the matrices of a fit pass the memory limit."""
-    n = len(rows)
+    n, n_dimensions = len(rows), rows.n_dimensions
     require(
-        int(8 * n * n * (1 + 9 / 2)),
-        f"the pairs of {n} rows",
-        alternative="raise memory_limit or give fewer rows",
+        evidence_bytes(n_dimensions, n, len(rows.targets)),
+        f"the pairs of {n} rows and the scales of {n_dimensions} dimensions",
+        alternative="raise memory_limit or give fewer rows or columns",
     )

@@ -14,8 +14,7 @@ from .objective import start
 from .path import Fit, PathPlan, fit_path
 from .plain import plain_fit
 from .rows import Rows
-from .steps import Stopped
-from .terms import N_TERMS, GaussianTerm
+from .terms import N_TERMS, GaussianTerm, Stopped
 from .views import Views
 
 # λ of the Gaussian kernel alone, each fit started at the one before; the last is kept

@@ -15,8 +15,7 @@ from .candidates import coarse_starts, fill_up, fit_candidates
 from .mixture import Mixture, fit_mixture, weighted
 from .path import Fit, PathPlan
 from .rows import Rows, Standardised, spread_of
-from .steps import Stopped
-from .terms import Scales
+from .terms import Scales, Stopped
 from .views import Views
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -102,8 +101,11 @@ def fit_fold(
         fill_up(views, own, plan, starts, fits)
         whole = False
     points = views.points(other.numeric, other.codes)
-    predictions = [fit_mixture(views, own, (fit.scales,)).predict(points) for fit in fits]
-    return Fold(held_out, own, views, fits, np.array(predictions), whole)
+    # what time left undone has scales of another fit, which need not be worked out again
+    known = {fit.theta.tobytes(): fit.scales for fit in fits}
+    found = {key: fit_mixture(views, own, (each,)).predict(points) for key, each in known.items()}
+    predictions = np.array([found[fit.theta.tobytes()] for fit in fits])
+    return Fold(held_out, own, views, fits, predictions, whole)
 
 
 def fit_folds(

@@ -21,7 +21,7 @@ from .explaining.importance import Judge
 from .mixture import Mixture, blocks, mixed_kernel
 from .rows import Standardised
 from .softmax import Softmax, fit_softmax
-from .steps import Stopped
+from .terms import Stopped
 
 # variances of the functions of the classes
 STRENGTHS = (1.0, 10.0, 100.0, 1e3, 1e4)

@@ -15,7 +15,7 @@ from .objective import start
 from .path import Fit, PathPlan
 from .powers import attempts, choose, powers_of_a_part
 from .rows import Rows
-from .steps import Stopped
+from .terms import Stopped
 from .views import Views
 
 # least share of the plain Gaussian kernel in that of classes: ±1 say little of scales

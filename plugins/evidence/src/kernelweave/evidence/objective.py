@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from .packing import pack_slope, unpack
@@ -28,6 +30,8 @@ _WORST = 1e25
 
 # outputs that are told apart where the curvature is estimated; more are mixed at random
 _PROBES = 3
+# scales whose matrix costs little to factor
+_MANY = 1000
 
 
 @dataclass
@@ -54,6 +58,7 @@ class Evidence:
         self.free = self._terms.free
         self.n_evaluations = 0
         n = self.points.n_points
+        self._wide = is_wide(len(self.jump), n)
         self._square = np.zeros((n, n))
         self._packed = np.empty(n * (n + 1) // 2)
         self._share = np.ones(n) if self.weight is None else 1.0 / self.weight
@@ -83,33 +88,43 @@ class Evidence:
         """Return the gradient where `value` was last computed."""
         return self._derivatives(np.empty((0, self.points.n_points)))[0]
 
-    def derivatives(self) -> tuple[FloatArray, FloatArray]:
+    def derivatives(self) -> tuple[FloatArray, FloatArray | LowRankCurvature]:
         """Return the gradient where `value` was last computed, and the curvature, about.
 
         The curvature is the average information, ½ Σₜ (∂S aₜ)ᵀ S⁻¹ (∂S aₜ), a = S⁻¹y, of Gilmour,
         Thompson and Cullis (1995), the mean of the observed and the expected one, and that of
-        the priors. It is positive semidefinite and needs no product of matrices of the pairs.
+        the priors. It is positive semidefinite and needs no product of matrices of the pairs. Where
+        there are far more scales than rows it is kept as the few vectors that it is a sum of.
         """
-        return self._derivatives(_probes(self._dual.T))
+        most = len(self.free) // (2 * self.points.n_points) if self._wide else _PROBES
+        return self._derivatives(_probes(self._dual.T, min(most, _PROBES)))
 
-    def _derivatives(self, probes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _derivatives(self, probes: FloatArray) -> tuple[FloatArray, FloatArray | LowRankCurvature]:
         """Return the gradient, and the information that the probes tell."""
         theta, scales, T = self._theta, self._scales, len(self.targets)
         if self._factor is None:
-            return np.zeros_like(theta), np.eye(len(theta))
-        inverse, _ = lapack.dpotri(self._factor, lower=0, overwrite_c=1)
+            flat = LowRankCurvature(np.ones(len(theta)), np.empty((0, len(theta))), np.empty(0))
+            return np.zeros_like(theta), flat if self._wide else np.eye(len(theta))
+        inverse, _ = lapack.dpotri(self._factor, lower=0, overwrite_c=not self._wide)
         dual, on_diagonal = np.ascontiguousarray(self._dual.T), inverse.diagonal()
         on_diagonal = 0.5 * (T * on_diagonal - np.sum(dual**2, axis=0))
         by_noise = scales.noise * (on_diagonal @ self._share) + 0.5 * T * self._repeats
         pack_slope(inverse.T, dual, float(T), self._packed)
         slope, moved = self._terms.changes(self._packed, scales, probes)
         moved = np.concatenate([moved, (scales.noise * self._share * probes)[None]])
+        slope = np.append(slope, by_noise) + log_prior(theta, self.precision)[1]
+        slope = np.where(self.free, slope, 0.0)
+        if self._wide:
+            halves = [
+                blas.dtrsm(np.sqrt(0.5), self._factor, moved[:, k].T, trans_a=1, lower=0)
+                for k in range(len(probes))
+            ]
+            return slope, LowRankCurvature.of(len(self.jump), self.precision, halves)
         curvature = prior_curvature(len(self.jump), self.precision)
         for k in range(len(probes)):
             own = np.asfortranarray(moved[:, k].T)
             curvature += 0.5 * own.T @ blas.dsymm(1.0, inverse, own, lower=0)
-        slope = np.append(slope, by_noise) + log_prior(theta, self.precision)[1]
-        return np.where(self.free, slope, 0.0), curvature
+        return slope, curvature
 
     def _factorise(self) -> FloatArray | None:
         unpack(self._terms.fill(self._scales), self._square)
@@ -119,12 +134,73 @@ class Evidence:
         return factor if info == 0 else None
 
 
-def _probes(dual: FloatArray) -> FloatArray:
+def is_wide(n_dimensions: int, n_points: int) -> bool:
+    """Return whether a matrix of the scales would cost more than all else."""
+    n_scales = 2 * n_dimensions + N_TERMS + 1
+    return n_scales > max(_MANY, 2 * n_points)
+
+
+def evidence_bytes(n_dimensions: int, n_points: int, n_outputs: int) -> int:
+    """Return what a descent of the evidence takes at most, rows and their views included.
+
+    The terms of all pairs and S; the views of all rows and of a fold; what every scale does to the
+    kernel times the probes; and the curvature, a matrix of the scales or some vectors of them.
+    """
+    n, m = n_points, 2 * n_dimensions + N_TERMS + 1
+    probes = max(1, min(_PROBES, n_outputs, m // (2 * n) if is_wide(n_dimensions, n) else _PROBES))
+    curvature = 4 * probes * n * m if is_wide(n_dimensions, n) else 2 * n * m + 5 * m * m
+    pairs, views = n * n * 11 // 2, 12 * n * n_dimensions
+    return 8 * (pairs + views + probes * n * m + curvature)
+
+
+@dataclass(frozen=True)
+class LowRankCurvature:
+    """diag(d) + Σ ±uuᵀ, positive semidefinite.
+
+    `diagonal` of shape (n_scales,); `vectors` of shape (rank, n_scales); `signs` of shape (rank,).
+    """
+
+    diagonal: FloatArray
+    vectors: FloatArray
+    signs: FloatArray
+
+    @classmethod
+    def of(
+        cls, n_dimensions: int, precision: float, halves: Sequence[FloatArray]
+    ) -> LowRankCurvature:
+        """Return the curvature of the priors and what the probes tell: Σ HᵀH."""
+        n = n_dimensions
+        diagonal = np.zeros(2 * n + N_TERMS + 1)
+        diagonal[: 2 * n], diagonal[2 * n : -1] = precision, _WEAK
+        # of λ(I − 11ᵀ/n) and the weak prior on the mean of log ℓ, and of log s
+        common = _WEAK / n**2 - precision / n
+        means = np.zeros((2, len(diagonal)))
+        means[0, :n] = means[1, n : 2 * n] = np.sqrt(abs(common))
+        signs = np.concatenate(
+            [np.full(2, np.copysign(1.0, common)), *(np.ones(len(h)) for h in halves)]
+        )
+        return cls(diagonal, np.vstack([means, *halves]), signs)
+
+    def __matmul__(self, step: FloatArray) -> FloatArray:
+        """Return the product with a vector."""
+        return self.diagonal * step + (self.signs * (self.vectors @ step)) @ self.vectors
+
+    def solve(self, moving: NDArray[np.bool_], damping: float, right: FloatArray) -> FloatArray:
+        """Return (C + damping)⁻¹ times a vector in what may move, by the Woodbury identity."""
+        diagonal = self.diagonal[moving] + damping
+        own = self.vectors[:, moving]
+        scaled = own / diagonal
+        inner = scaled @ own.T
+        inner[np.diag_indices_from(inner)] += self.signs
+        return np.asarray(right / diagonal - np.linalg.solve(inner, scaled @ right) @ scaled)
+
+
+def _probes(dual: FloatArray, most: int = _PROBES) -> FloatArray:
     """Return the outputs' coefficients, or mixtures of as much information in the mean."""
-    if len(dual) <= _PROBES:
+    if len(dual) <= most:
         return np.ascontiguousarray(dual)
-    signs = np.random.RandomState(0).choice([-1.0, 1.0], size=(_PROBES, len(dual)))
-    return np.asarray(signs @ dual / np.sqrt(_PROBES))
+    signs = np.random.RandomState(0).choice([-1.0, 1.0], size=(most, len(dual)))
+    return np.asarray(signs @ dual / np.sqrt(most))
 
 
 def log_prior(theta: FloatArray, precision: float) -> tuple[float, FloatArray]:

@@ -14,7 +14,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from .steps import Stopped
+from .terms import Stopped
 
 # Added to a Gram matrix of unit spread, so that rows that repeat leave a Cholesky factor.
 _JITTER = 1e-6

@@ -9,7 +9,8 @@ from kernelweave.kernels_core import Progress, clock
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.progress import notify
 
-from .objective import Evidence, bounds
+from .objective import Evidence, LowRankCurvature, bounds
+from .terms import Stopped
 
 # what is added to the curvature in every logarithm, at first and at least
 _DAMPING = 1.0
@@ -22,10 +23,6 @@ _TRIALS = 8
 _LASTING = 4
 # a short step says nothing where the evidence is steeper than this in a logarithm
 _STEEP = 1.0
-
-
-class Stopped(Exception):  # noqa: N818
-    """The time limit passed or somebody pressed Ctrl-C."""
 
 
 @dataclass
@@ -42,6 +39,7 @@ class EvidenceDescent:
     value: float = np.inf
     slope: FloatArray = field(default_factory=lambda: np.empty(0))
     watch: clock.Stopwatch = field(default_factory=clock.Stopwatch)
+    _curvature: FloatArray | LowRankCurvature = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         low, high = np.array(bounds(len(self.evidence.jump))).T
@@ -50,7 +48,6 @@ class EvidenceDescent:
         self.theta = np.clip(self.theta, self.low, self.high)
         self._damping, self._age = _DAMPING, 0
         self._raw, self._last = np.zeros_like(self.theta), np.zeros_like(self.theta)
-        self._curvature = np.eye(len(self.theta))
 
     def run(self, max_iter: int, tol: float) -> None:
         """Take steps until two in a row gain less than a share of the value, or none gains.
@@ -83,7 +80,7 @@ class EvidenceDescent:
         return value
 
     def _differentiate(self) -> None:
-        if self._age % _LASTING:
+        if self._age % _LASTING and not isinstance(self._curvature, LowRankCurvature):
             slope = self.evidence.slope()
             self._curvature = corrected(self._curvature, self._last, slope - self._raw)
         else:
@@ -100,7 +97,7 @@ class EvidenceDescent:
             theta = np.clip(self.theta + self._newton(), self.low, self.high)
             value = self._evaluate(theta)
             step, gain = theta - self.theta, self.value - value
-            promised = -(self.slope @ step + 0.5 * step @ self._curvature @ step)
+            promised = -(self.slope @ step + 0.5 * step @ (self._curvature @ step))
             if gain > 0.0:
                 share = gain / max(float(promised), 1e-300)
                 factor = 1.0 / 3.0 if share > 0.75 else 2.0 if share < 0.25 else 1.0
@@ -113,9 +110,12 @@ class EvidenceDescent:
     def _newton(self) -> FloatArray:
         """Return −(curvature + damping)⁻¹ slope in what may move, not longer than the reach."""
         moving, step = self._moving, np.zeros_like(self.theta)
-        curvature = self._curvature[np.ix_(moving, moving)]
-        curvature[np.diag_indices_from(curvature)] += self._damping
-        step[moving] = -np.linalg.solve(curvature, self.slope[moving])
+        if isinstance(self._curvature, LowRankCurvature):
+            step[moving] = -self._curvature.solve(moving, self._damping, self.slope[moving])
+        else:
+            curvature = self._curvature[np.ix_(moving, moving)]
+            curvature[np.diag_indices_from(curvature)] += self._damping
+            step[moving] = -np.linalg.solve(curvature, self.slope[moving])
         longest = float(np.abs(step).max(initial=0.0))
         return step * min(1.0, _REACH / longest) if longest > 0.0 else step
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import blas
@@ -20,6 +21,15 @@ _FLAT = 200.0
 _NEAR = 1e-9
 # pairs that a processor's cache holds with all their terms
 _PIECE = 1 << 14
+# pairs times dimensions that a pass takes a few hundredths of a second for: between two such parts
+# the clock is looked at, for of thousands of columns a whole pass takes seconds
+_MOMENT = 2**25
+# how much longer a pass over the slopes of all dimensions takes than one over the pairs alone
+_SLOWER = 8
+
+
+class Stopped(Exception):  # noqa: N818
+    """The time limit passed or somebody pressed Ctrl-C."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +97,12 @@ class PairTerms:
         """Compute the terms at some scales; return the kernel, packed."""
         d2, linear, product, gauss, laplace, wide, near, out = self._store
         self.strength = scales.shape(self.jump)
-        passes.fill_pairs(
-            self.points, self.points, 0, self.n_points, True, scales.ell**2, self.strength,
-            d2, linear, product,
-        )  # fmt: skip
+        metric = scales.ell**2
+        for first, n_rows, own in _row_blocks(self.n_points, len(metric)):
+            passes.fill_pairs(
+                self.points, self.points, first, n_rows, True, metric, self.strength,
+                d2[own], linear[own], product[own],
+            )  # fmt: skip
         self.values = (gauss, laplace, linear, product, wide)
         for part in _pieces(len(d2)):
             np.sqrt(d2[part], out=near[part])
@@ -123,9 +135,11 @@ class PairTerms:
         np.multiply(product, weights[3], out=shape)
         slopes, moved = np.zeros(2 * p + N_TERMS), np.zeros((2 * p + N_TERMS, *probes.shape))
         metric, kappa = ((slopes[part], moved[part]) for part in (slice(p), slice(p, 2 * p)))
-        passes.packed_changes(
-            self.points, self.strength, far, weights[2], shape, slope, probes, metric, kappa
-        )
+        for first, n_rows, own in _row_blocks(self.n_points, _SLOWER * p):
+            passes.packed_changes(
+                self.points, first, n_rows, self.strength, far[own], weights[2], shape[own],
+                slope[own], probes, metric, kappa,
+            )  # fmt: skip
         for k, value in enumerate(self.values):
             slopes[2 * p + k] = value @ slope
             for j, probe in enumerate(probes):
@@ -158,7 +172,9 @@ class GaussianTerm:
     def fill(self, scales: Scales) -> FloatArray:
         """Compute the term at some scales; return the kernel, packed."""
         d2, gauss, out = self._store
-        passes.packed_distances(self.points, scales.ell**2, d2)
+        metric = scales.ell**2
+        for first, n_rows, own in _row_blocks(self.points.n_points, len(metric)):
+            passes.packed_distances(self.points, first, n_rows, metric, d2[own])
         np.exp(np.multiply(d2, -0.5, out=gauss), out=gauss)
         np.multiply(gauss, scales.weights[0], out=out)
         return out
@@ -171,13 +187,29 @@ class GaussianTerm:
         weight, p = scales.weights[0], len(scales.ell)
         np.multiply(gauss, -0.5 * weight, out=far)
         slopes, moved = np.zeros(2 * p + N_TERMS), np.zeros((2 * p + N_TERMS, *probes.shape))
-        passes.packed_distance_changes(self.points, far, slope, probes, slopes[:p], moved[:p])
+        for first, n_rows, own in _row_blocks(self.points.n_points, _SLOWER * p):
+            passes.packed_distance_changes(
+                self.points, first, n_rows, far[own], slope[own], probes, slopes[:p], moved[:p]
+            )
         slopes[2 * p] = weight * (gauss @ slope)
         for j, probe in enumerate(probes):
             moved[2 * p, j] = weight * _times(gauss, probe)
         slopes[:p] *= 2.0 * scales.ell**2
         moved[:p] *= 2.0 * scales.ell[:, None, None] ** 2
         return slopes, moved
+
+
+def _row_blocks(n_points: int, width: int) -> Iterator[tuple[int, int, slice]]:
+    """Yield rows of the lower triangle, first and how many, and where their packed pairs are.
+
+    Raises Stopped between two blocks where time is up.
+    """
+    size = max(1, _MOMENT // max(1, n_points * width))
+    for first in range(0, n_points, size):
+        if first and clock.expired():
+            raise Stopped
+        last = min(first + size, n_points)
+        yield first, last - first, slice(first * (first + 1) // 2, last * (last + 1) // 2)
 
 
 def _weigh(

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from ..columns import ColumnEncoder
 from ..copies import Known
 from ..rows import Standardised
-from ..steps import Stopped
+from ..terms import Stopped
 from .batches import Batch
 from .drawing import Draw, PartDraw
 from .features import Landmarks

@@ -11,11 +11,11 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
 from ..candidates import coarse_starts
-from ..objective import start
+from ..objective import evidence_bytes, start
 from ..path import Fit, fit_path
 from ..powers import has_long_tails, is_bent
 from ..rows import Rows, Standardised
-from ..steps import Stopped
+from ..terms import Stopped
 from .landmarks import LandmarkPredictor
 from .plan import LargePlan
 from .roles import RowRoles
@@ -177,14 +177,18 @@ def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:
     `most`: landmarks, ``None`` for all rows. Of all rows it is their kernel, the factors of the
     first ridge and of one more, and the two of half as many landmarks.
     """
-    n_landmarks, matrices = (seen.n_rows, 3.5) if most is None else (most, 6.0)
+    n_landmarks, matrices = (seen.n_rows, 3.5) if most is None else (most, 7.0)
     n_held = min(plan.held_out, seen.n_rows)
     width = np.dtype(plan.dtype).itemsize
-    numbers = matrices * n_landmarks**2 + 6 * plan.metric_rows**2
+    n_dimensions, n_outputs = seen.views.n_dimensions, len(seen.targets.centre)
+    numbers = matrices * n_landmarks**2
+    # of the drawn rows their parts, of landmarks their views and sides
+    numbers += (2 * len(seen.sample) + 8 * n_landmarks) * n_dimensions
+    metric = evidence_bytes(n_dimensions, min(plan.metric_rows, len(seen.sample)), n_outputs)
     require(
-        int(8 * numbers) + width * n_landmarks * n_held,
-        f"{n_landmarks} landmarks of {seen.n_rows} rows",
-        alternative="raise memory_limit or give fewer n_landmarks",
+        int(8 * numbers) + metric + width * n_landmarks * n_held,
+        f"{n_landmarks} landmarks of {seen.n_rows} rows and {n_dimensions} dimensions",
+        alternative="raise memory_limit or give fewer n_landmarks or columns",
     )
 
 

@@ -10,7 +10,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
 from scipy.linalg import blas, lapack
 
 from ..rows import Rows
-from ..steps import Stopped
+from ..terms import Stopped
 from .features import Landmarks
 from .posterior import PosteriorOfRows, factor_of, row_pairs
 

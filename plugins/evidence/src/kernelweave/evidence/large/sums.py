@@ -17,7 +17,7 @@ from scipy.linalg import blas, lapack
 
 from ..copies import Known
 from ..rows import Rows, Standardised
-from ..steps import Stopped
+from ..terms import Stopped
 from .features import Landmarks
 from .posterior import PosteriorOfSums
 from .roles import Share

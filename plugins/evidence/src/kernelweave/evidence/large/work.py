@@ -14,8 +14,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from ..mixture import path_weights, weighted
 from ..path import Fit
 from ..rows import Rows, Standardised
-from ..steps import Stopped
-from ..terms import Scales
+from ..terms import Scales, Stopped
 from .features import Landmarks
 from .plan import BLOCK, LargePlan
 from .roles import RowRoles, Share
