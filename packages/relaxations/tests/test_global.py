@@ -4,11 +4,13 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from enumeration import best_of
+from kernelweave.kernels_core.grams import GramStack
 from kernelweave.kernels_core.result import Status
-from kernelweave.qp_smo import SVR
-from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
+from kernelweave.qp_smo import SVC, SVR
+from kernelweave.qp_smo.saddle import CutPool, RidgePenalty, solve_kernel_weights
 from kernelweave.relaxations import lower_bound, solve_global
 from scipy.optimize import minimize_scalar
+from sklearn.svm import SVC as LibSVC
 from sklearn.svm import SVR as LibSVR
 
 
@@ -101,6 +103,62 @@ def test_tiny_problems_need_no_branching(problem):
     ridge = solve_kernel_weights(grams, y, C=1.0, penalty=RidgePenalty(1.0), tol=1e-6)
     assert everything.lower_bound <= ridge.upper_bound
     assert everything.upper_bound >= ridge.lower_bound
+
+
+def many_kernels(n=60, q=40):
+    """Gaussian kernels of two columns each, of which a few say something of the labels."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, q))
+    y = np.where(X[:, 0] + X[:, 1] + X[:, 2] + rng.standard_normal(n) > 0.0, 1.0, -1.0)
+    pairs = [X[:, [j, (j + 1) % q]] for j in range(q)]
+    return np.stack([np.exp(-0.5 * ((P[:, None] - P) ** 2).sum(-1)) for P in pairs]), y
+
+
+@pytest.mark.parametrize("lam", [0.0, 1.0])
+@pytest.mark.parametrize("views", [None, "two"])
+def test_one_kernel_of_many_costs_little_more_than_trying_each(lam, views):
+    grams, y = many_kernels()
+    options = {"views": [j % 2 for j in range(40)], "n_views": 1} if views else {}
+    s = solve_global(grams, y, C=10.0, lam=lam, k0=1, tol=1e-6, **options)
+    each = [LibSVC(C=10.0, kernel="precomputed", tol=1e-9).fit(K, y) for K in grams]
+    values = [
+        np.abs(m.dual_coef_).sum()
+        - 0.5 * m.dual_coef_[0] @ K[np.ix_(m.support_, m.support_)] @ m.dual_coef_[0]
+        for m, K in zip(each, grams, strict=True)
+    ]
+    assert s.status is Status.CONVERGED
+    assert s.gap <= 1e-6
+    assert s.lower_bound <= (min(values) + lam) * (1 + 1e-7)
+    assert s.upper_bound >= (min(values) + lam) * (1 - 1e-7)
+    assert s.support.tolist() == [int(np.argmin(values))]
+    # the tree took 74 solves and more, each of them with 40 quadratic forms
+    assert s.n_svm_solves <= 60
+    assert len(s.pool) <= 10
+    assert s.relaxation_bound <= s.lower_bound
+
+
+def test_a_kernel_that_a_known_cut_closes_is_not_solved():
+    grams, y = many_kernels(q=12)
+    best = solve_global(grams, y, C=10.0, lam=1.0, k0=1, tol=1e-6)
+    pool = CutPool(12)
+    for K in grams:
+        alone = SVC(C=10.0).solve(K, y)
+        pool.add(alone.kappa, GramStack(grams).quadratic_forms(alone.dual_coef[0]), alone.dual_coef)
+    known = solve_global(grams, y, C=10.0, lam=1.0, k0=1, tol=1e-6, pool=pool)
+    assert known.support.tolist() == best.support.tolist()
+    assert known.n_svm_solves < 12 <= best.n_svm_solves
+    assert known.lower_bound <= best.upper_bound
+    assert best.lower_bound <= known.upper_bound
+
+
+def test_the_time_of_trying_each_may_end_early():
+    grams, y = many_kernels()
+    full = solve_global(grams, y, C=10.0, lam=1.0, k0=1, tol=1e-6)
+    short = solve_global(grams, y, C=10.0, lam=1.0, k0=1, tol=1e-6, max_nodes=5)
+    assert short.status is Status.MAX_ITER
+    assert short.n_nodes == 5
+    assert short.lower_bound <= full.upper_bound
+    assert short.upper_bound >= full.lower_bound
 
 
 def test_without_a_ridge_the_search_still_ends(problem):

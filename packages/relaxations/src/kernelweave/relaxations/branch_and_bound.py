@@ -41,7 +41,8 @@ class GlobalOptimum:
     n_screened : int
         Kernels that no optimum uses, or every one uses, by a bound at the root.
     relaxation_bound : float
-        The proven lower bound of the convex relaxation at the root.
+        The proven lower bound of the convex relaxation at the root; where a support is one kernel,
+        which needs none, what the cuts there are say of it.
     relaxation_weights : ndarray of shape (q,)
         Where the relaxation is least.
     solution : Solution
@@ -147,7 +148,8 @@ def solve_global(
     The problem is (4) of Bertsimas, Iglesias, Johnson, *Sparse multiple kernel learning:
     alternating best response and semidefinite relaxations*, 2025. The search follows Quesada and
     Grossmann, Computers and Chemical Engineering 1992: one tree, cuts added at sparse points.
-    Supports are enumerated in compiled code where there are at most two million of them.
+    Supports are enumerated in compiled code where there are at most two million of them; with one
+    kernel at most the learner is solved at each, roughly where that rules it out.
 
     Examples
     --------
@@ -171,7 +173,7 @@ def solve_global(
         status = _run(search, max_nodes)
     search.refine()
     assert search.best is not None
-    assert search.relaxation.best is not None
+    bound, least = search.relaxed
     return GlobalOptimum(
         weights=search.best.weights,
         lower_bound=search.lower,
@@ -182,8 +184,8 @@ def solve_global(
         n_svm_solves_relaxation=search.n_relaxation_solves,
         n_nodes=search.n_nodes,
         n_screened=search.n_screened,
-        relaxation_bound=search.relaxation.lower,
-        relaxation_weights=search.relaxation.best.weights,
+        relaxation_bound=bound,
+        relaxation_weights=least,
         solution=search.best.solution,
         pool=oracle.pool,
         counts=oracle.counts,

@@ -11,6 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch, expired
 from kernelweave.kernels_core.result import History, check_bounds, relative_gap
 from kernelweave.qp_smo.saddle import (
+    KSupport,
     MasterSolution,
     NestedPenalty,
     SaddleEvaluation,
@@ -23,7 +24,7 @@ from kernelweave.qp_smo.saddle import (
 )
 from numpy.typing import NDArray
 
-from .sweep import Sweep
+from .sweep import Singles, Sweep, are_single
 
 # Rounds of the relaxation before it may end early, and between two looks at sparse weights.
 _FIRST_ROUNDS, _MORE_ROUNDS = 40, 10
@@ -70,7 +71,8 @@ class SupportSearch:
     what is left, from the cuts alone: first with the multipliers of the branch above, in closed
     form, and only where that is the lowest bound left by the master problem. Where few supports
     are left, or the relaxation has not closed the gap soon, they are enumerated (`Sweep`). The
-    learner is solved only at sparse weights.
+    learner is solved only at sparse weights. Where a support is one kernel, there is no relaxation:
+    each is tried (`Singles`).
 
     Parameters
     ----------
@@ -96,9 +98,11 @@ class SupportSearch:
         self._order = count()
         self._open: list[_Node] = []
         self._closed = np.inf
-        self._sweep: Sweep | None = None
+        self._sweep: Sweep | Singles | None = None
         self._n_bounded = self._n_swept = 0
         self._tried: set[tuple[bytes, int]] = set()
+        if are_single(penalty):
+            self.is_branching, self._sweep = True, Singles(self, penalty)
 
     @property
     def lower(self) -> float:
@@ -150,8 +154,22 @@ class SupportSearch:
         """
         want = 0.2 * finer * self.tol * abs(self.upper) if np.isfinite(self.upper) else np.inf
         found = self.oracle.evaluate(weights, max(want, 0.1 * below))
-        self.record(self._keep(found))
+        self.take(found)
         return found
+
+    def take(self, found: SaddleEvaluation) -> None:
+        """Keep sparse weights that were evaluated, if they are the best."""
+        self.record(self._keep(found))
+
+    @property
+    def relaxed(self) -> tuple[float, FloatArray]:
+        """Return the bound of the relaxation over the cuts, and where it is least."""
+        if self.relaxation.best is not None:
+            return self.relaxation.lower, self.relaxation.best.weights
+        # one kernel at most: its views add nothing
+        single = KSupport(self._root.lam, 1).on(len(self.oracle.grams))
+        master = solve_cut_master(self.oracle.pool, single)
+        return min(master.lower_bound, self.lower), master.weights
 
     def _keep(self, found: SaddleEvaluation) -> float:
         """Keep sparse weights that were evaluated, if they are the best; return their value."""
@@ -230,7 +248,7 @@ class SupportSearch:
         pool = self.oracle.pool
         return lower_bound_from(pool.kappa[:n], pool.half_forms[:n], multipliers, penalty)
 
-    def _go_on(self, sweep: Sweep) -> None:
+    def _go_on(self, sweep: Sweep | Singles) -> None:
         sweep.step()
         if sweep.is_done:
             self._closed = min(self._closed, max(sweep.closed, sweep.lower))

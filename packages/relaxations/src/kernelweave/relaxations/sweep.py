@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch
+from kernelweave.kernels_core.rounding import UNIT
 from kernelweave.qp_smo.saddle import (
     NestedPenalty,
     SaddleEvaluation,
@@ -27,12 +28,15 @@ _TOGETHER, _COARSE, _PAUSE = 64, 0.02, 64
 _LIMIT = 1000
 # Steps and branches between two looks at the clock: a few hundredths of a second.
 _BUDGET = 20_000
+# How finely the learner is tried at one of many kernels, as a share of the best objective.
+_ROUGH = 0.02
 
 
 class Visitor(Protocol):
     """What a sweep asks of the search that it is a part of."""
 
     oracle: SaddleOracle
+    upper: float
 
     @property
     def threshold(self) -> float:
@@ -42,6 +46,9 @@ class Visitor(Protocol):
         self, weights: FloatArray, finer: float = 1.0, below: float = 0.0
     ) -> SaddleEvaluation:
         """Evaluate sparse weights and keep them if they are the best."""
+
+    def take(self, found: SaddleEvaluation) -> None:
+        """Keep sparse weights that were evaluated, if they are the best."""
 
 
 class Shape:
@@ -264,3 +271,86 @@ class Sweep:
         for part in self._open_parts:
             part[s] = part[last]
         self._place[2] = last
+
+
+def are_single(penalty: WeightPenalty) -> bool:
+    """Whether every support is one kernel."""
+    views = penalty.n_views if isinstance(penalty, NestedPenalty) else 1
+    return penalty.capacity * views == 1 and not penalty.required.any()
+
+
+class Singles:
+    """The supports where each is one kernel: every kernel is tried, first roughly.
+
+    A kernel that a rough solve shows to be worse than the best leaves no cut, which would read all
+    the matrices; one that a cut of the pool closes is not solved at all. The others are solved
+    until their own bound closes them.
+
+    `search`: that these are a part of; `penalty`: of the root. `closed`, `n_nodes`: as for `Sweep`.
+    """
+
+    def __init__(self, search: Visitor, penalty: WeightPenalty) -> None:
+        pool, n_kernels = search.oracle.pool, penalty.required.size
+        self.closed, self.n_nodes = np.inf, 0
+        self._search = search
+        self._extra = penalty.linear + penalty.lam
+        values = pool.kappa[:, None] - pool.half_forms
+        self._lower = self._with_penalty(values.max(axis=0), np.arange(n_kernels))
+        self._open = penalty.allowed.copy()
+        self._tried = np.zeros(n_kernels, dtype=bool)
+        self._last: FloatArray | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every kernel is closed."""
+        return not self._open.any()
+
+    @property
+    def lower(self) -> float:
+        """Return the proven bound of all supports."""
+        lowest = float(self._lower[self._open].min(initial=np.inf))
+        return min(self.closed, lowest)
+
+    def _with_penalty(self, values: FloatArray, j: NDArray[np.intp] | int) -> FloatArray:
+        """Return lower bounds of the learner plus the penalty of one kernel, rounded down."""
+        extra = self._extra[j]
+        return values + extra - 16.0 * UNIT * (np.abs(values) + np.abs(extra))
+
+    def step(self) -> None:
+        """Solve the learner at the kernel with the lowest bound, or close all that are left."""
+        j = int(np.argmin(np.where(self._open, self._lower, np.inf)))
+        search, weights = self._search, np.zeros(self._open.size)
+        weights[j] = 1.0
+        if self._lower[j] >= search.threshold:
+            self._close(self._open.copy())
+        elif not self._tried[j]:
+            self._try(j, weights)
+        elif not self._raises(j, search.visit(weights)) and not self._raises(
+            j, search.visit(weights, finer=1e-3)
+        ):
+            self._close(weights > 0.0)
+
+    def _try(self, j: int, weights: FloatArray) -> None:
+        """Solve roughly, from the dual point of the last kernel."""
+        search = self._search
+        want = _ROUGH * abs(search.upper) if np.isfinite(search.upper) else np.inf
+        found = search.oracle.evaluate(weights, want, start=self._last, cuts=False)
+        self._last = found.solution.dual_coef
+        self._tried[j], self.n_nodes = True, self.n_nodes + 1
+        search.take(found)
+        self._raises(j, found)
+
+    def _raises(self, j: int, found: SaddleEvaluation) -> bool:
+        """Raise the bound of a kernel to the dual value there; whether that is news.
+
+        The rounding of the matrix is charged as the upper bound charges it.
+        """
+        margin = found.upper_bound - found.solution.upper_bound
+        bound = float(self._with_penalty(np.array(found.lower_bound - margin), j))
+        before = self._lower[j]
+        self._lower[j] = max(before, bound)
+        return bool(self._lower[j] > before)
+
+    def _close(self, which: NDArray[np.bool_]) -> None:
+        self.closed = min(self.closed, float(self._lower[which].min()))
+        self._open &= ~which

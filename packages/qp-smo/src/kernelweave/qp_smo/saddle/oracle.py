@@ -32,7 +32,7 @@ class SaddleEvaluation:
         The dual value, of which the solve made a cut.
     solution : Solution
     forms : ndarray of shape (q,)
-        ``Σₜ uₜᵀKⱼuₜ``, rounded up.
+        ``Σₜ uₜᵀKⱼuₜ``, rounded up; of no length where no cut was made.
     is_new : bool
         Whether the cut was not in the pool already.
     """
@@ -96,20 +96,29 @@ class SaddleOracle:
         self._tol = 1e-2
         self._gap_per_tol: float | None = None
 
-    def evaluate(self, weights: FloatArray, want: float) -> SaddleEvaluation:
+    def evaluate(
+        self,
+        weights: FloatArray,
+        want: float,
+        *,
+        start: FloatArray | None = None,
+        cuts: bool = True,
+    ) -> SaddleEvaluation:
         """Solve the learner at β until its own gap is about ``want``; add the cut to the pool.
 
         `weights` of shape (q,): at least 0; its sum differs from 1 by rounding at most. `want`:
-        absolute gap of the learner's duals. Where rounding forbids it, the gap reached.
+        absolute gap of the learner's duals. Where rounding forbids it, the gap reached. `start`: a
+        dual point in place of that of the pool's highest cut. `cuts`: whether one is made, which
+        reads every matrix; the evaluation has no forms without.
         """
         watch = Stopwatch()
         K = self.grams.combine(weights)
         self.counts.add_time("combine", watch)
-        start = self.pool.nearest(weights)
+        start = self.pool.nearest(weights) if start is None else start
         solution = self._solve(K, start, want)
-        forms = self._forms(solution)
+        forms = self._forms(solution) if cuts else np.zeros(0)
         is_new = start is None or not np.array_equal(start, solution.dual_coef)
-        if is_new:
+        if is_new and cuts:
             self.pool.add(solution.kappa, forms, solution.dual_coef)
         upper = self._upper_bound(weights, solution)
         return SaddleEvaluation(weights, upper, solution.lower_bound, solution, forms, is_new)
