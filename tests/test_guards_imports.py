@@ -28,6 +28,10 @@ ALLOWED = {
         *("kernels-core", "qp-smo", "spectahedron", "mkl-sparse", "vv-rkhs", "relaxations"),
         "tables",
     },
+    "granger": {
+        *("kernels-core", "qp-smo", "spectahedron", "mkl-sparse", "vv-rkhs", "relaxations"),
+        "tables",
+    },
     # the command line reads tables as the evidence kernels do
     "workbench": {
         *("kernels-core", "qp-smo", "spectahedron", "mkl-sparse", "vv-rkhs", "relaxations"),

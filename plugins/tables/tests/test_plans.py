@@ -101,6 +101,22 @@ def test_the_range_of_dates_is_read_by_the_format_that_was_found(
     assert found == {"range": f"2021-02-27 to {days.max():%Y-%m-%d}", "gaps": 1}
 
 
+@pytest.mark.parametrize(("form", "is_told"), [("%d.%m.%Y", False), ("%m/%d/%Y", True)])
+def test_with_points_the_day_stands_first(form: str, is_told: bool) -> None:
+    """Of the first days of months nothing else tells."""
+    days = pd.date_range("2020-01-01", periods=12, freq="MS" if not is_told else "D")
+    table = pd.DataFrame({"when": days.strftime(form)})
+    if is_told:
+        with pytest.warns(ColumnWarning, match="such as 01/02/2020 are read with the month first"):
+            (plan,) = plan_columns(table)
+    else:
+        (plan,) = plan_columns(table)
+    assert plan.parameters["format"] == form
+    assert extent(plan, read_columns(table).columns[0])["range"] == (
+        f"{days.min():%Y-%m-%d} to {days.max():%Y-%m-%d}"
+    )
+
+
 def test_the_user_says_what_a_column_is() -> None:
     table = pd.DataFrame({
         "dept": [1, 2, 3, 4] * 6,

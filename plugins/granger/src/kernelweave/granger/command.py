@@ -127,9 +127,8 @@ def granger_command(
     from .page import graph_page
     from .series import lag_list
 
-    content = sys.stdin.buffer.read() if data in _STDIN else None
-    data = data if content is None else "standard input"
-    table = read_series(data, replicate, list(drop or []), gaps=gaps == "skip", content=content)
+    table = read_series(data, replicate, list(drop or []), gaps=gaps == "skip")
+    data = "standard input" if data in _STDIN else data
     needed = (1 if asked == "cv" else max(lag_list(asked))) + (2 if lam is not None else 5)
     if len(table.frame) < needed:
         raise ValueError(

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import warnings
-import zlib
-from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
+from kernelweave.tables import Table, TableError, plan_columns, read_table
+from kernelweave.tables.columns import Raw
+from kernelweave.tables.dates import DateParts
+from kernelweave.tables.errors import did_you_mean
+from kernelweave.tables.frames import read_columns
+from kernelweave.tables.plans import as_dates
 
-_SEPARATORS = ",;\t"
 # Fewer steps may all rise by chance: a random walk does so in eight once in 256.
 _ENOUGH = 8
-_GAPS = ("", "nan", "na", "null")
-_POINTS = r"\s*\d{1,2}\.\d{1,2}\.\d{2}"
-_YEAR = r"\s*\d{4}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,41 +33,35 @@ class SeriesTable:
 
 
 def read_series(
-    path: str,
-    replicate: str | None,
-    drop: list[str],
-    *,
-    gaps: bool = False,
-    content: bytes | None = None,
+    path: str, replicate: str | None, drop: list[str], *, gaps: bool = False
 ) -> SeriesTable:
-    """Read a CSV file, gzipped or not, with a header and one row per point in time.
+    """Read a table with one row per point in time, of any kind that `read_table` reads.
 
-    `path`: the file; commas, semicolons or tabs separate its cells, and beside the latter two a
-    comma may be the decimal sign; `replicate`: the column that names each row's replicate; `drop`:
-    columns that are no nodes; `gaps`: whether cells that are empty or NaN are gaps, and no error;
-    `content`: what to read in place of the file, then called by its path in messages.
+    `path`: the file; `replicate`: the column that names each row's replicate; `drop`: columns that
+    are no nodes; `gaps`: whether cells that are missing are gaps, and no error.
 
     The first column of dates is the time, by which rows are sorted, with a warning, where they are
-    not. Raises ValueError if there is no such file or it is not UTF-8 text, if the names of its
-    columns are missing or occur twice, if a column asked for is missing, or, naming it, for the
-    first cell that is not a finite number and the first column that is constant.
+    not. Raises ValueError if the file cannot be read, if a column asked for is missing, or, naming
+    it, for the first cell that is not a finite number and the first column that is constant.
     """
-    separator, cells = _cells(path, content)
-    wanted = [*drop, *([] if replicate is None else [replicate])]
-    _check_names(path, [str(name) for name in cells], wanted)
-    labels = None if replicate is None else cells[replicate]
-    cells = cells.drop(columns=wanted)
-    times = _times(cells)
+    table = read_table(path)
+    labels = None
+    if replicate is not None:
+        labels = _column(table, replicate).astype(str)
+    unused = {replicate, *drop}
+    for name in drop:
+        _column(table, name)
+    names = [name for name in table.columns if name not in unused]
+    times = _times(table, names)
     if times is not None:
-        cells = cells.drop(columns=[str(times.name)])
-    if cells.shape[1] < 2:
-        raise ValueError(f"{path} needs at least two series, it has {cells.shape[1]}")
-    comma = "." if separator == "," else ","
-    frame = cells.apply(lambda column: _numbers(path, column, comma, gaps=gaps))
+        names.remove(str(times.name))
+    if len(names) < 2:
+        raise TableError(f"{path} needs at least two series, it has {len(names)}")
+    frame = pd.DataFrame({name: _numbers(table, name, gaps=gaps) for name in names})
     flat = frame.columns[frame.nunique() < 2]
     if len(frame) > 1 and len(flat):
         name = flat[0]
-        raise ValueError(f"column {name} of {path} is constant: leave it out with --drop {name!r}")
+        raise TableError(f"column {name} of {path} is constant: leave it out with --drop {name!r}")
     if times is None:
         _warn_of_a_time(frame, labels)
     else:
@@ -79,124 +70,54 @@ def read_series(
     return SeriesTable(frame, None if labels is None else labels.tolist())
 
 
-def _cells(path: str, content: bytes | None) -> tuple[str, pd.DataFrame]:
-    """Return what separates cells, and the cells as they are, under the names of the columns."""
-    try:
-        if content is not None and content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
-        widths = {each: _read(path, content, each, n_rows=1).shape[1] for each in _SEPARATORS}
-        separator = max(_SEPARATORS, key=widths.__getitem__)
-        rows = _read(path, content, separator)
-    except FileNotFoundError as error:
-        raise ValueError(f"there is no file {path!r}") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} is no complete gzip file: {error}") from error
-    except pd.errors.EmptyDataError as error:
-        raise ValueError(f"{path} needs a header and at least one row, it has 0 rows") from error
-    except pd.errors.ParserError as error:
-        raise ValueError(f"a row of {path} has more cells than the header: {error}") from error
-    if len(rows) < 2:
-        raise ValueError(f"{path} needs a header and at least one row, it has {len(rows)} rows")
-    header = rows.iloc[0].str.strip()
-    return separator, rows[1:].set_axis(header, axis=1).reset_index(drop=True)
+def _column(table: Table, name: str) -> pd.Series:
+    if name not in table.columns:
+        hint = did_you_mean(name, table.columns, what="columns")
+        raise TableError(f"{table.source} has no column {name!r}; {hint}")
+    return table.frame[name].reset_index(drop=True)
 
 
-def _read(
-    path: str, content: bytes | None, separator: str, *, n_rows: int | None = None
-) -> pd.DataFrame:
-    return pd.read_csv(
-        Path(path).expanduser() if content is None else io.BytesIO(content),
-        sep=separator,
-        header=None,
-        dtype=str,
-        keep_default_na=False,
-        encoding="utf-8-sig",
-        nrows=n_rows,
-    )
-
-
-def _check_names(path: str, header: list[str], wanted: list[str]) -> None:
-    for name in wanted:
-        if name not in header:
-            raise ValueError(f"{path} has no column {name!r}: it has {', '.join(header[:20])}")
-    twice = [name for name, count in Counter(header).items() if count > 1]
-    if twice:
-        raise ValueError(f"{path} has two columns named {twice[0]!r}: rename one")
-    if "" in header and "" not in wanted:
-        raise ValueError(
-            f"column {header.index('') + 1} of {path} has no name: name it, or leave it out "
-            "with --drop ''"
-        )
-    counted = [[str(k + start) for k in range(len(header))] for start in (0, 1)]
-    if header not in counted and np.isfinite(pd.to_numeric(header, errors="coerce")).all():
-        raise ValueError(
-            f"the first row of {path} holds numbers, {', '.join(header[:3])}: "
-            "it must name the columns"
-        )
-
-
-def _times(cells: pd.DataFrame) -> pd.Series[pd.Timestamp] | None:
-    """Return the first column of dates, if there is one."""
-    for name in cells:
-        column = cells[name]
-        if pd.to_numeric(column.str.replace(",", "."), errors="coerce").notna().any():
-            continue
-        found = _dates(column)
-        if found is not None:
-            return found
+def _times(table: Table, names: list[str]) -> pd.Series[pd.Timestamp] | None:
+    """Return the first column of dates in which no cell is missing, if there is one."""
+    given = table.as_given(names)
+    with warnings.catch_warnings():
+        # what is no number is refused below
+        warnings.simplefilter("ignore", KernelWeaveWarning)
+        plans = plan_columns(given)
+    for plan, raw in zip(plans, read_columns(given).columns, strict=True):
+        if isinstance(plan.reading, DateParts):
+            moments = _moments(plan.reading, raw, plan.column)
+            if moments.notna().all():
+                if plan.remark:
+                    said = f"column {plan.column}: {plan.remark[0].lower()}{plan.remark[1:-1]}"
+                    warnings.warn(said, KernelWeaveWarning, stacklevel=3)
+                return moments
     return None
 
 
-def _dates(column: pd.Series[str]) -> pd.Series[pd.Timestamp] | None:
-    """Return a column as dates, unless a cell is none.
-
-    With points the day stands first; else where no month can.
-    """
-    by_day = _parsed(column, day_first=True)
-    if column.str.match(_POINTS).all():
-        return by_day
-    by_month = _parsed(column, day_first=False)
-    if by_month is None:
-        return by_day
-    if by_day is not None and not column.str.match(_YEAR).any():
-        _warn_of_months(column, (by_month != by_day).to_numpy())
-    return by_month
+def _moments(reading: DateParts, raw: Raw, name: str) -> pd.Series[pd.Timestamp]:
+    """Return the moment of each row."""
+    dates = as_dates(raw, name)
+    moments = reading.moments(dates)
+    rows = getattr(dates, "codes", np.arange(len(dates)))
+    known = moments.reset_index(drop=True).reindex(rows)
+    return known.reset_index(drop=True).rename(name)
 
 
-def _parsed(column: pd.Series[str], *, day_first: bool) -> pd.Series[pd.Timestamp] | None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of a format that it cannot infer
-        found = pd.to_datetime(column, errors="coerce", dayfirst=day_first)
-    return found if found.notna().all() else None
-
-
-def _warn_of_months(column: pd.Series[str], differ: npt.NDArray[np.bool_]) -> None:
-    """Say if the day of some dates might as well be the month."""
-    if differ.any():
-        cell = column[int(np.argmax(differ))]
-        warnings.warn(
-            f"column {column.name}: dates such as {cell} are read with the month first, and might "
-            "be meant with the day first: write them as year-month-day",
-            KernelWeaveWarning,
-            stacklevel=5,
-        )
-
-
-def _numbers(path: str, column: pd.Series[str], comma: str, *, gaps: bool) -> pd.Series[float]:
+def _numbers(table: Table, name: str, *, gaps: bool) -> npt.NDArray[np.float64]:
     """Return a column as numbers, NaN where there is a gap."""
-    empty = column.str.strip().str.lower().isin(_GAPS)
-    values = pd.to_numeric(column.str.replace(comma, "."), errors="coerce").astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(values) & ~(empty & gaps))
-    if len(bad):
-        row = int(bad[0])
-        remedy = "--gaps skip takes it for a gap, " if empty[row] else ""
-        raise ValueError(
-            f"row {row + 1} below the header of {path} has {column[row]!r} in column "
-            f"{column.name}: a finite number is needed; {remedy}--drop {column.name!r} leaves the "
-            f"column out"
-        )
+    rest = f"--drop {name!r} leaves the column out"
+    try:
+        if not gaps:
+            return table.numbers(name)
+        known = table.take(np.flatnonzero(table.inputs([name])[name].notna()))
+        known.numbers(name)
+    except TableError as error:
+        missing = "the value is missing" in str(error)
+        remedy = f"--gaps skip takes it for a gap, {rest}" if missing else rest
+        raise TableError(f"{str(error).partition(': fill it in')[0]}; {remedy}") from error
+    values = np.full(len(table.frame), np.nan)
+    values[table.inputs([name])[name].notna()] = known.numbers(name)
     return values
 
 

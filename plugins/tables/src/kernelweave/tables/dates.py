@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -102,8 +103,29 @@ def read_dates(column: Dates | Words) -> DateParts | None:
         moments = reader.fit_transform(series)
     except ValueError:  # skrub refuses words by an error of this kind
         return _read_otherwise(series)
+    form = reader.format_ or ""
+    if form.startswith("%m.%d.") and (days := day_first(form, tuple(series))) is not None:
+        # with points the day stands first, wherever it can
+        return DateParts(form.replace("%m.%d", "%d.%m"), "", _names(pd.Series(days)))
     zone = reader.output_time_zone_
     return DateParts(reader.format_ or "", "" if zone is None else str(zone), _names(moments))
+
+
+def day_first(form: str, words: Sequence[str]) -> pd.DatetimeIndex | None:
+    """Return words that are read with the month first as dates whose day stands first.
+
+    `form`: the format that was found; ``None`` where it has no month first, or a word is no such
+    date.
+    """
+    import pandas as pd
+
+    month = re.match(r"%m([./-])%d\1", form)
+    if month is None:
+        return None
+    between = month[1]
+    other = form.replace(f"%m{between}%d", f"%d{between}%m")
+    found = pd.DatetimeIndex(pd.to_datetime(pd.Series(words), format=other, errors="coerce"))
+    return None if found.isna().any() else found
 
 
 def date_as_written(labels: tuple[str, ...]) -> str:

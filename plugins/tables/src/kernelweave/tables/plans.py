@@ -15,7 +15,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from .columns import Dates, Numbers, Raw, Words, are_codes, as_words
-from .dates import DateParts, date_as_written, read_dates
+from .dates import DateParts, date_as_written, day_first, read_dates
 from .errors import ColumnWarning, place_of
 from .frames import read_columns
 from .written import WrittenNumbers, unit_of_most
@@ -119,7 +119,19 @@ def read_as_dates(words: Words, comma: str) -> tuple[DateParts, str]:
     """Return how a column of words is read as dates; raise RejectColumn where it is none."""
     del comma
     parts = read_dates(words)
-    return (parts, "") if parts is not None else _reject("dates")
+    if parts is None:
+        return _reject("dates")
+    moments = parts.moments(words)
+    known = moments.notna().to_numpy()
+    labels = [each for each, is_date in zip(words.labels, known, strict=True) if is_date]
+    swapped = day_first(parts.format, labels)
+    if swapped is None or (differ := swapped != moments[known]).sum() == 0:
+        return parts, ""
+    shown = labels[int(np.argmax(differ))]
+    return parts, (
+        f"dates such as {shown} are read with the month first, and might be meant with the day "
+        "first: write them as year-month-day"
+    )
 
 
 # Asked in this order; a column that all reject is one of categories. Insert one of your own.
@@ -175,11 +187,11 @@ def _first_reading(words: Words, kind: str | None, comma: str) -> tuple[Reading,
 
 
 def _planned(name: str, words: Words, reading: Reading, remark: str) -> tuple[ColumnPlan, Raw]:
-    if not isinstance(reading, WrittenNumbers):
-        return ColumnPlan(name, "date", "dates", reading, remark), words
     if remark:
         warnings.warn(f"column {name!r}: {remark}", ColumnWarning, stacklevel=4)
         remark = f"{remark[0].upper()}{remark[1:]}."
+    if not isinstance(reading, WrittenNumbers):
+        return ColumnPlan(name, "date", "dates", reading, remark), words
     values = _values_of(words, reading)
     said = f"It holds numbers in {reading.unit}." if reading.unit else ""
     if np.isnan(values[words.codes >= 0]).any():

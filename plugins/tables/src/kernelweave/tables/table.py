@@ -153,7 +153,7 @@ class Table:
         if len(bad) == 0:
             return values
         row = int(bad[0])
-        cell = self.frame[column].iloc[row]
+        cell = self.texts.get(column, self.frame[column]).iloc[row]
         place = f"{self.source}: column {column!r}, {self.where(row)}"
         if is_missing(cell):
             written = f" ({str(cell)!r})" if str(cell).strip() else ""
