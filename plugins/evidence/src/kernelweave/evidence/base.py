@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .columns import ColumnEncoder, Dimension, Encoded
+from .division import Division, hold_out
 from .exact import ExactPredictor
 from .explaining.mixin import Explained
 from .folds import Split
@@ -52,6 +53,7 @@ from .new_rows import Expectation, HeldOutWarning, Kind, expected, kinds_of
 from .objective import evidence_bytes
 from .path import PRECISIONS, PathPlan
 from .rows import Rows, relative
+from .scores import grouped_ratio
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
 Predictor = ExactPredictor | LandmarkPredictor
 # more rows than these are learned by landmarks: all pairs would take minutes
 EXACT_ROWS = 2000
+# what intervals of later rows are tried with
+_ASKED = 0.9
 # of a table in batches, what tells the encoder its levels and medians
 DRAWN_ROWS = 20_000
 # of a table: read, encoded, without the rows of no weight, and those of a part
@@ -124,6 +128,12 @@ class EvidenceModel(Explained, Estimator):
         "decides and the others judge.",
         default=3,
         rule=integer(2),
+    )
+    cv: Any = parameter(
+        "How rows are held out where it is not `n_folds` at random: a number of folds, a splitter "
+        "of scikit-learn or pairs of training and held-out places. Up to 2,000 rows.",
+        default=None,
+        kind="int, splitter, iterable or None",
     )
     precisions: tuple[float, ...] = parameter(
         "λ, the strength of the prior that pulls the scales of all columns together; strongest "
@@ -248,10 +258,16 @@ class EvidenceModel(Explained, Estimator):
         """Fit by all pairs of rows or by landmarks; return what was left undone."""
         classes = is_classifier(self)
         plan = PathPlan(tuple(self.precisions), self.tol, self.max_iter, classes=classes)
+        division: Division | None = self.__dict__.pop("_division", None)
         learned: Learned | LearnedLarge
         if not isinstance(source, Rows) or len(source) > EXACT_ROWS:
+            if division is not None:
+                raise ValueError(
+                    f"groups, order and a splitter as cv are for tables of up to {EXACT_ROWS:,} "
+                    "rows in memory: give fewer rows, or none of them"
+                )
             learned = learn_large(
-                source, LargePlan.of(plan, self.n_landmarks, self.n_folds), state,
+                source, LargePlan.of(plan, self.n_landmarks, self._n_folds), state,
                 stratify=classes, powers=self.warp,
                 n_jobs=self.n_jobs,
                 tell=partial(self._tell_rows, RowsTold()),
@@ -265,11 +281,19 @@ class EvidenceModel(Explained, Estimator):
             return learned.missing
         rows = source
         refuse_what_cannot_fit(rows)
-        splits = self._splits(rows, state)
+        if division is None:
+            splits = self._splits(rows, state)
+        else:
+            splits = hold_out(rows, self._owner, self._divide(division, state))
+            rows = replace(rows, by_folds=_only_folds_tell(division, rows, splits))
         learned = learn(
-            rows, splits, plan, state, powers=self.warp, n_jobs=self.n_jobs, tell=self._tell
-        )
-        self._store(self._last_step(ExactPredictor.of(learned)), learned, rows)
+            rows, splits, plan, state, powers=self.warp, n_jobs=self.n_jobs, tell=self._tell,
+            random=division is None,
+        )  # fmt: skip
+        predictor = self._last_step(ExactPredictor.of(learned))
+        self._store(predictor, learned, rows, division)
+        if division is not None and division.order is not None and not classes:
+            self._doubt_later_intervals(predictor)
         return learned.missing
 
     def _rows(self, X: Table, targets: FloatArray, weight: FloatArray | None) -> Rows:
@@ -287,8 +311,10 @@ class EvidenceModel(Explained, Estimator):
         mass = np.ones(len(numeric)) if weight is None else weight
         kept = np.flatnonzero(mass > 0)
         coding = self.encoder_.coding
-        own = Rows(numeric, codes, targets, weight, coding=coding).take(kept)
-        if len(numeric) > EXACT_ROWS or own.recurring:
+        division: Division | None = self.__dict__.get("_division")
+        groups = None if division is None else division.groups
+        own = Rows(numeric, codes, targets, weight, coding=coding, groups=groups).take(kept)
+        if len(numeric) > EXACT_ROWS or own.recurring or division is not None:
             self._owner = np.full(len(mass), -1)
             self._owner[kept] = np.arange(len(kept))
             return replace(own, weight=relative(own.weight))
@@ -304,8 +330,26 @@ class EvidenceModel(Explained, Estimator):
             coding=coding,
         )
 
-    def _fit_parts(self, X: Any, y: object, weight: object) -> None:
+    @property
+    def _n_folds(self) -> int:
+        return int(self.cv) if isinstance(self.cv, int | np.integer) else self.n_folds
+
+    def _divide(self, division: Division, state: np.random.RandomState) -> list[Split]:
+        """Return the splits of the user's rows."""
+        codes = None
+        if is_classifier(self):
+            codes = np.searchsorted(self.classes_, np.ravel(division.y))
+        return division.splits(self._n_folds, codes, state)
+
+    def _fit_parts(
+        self, X: Any, y: object, weight: object, groups: object = None, order: object = None
+    ) -> None:
         """Fit by several readings of a table in parts."""
+        splitter = self.cv is not None and not isinstance(self.cv, int | np.integer)
+        if groups is not None or order is not None or splitter:
+            raise ValueError(
+                "groups, order and a splitter as cv are for tables in memory: give none of them"
+            )
         table = DaskParts.of(X, y, weight) if is_dask(X) else LocalParts.of(X, y, weight)
         self._learn(partial(self._read_parts, table))
 
@@ -357,7 +401,13 @@ class EvidenceModel(Explained, Estimator):
         """Return what predicts on the learned kernel, least squares or better."""
         return predictor
 
-    def _store(self, predictor: Predictor, learned: Learned | LearnedLarge, rows: Rows) -> None:
+    def _store(
+        self,
+        predictor: Predictor,
+        learned: Learned | LearnedLarge,
+        rows: Rows,
+        division: Division | None = None,
+    ) -> None:
         self._predictor = predictor
         self.kernel_ = EvidenceKernel(predictor.views, tuple(predictor.scales))
         self.noise_ = predictor.noise
@@ -367,7 +417,8 @@ class EvidenceModel(Explained, Estimator):
         self.path_weights_ = learned.weights
         self.n_iter_ = max(1, sum(fit.n_evaluations for fit in learned.fits))
         self.held_out_score_, self.held_out_error_ = self._judge(rows, predictor.held_out)
-        self._new_rows = self._expected(predictor, rows)
+        self._new_rows = self._expected(predictor, rows, division)
+        self.held_out_error_ = self._new_rows[0].error
         self.held_out_prediction_ = self._told(self._spread(predictor.held_out))
         kept = self._owner >= 0
         self.held_out_fold_ = np.full(len(self._owner), -1, dtype=np.intp)
@@ -395,17 +446,34 @@ class EvidenceModel(Explained, Estimator):
             str(learned),
         )
 
-    def _expected(self, predictor: Predictor, rows: Rows) -> list[Expectation]:
+    def _expected(
+        self, predictor: Predictor, rows: Rows, division: Division | None
+    ) -> list[Expectation]:
         """Return what is expected of each kind of new rows, first of those that folds held out."""
-        seen = int((~np.isnan(predictor.held_out[:, 0])).sum())
-        usual = Kind("rows like these", "rows like these", "")
-        lines = [Expectation(usual, self.held_out_score_, self.held_out_error_, seen, seen)]
-        if not isinstance(predictor, ExactPredictor) or not seen:
+        seen = np.flatnonzero(~np.isnan(predictor.held_out[:, 0]))
+        usual, kinds = Kind("rows like these", "rows like these", ""), []
+        asked, error, n_groups = usual, self.held_out_error_, len(seen)
+        if division is not None and len(seen):
+            asked = division.kind
+        if division is not None and len(seen) and not division.random:
+            parts = predictor.fold[seen] if rows.groups is None else rows.groups[seen]
+            parts = np.unique(parts, return_inverse=True)[1]
+            own, n_groups = rows.take(seen), int(parts.max()) + 1
+            losses = self._losses(own, predictor.held_out[seen])
+            error = grouped_ratio(*losses, own.mass, parts)[1]
+            kinds = [replace(usual, groups=np.arange(len(rows)))]
+        lines = [Expectation(asked, self.held_out_score_, error, len(seen), n_groups)]
+        if not isinstance(predictor, ExactPredictor) or not len(seen):
             return lines
         kept = np.flatnonzero(self._owner >= 0)
         first = np.full(len(rows), len(self._owner))
         np.minimum.at(first, self._owner[kept], kept)
-        kinds = kinds_of(rows, self.dimensions_, first)
+        in_order = division is not None and division.order is not None
+        kinds += [
+            each
+            for each in kinds_of(rows, self.dimensions_, first)
+            if each.argument != asked.argument and not (in_order and "in the file" in each.name)
+        ]
         state = np.random.RandomState(check_random_state(self.random_state).randint(2**31 - 1))
         return lines + expected(predictor.mixture, rows, kinds, self._losses_of_new, state)
 
@@ -448,6 +516,17 @@ class EvidenceModel(Explained, Estimator):
             HeldOutWarning,
             stacklevel=4,
         )
+
+    def _doubt_later_intervals(self, predictor: ExactPredictor) -> None:
+        """Warn where intervals from earlier blocks hold too little of the last."""
+        held, n_rows = predictor.held_by_the_last(_ASKED)
+        if held < _ASKED - 2.0 * np.sqrt(_ASKED * (1.0 - _ASKED) / n_rows):
+            warnings.warn(
+                f"intervals of later rows may hold less than they say: of the last {n_rows} rows, "
+                f"those that earlier rows give for {_ASKED:.0%} held {held:.0%}",
+                HeldOutWarning,
+                stacklevel=5,
+            )
 
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
         """Return the held-out score and its standard error."""
@@ -494,6 +573,14 @@ class EvidenceModel(Explained, Estimator):
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _only_folds_tell(division: Division, rows: Rows, splits: Sequence[Split]) -> bool:
+    """Return whether it is the folds, not groups that they keep whole, that tell of new rows."""
+    if rows.groups is None or division.order is not None:
+        return True
+    cut = [np.intersect1d(rows.groups[one], rows.groups[other]) for one, other in splits]
+    return any(map(len, cut))
 
 
 def refuse_what_cannot_fit(rows: Rows) -> None:

@@ -24,6 +24,7 @@ from sklearn.utils.validation import _num_samples
 from .base import EvidenceModel
 from .calibration import Calibration
 from .classes import class_codes, class_folds, judge_classes, per_class
+from .division import division_of
 from .exact import ExactPredictor
 from .folds import Split
 from .large.batches import Batches
@@ -67,7 +68,15 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     True
     """
 
-    def fit(self, X: Table | Batches, y: object = None, sample_weight: object = None) -> Self:
+    def fit(
+        self,
+        X: Table | Batches,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        groups: object = None,
+        order: object = None,
+    ) -> Self:
         """Learn the kernel and the regression function.
 
         Parameters
@@ -81,6 +90,12 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         sample_weight : array-like of shape (n_samples,), optional
             Divides the variance of a row's noise: a weight of 2 is the row twice. A common factor
             says nothing.
+        groups : str or array-like of shape (n_samples,), optional
+            The name of a column, or which rows go together, such as the visits of a patient: new
+            rows will be of new ones. Whole groups are then held out.
+        order : str or array-like of shape (n_samples,), optional
+            The name of a column of numbers or dates, or what rows are ordered by: new rows will be
+            later ones. Blocks of the later half are then held out, each after what is before it.
 
         Returns
         -------
@@ -90,12 +105,13 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         self._check_parameters()
         with assigned_last(self) as draft:
             if isinstance(X, Batches) or is_dask(X):
-                draft._fit_parts(X, y, sample_weight)
+                draft._fit_parts(X, y, sample_weight, groups, order)
                 return self
             n_rows = _num_samples(X)
             weight = check_weight(sample_weight, n_rows)
             draft._fit_encoder(X, weight)
             targets = check_numbers(y, n_rows, weight)
+            draft._division = division_of(X, y, groups, order, self.cv)
             draft._flat = targets.flat
             draft._learn(lambda _: draft._rows(X, targets.values, weight))
         return self
@@ -111,7 +127,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return self._shaped(held_out)
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
-        n_folds, twins = min(self.n_folds, len(rows)), rows.twins
+        n_folds, twins = min(self._n_folds, len(rows)), rows.twins
         if n_folds <= twins.max() + 1 < len(rows):
             folds = GroupKFold(n_folds, shuffle=True, random_state=state)
             return list(folds.split(rows.numeric, groups=twins))
@@ -219,7 +235,15 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         kind='dict, "balanced" or None',
     )
 
-    def fit(self, X: Table | Batches, y: object = None, sample_weight: object = None) -> Self:
+    def fit(
+        self,
+        X: Table | Batches,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        groups: object = None,
+        order: object = None,
+    ) -> Self:
         """Learn the kernel and the decision functions.
 
         Parameters
@@ -233,6 +257,12 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         sample_weight : array-like of shape (n_samples,), optional
             Divides the variance of a row's noise: a weight of 2 is the row twice. A common factor
             says nothing.
+        groups : str or array-like of shape (n_samples,), optional
+            The name of a column, or which rows go together, such as the visits of a patient: new
+            rows will be of new ones. Whole groups are then held out.
+        order : str or array-like of shape (n_samples,), optional
+            The name of a column of numbers or dates, or what rows are ordered by: new rows will be
+            later ones. Blocks of the later half are then held out, each after what is before it.
 
         Returns
         -------
@@ -242,12 +272,13 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         self._check_parameters()
         with assigned_last(self) as draft:
             if isinstance(X, Batches) or is_dask(X):
-                draft._fit_parts(X, y, sample_weight)
+                draft._fit_parts(X, y, sample_weight, groups, order)
                 return self
             n_rows = _num_samples(X)
             weight = check_weight(sample_weight, n_rows)
             draft._fit_encoder(X, weight)
             targets = check_classes(y, n_rows, weight)
+            draft._division = division_of(X, y, groups, order, self.cv)
             draft.classes_ = targets.labels
             if self.class_weight is not None:
                 mass = np.ones(n_rows) if weight is None else weight
@@ -270,7 +301,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         return np.asarray(softmax(self._calibration.logits(per_class(held_out)), axis=1))
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
-        return class_folds(class_codes(rows.targets), self.n_folds, state, rows.twins)
+        return class_folds(class_codes(rows.targets), self._n_folds, state, rows.twins)
 
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
         self._calibration, score, error = judge_classes(held_out, rows.targets, rows.mass)

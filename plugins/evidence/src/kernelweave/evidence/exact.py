@@ -14,7 +14,7 @@ from scipy.linalg import solve_triangular
 from .explaining.expansion import Expansion
 from .explaining.importance import Judge
 from .folds import Fold
-from .intervals import LeftOut, jackknife_plus
+from .intervals import LeftOut, conformal, jackknife_plus
 from .learn import Learned
 from .mixture import Mixture, blocks
 from .rows import Rows
@@ -100,9 +100,20 @@ class ExactPredictor:
 
         A row is left out of the coefficients in closed form, under the metric of the fold that
         did not see it. Residuals are in units of their own standard deviation, so that an interval
-        is wide where the rows are few.
+        is wide where the rows are few. Where folds alone tell how new rows differ, such as later
+        ones, their residuals are what rows held out had.
         """
-        parts = [LeftOut(fold.among(self.rows, self.weights), fold.held_out) for fold in self.folds]
+        if self.rows.by_folds and self.folds:
+            return self._fold_interval(numeric, codes, confidence)
+        groups = self.rows.groups
+        parts = [
+            LeftOut(
+                fold.among(self.rows, self.weights),
+                fold.held_out,
+                None if groups is None else groups[fold.held_out],
+            )
+            for fold in self.folds
+        ]
         # without time for a fold the metric has seen no target
         parts = parts or [LeftOut(self.mixture, np.arange(len(self.rows)))]
         ends = np.empty((2, len(numeric), len(self.rows.targets)))
@@ -112,6 +123,43 @@ class ExactPredictor:
             for t in range(ends.shape[2]):
                 ends[:, block, t] = jackknife_plus(low[:, :, t].T, high[:, :, t].T, confidence)
         return ends
+
+    def _fold_residuals(self, fold: Fold) -> tuple[FloatArray, FloatArray]:
+        """Return |residuals| of the rows held out in their deviations, and in the target's unit."""
+        own, part = self.rows.take(fold.held_out), fold.mixture(self.weights)
+        points, truth = part.views.points(own.numeric, own.codes), own.targets.T
+        latent = part.latent(points)
+        scores = np.abs(part.target.standardise(truth) - latent) / _width(part, points)[:, None]
+        return scores, np.abs(truth - part.target.restore(latent))
+
+    def held_by_the_last(self, confidence: float) -> tuple[float, int]:
+        """Return which share of the last block intervals from the earlier ones hold, and its size.
+
+        NaN where they are too few.
+        """
+        *earlier, last = [self._fold_residuals(fold)[0] for fold in self.folds]
+        if not earlier:
+            return np.nan, len(last)
+        step = conformal(np.concatenate(earlier), confidence)
+        held = float(np.mean(last <= step)) if np.isfinite(step).all() else np.nan
+        return held, len(last)
+
+    def _fold_interval(
+        self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float
+    ) -> FloatArray:
+        """Return ends by residuals of rows held out, in units of their own deviations."""
+        points, target = self.views.points(numeric, codes), self.mixture.target
+        centre, width = self.mixture.latent(points), _width(self.mixture, points)[:, None]
+        scores, reach = zip(*map(self._fold_residuals, self.folds), strict=True)
+        step = conformal(np.concatenate(scores), confidence) * width
+        if not np.isfinite(step).all():
+            return np.array([-step, step])
+        both = (centre - step, centre + step)
+        ends = np.array([target.restore(each, cut=False) for each in both])
+        if not target.warps:
+            return ends
+        most, truth = np.concatenate(reach).max(axis=0), self.rows.targets.T
+        return np.asarray(np.clip(ends, truth.min(axis=0) - most, truth.max(axis=0) + most))
 
 
 def _mean(mixture: Mixture, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve
+from scipy.linalg import cho_solve, inv
 
 from .mixture import Mixture
 
@@ -20,11 +20,16 @@ class LeftOut:
     Where S is the matrix of all rows and a = S⁻¹y, row i is predicted from the others with the
     residual aᵢ/(S⁻¹)ᵢᵢ and the variance 1/(S⁻¹)ᵢᵢ, its noise included.
 
-    `mixture`: from all rows; `rows` of shape (n_left_out,): those to leave out, one at a time.
+    Rows g of a group are left out together, with the residuals (S⁻¹_gg)⁻¹a_g of covariance
+    (S⁻¹_gg)⁻¹.
+
+    `mixture`: from all rows; `rows` of shape (n_left_out,): those to leave out, one at a time;
+    `groups` of shape (n_left_out,): or all of one number.
     """
 
     mixture: Mixture
     rows: NDArray[np.intp]
+    groups: Index | None = None
 
     @cached_property
     def _inverse(self) -> FloatArray:
@@ -33,19 +38,37 @@ class LeftOut:
         unit[self.rows, np.arange(len(self.rows))] = 1.0
         return np.asarray(cho_solve((self.mixture.factor, True), unit, check_finite=False).T)
 
-    @property
-    def _precision(self) -> FloatArray:
-        return self._inverse[np.arange(len(self.rows)), self.rows]
+    @cached_property
+    def _together(self) -> list[tuple[Index, FloatArray]]:
+        """Which rows of a group are left out together, and (S⁻¹_gg)⁻¹."""
+        if self.groups is None:
+            return []
+        by = np.argsort(self.groups, kind="stable")
+        parts = np.split(by, np.flatnonzero(np.diff(self.groups[by])) + 1)
+        precisions = [self._inverse[np.ix_(own, self.rows[own])] for own in parts]
+        return [(own, np.asarray(inv(each))) for own, each in zip(parts, precisions, strict=True)]
 
-    @property
+    @cached_property
+    def variances(self) -> FloatArray:
+        """Of the residuals, shape (n_left_out,)."""
+        out = 1.0 / self._inverse[np.arange(len(self.rows)), self.rows]
+        for own, spread in self._together:
+            out[own] = spread.diagonal()
+        return np.asarray(out)
+
+    @cached_property
     def residuals(self) -> FloatArray:
         """Standardised, shape (n_left_out, n_outputs)."""
-        return np.asarray(self.mixture.dual[self.rows] / self._precision[:, None])
+        dual = self.mixture.dual[self.rows]
+        out = dual * self.variances[:, None]
+        for own, spread in self._together:
+            out[own] = spread @ dual[own]
+        return np.asarray(out)
 
     @property
     def scores(self) -> FloatArray:
         """|residual| in units of its standard deviation, shape (n_left_out, n_outputs)."""
-        return np.asarray(np.abs(self.residuals) * np.sqrt(self._precision)[:, None])
+        return np.asarray(np.abs(self.residuals) / np.sqrt(self.variances)[:, None])
 
     @cached_property
     def limits(self) -> FloatArray:
@@ -73,9 +96,13 @@ class LeftOut:
         """
         points = self.mixture.views.points(numeric, codes)
         pull = self._inverse @ self.mixture.kernel(points).T
-        mean = self.mixture.latent(points) - pull[:, :, None] * self.residuals[:, None, :]
-        variance = self.mixture.variance(points) + self.mixture.noise
-        return mean, np.sqrt(variance + pull**2 / self._precision[:, None])
+        latent, variance = self.mixture.latent(points), self.mixture.variance(points)
+        mean = latent - pull[:, :, None] * self.residuals[:, None, :]
+        gained = pull**2 * self.variances[:, None]
+        for own, spread in self._together:
+            mean[own] = latent - pull[own].T @ self.residuals[own]
+            gained[own] = np.sum(pull[own] * (spread @ pull[own]), axis=0)
+        return mean, np.sqrt(variance + self.mixture.noise + gained)
 
     def reach(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return predictions less and plus each score, shape (2, n_left_out, n, n_outputs)."""
@@ -85,6 +112,25 @@ class LeftOut:
         flat = both.reshape(-1, both.shape[-1])
         ends = self.mixture.target.restore(flat, cut=False).reshape(both.shape)
         return np.clip(ends, *self.limits)
+
+
+def conformal(scores: FloatArray, confidence: float) -> FloatArray:
+    """Return the scores that new rows stay below with some confidence, shape (n_outputs,).
+
+    `scores` of shape (n, n_outputs): of rows held out. Infinite where they are too few.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.evidence.intervals import conformal
+    >>> conformal(np.arange(1.0, 10.0)[:, None], 0.8)
+    array([8.])
+    """
+    n = len(scores)
+    rank = int(np.ceil(confidence * (n + 1) - 1e-9))
+    if rank > n:
+        return np.full(scores.shape[1], np.inf)
+    return np.asarray(np.partition(scores, rank - 1, axis=0)[rank - 1])
 
 
 def jackknife_plus(

@@ -92,7 +92,7 @@ def with_likelihood(predictor: ExactPredictor) -> ExactPredictor:
 
     `predictor`: least squares, one output for each of three classes or more, one of two.
     """
-    if np.isnan(predictor.held_out).any() or not predictor.folds:
+    if not predictor.folds:
         return predictor
     folds, rows = _Folds.of(predictor), predictor.rows
     squares = folds.judge([_least_squares(part) for part in folds.parts])
@@ -143,17 +143,19 @@ class _Folds:
 
     def held_out(self, fits: Sequence[Softmax]) -> FloatArray:
         """Return the values of rows by the fit of the fold that held them out."""
-        values = np.empty((len(self.codes), len(fits[0].offset)))
+        values = np.full((len(self.codes), len(fits[0].offset)), np.nan)
         for fold, cross, fit in zip(self.predictor.folds, self.crosses, fits, strict=True):
             values[fold.held_out] = fit.values(cross)
         return values
 
     def judge(self, fits: Sequence[Softmax]) -> _Judged:
         """Calibrate fits of the folds."""
-        values, mass = self.held_out(fits), self.predictor.rows.mass
-        calibration = Calibration.of(values, self.codes, mass)
+        values = self.held_out(fits)
+        seen = np.flatnonzero(~np.isnan(values[:, 0]))
+        values, codes, mass = values[seen], self.codes[seen], self.predictor.rows.mass[seen]
+        calibration = Calibration.of(values, codes, mass)
         told = log_softmax(calibration.logits(values), axis=1)
-        loss = -float(mass @ told[np.arange(len(values)), self.codes])
+        loss = -float(mass @ told[np.arange(len(values)), codes])
         return _Judged(fits, calibration, loss)
 
 

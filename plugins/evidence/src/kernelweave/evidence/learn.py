@@ -62,6 +62,7 @@ def learn(
     powers: bool = False,
     n_jobs: int | None = None,
     tell: Tell | None = None,
+    random: bool = True,
 ) -> Learned:
     """Fit the path in every fold and on all rows, and combine it.
 
@@ -71,10 +72,11 @@ def learn(
       power; held-out rows decide
     - `n_jobs`: processes for the folds
     - `tell` is called with the parts done and all parts
+    - `random`: whether other splits than these, at random, may choose powers
     """
     seeds = random_state.randint(2**31 - 1, size=len(splits) + 1)
     if powers and len(rows) > 2 * plan.coarse:
-        rows = powers_of_a_part(rows, plan, random_state)
+        rows = powers_of_a_part(rows, plan, random_state, () if random else splits)
         powers = False
     parts = PartCount(tell, len(splits) * (attempts(rows, plan) if powers else 1) + 1)
     rows, folds, held_out, errors = choose(

@@ -169,6 +169,8 @@ class _Closed:
 
     def residuals(self, rows: Index) -> FloatArray:
         """Return those of rows predicted from all others, shape (n_rows, n_outputs)."""
+        if len(rows) == 1:
+            return np.asarray(self.dual[rows] / self.inverse[rows, rows, None])
         own = self.inverse[np.ix_(rows, rows)]
         return np.asarray(solve(own, self.dual[rows], assume_a="pos", check_finite=False))
 

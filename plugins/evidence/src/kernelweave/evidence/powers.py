@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
 from .candidates import candidate_precisions
-from .folds import Fold, fit_folds, judge, target_spread
+from .folds import Fold, Split, fit_folds, judge, target_spread
 from .path import PathPlan
 from .rows import Rows
 from .views import is_skewed
@@ -84,19 +84,26 @@ def attempts(rows: Rows, plan: PathPlan) -> int:
     return 1 + 2 * has_long_tails(rows) + is_bent(rows, plan)
 
 
-def powers_of_a_part(rows: Rows, plan: PathPlan, random_state: np.random.RandomState) -> Rows:
+def powers_of_a_part(
+    rows: Rows, plan: PathPlan, random_state: np.random.RandomState, given: Sequence[Split] = ()
+) -> Rows:
     """Return rows under the powers that rough fits of two halves of a part prefer.
 
-    Each is judged by the other half. A second fit of all would cost many times as much. The random
-    state is left as it is: where no power is taken, the fit is the one that was offered none.
+    Each is judged by the other half, or as the part has its share of splits that are given. A
+    second fit of all would cost many times as much. The random state is left as it is: where no
+    power is taken, the fit is the one that was offered none.
     """
     if not (has_long_tails(rows) or is_bent(rows, plan)):
         return rows
     twin = np.random.RandomState()
     twin.set_state(random_state.get_state())
-    part = rows.take(np.sort(twin.permutation(len(rows))[: 2 * plan.coarse]))
+    chosen = np.sort(twin.permutation(len(rows))[: 2 * plan.coarse])
+    part = rows.take(chosen)
     one, other = np.array_split(twin.permutation(len(part)), 2)
-    splits, seeds = [(one, other), (other, one)], twin.randint(2**31 - 1, size=2)
+    splits, seeds = [(one, other), (other, one)], twin.randint(2**31 - 1, size=2 + len(given))
+    if given:
+        both = [[np.flatnonzero(np.isin(chosen, each)) for each in split] for split in given]
+        splits = [(own, held) for own, held in both if len(own) and len(held)]
     middle = plan.precisions[(len(plan.precisions) - 1) // 2 : len(plan.precisions) // 2 + 1]
     rough = replace(plan, tol=_ROUGH, precisions=middle)
     best = choose(part, True, lambda each, own: fit_folds(each, own, splits, seeds), rough)

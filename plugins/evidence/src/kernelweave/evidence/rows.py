@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
 from .columns.encoded import Coding
@@ -29,6 +29,8 @@ class Rows:
     - `warped`: whether the targets are learned under a power that makes them nearly normal
     - `bent`: whether skewed numbers are seen under such a power
     - `coding`: how a part of them codes the others
+    - `groups` of shape (n,): rows of one number are held out together; ``None`` where each is alone
+    - `by_folds`: whether the folds alone say how new rows differ from these
     """
 
     numeric: FloatArray
@@ -38,6 +40,8 @@ class Rows:
     warped: bool = False
     bent: bool = False
     coding: Coding | None = None
+    groups: Index | None = None
+    by_folds: bool = False
 
     def __len__(self) -> int:
         return len(self.numeric)
@@ -92,7 +96,10 @@ class Rows:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
         numeric, codes, targets = self.numeric[rows], self.codes[rows], self.targets[:, rows]
-        return replace(self, numeric=numeric, codes=codes, targets=targets, weight=weight)
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(
+            self, numeric=numeric, codes=codes, targets=targets, weight=weight, groups=groups
+        )
 
     def views(self, *, apart: bool = False) -> Views:
         """Return what the kernel needs to know of these rows.

@@ -1,0 +1,189 @@
+"""How rows are held out: at random, by groups, in their order, or by a splitter of scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+from sklearn.utils.validation import _num_samples
+
+from .columns import ColumnEncoder
+from .folds import Split
+from .new_rows import Kind
+from .rows import Rows
+
+
+@dataclass(frozen=True)
+class Division:
+    """What the user says of how new rows differ from those of training.
+
+    `groups` of shape (n_rows,): rows of one number are held out together; `order` of shape
+    (n_rows,): rows are held out after those before them; `cv`: a splitter, or pairs of places;
+    `kind`: the rows that are held out then; `y`: targets as the user gives them.
+    """
+
+    groups: Index | None
+    order: FloatArray | None
+    cv: Any
+    kind: Kind
+    y: Labels
+
+    @property
+    def random(self) -> bool:
+        """Whether nothing but a splitter says how rows are held out."""
+        return self.groups is None and self.order is None
+
+    def splits(
+        self, n_folds: int, codes: Index | None, state: np.random.RandomState
+    ) -> list[Split]:
+        """Return training and held-out places of the user's rows.
+
+        `codes` of shape (n_rows,): their classes, if they have any.
+        """
+        y, empty = self.y, np.zeros((len(self.y), 1))
+        if self.cv is not None:
+            pairs = self.cv if isinstance(self.cv, Iterable) else self.cv.split(
+                empty, y, self.groups
+            )  # fmt: skip
+            return [(np.asarray(one), np.asarray(other)) for one, other in pairs]
+        if self.order is not None:
+            return later_blocks(self.order, n_folds)
+        groups = np.zeros(len(y)) if self.groups is None else self.groups
+        n_groups = len(np.unique(groups))
+        if n_groups < 2:
+            raise ValueError("groups are one and the same in every row: at least 2 are needed")
+        n_folds = min(n_folds, n_groups)
+        if codes is None or np.bincount(codes).max() < n_folds:
+            folds = GroupKFold(n_folds, shuffle=True, random_state=state)
+        else:
+            folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=state)
+        return [s for s in folds.split(empty, codes, groups) if len(s[1])]
+
+
+def later_blocks(order: FloatArray, n_folds: int) -> list[Split]:
+    """Return the blocks of the later half, each after all rows before it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.evidence.division import later_blocks
+    >>> [(len(a), b.tolist()) for a, b in later_blocks(np.arange(8.0), 2)]
+    [(4, [4, 5]), (6, [6, 7])]
+    """
+    by = np.argsort(order, kind="stable")
+    wanted = np.linspace(len(by) / 2, len(by), n_folds + 1).round().astype(int)[:-1]
+    # rows of one moment stay together
+    at = np.unique(np.searchsorted(order[by], order[by][wanted]))
+    cuts = [*at[at > 0].tolist(), len(by)]
+    if len(cuts) < 2:
+        raise ValueError("order is the same in nearly every row: no row is later than others")
+    return [(np.sort(by[:low]), np.sort(by[low:high])) for low, high in pairwise(cuts)]
+
+
+def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Division | None:
+    """Return how rows are to be held out, ``None`` where nothing was said but a number of folds.
+
+    `groups`, `order`: the name of a column of X, or a value a row. Raises ValueError if there is no
+    such column or both are given.
+    """
+    if groups is not None and order is not None:
+        raise ValueError("give groups or order, not both: rows are held out in one way")
+    n_rows, targets = _num_samples(X), np.asarray(y)
+    custom = cv if cv is not None and not isinstance(cv, int | np.integer) else None
+    if custom is not None and not hasattr(custom, "split"):
+        custom = list(custom)
+    if groups is not None:
+        name, values = _column(X, groups, "groups", n_rows)
+        new = f"new {name}" if name else "new groups"
+        said = f"rows of a new {name!r}" if name else "rows of new groups"
+        return Division(_codes(values), None, custom, Kind(new, said, f"groups={name!r}"), targets)
+    if order is not None:
+        name, values = _column(X, order, "order", n_rows)
+        new = f"later by {name}" if name else "later rows"
+        said = f"rows that are later by {name!r}" if name else "later rows"
+        argument = f"order={name!r}" if name else "order=np.arange(len(X))"
+        return Division(None, _moments(values), custom, Kind(new, said, argument), targets)
+    if custom is None:
+        return None
+    kind = Kind("rows as held out", "rows as cv holds them out", "")
+    return Division(None, None, custom, kind, targets)
+
+
+def hold_out(rows: Rows, owner: Index, splits: list[Split]) -> list[Split]:
+    """Return splits of the user's rows as those of the rows that count, each held out once.
+
+    `owner` of shape (n_rows,): the place of each row, −1 where its weight is zero.
+    """
+    found, seen = [], np.zeros(len(rows), dtype=np.bool_)
+    for one, other in splits:
+        training, held_out = (owner[each][owner[each] >= 0] for each in (one, other))
+        if len(np.intersect1d(training, held_out)):
+            raise ValueError("cv must not hold out rows that it learns from in the same fold")
+        held_out = np.unique(held_out[~seen[held_out]])
+        seen[held_out] = True
+        if len(held_out):
+            found.append((np.unique(training), held_out))
+    if not found or min(len(one) for one, _ in found) < 1:
+        raise ValueError("cv must leave rows to learn from, and hold out some, in every fold")
+    return found
+
+
+def _column(X: Any, given: object, argument: str, n_rows: int) -> tuple[str, Labels]:
+    """Return the name, empty if none, and the values of a column of X or of an array."""
+    if not isinstance(given, str):
+        values = np.asarray(given)
+        if values.shape != (n_rows,):
+            raise ValueError(
+                f"{argument} must be a column's name or one value a row, shape ({n_rows},), got "
+                f"shape {values.shape}"
+            )
+        return "", values
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    names = [str(each) for each in frame.columns] if hasattr(frame, "columns") else []
+    if given not in names:
+        near = get_close_matches(given, names, 1)
+        known = f"; X has {', '.join(names)}" if names else "; X has no names"
+        hint = f", did you mean {near[0]!r}?" if near else known
+        raise ValueError(f"{argument} must name a column of X, got {given!r}{hint}")
+    return given, np.asarray(frame[given].to_numpy())
+
+
+def _codes(values: Labels) -> Index:
+    """Return a number for each group; a gap is a group of its own."""
+    import pandas as pd
+
+    codes = pd.factorize(values)[0]
+    gaps = codes < 0
+    codes[gaps] = codes.max(initial=-1) + 1 + np.arange(gaps.sum())
+    return np.asarray(codes, dtype=np.intp)
+
+
+def _moments(values: Labels) -> FloatArray:
+    """Return numbers or dates as numbers that grow with time."""
+    import pandas as pd
+
+    gaps = np.asarray(pd.isna(values))
+    if gaps.any():
+        raise ValueError(
+            f"order has a gap in row {int(gaps.argmax())}: say when it was, or leave the row out"
+        )
+    if values.dtype.kind in "iufb":
+        return values.astype(np.float64)
+    encoder = ColumnEncoder()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KernelWeaveWarning)
+        with suppress(ValueError):  # no column can be used
+            numeric, _ = encoder.fit_transform(pd.DataFrame({"order": values}))
+            if encoder.dimensions_[-1].kind in ("number", "date part"):
+                return np.asarray(numeric[:, -1])
+    raise ValueError(f"order must hold numbers or dates, got {values[0]!r} in row 0")
