@@ -228,9 +228,9 @@ def test_several_tasks_are_enumerated(at_once):
 def test_kernels_that_no_optimum_uses_are_screened():
     grams, y = views()
     useless = 1e-3 * np.eye(len(y))[None] * np.ones((4, 1, 1))
-    found = solve_global(np.concatenate([grams[:2], useless]), y, C=2.0, lam=0.2, k0=1)
+    found = solve_global(np.concatenate([grams[:3], useless]), y, C=2.0, lam=1.0, k0=2)
     assert found.n_screened >= 4
-    alone = solve_global(grams[:2], y, C=2.0, lam=0.2, k0=1)
+    alone = solve_global(grams[:3], y, C=2.0, lam=1.0, k0=2)
     assert found.support.tolist() == alone.support.tolist()
     assert found.lower_bound <= alone.upper_bound
 
