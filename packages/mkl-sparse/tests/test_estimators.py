@@ -219,7 +219,7 @@ def test_indefinite_kernels_are_named_dropped_clipped_or_kept_without_a_bound():
 
 def test_unknown_algorithms_and_absent_packages_are_named(monkeypatch):
     from kernelweave.kernels_core.exceptions import UnknownNameError
-    from kernelweave.mkl_sparse import machine
+    from kernelweave.mkl_sparse import settings
 
     X, y = data()
     with pytest.raises(UnknownNameError, match="smkl"):
@@ -228,7 +228,7 @@ def test_unknown_algorithms_and_absent_packages_are_named(monkeypatch):
     def absent(name):
         raise UnknownNameError(name)
 
-    monkeypatch.setattr(machine, "get_algorithm", absent)
+    monkeypatch.setattr(settings, "get_algorithm", absent)
     with pytest.raises(ImportError, match="kernelweave-relaxations"):
         SparseMKLClassifier(algorithm="smkl-global").fit(X, y)
     model = SparseMKLClassifier().fit(X, y)

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from kernelweave.kernels_core import MemoryBudgetError, NotPSDError
-from kernelweave.kernels_core.estimators import nystroem
+from kernelweave.kernels_core.estimators import weights
 from kernelweave.kernels_core.kernels import (
     RBF,
     KernelDictionary,
@@ -106,7 +106,7 @@ def test_auto_approximates_above_a_fixed_size(monkeypatch):
     X, value, _ = data()
     quick = {"tol": 1e-3, "n_components": 30}
     assert model(SparseMKLRegressor, **quick).fit(X, value).approximation_ is None
-    monkeypatch.setattr(nystroem, "EXACT_BYTES", 8 * 4 * 149**2)
+    monkeypatch.setattr(weights, "EXACT_BYTES", 8 * 4 * 149**2)
     found = model(SparseMKLRegressor, **quick).fit(X, value)
     assert found.approximation_ == "nystroem"
     assert not hasattr(found.set_params(approximation=None).fit(X, value), "exact_certificate_")

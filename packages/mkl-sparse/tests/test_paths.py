@@ -8,6 +8,7 @@ from kernelweave.mkl_sparse import (
     cross_validate_path,
     sparse_mkl_path,
 )
+from kernelweave.mkl_sparse.settings import learner_of
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
 from sklearn.metrics import accuracy_score, r2_score
@@ -92,7 +93,7 @@ def test_bad_arguments_are_named(change, message):
 def by_hand(model, grams, targets, train, test, p):
     """Return the decision values of one fold and setting, fitted from nothing."""
     K = np.einsum("j,jkl->kl", p["weights"], grams)
-    learner = model._learner().__class__(C=p["C"])
+    learner = learner_of(model).__class__(C=p["C"])
     fitted = learner.solve(K[np.ix_(train, train)], targets[:, train], tol=1e-7)
     return K[np.ix_(test, train)] @ fitted.dual_coef.T + fitted.intercept
 

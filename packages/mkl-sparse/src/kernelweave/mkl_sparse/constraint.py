@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, STRENGTH
 from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.qp_smo.saddle import KSupport, NestedSupport, WeightPenalty
@@ -43,6 +44,10 @@ class SparseSimplex(Value):
         """Return ``λ‖β‖²``."""
         beta = np.asarray(weights, dtype=np.float64)
         return float(self.lam * (beta @ beta))
+
+    def worst(self, forms: FloatArray) -> float:
+        """Return what the relaxed penalty charges at most for quadratic forms of shape (q,)."""
+        return -self.relaxed(len(forms)).best_response(forms)[1]
 
     def relaxed(self, n_kernels: int) -> WeightPenalty:
         """Return the tightest convex penalty below ``λ‖β‖²`` on this set.

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray, Rows
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.clock import time_limit
+from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.estimators.choosing import (
     CHOICES,
     Folds,
+    candidates,
     first_near_best,
+    folds_of,
     standard_errors,
 )
+from kernelweave.kernels_core.estimators.kernel import Data, learn_formula
 from kernelweave.kernels_core.estimators.labels import class_weights, one_vs_rest
+from kernelweave.kernels_core.estimators.parts import alone
+from kernelweave.kernels_core.estimators.samples import spread_of
+from kernelweave.kernels_core.estimators.weights import (
+    dictionary_of,
+    is_approximate,
+    is_precomputed,
+    views_of,
+)
+from kernelweave.kernels_core.fit import FitResult
 from kernelweave.kernels_core.grams import GramStack, LowRankStack, as_grams, require_psd
 from kernelweave.kernels_core.kernels import FittedFactors, LowRankDictionary
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
@@ -25,9 +40,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from .paths import PathPoint, sparse_mkl_path
+from .settings import GRIDS, is_scaled, learner_of, method_of
 
 if TYPE_CHECKING:
-    from .machine import SparseMachine
+    from .estimators import _SparseWeights
 
 T = TypeVar("T", bound=Hashable)
 
@@ -114,8 +130,53 @@ class PathScores:
         return self.params[first_near_best(self.scores, list(self._best_of(sizes).values()))]
 
 
+def learn_chosen(estimator: _SparseWeights, data: Data) -> FitResult:
+    """Choose C, λ, k₀ and the views by folds where several are given, then learn from all."""
+    with time_limit(estimator.max_time), blas_threads(data.X.shape[0]):
+        grid = {name: candidates(getattr(estimator, name), GRIDS[name]) for name in GRIDS}
+        for name, most in _most(estimator, data).items():
+            if isinstance(getattr(estimator, name), str):
+                # a limit above what there is limits nothing
+                grid[name] = [limit for limit in grid[name] if limit <= most]
+        chosen = {name: values[0] for name, values in grid.items()}
+        scores = None
+        if any(len(values) > 1 for values in grid.values()):
+            # class weights are in the weights of the samples already
+            scores = _scores_of_data(alone(estimator, **chosen), data, grid)
+            chosen |= scores.choose(estimator.choice)
+        estimator.__dict__.update(chosen)
+        fit = learn_formula(estimator, data)
+    found = {f"{name}_": value for name, value in chosen.items()}
+    return replace(fit, attributes={**fit.attributes, **found, "path_scores_": scores})
+
+
+def _most(estimator: _SparseWeights, data: Data) -> dict[str, int]:
+    """Return how many kernels there are, with ``n_views`` of the largest view, and views."""
+    sizes = Counter(views_of(estimator))
+    n_kernels = len(dictionary_of(estimator)) if data.grams is None else data.grams.n_kernels
+    most = n_kernels if estimator.n_views is None else max(sizes.values())
+    return {"k0": most, "n_views": len(sizes)}
+
+
+def _scores_of_data(reader: _SparseWeights, data: Data, grid: dict[str, list[Any]]) -> PathScores:
+    """Return the scores of a grid on the samples that count."""
+    is_regressor, targets, weight = hasattr(reader, "epsilon"), data.targets, data.weight
+    y = targets[0] if is_regressor or len(targets) == 1 else targets.argmax(axis=0)
+    y = y if is_regressor or len(targets) > 1 else y > 0
+    kept = np.flatnonzero(weight > 0)
+    return cross_validate_path(
+        reader,
+        data.X[kept] if data.grams is None else data.grams[kept, kept],
+        y[kept],
+        **{f"{name}s": grid[name] for name in ("C", "lam", "k0")},
+        n_views=None if reader.n_views is None else grid["n_views"],
+        cv=folds_of(reader.cv, y, weight, classifier=not is_regressor),
+        sample_weight=weight[kept],
+    )
+
+
 def cross_validate_path(
-    estimator: SparseMachine,
+    estimator: _SparseWeights,
     X: Rows,
     y: ArrayLike,
     *,
@@ -248,10 +309,10 @@ class _Factors:
 
 
 def _of_all(
-    estimator: SparseMachine, X: Rows, labels: Labels, sample_weight: ArrayLike | None
+    estimator: _SparseWeights, X: Rows, labels: Labels, sample_weight: ArrayLike | None
 ) -> _Matrices | _Factors:
     """Return the Gram matrices of all samples, or factors where they are approximated."""
-    if estimator._is_precomputed:
+    if is_precomputed(estimator):
         stack = as_grams(X, square=True)
         for j, K in enumerate(stack):
             require_psd(K, f"X[{j}]")
@@ -260,35 +321,36 @@ def _of_all(
 
     reader = clone(estimator)
     features, _, _ = reader._read(X, labels)
-    if estimator._is_scaled:
+    if is_scaled(estimator):
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         features = Scaling(*mean_and_spread(features, weight))(features)
-    if not reader._is_approximate(len(labels)):
-        exact = reader._dictionary().fit_grams(features)
+    if not is_approximate(reader, len(labels)):
+        exact = dictionary_of(reader).fit_grams(features)
         return _Matrices(exact.grams, _views_of(reader, exact.kept))
     seed = check_random_state(reader.random_state).randint(2**31 - 1)
-    family = LowRankDictionary(reader._dictionary(), reader.n_components, seed)
+    family = LowRankDictionary(dictionary_of(reader), reader.n_components, seed)
     factors = family.fit_factors(features)
     return _Factors(factors, _views_of(reader, factors.kept))
 
 
-def _views_of(estimator: SparseMachine, kept: NDArray[np.intp]) -> tuple[str, ...]:
+def _views_of(estimator: _SparseWeights, kept: NDArray[np.intp]) -> tuple[str, ...]:
     """Return the views of the kernels that were kept, nothing where there are none."""
-    names = estimator._views
+    names = views_of(estimator)
     return tuple(names[j] for j in kept) if names else ()
 
 
-def _in_units(estimator: SparseMachine, y: Labels, weight: FloatArray) -> FloatArray:
+def _in_units(estimator: _SparseWeights, y: Labels, weight: FloatArray) -> FloatArray:
     """Return numbers as the estimator learns them."""
     targets = np.asarray(y, dtype=np.float64)
-    return np.asarray(targets / estimator._unit_of(targets[None, :], weight))
+    is_plain = estimator.units == "absolute"
+    return targets if is_plain else np.asarray(targets / spread_of(targets, weight))
 
 
 class _Task:
     """Labels or numbers: how targets are made of them and predictions scored."""
 
     def __init__(
-        self, estimator: SparseMachine, labels: Labels, weight: FloatArray, is_classifier: bool
+        self, estimator: _SparseWeights, labels: Labels, weight: FloatArray, is_classifier: bool
     ) -> None:
         self.estimator = estimator
         # R² is the same in any unit
@@ -323,8 +385,8 @@ class _Task:
                 **grid,
                 views=None if limit is None else known.views,
                 n_views=limit,
-                learner=self.estimator._learner(),
-                algorithm=name_of(self.estimator._method),
+                learner=learner_of(self.estimator),
+                algorithm=name_of(method_of(self.estimator)),
                 sample_weight=self._weights(train),
                 tol=known.tol if self.estimator.tol is None else self.estimator.tol,
             )

@@ -2,14 +2,276 @@
 
 from __future__ import annotations
 
-from kernelweave.kernels_core.estimators import KernelMachineClassifier
-from kernelweave.kernels_core.estimators.spread import SpreadMachine
-from kernelweave.qp_smo import SVC, SVR
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from .machine import SparseMachine
+import numpy as np
+from kernelweave.kernels_core import Certificate, Problem, Result
+from kernelweave.kernels_core.checks import (
+    COUNT,
+    NONNEGATIVE,
+    POSITIVE,
+    STRENGTH,
+    Rule,
+    one_of,
+)
+from kernelweave.kernels_core.estimators.choosing import (
+    CHOICES,
+    Folds,
+    OneOrSeveral,
+    one_or_several,
+)
+from kernelweave.kernels_core.estimators.kernel import (
+    Data,
+    KernelClassifier,
+    SpreadRegressor,
+    unit_of,
+)
+from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.estimators.weights import (
+    ApproximatedKernels,
+    dictionary_of,
+    fit_kernels,
+    is_precomputed,
+    views_of,
+    weight_attributes,
+)
+from kernelweave.kernels_core.fit import FitResult, Formula
+from kernelweave.kernels_core.grams import PrecomputedGrams, as_grams
+from kernelweave.kernels_core.kernels import FittedFactors
+from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
+from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
+from kernelweave.kernels_core.settings import Settings, name_of
+from numpy.typing import ArrayLike, NDArray
+
+from .algorithm import ROUNDS
+from .constraint import SparseSimplex
+from .cross_validation import PathScores, learn_chosen
+from .settings import (
+    BEST_RESPONSE,
+    GLOBAL,
+    BestResponse,
+    check_known,
+    has_global,
+    is_scaled,
+    learner_of,
+    method_of,
+)
+from .starts import relaxations
+
+if TYPE_CHECKING:
+    from kernelweave.kernels_core.arrays import Rows
+    from kernelweave.kernels_core.kernels.dictionary import Normalize
+    from sklearn.utils import Tags
+
+_OF_ALGORITHM_1 = ("init", "n_init", "warm", "patience", "cap")
+# The relative gap of a proof: the global search stops there by default, Algorithm 1 need not go on.
+_PROVEN = 1e-4
+# What ZZᵀ leaves of K matters more than the last digits of its optimum.
+_PROVEN_OF_FACTORS = 1e-3
+# smaller gaps than this are below what rounding leaves
+_FINEST = 1e-9
+_LOWER = {
+    BEST_RESPONSE: "the k-support relaxation over the cuts of all learner solves",
+    GLOBAL: "branch and bound on supports, every bound from feasible dual points",
+}
+_UPPER = "the primal value of the learner at the sparse weights"
+_ABSENT = "(kernelweave-relaxations, which is not installed, finds and proves the optimum)"
+_NO_PROOF = "none: an indefinite kernel is among the candidates (psd='keep')"
+_SEVERAL = 'Of several, or those that ``"cv"`` means, cross-validation chooses.'
+_KIND = 'float, list of float or "cv"'
+_SCALE = Rule("None, True or False", lambda value: value is None or value is True or value is False)
 
 
-class SparseMKLClassifier(SparseMachine, KernelMachineClassifier):
+class _SparseWeights(ApproximatedKernels):
+    """Parameters of the classifier and the regressor."""
+
+    C: OneOrSeveral = parameter(
+        f"Penalty of the loss. {_SEVERAL}", kind=_KIND, default=1.0, rule=one_or_several(POSITIVE)
+    )
+    lam: OneOrSeveral = parameter(
+        f"λ, of the ridge on the weights. {_SEVERAL}",
+        kind=_KIND,
+        default=1.0,
+        rule=one_or_several(STRENGTH),
+    )
+    k0: OneOrSeveral = parameter(
+        f"Kernels at most; with ``n_views``, of each view. {_SEVERAL}",
+        kind='int, list of int or "cv"',
+        default=3,
+        rule=one_or_several(COUNT),
+    )
+    n_views: Any = parameter(
+        "Views at most, those of a `KernelDictionary` with ``columns``; None limits kernels alone. "
+        f"Needs kernelweave-relaxations. {_SEVERAL}",
+        kind='int, list of int, "cv" or None',
+        default=None,
+        rule=one_or_several(COUNT),
+    )
+    cv: Folds = parameter(
+        "The folds that choose, as in scikit-learn; read where there is something to choose.",
+        kind="int or splitter",
+        default=5,
+    )
+    choice: str = parameter(
+        "Which setting of the folds wins: the best on average, or the fewest views, and then "
+        "kernels, whose best setting is within one standard error of it, which names fewer by "
+        "chance.",
+        default="one-standard-error",
+        rule=one_of(*CHOICES),
+    )
+    algorithm: str | Settings | None = parameter(
+        "Algorithm 1 of the paper, or the certified global optimum, which needs "
+        "kernelweave-relaxations. None: the optimum where that is installed, else Algorithm 1. "
+        "Settings, `BestResponse` or `kernelweave.relaxations.BranchAndBound`, count as they are; "
+        "the parameters of Algorithm 1 here are then not read.",
+        kind='{"smkl-best-response", "smkl-global"} or Settings',
+        default=None,
+    )
+    init: str | ArrayLike = parameter_of(BestResponse, "init")
+    n_init: int = parameter_of(BestResponse, "n_init")
+    warm: str = parameter_of(BestResponse, "warm")
+    normalize: Normalize | None = None
+    scale: bool | None = parameter(
+        "Whether to standardise the features first; None does so where ``kernels`` is None.",
+        default=None,
+        rule=_SCALE,
+    )
+    max_iter: int = parameter(
+        "Steps at most: rounds of the relaxation and branches. Algorithm 1 takes no more than 50 a "
+        "run in any case; `BestResponse` sets its own.",
+        default=1_000_000,
+        rule=COUNT,
+    )
+    tol: float | None = parameter(  # type: ignore[assignment]
+        "Algorithm 1: the absolute fall of the objective that counts, 1e-2 by default. Global: the "
+        "relative certified gap, 1e-4 by default, 1e-3 of approximated kernels.",
+        default=None,
+        rule=NONNEGATIVE,
+    )
+    patience: int = parameter_of(BestResponse, "patience")
+    cap: float | None = parameter_of(BestResponse, "cap")
+
+    C_: float = fitted("float", "The C of the fit: the one given, or the chosen one.")
+    lam_: float = fitted("float", "The λ of the fit.")
+    k0_: int = fitted("int", "The k₀ of the fit.")
+    n_views_: int | None = fitted("int or None", "The limit of views of the fit.")
+    path_scores_: PathScores | None = fitted(
+        "PathScores or None", "Scores and proven gaps of every setting, where folds chose."
+    )
+    kernel_support_: NDArray[np.intp] = fitted("ndarray of int", "The kernels that are used.")
+    problem_: Problem = fitted(
+        "Problem",
+        "What was solved; `kernelweave.relaxations.certify` reads it. Its family computes the Gram "
+        "matrices again, or refers to the precomputed ones.",
+    )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.sparse and not is_scaled(self)
+        return tags
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        learner_of(self).validate()
+        if self.n_views is not None and not views_of(self):
+            raise ValueError(
+                f"n_views={self.n_views} needs views: give kernels=KernelDictionary(..., "
+                "columns=...), where columns says what each view sees"
+            )
+        if self.n_views is not None and name_of(method_of(self)) == BEST_RESPONSE:
+            relaxations(f"n_views={self.n_views}")
+            raise ValueError(
+                f"n_views={self.n_views} needs algorithm={GLOBAL!r}, got {self.algorithm!r}"
+            )
+        if self.algorithm is None:
+            for name in _OF_ALGORITHM_1:
+                value, default = getattr(self, name), type(self).__dataclass_fields__[name].default
+                if value is not default and not np.array_equal(value, default):
+                    raise ValueError(
+                        f"{name} is a setting of Algorithm 1: set algorithm={BEST_RESPONSE!r} as "
+                        f"well, got algorithm=None and {name}={value!r}"
+                    )
+            return
+        check_known(self.algorithm)
+
+    @staticmethod
+    def check_grams(X: Rows) -> PrecomputedGrams:
+        """Return square Gram matrices; the algorithm's bounds allow for no eigenvalue below 0."""
+        return PrecomputedGrams.of_checked(as_grams(X, "X", square=True))
+
+    def _learn(self, data: Data) -> FitResult:
+        return learn_chosen(self, data)
+
+    def formula(self, samples: Samples) -> Formula:
+        """Return a learner over sparse weights of the kernels, once all is chosen."""
+        scaling = None
+        if is_scaled(self):
+            scaling = Scaling(*mean_and_spread(np.asarray(samples.X), samples.weight))
+        stored = fit_kernels(self, samples.scaled(scaling))
+        views = None
+        if self.n_views is not None:
+            names = views_of(self)
+            views = tuple(names[j] for j in stored.kept)
+        k0: Any = self.k0
+        lam: Any = self.lam
+        method = method_of(self)
+        return Formula(
+            stored.as_family(),
+            learner_of(self),
+            SparseSimplex(k0, lam, views, self.n_views),
+            method,
+            _settings_of(self, method, isinstance(stored, FittedFactors)),
+            scaling=scaling,
+            unit=unit_of(self, samples) if isinstance(self, SpreadRegressor) else 1.0,
+            proofs=(_lower_proof(name_of(method)), _UPPER),
+            attributes=lambda problem, result: _attributes_of(self, stored, problem, result),
+        )
+
+
+def _settings_of(
+    estimator: _SparseWeights, method: str | Settings, is_approximate: bool
+) -> dict[str, Any]:
+    """Return the gap and the steps that a fit ends at, and what else the global search needs."""
+    if isinstance(method, BestResponse):
+        steps = ROUNDS + 2 * method.n_init * (method.run_limit + 3)
+        return {"tol": _PROVEN, "max_iter": steps}
+    tol = _PROVEN_OF_FACTORS if is_approximate else _PROVEN
+    tol = tol if estimator.tol is None else estimator.tol
+    settings: dict[str, Any] = {"tol": tol}
+    if name_of(method) == GLOBAL and getattr(method, "accuracy", None) is None:
+        settings["accuracy"] = max(tol, _FINEST)
+    return settings
+
+
+def _lower_proof(method: str) -> str:
+    proof = _LOWER.get(method, method)
+    return proof if method != BEST_RESPONSE or has_global() else f"{proof} {_ABSENT}"
+
+
+def _attributes_of(
+    estimator: _SparseWeights, stored: Any, problem: Problem, result: Result
+) -> dict[str, Any]:
+    """Return what only these estimators tell of a result."""
+    found = weight_attributes(estimator, stored, np.asarray(result.parameters))
+    found["kernel_support_"] = np.flatnonzero(found["weights_"])
+    if not np.isfinite(result.lower_bound):
+        bounds = result.lower_bound, result.upper_bound
+        found["certificate_"] = Certificate(*bounds, _NO_PROOF, _NO_PROOF)
+    if is_precomputed(estimator):
+        return {**found, "problem_": problem}
+    # a name per weight, those of the kernels that were left out too
+    kernels = dictionary_of(estimator)
+    family = kernels
+    if isinstance(stored, FittedFactors):
+        family = replace(problem.family, fitted=None)
+    # the Gram matrices are computed again when somebody asks: a fitted model stays small
+    again = replace(problem, family=deepcopy(family))
+    return {**found, "kernel_names_": kernels.names, "problem_": again}
+
+
+class SparseMKLClassifier(_SparseWeights, KernelClassifier):
     """Support vector classifier with a sparse combination of kernels.
 
     ``min over β ≥ 0, Σβ = 1, ‖β‖₀ ≤ k₀ of [Σₜ max 1ᵀα − ½(y∘α)ᵀK(β)(y∘α)] + λ‖β‖²``. Several
@@ -25,11 +287,8 @@ class SparseMKLClassifier(SparseMachine, KernelMachineClassifier):
     True
     """
 
-    def _learner(self) -> SVC:
-        return SVC(C=self._value("C"))
 
-
-class SparseMKLRegressor(SparseMachine, SpreadMachine):
+class SparseMKLRegressor(_SparseWeights, SpreadRegressor):
     """ε-insensitive support vector regressor with a sparse combination of kernels.
 
     ``min over β ≥ 0, Σβ = 1, ‖β‖₀ ≤ k₀ of [max yᵀα − ε‖α‖₁ − ½αᵀK(β)α] + λ‖β‖²``.
@@ -43,6 +302,3 @@ class SparseMKLRegressor(SparseMachine, SpreadMachine):
     >>> bool(len(model.kernel_support_) <= 2)
     True
     """
-
-    def _learner(self) -> SVR:
-        return SVR(C=self._value("C"), epsilon=self.epsilon)

@@ -1,13 +1,30 @@
-"""Settings of the paper's algorithm."""
+"""Settings of the paper's algorithm, and which algorithm and learner an estimator means."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from kernelweave.kernels_core import get_algorithm
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, one_of
+from kernelweave.kernels_core.estimators.choosing import candidates
+from kernelweave.kernels_core.exceptions import UnknownNameError
 from kernelweave.kernels_core.parameters import parameter
-from kernelweave.kernels_core.settings import Settings
+from kernelweave.kernels_core.settings import Settings, name_of
+from kernelweave.qp_smo import SVC, SVR
 from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from .estimators import _SparseWeights
+
+GLOBAL = "smkl-global"
+BEST_RESPONSE = "smkl-best-response"
+# C and λ a factor of ten apart, as in the paper's grids; k₀ up to the five that it tries
+GRIDS: dict[str, tuple[Any, ...]] = {
+    "C": (1.0, 10.0, 100.0),
+    "lam": (0.01, 0.1, 1.0, 10.0),
+    "k0": (1, 2, 3, 4, 5),
+    "n_views": (1, 2, 3, 4, 5),
+}
 
 
 class BestResponse(Settings):
@@ -48,3 +65,55 @@ class BestResponse(Settings):
         default="sparse",
         rule=one_of("sparse", "dense"),
     )
+
+
+def has_global() -> bool:
+    """Return whether the package that finds and proves the optimum is installed."""
+    try:
+        get_algorithm(GLOBAL)
+    except UnknownNameError:
+        return False
+    return True
+
+
+def method_of(estimator: _SparseWeights) -> str | Settings:
+    """Return the algorithm that runs, Algorithm 1 with the settings that it was given."""
+    if estimator.algorithm is None and has_global():
+        return GLOBAL
+    if estimator.algorithm not in (None, BEST_RESPONSE):
+        return estimator.algorithm
+    return BestResponse(
+        init=estimator.init,
+        n_init=estimator.n_init,
+        epsilon=1e-2 if estimator.tol is None else estimator.tol,
+        patience=estimator.patience,
+        run_limit=min(BestResponse().run_limit, estimator.max_iter),
+        cap=estimator.cap,
+        warm=estimator.warm,
+    )
+
+
+def learner_of(estimator: _SparseWeights) -> SVC | SVR:
+    """Return the learner, with the first C of several."""
+    C: Any = candidates(estimator.C, GRIDS["C"])[0]
+    return SVR(C=C, epsilon=estimator.epsilon) if hasattr(estimator, "epsilon") else SVC(C=C)
+
+
+def is_scaled(estimator: _SparseWeights) -> bool:
+    """Return whether features are standardised first."""
+    if isinstance(estimator.kernels, str):
+        return False
+    return estimator.kernels is None if estimator.scale is None else bool(estimator.scale)
+
+
+def check_known(algorithm: str | Settings) -> None:
+    """Raise UnknownNameError, or ImportError that says what to install, if it is not registered."""
+    try:
+        get_algorithm(name_of(algorithm))
+    except UnknownNameError as error:
+        if algorithm != GLOBAL:
+            raise
+        raise ImportError(
+            f"algorithm={GLOBAL!r} is registered by kernelweave-relaxations, which is not "
+            "installed: pip install kernelweave-relaxations"
+        ) from error

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kernelweave.kernels_core.result import Certificate, check_bounds
+from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
 from kernelweave.mkl_sparse.algorithm import oracle_of
-from kernelweave.mkl_sparse.machine import SparseMachine
 
 from .branch_and_bound import solve_global
 from .proof import Proof, prove_sparse
@@ -133,7 +133,7 @@ def _what_to_do(estimator: BaseEstimator) -> str:
     kind = type(estimator).__name__
     if hasattr(estimator, "certificate_"):
         return f"a fitted {kind}: its own certificate_ says how good it is"
-    if isinstance(estimator, SparseMachine):
+    if isinstance(estimator, SparseMKLClassifier | SparseMKLRegressor):
         return f"a {kind} that is not fitted: fit it first"
     if any(
         "certificate_" in vars(each).get("__annotations__", {}) for each in type(estimator).mro()

@@ -11,7 +11,6 @@ _WHERE = {
     "KernelLearningRegressor": "generic",
     "KernelMachineClassifier": "machine",
     "KernelMachineRegressor": "machine",
-    "NystroemMachine": "nystroem",
     "SpreadRegressor": "kernel",
 }
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from .generic import KernelLearningClassifier, KernelLearningRegressor
     from .kernel import SpreadRegressor
     from .machine import KernelMachineClassifier, KernelMachineRegressor
-    from .nystroem import NystroemMachine
 
 __all__ = [
     "DictionaryMachine",
@@ -28,7 +26,6 @@ __all__ = [
     "KernelLearningRegressor",
     "KernelMachineClassifier",
     "KernelMachineRegressor",
-    "NystroemMachine",
     "SpreadRegressor",
 ]
 
