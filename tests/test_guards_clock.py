@@ -34,13 +34,11 @@ MEMORY = {f"{CORE}/memory.py"}
 # who may turn to blocks, or to help that is forbidden aloud, because of the limit in force
 LIMIT = {
     f"{CORE}/memory.py",
-    f"{CORE}/estimators/machine.py",
     f"{CORE}/fit.py",
     f"{CORE}/families/_tables.py",
     "packages/spectahedron/src/kernelweave/spectahedron/curvature.py",
     "packages/spectahedron/src/kernelweave/spectahedron/gram_memory.py",
     "packages/spectahedron/src/kernelweave/spectahedron/saddle.py",
-    "packages/vv-rkhs/src/kernelweave/vv_rkhs/machine.py",
     "plugins/granger/src/kernelweave/granger/leading.py",
     "plugins/granger/src/kernelweave/granger/together.py",
     "plugins/tables/src/kernelweave/tables/sources.py",

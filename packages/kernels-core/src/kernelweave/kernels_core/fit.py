@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -171,24 +172,37 @@ class ExpansionPredictor:
 def learn(samples: Samples, formula: Formula, **limits: Any) -> FitResult:
     """Solve the problem of a formula and return what was found.
 
-    A Ctrl-C ends it with the best point so far, which is handed back with the exception that is to
-    be raised once it is kept.
-
     `samples`: merged; `limits`: of `solve`.
     """
     X = samples.scaled(formula.scaling).X
     targets = samples.targets if formula.unit == 1.0 else samples.targets / formula.unit
     parts = formula.family, formula.learner, formula.set
     problem = Problem(*parts, X, targets, samples.weight)
+    settings = {**limits, **formula.settings}
+    describe = partial(attributes_of, samples, formula)
+    return solved(problem, formula.algorithm, describe, **settings)
+
+
+def solved(
+    problem: Problem,
+    algorithm: str | Settings,
+    describe: Callable[[Problem, Result], dict[str, Any]],
+    **settings: Any,
+) -> FitResult:
+    """Solve a problem and return its result as attributes.
+
+    A Ctrl-C ends it with the best point so far, which is handed back with the exception that is to
+    be raised once it is kept.
+    """
     found: dict[str, Any] | None = None
     stopped: KeyboardInterrupt | None = None
     try:
-        result = solve(problem, formula.algorithm, **{**limits, **formula.settings})
+        result = solve(problem, algorithm, **settings)
     except SolveInterrupted as stop:
         result, stopped = stop.result, stop
     try:
         with interrupts.kept():
-            found = attributes_of(samples, formula, problem, result)
+            found = describe(problem, result)
     except KeyboardInterrupt as stop:
         if found is None:
             raise

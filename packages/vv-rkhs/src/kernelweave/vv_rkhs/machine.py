@@ -34,7 +34,7 @@ from kernelweave.kernels_core.checks import (
 )
 from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.estimators.base import Estimator
-from kernelweave.kernels_core.estimators.dictionary import KERNELS
+from kernelweave.kernels_core.estimators.weights import KERNELS
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.grams import as_grams
 from kernelweave.kernels_core.memory import limit_bytes

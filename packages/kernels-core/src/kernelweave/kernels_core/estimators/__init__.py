@@ -6,27 +6,28 @@ import importlib
 from typing import TYPE_CHECKING
 
 _WHERE = {
-    "DictionaryMachine": "dictionary",
+    "ApproximatedKernels": "weights",
+    "KernelClassifier": "kernel",
     "KernelLearningClassifier": "generic",
     "KernelLearningRegressor": "generic",
-    "KernelMachineClassifier": "machine",
-    "KernelMachineRegressor": "machine",
+    "KernelRegressor": "kernel",
     "SpreadRegressor": "kernel",
+    "WeightedKernels": "weights",
 }
 
 if TYPE_CHECKING:
-    from .dictionary import DictionaryMachine
     from .generic import KernelLearningClassifier, KernelLearningRegressor
-    from .kernel import SpreadRegressor
-    from .machine import KernelMachineClassifier, KernelMachineRegressor
+    from .kernel import KernelClassifier, KernelRegressor, SpreadRegressor
+    from .weights import ApproximatedKernels, WeightedKernels
 
 __all__ = [
-    "DictionaryMachine",
+    "ApproximatedKernels",
+    "KernelClassifier",
     "KernelLearningClassifier",
     "KernelLearningRegressor",
-    "KernelMachineClassifier",
-    "KernelMachineRegressor",
+    "KernelRegressor",
     "SpreadRegressor",
+    "WeightedKernels",
 ]
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import FloatArray, Index, Labels, Rows
 from ..checks import FLAG
+from ..fit import FitResult
 from ..parameters import fitted, parameter
 from .base import Estimator
 from .parts import Given, alone, take
@@ -126,6 +127,22 @@ def refuse_rare(labels: Labels, codes: Index, weight: FloatArray) -> None:
             f"probability=True holds rows of each class out, and class {rare!r} has 1 row of "
             "positive weight: add rows, or set probability=False"
         )
+
+
+def with_probabilities(
+    fit: FitResult, estimator: DecidingClassifier, X: Given, codes: Index, weight: FloatArray
+) -> FitResult:
+    """Return a fit with what makes probabilities, where they are asked for.
+
+    After a Ctrl-C what is learned is whole, but for its probabilities. Arguments as `calibrate`'s.
+    """
+    if fit.stopped is not None or not estimator.probability:
+        return fit
+    try:
+        calibration = calibrate(estimator, X, codes, weight)
+    except KeyboardInterrupt as stop:
+        return FitResult(fit.attributes, stop)
+    return FitResult({**fit.attributes, "calibration_": calibration})
 
 
 def calibrate(

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..checks import NONNEGATIVE, POSITIVE
+from ..fit import Formula
 from ..formula.learner import Learner
-from ..formula.problem import Named, Problem
+from ..formula.problem import Named
 from ..parameters import parameter
 from ..registry import AlgorithmSpec, get_component, parts_for
 from ..settings import Settings, spec_of
-from .machine import KernelMachine, KernelMachineClassifier, KernelMachineRegressor
+from .kernel import KernelClassifier, KernelEstimator, KernelRegressor
 from .samples import Samples
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class _ByName(KernelMachine):
+class _ByName(KernelEstimator):
     """Builds the problem that an algorithm accepts, from defaults or the parts given."""
 
     algorithm: str | Settings = parameter(
@@ -55,17 +56,13 @@ class _ByName(KernelMachine):
         super()._check_parameters()
         self._spec()
 
-    def _algorithm(
-        self, problem: Problem, samples: Samples
-    ) -> tuple[str | Settings, dict[str, object]]:
-        return self.algorithm, dict(self.algorithm_params or {})
-
     def _learner_params(self) -> dict[str, object]:
         return {"C": self.C}
 
-    def _problem(self, samples: Samples) -> Problem:
+    def formula(self, samples: Samples) -> Formula:
+        """Return the parts given, and for the others what the algorithm accepts first."""
         family_name, learner_name, constraint_name = self._triple()
-        family = self.family
+        family: Any = self.family
         if family is None:
             family = get_component("families", family_name).load().from_data(samples.X)
         learner = self.learner
@@ -76,7 +73,7 @@ class _ByName(KernelMachine):
         constraint = self.constraint
         if constraint is None:
             constraint = get_component("constraints", constraint_name).load()()
-        return Problem(family, learner, constraint, samples.X, samples.targets, samples.weight)
+        return Formula(family, learner, constraint, self.algorithm, self.algorithm_params or {})
 
     def _triple(self) -> tuple[str, str, str]:
         """Return the names of the parts given, and for the others the first that fits the task."""
@@ -105,7 +102,7 @@ class _ByName(KernelMachine):
         )
 
 
-class KernelLearningClassifier(_ByName, KernelMachineClassifier):
+class KernelLearningClassifier(_ByName, KernelClassifier):
     """Classifier that learns its kernel with any registered algorithm.
 
     It takes the features as they are: scale them first, or use the estimators of the packages,
@@ -131,7 +128,7 @@ class KernelLearningClassifier(_ByName, KernelMachineClassifier):
         return tags
 
 
-class KernelLearningRegressor(_ByName, KernelMachineRegressor):
+class KernelLearningRegressor(_ByName, KernelRegressor):
     """Regressor that learns its kernel with any registered algorithm.
 
     It takes the features as they are: scale them first, or use the estimators of the packages,

@@ -29,7 +29,7 @@ from ..grams.psd import refuse_indefinite
 from ..parameters import fitted, parameter
 from ..result import Certificate, Result
 from .base import Estimator, assigned_last
-from .classes import DecidingClassifier, calibrate, refuse_rare
+from .classes import DecidingClassifier, refuse_rare, with_probabilities
 from .labels import ClassWeight, encode_classes, one_vs_rest
 from .parts import SCHEMES, fit_parts
 from .samples import Samples, merge_samples, spread_of
@@ -201,7 +201,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Finite targets, several where the estimator takes them (`RidgeMKLRegressor`).
         sample_weight : array-like of shape (n_samples,), optional
-            Multiplies C per sample; a weight of 0 equals leaving the sample out.
+            Multiplies the loss of a sample; a weight of 0 equals leaving the sample out.
 
         Returns
         -------
@@ -222,8 +222,9 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
             )
             weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
             targets = np.asarray(targets, dtype=np.float64)
+            draft._is_flat = targets.ndim == 1
             fit = draft._learn(Data(points, np.atleast_2d(targets.T), weight, grams))
-            draft.__dict__.update(fit.attributes, _is_flat=targets.ndim == 1)
+            draft.__dict__.update(fit.attributes)
             if fit.stopped is None:
                 warn_if_underfit(draft, X if grams is None else grams, targets, weight)
         if fit.stopped is not None:
@@ -296,7 +297,7 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         y : array-like of shape (n_samples,)
             Labels of any kind, two classes or more.
         sample_weight : array-like of shape (n_samples,), optional
-            Multiplies C per sample; a weight of 0 equals leaving the sample out.
+            Multiplies the loss of a sample; a weight of 0 equals leaving the sample out.
 
         Returns
         -------
@@ -358,11 +359,4 @@ def _fit_classes(
             fit = draft._learn(Data(points, one_vs_rest(codes, n_classes), weight, grams))
         else:
             fit = FitResult(fit_parts(draft, given, codes, weight))
-        if fit.stopped is not None or not draft.probability:
-            return fit
-        try:
-            calibration = calibrate(draft, given, codes, weight)
-        except KeyboardInterrupt as stop:
-            # what is learned is whole, but for its probabilities
-            return FitResult(fit.attributes, stop)
-        return FitResult({**fit.attributes, "calibration_": calibration})
+        return with_probabilities(fit, draft, given, codes, weight)

@@ -46,7 +46,6 @@ def alone(estimator: BaseEstimator, **changed: object) -> BaseEstimator:
     `changed`: parameters that are otherwise in it, where the estimator has them.
     """
     changed |= {"probability": False, "class_weight": None, "warm_start": False}
-    changed |= estimator._for_parts() if hasattr(estimator, "_for_parts") else {}
     known = estimator.get_params(deep=False)
     copy: BaseEstimator = clone(estimator)
     return copy.set_params(**{k: v for k, v in changed.items() if k in known})

@@ -117,7 +117,7 @@ class WeightedKernels(KernelEstimator):
         return self._table.transform(X)
 
 
-def is_precomputed(estimator: WeightedKernels) -> bool:
+def is_precomputed(estimator: Any) -> bool:
     """Return whether X holds Gram matrices."""
     return isinstance(estimator.kernels, str) and estimator.kernels == "precomputed"
 

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.arrays import FloatArray, Rows
-from kernelweave.kernels_core.estimators import KernelMachineClassifier, KernelMachineRegressor
-from kernelweave.kernels_core.estimators.base import assigned_last
+from kernelweave.kernels_core.estimators.kernel import KernelClassifier, KernelRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
-from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
-from numpy.typing import ArrayLike
+from kernelweave.kernels_core.estimators.weights import is_precomputed
 from scipy.special import softmax
 from sklearn.model_selection import KFold
-from sklearn.utils.validation import _check_sample_weight
 
 from ..classes import class_codes, class_folds, judge_classes, per_class
 from ..folds import Split
 from ..probabilities import CalibratedClasses
 from ..scores import r2_with_error
-from .machine import EvidenceMachine
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
+from .weights import EvidenceWeights, mass_of, spread_to_given
 
 
-class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
+class EvidenceMKLRegressor(EvidenceWeights, KernelRegressor):
     """Regression with kernels weighted by the evidence: no C, no budget, nothing to tune.
 
     ``min over w ≥ 0 and σ² of ½yᵀS⁻¹y + ½ log det S, S = Σ wⱼKⱼ + σ²I``: the marginal likelihood
@@ -41,7 +35,8 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
     touches the evidence at the weights: where they meet, the weights are stationary, kernels of
     weight 0 included. That no other weights have more evidence is not proved. Folds learn the
     weights anew for the held-out score; what kernels learn from X alone, such as their traces,
-    they learn from all rows.
+    they learn from all rows. A sample weight divides the variance of a sample's noise: 2 is the
+    sample twice, and a common factor says nothing.
 
     References
     ----------
@@ -58,45 +53,7 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
     (True, True)
     """
 
-    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the weights and the regression function.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite features; with ``kernels="precomputed"``, Gram matrices of shape
-            (n_kernels, n_samples, n_samples) or a `PrecomputedGrams`.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Finite targets; several outputs share the weights.
-        sample_weight : array-like of shape (n_samples,), optional
-            Divides the variance of a sample's noise: a weight of 2 is the sample twice. A common
-            factor says nothing.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        NotPSDError
-            If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
-        """
-        self._check_parameters()
-        if hasattr(y, "toarray"):
-            raise TypeError("y is sparse: give a dense array, y.toarray()")
-        table = X
-        with assigned_last(self) as draft:
-            X, y, grams = draft._read(X, y, y_numeric=True, multi_output=True)
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-            if X.shape[0] < 2:
-                raise ValueError("1 sample is too few to weight kernels: at least 2 are needed")
-            targets = np.asarray(y, dtype=np.float64)
-            draft._flat = targets.ndim == 1
-            draft._run(X, np.atleast_2d(targets.T), weight, grams)
-            judged = table if grams is None else draft._parts_of(grams)
-            warn_if_underfit(draft, judged, targets, weight)
-        return self
+    _multi_output: ClassVar[bool] = True
 
     def predict(self, X: Rows, return_std: bool = False) -> Any:
         """Return predictions.
@@ -121,10 +78,10 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
         ValueError
             If ``return_std`` is asked for and ``kernels`` is ``"precomputed"``.
         """
-        mean = self._shaped(self._decision(X))
+        mean = self._shaped(self._values(X))
         if not return_std:
             return mean
-        if self._is_precomputed:
+        if is_precomputed(self):
             raise ValueError(
                 "return_std needs k(x, x) of new points, which precomputed Gram matrices do not "
                 "hold: give kernels instead"
@@ -134,7 +91,7 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
         return mean, self._shaped(width)
 
     def _shaped(self, values: FloatArray) -> FloatArray:
-        return values[:, 0] if self._flat else values
+        return values[:, 0] if self._is_flat else values
 
     def _splits(self, targets: FloatArray, state: np.random.RandomState) -> list[Split]:
         n = targets.shape[1]
@@ -143,23 +100,24 @@ class EvidenceMKLRegressor(EvidenceMachine, KernelMachineRegressor):
         folds = KFold(min(self.n_folds, n), shuffle=True, random_state=state)
         return list(folds.split(targets.T))
 
-    def _judge(self, samples: Samples) -> None:
-        seen, mass = ~np.isnan(self._held_out[:, 0]), self._mass
+    def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
+        seen, mass = ~np.isnan(held_out[:, 0]), mass_of(samples)
         varies = bool(seen.any()) and bool(np.ptp(samples.targets[:, seen], axis=1).all())
-        self.held_out_score_, self.held_out_error_ = (
-            r2_with_error(samples.targets.T[seen], self._held_out[seen], mass[seen])
+        score, error = (
+            r2_with_error(samples.targets.T[seen], held_out[seen], mass[seen])
             if varies
             else (np.nan, np.nan)
         )
-        self.held_out_prediction_ = self._shaped(self._spread(samples))
+        predicted = spread_to_given(samples, held_out)
+        predicted = predicted[:, 0] if self._is_flat else predicted
+        return {
+            "held_out_score_": score,
+            "held_out_error_": error,
+            "held_out_prediction_": predicted,
+        }
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
-
-class EvidenceMKLClassifier(CalibratedClasses, EvidenceMachine, KernelMachineClassifier):
+class EvidenceMKLClassifier(CalibratedClasses, EvidenceWeights, KernelClassifier):
     """Classification with kernels weighted by the evidence: no C, no budget, nothing to tune.
 
     The weights of `EvidenceMKLRegressor` on ±1 targets; classes share them, one output a class.
@@ -188,12 +146,15 @@ class EvidenceMKLClassifier(CalibratedClasses, EvidenceMachine, KernelMachineCla
     def _splits(self, targets: FloatArray, state: np.random.RandomState) -> list[Split]:
         return class_folds(class_codes(targets), self.n_folds, state)
 
-    def _judge(self, samples: Samples) -> None:
-        self._calibration, self.held_out_score_, self.held_out_error_ = judge_classes(
-            self._held_out, samples.targets, self._mass
-        )
-        logits = self._calibration.logits(per_class(self._spread(samples)))
-        self.held_out_prediction_ = softmax(logits, axis=1)
+    def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
+        calibration, score, error = judge_classes(held_out, samples.targets, mass_of(samples))
+        logits = calibration.logits(per_class(spread_to_given(samples, held_out)))
+        return {
+            "_calibration": calibration,
+            "held_out_score_": score,
+            "held_out_error_": error,
+            "held_out_prediction_": softmax(logits, axis=1),
+        }
 
     def _values(self, X: Rows) -> FloatArray:
-        return self._decision(X)
+        return KernelClassifier._values(self, X)
