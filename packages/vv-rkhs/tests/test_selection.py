@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from kernelweave.kernels_core import RBF, Linear, UnderfitWarning
 from kernelweave.kernels_core.grams import PrecomputedGrams
-from kernelweave.vv_rkhs import MatrixValuedKernelClassifier, MatrixValuedKernelRegressor, machine
+from kernelweave.vv_rkhs import MatrixValuedKernelClassifier, MatrixValuedKernelRegressor, fitting
 from sklearn.datasets import load_digits, load_iris
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import r2_score
@@ -121,7 +121,7 @@ def test_a_default_fit_is_proved_and_an_open_gap_is_not_hidden(learn_output: boo
 
 def test_more_samples_than_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y = waves(90)
-    monkeypatch.setattr(machine, "_DRAWN", 60)
+    monkeypatch.setattr(fitting, "_DRAWN", 60)
     model = MatrixValuedKernelRegressor(WIDTHS, random_state=0).fit(X, Y)
     again = MatrixValuedKernelRegressor(WIDTHS, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(model.predict(X), again.predict(X))

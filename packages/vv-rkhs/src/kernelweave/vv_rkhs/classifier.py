@@ -8,12 +8,13 @@ from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators.base import assigned_last
 from kernelweave.kernels_core.estimators.classes import (
     DecidingClassifier,
-    calibrate,
     refuse_rare,
+    with_probabilities,
 )
 from kernelweave.kernels_core.estimators.labels import ClassWeight, encode_classes
 from kernelweave.kernels_core.estimators.parts import Given
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
+from kernelweave.kernels_core.estimators.weights import is_precomputed
 from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.parameters import fitted, parameter
 from numpy.typing import ArrayLike
@@ -24,10 +25,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .machine import MatrixValuedKernelMachine
+from .fitting import SeparableKernelEstimator, learn_separable
 
 
-class MatrixValuedKernelClassifier(DecidingClassifier, MatrixValuedKernelMachine):
+class MatrixValuedKernelClassifier(DecidingClassifier, SeparableKernelEstimator):
     """Classifier by vector-valued regression on one-hot targets (V, section 4).
 
     The output kernel then says which classes look alike.
@@ -71,8 +72,8 @@ class MatrixValuedKernelClassifier(DecidingClassifier, MatrixValuedKernelMachine
         """
         self._check_parameters()
         with assigned_last(self) as draft:
-            table = X
-            if self._precomputed:
+            table, is_given = X, is_precomputed(self)
+            if is_given:
                 labels = column_or_1d(y)
                 samples: Given = PrecomputedGrams.of(X)
                 check_consistent_length(samples, labels)
@@ -86,10 +87,14 @@ class MatrixValuedKernelClassifier(DecidingClassifier, MatrixValuedKernelMachine
                 refuse_rare(draft.classes_, codes, weight)
             # all fits together; one alone looks at the clock itself
             with time_limit(self.max_time if self.probability else None):
-                draft._fit_arrays(samples, np.eye(len(draft.classes_))[codes], weight)
-                if self.probability:
-                    draft.calibration_ = calibrate(draft, samples, codes, weight)
-            warn_if_underfit(draft, samples if self._precomputed else table, codes, weight)
+                targets = np.eye(len(draft.classes_))[codes]
+                fit = learn_separable(draft, samples, targets, weight)
+                fit = with_probabilities(fit, draft, samples, codes, weight)
+            draft.__dict__.update(fit.attributes)
+            if fit.stopped is None:
+                warn_if_underfit(draft, samples if is_given else table, codes, weight)
+        if fit.stopped is not None:
+            raise fit.stopped
         return self
 
     def decision_function(self, X: Rows) -> FloatArray:

@@ -9,19 +9,20 @@ from kernelweave.kernels_core.arrays import Rows
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.estimators.base import assigned_last
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
+from kernelweave.kernels_core.estimators.weights import is_precomputed
 from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.parameters import fitted, parameter
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._set_output import ADAPTERS_MANAGER
 
-from .machine import MatrixValuedKernelMachine
+from .fitting import SeparableKernelEstimator, learn_separable
 from .training import read_regression
 
 _CONTAINERS = ADAPTERS_MANAGER.adapters
 
 
-class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValuedKernelMachine):  # type: ignore[misc]
+class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKernelEstimator):  # type: ignore[misc]
     """Regressor for several outputs that chooses its kernel, and may learn how they go together.
 
     min over f, η, L of (1/l) Σ ‖f(xᵢ) − yᵢ‖² + λ Σ ‖fⱼ‖²/ηⱼ + λω(η), f = Σ fⱼ, fⱼ in the space of
@@ -91,8 +92,13 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, MatrixValued
             draft.output_names_ = None if names is None else [str(name) for name in names]
             table = X
             X, Y, weight, draft._single = read_regression(draft, X, y, sample_weight)
-            draft._fit_arrays(X, Y, weight)
-            warn_if_underfit(draft, PrecomputedGrams(X) if self._precomputed else table, Y, weight)
+            fit = learn_separable(draft, X, Y, weight)
+            draft.__dict__.update(fit.attributes)
+            if fit.stopped is None:
+                rows = PrecomputedGrams.of(X) if is_precomputed(self) else table
+                warn_if_underfit(draft, rows, Y, weight)
+        if fit.stopped is not None:
+            raise fit.stopped
         return self
 
     def predict(self, X: Rows) -> Any:

@@ -30,7 +30,7 @@ from .gaussian_grid import FittedGrid, GaussianGrid
 from .objective import work_bytes
 
 if TYPE_CHECKING:
-    from .machine import MatrixValuedKernelMachine
+    from .regressor import MatrixValuedKernelRegressor
 
 # as an estimator's parameter says it
 Kernels: TypeAlias = (
@@ -255,7 +255,7 @@ def from_grams(X: Rows, targets: FloatArray, weight: FloatArray) -> Training:
 
 
 def read_regression(
-    estimator: MatrixValuedKernelMachine, X: Any, y: Any, sample_weight: npt.ArrayLike | None
+    estimator: MatrixValuedKernelRegressor, X: Any, y: Any, sample_weight: npt.ArrayLike | None
 ) -> tuple[Any, FloatArray, FloatArray, bool]:
     """Return X, targets (n_samples, n_outputs), weights, and whether y was one column.
 

@@ -1,0 +1,430 @@
+"""Parameters of both estimators, and the fit from training data to a predictor."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from kernelweave.kernels_core import (
+    Certificate,
+    Problem,
+    Result,
+    SolveInterrupted,
+    config_context,
+    solve,
+)
+from kernelweave.kernels_core.arrays import FloatArray, Rows
+from kernelweave.kernels_core.checks import (
+    COUNT,
+    DTYPE,
+    FLAG,
+    NONNEGATIVE,
+    ON_INTERRUPT,
+    POSITIVE,
+    SECONDS,
+    STRENGTH,
+    Rule,
+    integer,
+)
+from kernelweave.kernels_core.config import blas_threads
+from kernelweave.kernels_core.estimators.base import Estimator
+from kernelweave.kernels_core.estimators.weights import KERNELS, is_precomputed
+from kernelweave.kernels_core.exceptions import convergence_warning
+from kernelweave.kernels_core.fit import (
+    FitResult,
+    GramPredictor,
+    Predictor,
+    Predicts,
+    solved,
+)
+from kernelweave.kernels_core.grams import PrecomputedKernel
+from kernelweave.kernels_core.parameters import fitted, parameter
+from kernelweave.kernels_core.settings import Settings, known_settings, name_of
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .cells import CellLeastSquares
+from .constraint import FrobeniusOutputKernels, SeparableKernels
+from .family import grams_of
+from .learner import VectorLeastSquares
+from .penalties import Penalty
+from .penalties.choose import as_penalty
+from .selection import KernelChoice, choose_kernel
+from .training import Kernels, Training, from_grams, from_points
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+
+_LOWER_PROOF = "the concave dual value at C, at the worst weights or output kernel in the set"
+_JOINT_PROOF = "a convex relaxation, every kernel with an output kernel of its own: not tight"
+_NO_PROOF = "a sum of squares is not negative: the relaxation waits for a stationary point"
+_UPPER_PROOF = "the primal value at C and the learned kernel"
+
+
+def _is_strength(value: object) -> bool:
+    return STRENGTH.then is None or STRENGTH.then.holds(value)
+
+
+_SIZE = Rule(
+    "" if STRENGTH.then is None else STRENGTH.then.words,
+    lambda value: isinstance(value, str) or _is_strength(value),
+)
+_WORD = Rule(
+    f"'loo' or {POSITIVE.words}",
+    lambda value: not isinstance(value, str) or value == "loo",
+    then=_SIZE,
+)
+_LAM = Rule(
+    POSITIVE.words, lambda value: isinstance(value, str) or POSITIVE.holds(value), then=_WORD
+)
+_DRAWN = 2000  # samples whose decompositions take a second or two each
+
+
+class SeparableKernelEstimator(Estimator):
+    """Parameters of the regressor and the classifier."""
+
+    kernels: Kernels = parameter(
+        "The dictionary; ``None`` is a linear kernel, five Gaussians and two Laplacians, whose "
+        "widths follow the spread of the points, each scaled to mean diagonal 1. "
+        "Scales matter: a kernel of large trace is cheap to select. Of a "
+        '`GaussianGrid` no matrix but the sum is stored. With ``"precomputed"`` X is a '
+        "`PrecomputedGrams` or an array of shape (n_kernels, n_samples, n_train).",
+        kind='None, KernelDictionary, GaussianGrid, list of Kernel, dict or "precomputed"',
+        default=None,
+        rule=KERNELS,
+        kw_only=False,
+    )
+    p: float | None = parameter(
+        "Exponent of the squared ℓp norm over kernels, in [1, 2]; 1 selects few, and is the "
+        'default. With ``lam="loo"`` 1 and 2 are tried without it.',
+        default=None,
+    )
+    penalty: Penalty | str = parameter(
+        'The regulariser over kernels. A `Penalty` of your own needs ``prox`` for ``"vv-spg"``.',
+        kind='{"lp", "elastic-net", "group"} or Penalty',
+        default="lp",
+    )
+    mu: float = parameter("Share of the squared norm in the elastic net.", default=0.5)
+    groups: Sequence[int] | None = parameter(
+        'Group of each kernel, for ``penalty="group"``.', kind="sequence of int", default=None
+    )
+    lam: float | str = parameter(
+        'λ, or ``"loo"``: λ and the rule for the weights, one kernel alone, even weights or '
+        "learned ones, of the least error at left-out samples, which is a closed form. Outputs "
+        "are centred and brought to unit variance first, so that each counts alike; bounds are in "
+        "those units. Above 2000 samples as many are drawn for it.",
+        kind='float or "loo"',
+        default=1e-3,
+        rule=_LAM,
+    )
+    tau: float | None = parameter(
+        "Bound on the trace of L; the number of outputs by default. Only λ/τ matters, except to "
+        "the elastic net, whose λω(η) knows no τ.",
+        default=None,
+        rule=STRENGTH,
+    )
+    rho: float = parameter(
+        'Weight of ‖L‖² for ``algorithm="vv-dinuzzo"``, which fixes η at 1/m: ``p``, ``penalty``, '
+        "``mu``, ``groups``, ``tau`` and ``learn_input`` mean nothing to it.",
+        default=1.0,
+    )
+    learn_input: bool = parameter(
+        "Whether η is learned. With L: a stationary point; one of the two: IKL or OKL, optimal. "
+        "What is not learned is even: η = 1/m.",
+        default=True,
+        rule=FLAG,
+    )
+    learn_output: bool = parameter(
+        "Whether L is learned; (τ/n) I otherwise.", default=True, rule=FLAG
+    )
+    algorithm: str | Settings = parameter(
+        'Registered algorithm, ``"vv-spg"``, ``"vv-block-descent"`` or ``"vv-dinuzzo"``, or its '
+        "settings such as ``SpectralGradient(memory=4)``.",
+        kind="str or Settings",
+        default="vv-spg",
+    )
+    algorithm_params: dict[str, Any] | None = parameter(
+        "Settings of the algorithm by name.", kind="dict", default=None
+    )
+    center: bool = parameter(
+        "Whether the weighted mean of the targets, the class frequencies of a classifier, is taken "
+        "off first and added to predictions; the paper's model has no offset.",
+        default=False,
+        rule=FLAG,
+    )
+    dtype: str = parameter(
+        "Precision of the stack of Gram matrices; precomputed ones keep theirs.",
+        default="float64",
+        rule=DTYPE,
+    )
+    tol: float = parameter(
+        "Relative certified gap; for joint learning, relative stationarity, with a warning that no "
+        "optimum is proved.",
+        default=1e-4,
+        rule=NONNEGATIVE,
+    )
+    max_iter: int = parameter("Outer iterations at most.", default=1000, rule=COUNT)
+    max_time: float | None = parameter("Seconds at most.", default=None, rule=SECONDS)
+    memory_limit: float | None = parameter(
+        "Bytes that the fit may allocate beside its data; refused before the work otherwise.",
+        default=None,
+    )
+    on_interrupt: str = parameter(
+        "What Ctrl-C does after the best iterate is stored.", default="raise", rule=ON_INTERRUPT
+    )
+    random_state: int | np.random.RandomState | None = parameter(
+        'Draws the samples that ``lam="loo"`` looks at, above 2000.',
+        kind="int or RandomState",
+        default=None,
+    )
+    verbose: int = parameter("Positive: a line per iteration.", default=0, rule=integer())
+
+    weights_: npt.NDArray[np.float64] = fitted("ndarray of shape (n_kernels,)", "η.")
+    output_kernel_: FloatArray = fitted("ndarray of shape (n_outputs, n_outputs)", "L.")
+    dual_coef_: FloatArray = fitted(
+        "ndarray of shape (n_samples, n_outputs)",
+        "C L: predictions are ``kernel_(X, X_train) @ dual_coef_ + intercept_``.",
+    )
+    intercept_: FloatArray = fitted("ndarray of shape (n_outputs,)", "Zeros unless ``center``.")
+    kernel_: Any = fitted(
+        "callable", "The learned input kernel k_η; absent for precomputed kernels."
+    )
+    selection_: KernelChoice | None = fitted(
+        "KernelChoice or None", 'What ``lam="loo"`` tried and chose.'
+    )
+    kernel_names_: tuple[str, ...] = fitted(
+        "tuple of str", "Names of the kernels, in the order of ``weights_``; absent likewise."
+    )
+    result_: Result = fitted("Result", "Bounds, gap, status, history.")
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "Both bounds. Joint learning of several outputs is not convex: ``result_.status`` says "
+        "stationary, and the lower bound is that of a relaxation, valid but not tight.",
+    )
+    dual_gap_: float = fitted("float", "Upper minus lower bound.")
+    n_iter_: int = fitted("int", "Outer iterations, 1 where nothing is learned.")
+
+    if TYPE_CHECKING:
+        _predictor: Predicts = fitted("", "")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = tags.input_tags.three_d_array = is_precomputed(self)
+        return tags
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _set_of(self, None).validate()
+
+    def _values(self, X: Rows) -> FloatArray:
+        """Return f(X), shape (n_samples, n_outputs), in blocks that respect the memory limit."""
+        check_is_fitted(self, "weights_")
+        if not is_precomputed(self):
+            X = validate_data(self, X, dtype=np.float64, reset=False)
+        with config_context(memory_limit=self.memory_limit):
+            return self._predictor(X)
+
+
+def learn_separable(
+    estimator: SeparableKernelEstimator, X: Rows, Y: FloatArray, weight: FloatArray
+) -> FitResult:
+    """Return what a fit finds; targets of shape (n_samples, n_outputs)."""
+    with config_context(memory_limit=estimator.memory_limit), blas_threads(len(Y)):
+        if is_precomputed(estimator):
+            data = from_grams(X, Y.T, weight)
+        else:
+            data = from_points(estimator.kernels, np.asarray(X), Y.T, weight, estimator.dtype)
+        targets, chooses = data.targets, isinstance(estimator.lam, str)
+        offset, unit = np.zeros(len(targets)), np.ones(len(targets))
+        if estimator.center or chooses:
+            offset, targets = data.centred()
+        if chooses:
+            unit = _deviations(targets, data)
+            targets = targets / unit[:, None]
+        data = replace(data, targets=targets)
+        choice = None
+        if chooses:
+            seen = _drawn(estimator, data)
+            try:
+                choice = _select(estimator, seen, data.total_weight)
+            except SolveInterrupted as stop:
+                # what it has learned is a model
+                found = _attributes_of(seen, offset, unit, False, None, stop.result)
+                return FitResult(found, stop if estimator.on_interrupt == "raise" else None)
+        return _solve(estimator, data, offset, unit, choice)
+
+
+def _solve(
+    estimator: SeparableKernelEstimator,
+    data: Training,
+    offset: FloatArray,
+    unit: FloatArray,
+    choice: KernelChoice | None,
+) -> FitResult:
+    """Learn at a λ; `offset`, `unit` of shape (n_outputs,): taken off the targets."""
+    targets, constraint = data.targets, _set_of(estimator, choice)
+    learner = _learner_of(estimator, _lam_of(estimator, choice), data)
+    positions = np.arange(targets.shape[1], dtype=np.float64)[:, None]
+    problem = Problem(data.family, learner, constraint, positions, targets, data.weight)
+    settings = dict(estimator.algorithm_params or {})
+    if "stationarity_tol" in (known_settings(estimator.algorithm) or ()):
+        own = getattr(estimator.algorithm, "stationarity_tol", None)
+        settings.setdefault("stationarity_tol", estimator.tol if own is None else own)
+    both = getattr(constraint, "learn_input", False) and constraint.learn_output
+    joint = bool(both) and len(targets) > 1
+    return solved(
+        problem,
+        estimator.algorithm,
+        lambda _, result: _attributes_of(data, offset, unit, joint, choice, result),
+        tol=estimator.tol,
+        max_iter=estimator.max_iter,
+        max_time=estimator.max_time,
+        random_state=estimator.random_state,
+        verbose=estimator.verbose,
+        on_interrupt=estimator.on_interrupt,
+        **settings,
+    )
+
+
+def _attributes_of(
+    data: Training,
+    offset: FloatArray,
+    unit: FloatArray,
+    joint: bool,
+    choice: KernelChoice | None,
+    result: Result,
+) -> dict[str, Any]:
+    """Return what a fitted estimator tells of a result."""
+    lower = _LOWER_PROOF
+    if joint:
+        lower = _JOINT_PROOF if result.lower_bound > 0.0 else _NO_PROOF
+    weights, L = result.parameters.weights, result.parameters.output_kernel
+    coef = (result.solution.C @ L) * unit
+    dual_coef = data.spread(coef)
+    found: dict[str, Any] = {
+        "result_": result,
+        "n_iter_": max(1, result.n_iter),
+        "dual_gap_": result.dual_gap,
+        "certificate_": Certificate(result.lower_bound, result.upper_bound, lower, _UPPER_PROOF),
+        "selection_": choice,
+        "weights_": weights,
+        "output_kernel_": L,
+        "dual_coef_": dual_coef,
+        "intercept_": offset,
+    }
+    if data.dictionary is None or data.X is None:
+        n, kernel = len(dual_coef), PrecomputedKernel(weights)
+        shape = len(weights), n
+        rule: Predicts = GramPredictor(kernel, np.arange(n), dual_coef.T, offset, shape)
+        return {**found, "_predictor": rule}
+    kernel_ = data.dictionary.kernel(weights)
+    found |= {"kernel_names_": data.dictionary.names, "kernel_": kernel_}
+    return {**found, "_predictor": Predictor(kernel_, data.X, coef.T, offset)}
+
+
+def _penalty_of(estimator: SeparableKernelEstimator, p: float | None = None) -> Penalty:
+    chosen = estimator.p if p is None else p
+    exponent = 1.0 if chosen is None else chosen
+    return as_penalty(estimator.penalty, p=exponent, mu=estimator.mu, groups=estimator.groups)
+
+
+def _set_of(estimator: SeparableKernelEstimator, choice: KernelChoice | None) -> Any:
+    """Return the set of kernels of the problem."""
+    if name_of(estimator.algorithm) == "vv-dinuzzo":
+        if not estimator.learn_output:
+            raise ValueError(
+                "learn_output must be True for algorithm='vv-dinuzzo', which learns nothing "
+                f"else, got {estimator.learn_output!r}"
+            )
+        # J plus ρ‖L‖² over 2λ is what a problem minimises
+        return FrobeniusOutputKernels(0.5 * estimator.rho / _lam_of(estimator, choice))
+    penalty = _penalty_of(estimator, None if choice is None else choice.p)
+    tau, learn_output = estimator.tau, estimator.learn_output
+    if choice is None or choice.p is not None:
+        return SeparableKernels(penalty, tau, estimator.learn_input, learn_output)
+    return SeparableKernels(penalty, tau, False, learn_output, choice.weights)
+
+
+def _lam_of(estimator: SeparableKernelEstimator, choice: KernelChoice | None) -> float:
+    if choice is not None:
+        return choice.lam
+    return 1.0 if isinstance(estimator.lam, str) else float(estimator.lam)
+
+
+def _learner_of(
+    estimator: SeparableKernelEstimator, lam: float, data: Training
+) -> VectorLeastSquares:
+    if data.cells is None:
+        return VectorLeastSquares(lam)
+    if name_of(estimator.algorithm) != "vv-spg":
+        raise ValueError(
+            f"algorithm must be 'vv-spg' where y has gaps or sample_weight a weight per cell, "
+            f"got {name_of(estimator.algorithm)!r}"
+        )
+    return CellLeastSquares(lam, cell_weight=data.cells)
+
+
+def _drawn(estimator: SeparableKernelEstimator, data: Training) -> Training:
+    """Return the samples that a choice of λ looks at."""
+    n = data.targets.shape[1]
+    if n <= _DRAWN:
+        return data
+    rng = check_random_state(estimator.random_state)
+    return data.part(np.sort(rng.choice(n, _DRAWN, replace=False)))
+
+
+def _select(
+    estimator: SeparableKernelEstimator, data: Training, total_weight: float
+) -> KernelChoice:
+    """Return weights and λ of the least error at left-out samples."""
+    targets, weight = data.targets, data.weight
+    root = None if weight is None else np.sqrt(weight)
+    Y = np.ascontiguousarray(targets.T) if root is None else targets.T * root[:, None]
+    cell_root = None if data.cells is None else np.ascontiguousarray(np.sqrt(data.cells).T)
+    if cell_root is not None:
+        Y = Y * cell_root
+    positions = np.arange(targets.shape[1], dtype=np.float64)[:, None]
+
+    def learn(p: float, lam: float) -> FloatArray:
+        constraint = SeparableKernels(_penalty_of(estimator, p), estimator.tau, learn_output=False)
+        # the same ridge, whether all samples are looked at or some
+        learner = _learner_of(estimator, lam * total_weight / data.total_weight, data)
+        problem = Problem(data.family, learner, constraint, positions, targets, weight)
+        with warnings.catch_warnings():
+            # the fit itself says whether it converges
+            warnings.simplefilter("ignore", convergence_warning())
+            found = solve(
+                problem,
+                "vv-spg",
+                tol=1e-2,
+                max_iter=estimator.max_iter,
+                max_time=estimator.max_time,
+            )
+        learned: FloatArray = found.parameters.weights
+        return learned
+
+    several = estimator.p is None and estimator.penalty == "lp"
+    return choose_kernel(
+        grams_of(data.family, root),
+        Y,
+        total_weight,
+        rules=estimator.learn_input and name_of(estimator.algorithm) != "vv-dinuzzo",
+        learn=learn,
+        exponents=(1.0, 2.0) if several else (1.0 if estimator.p is None else estimator.p,),
+        cell_root=cell_root,
+    )
+
+
+def _deviations(targets: FloatArray, data: Training) -> FloatArray:
+    """Return the root mean square of each row, 1 for rows of zeros."""
+    if data.cells is not None:
+        targets = np.where(data.cells > 0.0, targets, 0.0)
+    largest = np.abs(targets).max(axis=1, initial=0.0)
+    largest[largest == 0.0] = 1.0
+    shares = data.means((targets / largest[:, None]) ** 2)
+    return np.where(shares > 0.0, largest * np.sqrt(shares), 1.0)
