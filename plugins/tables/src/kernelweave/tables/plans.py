@@ -7,8 +7,8 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NoReturn, TypeAlias
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -30,11 +30,10 @@ _NAMES_OF_IDENTIFIERS = re.compile(
 _FEWEST_ROWS = 20
 
 
-@dataclass(frozen=True)
-class ColumnPlan:
+class ColumnPlan(NamedTuple):
     """What one column is, how its cells are read, and what is worth knowing of it.
 
-    Parameters
+    Attributes
     ----------
     column : str
         Its name.
@@ -44,7 +43,7 @@ class ColumnPlan:
         What it holds: "numbers", "words", "booleans", "categories", "dates", "durations" or "no
         values".
     reading : WrittenNumbers, DateParts or None
-        How its cells become numbers; ``None`` for categories.
+        How its cells become numbers; ``None`` for categories, and where numbers were given.
     remark : str, default=""
         What is worth knowing; empty where there is nothing to say.
 
@@ -150,7 +149,7 @@ def plan_column(
     if kind == "category":
         return ColumnPlan(name, "category", raw.seen), as_words(raw)
     if isinstance(raw, Numbers) and kind != "date":
-        return ColumnPlan(name, "number", raw.seen, WrittenNumbers(unit=raw.unit)), raw
+        return ColumnPlan(name, "number", raw.seen), raw
     if isinstance(raw, Dates):
         parts = read_dates(raw)
         if parts is not None and kind != "number":
@@ -246,13 +245,14 @@ def plan_columns(X: Any, kinds: Mapping[str, str] | None = None) -> list[ColumnP
 
 
 def numbers_of(
-    raw: Raw, reading: WrittenNumbers, name: str, first: int = 0, comma: str = ""
+    raw: Raw, reading: WrittenNumbers | None, name: str, first: int = 0, comma: str = ""
 ) -> FloatArray:
     """Return a column as the numbers that it was in training; other words become gaps, warned of.
 
     `first`: where the first row stands in the user's table. Raises ValueError if it holds dates,
     words of which none is a number, or numbers in another unit.
     """
+    reading = reading or WrittenNumbers()
     if isinstance(raw, Dates):
         _not_as_in_training(name, "numbers", f"{raw.seen} now")
     if isinstance(raw, Numbers):
@@ -352,8 +352,8 @@ def extent(plan: ColumnPlan, raw: Raw, comma: str = "") -> dict[str, object]:
         else:
             gaps = int(raw.gaps.sum())
         return {"range": f"{moments.min():%Y-%m-%d} to {moments.max():%Y-%m-%d}", "gaps": gaps}
-    if isinstance(raw, Words) and isinstance(plan.reading, WrittenNumbers):
-        raw = Numbers(_values_of(raw, plan.reading, comma))
+    if isinstance(raw, Words) and plan.kind == "number":
+        raw = Numbers(_values_of(raw, plan.reading or WrittenNumbers(), comma))
     if isinstance(raw, Numbers) and plan.kind != "category":
         known = raw.values[~raw.gaps]
         span = f"{known.min():g} to {known.max():g} {plan.unit}".rstrip() if len(known) else "0: "

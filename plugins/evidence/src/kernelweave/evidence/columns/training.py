@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -50,8 +51,7 @@ class Findings:
     def told(self, plans: list[ColumnPlan]) -> list[ColumnPlan]:
         """Return plans with all that was said of their columns."""
         return [
-            replace(
-                plan,
+            plan._replace(
                 kind="ignore" if plan.column in self._left_out else plan.kind,
                 remark=" ".join(self._said.get(plan.column, ())),
             )
@@ -59,13 +59,12 @@ class Findings:
         ]
 
 
-@dataclass(frozen=True, eq=False)
-class NumberColumn:
+class NumberColumn(NamedTuple):
     """A column that becomes numbers: one, or the parts of its dates."""
 
     position: int
     name: str
-    reading: WrittenNumbers | DateParts
+    reading: WrittenNumbers | DateParts | None = None
 
     @property
     def parts(self) -> DateParts | None:
@@ -116,7 +115,7 @@ class Sorting:
                 continue
             if plan.remark:
                 findings.say(name, plan.remark)
-            if plan.reading is not None:
+            if plan.kind in ("number", "date"):
                 self.numbers.append((NumberColumn(position, name, plan.reading), read))
             elif isinstance(read, Words) and plan.used:
                 self.words.append((position, name, read))
