@@ -21,8 +21,8 @@ from kernelweave.evidence.large.source import BlockSource
 from kernelweave.evidence.large.sums import Normal, block_sums, total_sums
 from kernelweave.evidence.large.survey import Survey, survey
 from kernelweave.evidence.mixture import fit_mixture, mixed_kernel
-from kernelweave.evidence.objective import JITTER
-from kernelweave.evidence.path import PathPlan
+from kernelweave.evidence.objective import JITTER, evidence_bytes
+from kernelweave.evidence.path import Fit, PathPlan
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.terms import Scales, Stopped
 from kernelweave.evidence.views import Views
@@ -159,7 +159,8 @@ def test_factors_of_two_ridges_are_not_held_at_a_time() -> None:
 
 def test_a_model_of_all_rows_stays_within_the_memory_it_asks_for() -> None:
     rows, plan = friedman(1000), replace(PLAN, metric_rows=40, all_rows=1000)
-    asked = 8 * (3.5 * 1000**2 + 6 * 40**2) + 4 * 1000 * 1000
+    # the matrices of all rows, these and their views, the metric, and the rows that choose
+    asked = 8 * (3.5 * 1000**2 + (2 + 8) * 1000 * 6) + evidence_bytes(6, 40, 1) + 4 * 1000 * 1000
     with config_context(memory_limit=int(0.99 * asked)), pytest.raises(MemoryBudgetError):
         learn_large(rows, plan, np.random.RandomState(0))
     tracemalloc.start()
@@ -234,12 +235,35 @@ def test_landmarks_are_as_many_as_allowed() -> None:
 
 
 def test_the_path_is_combined_by_the_rows_that_choose() -> None:
+    # noise, where no λ alone is surely better
+    state = np.random.RandomState(0)
+    rows = Rows(state.randn(600, 3), np.zeros((600, 0), dtype=np.int64), state.randn(1, 600))
     plan = replace(PLAN, path=PathPlan(precisions=(500.0, 5.0), max_iter=15))
-    learned = learn_large(friedman(900), plan, np.random.RandomState(0))
+    learned = learn_large(rows, plan, np.random.RandomState(0))
     expected = np.exp(-20.0 * (learned.errors / learned.errors.min() - 1.0))
     np.testing.assert_allclose(learned.weights, expected / expected.sum(), atol=5e-3)
+    assert 0.1 < learned.weights[0] < 0.9
     noise = sum(c * fit.scales.noise for c, fit in zip(learned.weights, learned.fits, strict=True))
     assert sum(each.noise for each in learned.predictor.scales) == pytest.approx(noise)
+
+
+@pytest.mark.parametrize("all_rows", [0, 600])
+def test_one_strength_alone_is_taken_where_all_rows_prefer_it(
+    all_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, new = friedman(900).take(np.arange(600)), friedman(900).take(np.arange(600, 900))
+    bad, good = scales(6), learn_large(rows, PLAN, np.random.RandomState(0)).predictor.scales[0]
+    bad = Scales(bad.ell * 40.0, bad.strength, bad.weights, bad.noise)
+    fits = [Fit(p, each.to_vector(), 0.0, 0.0, 1) for p, each in ((500.0, bad), (5.0, good))]
+    monkeypatch.setattr("kernelweave.evidence.large.learning._fit_metric", lambda *_: (fits, True))
+    # weights that know nothing
+    even = np.array([0.5, 0.5])
+    monkeypatch.setattr("kernelweave.evidence.large.work.path_weights", lambda _: even)
+    learned = learn_large(rows, replace(PLAN, all_rows=all_rows), np.random.RandomState(0))
+    assert learned.weights.tolist() == [0.0, 1.0]
+    assert learned.predictor.scales == (fits[1].scales,)
+    assert len(learned.predictor.landmarks) == (600 if all_rows else 80)
+    assert r2(learned, new) > 0.9
 
 
 @pytest.mark.parametrize("weighted", [False, True])

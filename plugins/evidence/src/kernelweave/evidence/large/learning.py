@@ -25,6 +25,8 @@ from .work import Doubling, Told, Work, blocks_of
 
 # whether a power pays is seen before the scales have converged
 _ROUGH = 1e-4
+# of the rows that choose: without those whose losses change most, a power must still gain
+_FAR = 0.01
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ def learn_large(
     try:
         if work.double(sizes[1:]) and whole_sample:
             work.take_all()
+        else:
+            work.sharpen()
         work.sum_all()
     except Stopped:
         undone.append("some rows not learned from")
@@ -122,7 +126,7 @@ def _with_powers(work: Work, random_state: np.random.RandomState) -> Work:
         for bent, warped in tries:
             other = _under(best, bent, warped)
             others = _rough_losses(other, random_state)
-            if _is_surely_less(others, losses, work.choosing.mass):
+            if _is_surely_less(others, losses, work.choosing.mass, 2.0 if bent else 1.0):
                 best, losses = other, others
     return best
 
@@ -149,11 +153,14 @@ def _rough_losses(work: Work, random_state: np.random.RandomState) -> FloatArray
     return work.rough_losses([fit.scales for fit in fits])
 
 
-def _is_surely_less(new: FloatArray, old: FloatArray, mass: FloatArray) -> bool:
-    """Return whether losses are lower by more than chance, and not by a few rows."""
+def _is_surely_less(new: FloatArray, old: FloatArray, mass: FloatArray, n_errors: float) -> bool:
+    """Return whether losses are lower by some standard errors, and not by a few rows alone."""
     gains, share = old - new, mass / mass.sum()
     gain = float(share @ gains)
-    return gain > float(np.sqrt(np.sum((share * (gains - gain)) ** 2)))
+    error = float(np.sqrt(np.sum((share * (gains - gain)) ** 2)))
+    most = np.argsort(-np.abs(share * gains), kind="stable")[: max(1, int(_FAR * len(gains)))]
+    rest = gain - float(share[most] @ gains[most])
+    return gain > n_errors * error and rest > 0.0
 
 
 def _warped(seen: Survey) -> Standardised:

@@ -11,7 +11,7 @@ import numpy as np
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
 
-from ..mixture import path_weights, weighted
+from ..mixture import fit_mixture, path_weights, weighted
 from ..path import Fit
 from ..rows import Rows, Standardised
 from ..terms import Scales, Stopped
@@ -26,6 +26,11 @@ from .trial import LandmarkSolution, RidgeJudge, Trial
 
 # what is summed over, rows done, all rows
 Told = Callable[[str, int, int], None]
+# rows whose pairs weigh the path, and where no time is left. With 500 landmarks instead, weights
+# were nearly even where the finest scales were five points better (4,600 air fares)
+_PATH_ROWS, _FEW_ROWS = 2000, 300
+# of the weights
+_CLEAR = 0.8
 # ridges that few landmarks are tried with
 _RIDGES = tuple(10.0**k for k in range(-5, 2))
 
@@ -71,47 +76,52 @@ class Work:
         self._of_rows: LandmarkSolution | None = None
 
     def start(self, fits: Sequence[Fit]) -> None:
-        """Try each λ with few landmarks; weigh them by the rows that choose, and try the sum."""
-        size = self.plan.sizes(self.seen.n_rows, len(self.roles.landmarks))[0]
-        others = self._others(self.plan.first_rows)
-        trials = [self.first_trial((fit.scales,), size, others) for fit in fits]
-        self.errors = np.array([each.choice.loss for each in trials])
+        """Weigh the path by the rows that choose, and try its sum with few landmarks."""
+        self.errors = self._path_errors(fits)
         self.weights = path_weights(self.errors)
         self.scales = weighted([fit.scales for fit in fits], self.weights)
-        self.best = trials[int(np.argmin(self.errors))]
-        if len(self.scales) > 1:
-            ridge = float(self.weights @ [each.choice.ridge for each in trials])
-            self.best = self.first_trial(self.scales, size, others, (ridge,))
+        # a member that is nearly all of the sum is not tried beside it
+        clear = self.weights.max() > _CLEAR
+        self._member = None if clear else fits[int(np.argmin(self.errors))].scales
+        self.best = self.first_trial(self.scales)
         self._note(self.best)
 
-    def first_trial(
-        self, scales: Sequence[Scales], size: int, rows: Rows, ridges: Sequence[float] = ()
-    ) -> Trial:
-        """Return what some landmarks achieve; never cut short: a stopped fit returns it."""
-        landmarks = self._landmarks(scales, size)
+    def _path_errors(self, fits: Sequence[Fit]) -> FloatArray:
+        """Return the error of each λ on the rows that choose, by all pairs of some others.
+
+        Few landmarks would hide what the finer scales of a weaker λ are worth.
+        """
+        rows = self._others(_FEW_ROWS if clock.expired() else _PATH_ROWS)
+        views, choosing = self.seen.views, self.choosing
+        points = views.points(choosing.numeric, choosing.codes)
+        share = choosing.mass / choosing.mass.sum()
+        errors = []
+        for fit in fits:
+            predicted = fit_mixture(views, rows, (fit.scales,), self.targets).predict(points)
+            rest = (choosing.targets.T - predicted) / self.seen.targets.spread
+            errors.append(float(share @ np.mean(rest**2, axis=1)))
+        return np.array(errors)
+
+    def first_trial(self, scales: Sequence[Scales]) -> Trial:
+        """Return what few landmarks achieve; never cut short: a stopped fit returns it."""
+        size = self.plan.sizes(self.seen.n_rows, len(self.roles.landmarks))[0]
+        landmarks, rows = self._landmarks(scales, size), self._others(self.plan.first_rows)
         sums = block_sums(landmarks, rows, self.targets, stop=lambda: False)
         noise = sum(each.noise for each in scales)
-        return self._trial(landmarks, sums, ridges or (noise, *_RIDGES))
+        return self._trial(landmarks, sums, (noise, *_RIDGES))
 
     def rough_losses(self, scales: Sequence[Scales]) -> FloatArray:
         """Return the losses of the rows that choose, from few landmarks and an even mixture."""
-        size = self.plan.sizes(self.seen.n_rows, len(self.roles.landmarks))[0]
         even = weighted(scales, np.full(len(scales), 1.0 / len(scales)))
-        trial = self.first_trial(even, size, self._others(self.plan.first_rows))
-        return trial.choice.losses
+        return self.first_trial(even).choice.losses
 
     def double(self, sizes: Sequence[int]) -> bool:
         """Take twice the landmarks while that gains more than its error on the sample's rows.
 
         Returns whether it did so to the end.
         """
-        others = self._others()
-        source = BlockSource(partial(blocks_of, others), self.n_jobs)
         for size in sizes:
-            landmarks = self._landmarks(self.scales, size)
-            tell = partial(self._say, size, len(others))
-            sums = source.sums(landmarks, None, self.targets, len(others), tell)
-            trial = self._trial(landmarks, sums, (self.best.choice.ridge,))
+            trial = self._summed(self.scales, size)
             gain, error = trial.gain_over(self.best, self.choosing.mass)
             self._note(trial)
             if gain > 0.0:
@@ -120,20 +130,62 @@ class Work:
                 return False
         return True
 
+    def sharpen(self) -> None:
+        """Take the best λ alone where that is surely better with so many landmarks.
+
+        The weights come from fewer rows, which say less of fine scales.
+        """
+        if self._member is None:
+            return
+        trial = self._summed((self._member,), len(self.best.landmarks))
+        if self._is_sharper(trial, self.best):
+            self.best = trial
+            self._note(trial)
+
+    def _is_sharper(self, member: Trial, whole: Trial) -> bool:
+        """Return whether the best λ alone is surely better; then the path is that λ."""
+        gain, error = member.gain_over(whole, self.choosing.mass)
+        if gain > error:
+            self.scales = member.landmarks.scales
+            self.weights = np.eye(len(self.errors))[int(np.argmin(self.errors))]
+        return gain > error
+
+    def _summed(self, scales: Sequence[Scales], size: int) -> Trial:
+        """Return what some landmarks achieve by sums over the drawn rows."""
+        others, landmarks = self._others(), self._landmarks(scales, size)
+        source = BlockSource(partial(blocks_of, others), self.n_jobs)
+        tell = partial(self._say, size, len(others))
+        sums = source.sums(landmarks, None, self.targets, len(others), tell)
+        return self._trial(landmarks, sums, (self.best.choice.ridge,))
+
     def take_all(self) -> None:
-        """Try all rows of the sample as landmarks."""
+        """Try all rows of the sample as landmarks, and so the best λ alone."""
+        # one after the other: their matrices are most of the memory
+        before = self.scales, self.weights
+        member = None if self._member is None else self._all_rows((self._member,))[0]
+        trial, equations = self._all_rows(self.scales)
+        if member is not None and self._is_sharper(member, trial):
+            del equations
+            trial, equations = self._all_rows(self.scales)
+        self._note(trial)
+        if trial.gain_over(self.best, self.choosing.mass)[0] > 0.0:
+            held_out, places = self.roles.held_out, self.roles.held_at
+            judges = [(which, places[which]) for which in held_out.judges()]
+            self._of_rows = LandmarkSolution.of_rows(trial, equations, judges)
+        if self._of_rows is None:
+            self.scales, self.weights = before
+
+    def _all_rows(self, scales: Sequence[Scales]) -> tuple[Trial, RowEquations]:
+        """Return what all rows as landmarks achieve."""
         if clock.expired():
             raise Stopped
         rows, n_others = self.seen.sample.take(self.roles.order), self.roles.n_others
         points = self.seen.views.points(rows.numeric, rows.codes)
-        landmarks = Landmarks(self.seen.views, points, self.scales, self.plan.dtype)
+        landmarks = Landmarks(self.seen.views, points, tuple(scales), self.plan.dtype)
         equations = RowEquations(landmarks, rows, self.targets.of_rows(rows).values)
         judge = self._judge(lambda ridge: equations.predict_others(ridge, n_others))
-        trial = Trial(landmarks, judge.choose((self.best.choice.ridge,)), None, n_others)
-        self._note(trial)
-        if trial.gain_over(self.best, self.choosing.mass)[0] > 0.0:
-            judges = [(which, self.roles.held_at[which]) for which in self.roles.held_out.judges()]
-            self._of_rows = LandmarkSolution.of_rows(trial, equations, judges)
+        choice = judge.choose((self.best.choice.ridge,))
+        return Trial(landmarks, choice, None, n_others), equations
 
     def sum_all(self) -> None:
         """Sum over all rows, once, where the best has not seen them."""
