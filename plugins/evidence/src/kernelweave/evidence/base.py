@@ -18,7 +18,7 @@ from kernelweave.kernels_core import (
     config_context,
     interrupts,
 )
-from kernelweave.kernels_core.arrays import FloatArray, RandomState
+from kernelweave.kernels_core.arrays import FloatArray, Index, RandomState
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import COUNT, FLAG, SECONDS, Rule, integer, number, one_of
 from kernelweave.kernels_core.clock import expired, time_limit
@@ -54,6 +54,7 @@ from .objective import evidence_bytes
 from .path import PRECISIONS, PathPlan
 from .rows import Rows, relative
 from .scores import grouped_ratio
+from .scoring import Scoring
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,6 +135,12 @@ class EvidenceModel(Explained, Estimator):
         "of scikit-learn or pairs of training and held-out places. Up to 2,000 rows.",
         default=None,
         kind="int, splitter, iterable or None",
+    )
+    scoring: Any = parameter(
+        "The scorer of scikit-learn, by its name or itself, that combines the path and that the "
+        "held-out score is of; R² or accuracy without one. Up to 2,000 rows.",
+        default=None,
+        kind="str, callable or None",
     )
     precisions: tuple[float, ...] = parameter(
         "λ, the strength of the prior that pulls the scales of all columns together; strongest "
@@ -257,14 +264,16 @@ class EvidenceModel(Explained, Estimator):
     def _fit_source(self, source: Rows | Source, state: np.random.RandomState) -> str:
         """Fit by all pairs of rows or by landmarks; return what was left undone."""
         classes = is_classifier(self)
-        plan = PathPlan(tuple(self.precisions), self.tol, self.max_iter, classes=classes)
+        scoring = self._scoring()
+        loss = None if scoring is None else scoring.loss
+        plan = PathPlan(tuple(self.precisions), self.tol, self.max_iter, classes=classes, loss=loss)
         division: Division | None = self.__dict__.pop("_division", None)
         learned: Learned | LearnedLarge
         if not isinstance(source, Rows) or len(source) > EXACT_ROWS:
-            if division is not None:
+            if division is not None or scoring is not None:
                 raise ValueError(
-                    f"groups, order and a splitter as cv are for tables of up to {EXACT_ROWS:,} "
-                    "rows in memory: give fewer rows, or none of them"
+                    "groups, order, scoring and a splitter as cv are for tables of up to "
+                    f"{EXACT_ROWS:,} rows in memory: give fewer rows, or none of them"
                 )
             learned = learn_large(
                 source, LargePlan.of(plan, self.n_landmarks, self._n_folds), state,
@@ -452,6 +461,11 @@ class EvidenceModel(Explained, Estimator):
         """Return what is expected of each kind of new rows, first of those that folds held out."""
         seen = np.flatnonzero(~np.isnan(predictor.held_out[:, 0]))
         usual, kinds = Kind("rows like these", "rows like these", ""), []
+        scoring = self._scoring()
+        if scoring is not None and len(seen):
+            held_out = self._answers(predictor.held_out[seen])
+            judged = scoring.score(rows.take(seen), held_out)
+            self.held_out_score_, self.held_out_error_ = judged
         asked, error, n_groups = usual, self.held_out_error_, len(seen)
         if division is not None and len(seen):
             asked = division.kind
@@ -461,6 +475,8 @@ class EvidenceModel(Explained, Estimator):
             own, n_groups = rows.take(seen), int(parts.max()) + 1
             losses = self._losses(own, predictor.held_out[seen])
             error = grouped_ratio(*losses, own.mass, parts)[1]
+            if scoring is not None:
+                error = scoring.score(own, self._answers(predictor.held_out[seen]), parts)[1]
             kinds = [replace(usual, groups=np.arange(len(rows)))]
         lines = [Expectation(asked, self.held_out_score_, error, len(seen), n_groups)]
         if not isinstance(predictor, ExactPredictor) or not len(seen):
@@ -475,7 +491,7 @@ class EvidenceModel(Explained, Estimator):
             if each.argument != asked.argument and not (in_order and "in the file" in each.name)
         ]
         state = np.random.RandomState(check_random_state(self.random_state).randint(2**31 - 1))
-        return lines + expected(predictor.mixture, rows, kinds, self._losses_of_new, state)
+        return lines + expected(predictor.mixture, rows, kinds, self._judge_new, state)
 
     @property
     def held_out_(self) -> pd.DataFrame:
@@ -494,10 +510,21 @@ class EvidenceModel(Explained, Estimator):
         columns = ("score", "error", "n_rows", "n_groups")
         return pd.DataFrame([line[1:5] for line in self._new_rows], names, columns)
 
-    def _losses_of_new(
-        self, rows: Rows, values: FloatArray, usual: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return losses and their units of held-out values, calibrated by others of the rows."""
+    def _answers_of_new(self, rows: Rows, values: FloatArray, usual: FloatArray) -> FloatArray:
+        """Return least squares as predictions, or logits of the classes calibrated by others."""
+        return values
+
+    def _judge_new(
+        self, rows: Rows, values: FloatArray, usual: FloatArray, parts: Index
+    ) -> tuple[float, float]:
+        """Return the score of rows left out together, and its error over groups or blocks."""
+        answers, scoring = self._answers_of_new(rows, values, usual), self._scoring()
+        if scoring is not None:
+            return scoring.score(rows, answers, parts)
+        return grouped_ratio(*self._losses_of(rows, answers), rows.mass, parts)
+
+    def _losses_of(self, rows: Rows, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the losses of answers and their units."""
         raise NotImplementedError
 
     def _warn_of_new_rows(self) -> None:
@@ -507,10 +534,12 @@ class EvidenceModel(Explained, Estimator):
         if not doubted:
             return
         worst = min(doubted, key=lambda line: line.score)
-        what = "accuracy" if is_classifier(self) else "R²"
+        scoring = self._scoring()
+        own = "accuracy" if is_classifier(self) else "R²"
+        what = f"an {own}" if scoring is None else f"a {scoring.name}"
         more = f"; held_out_ has {len(doubted) - 1} more of such" if len(doubted) > 1 else ""
         warnings.warn(
-            f"expect an {what} of {worst.score:.2f} on {worst.kind.said}, not the "
+            f"expect {what} of {worst.score:.2f} on {worst.kind.said}, not the "
             f"{first.score:.2f} of {first.kind.said}: where you will meet them, fit with "
             f"{worst.kind.argument}, so that they are held out and learned for{more}",
             HeldOutWarning,
@@ -527,6 +556,17 @@ class EvidenceModel(Explained, Estimator):
                 HeldOutWarning,
                 stacklevel=5,
             )
+
+    def _scoring(self) -> Scoring | None:
+        """Return the scorer that was asked for."""
+        if self.scoring is None:
+            return None
+        labels = self.classes_ if is_classifier(self) else None
+        return Scoring(self.scoring, labels, getattr(self, "_flat", True))
+
+    def _answers(self, values: FloatArray) -> FloatArray:
+        """Return held-out values as predictions, or logits of the classes."""
+        return values
 
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
         """Return the held-out score and its standard error."""

@@ -142,10 +142,8 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         return squared_losses(rows.targets.T, values, rows.mass)
 
-    def _losses_of_new(
-        self, rows: Rows, values: FloatArray, usual: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        return self._losses(rows, values)
+    def _losses_of(self, rows: Rows, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self._losses(rows, answers)
 
     def _warn_of(self, rows: Rows, values: FloatArray) -> None:
         warn_of_numbers(rows.targets.T, values, rows.mass, HELD_OUT, stacklevel=7)
@@ -312,13 +310,16 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         wrong = (winner != class_codes(rows.targets))[:, None].astype(np.float64)
         return wrong, np.ones_like(wrong)
 
-    def _losses_of_new(
-        self, rows: Rows, values: FloatArray, usual: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        codes = class_codes(rows.targets)
-        calibration = Calibration.of(per_class(usual), codes, rows.mass)
-        wrong = calibration.logits(per_class(values)).argmax(axis=1) != codes
-        return wrong[:, None].astype(np.float64), np.ones((len(codes), 1))
+    def _answers(self, values: FloatArray) -> FloatArray:
+        return self._calibration.logits(per_class(values))
+
+    def _answers_of_new(self, rows: Rows, values: FloatArray, usual: FloatArray) -> FloatArray:
+        calibration = Calibration.of(per_class(usual), class_codes(rows.targets), rows.mass)
+        return calibration.logits(per_class(values))
+
+    def _losses_of(self, rows: Rows, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        wrong = answers.argmax(axis=1) != class_codes(rows.targets)
+        return wrong[:, None].astype(np.float64), np.ones((len(rows), 1))
 
     def _warn_of(self, rows: Rows, values: FloatArray) -> None:
         right = self._losses(rows, values)[0][:, 0] == 0.0

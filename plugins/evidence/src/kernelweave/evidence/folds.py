@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .candidates import coarse_starts, fill_up, fit_candidates
 from .mixture import Mixture, fit_mixture, weighted
-from .path import Fit, PathPlan
+from .path import Fit, Loss, PathPlan
 from .rows import Rows, Standardised, spread_of
 from .terms import Scales, Stopped
 from .views import Views
@@ -157,14 +157,22 @@ def _timed_fold(
         return fit_fold(rows, training, held_out, plan, np.random.RandomState(seed))
 
 
-def judge(rows: Rows, folds: Sequence[Fold], n_fits: int) -> tuple[FloatArray, FloatArray]:
-    """Return held-out predictions of each λ and their errors in units of the variance."""
+def judge(
+    rows: Rows, folds: Sequence[Fold], n_fits: int, loss: Loss | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return held-out predictions of each λ and their errors in units of the variance.
+
+    `loss`: gives other errors, from rows and their predictions.
+    """
     held_out = np.full((n_fits, len(rows), len(rows.targets)), np.nan)
     if not folds:
         return held_out, np.full(n_fits, np.nan)
     seen = np.concatenate([fold.held_out for fold in folds])
     for fold in folds:
         held_out[:, fold.held_out] = fold.predictions
+    if loss is not None:
+        own = rows.take(seen)
+        return held_out, np.array([loss(own, each[seen]) for each in held_out])
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     share = weight[seen] / weight[seen].sum()
     spread = target_spread(rows)

@@ -22,7 +22,6 @@ from scipy.stats import t as student
 from .columns import Dimension
 from .mixture import Mixture
 from .rows import Rows
-from .scores import grouped_ratio
 
 # values that a column must have to name groups, and rows of one in the median
 _LEVELS, _ROWS = 8, 2.0
@@ -38,7 +37,7 @@ _DRAWS, _PARTS = 3, 6
 _ERRORS, _CHANCE = 2.0, 0.02
 # squares of 20 times the size say no more of one block: a jump is not to hide the others
 _MOST = 3.0
-# less of the score is not worth a word
+# a smaller share of the score is not worth a word
 _WORTH = 0.02
 
 
@@ -86,8 +85,8 @@ class Expectation(NamedTuple):
     doubt: bool = False
 
 
-# held-out values of rows, and those to calibrate by, to losses and their units
-Losses = Callable[[Rows, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+# held-out values of rows, those to calibrate by, and groups or blocks, to a score and its error
+Judge = Callable[[Rows, FloatArray, FloatArray, Index], tuple[float, float]]
 
 
 def kinds_of(rows: Rows, dimensions: Sequence[Dimension], first: Index) -> list[Kind]:
@@ -239,13 +238,13 @@ def expected(
     mixture: Mixture,
     rows: Rows,
     kinds: Sequence[Kind],
-    losses: Losses,
+    judge: Judge,
     random_state: np.random.RandomState,
 ) -> list[Expectation]:
     """Return a line for each kind that can be told of.
 
-    `losses`: from rows, their held-out values in units of the targets, and values that show how to
-    calibrate them, to losses and units of them.
+    `judge`: from rows, their held-out values in units of the targets, values that show how to
+    calibrate them, and groups or blocks of the rows, to a score and its standard error.
     """
     closed, lines = _Closed.of(mixture), []
     for kind in kinds:
@@ -262,10 +261,10 @@ def expected(
             mixture.target.moments(mixture.target.values.T[left.rows] - each, mixture.width)[0]
             for each in (left.residuals, left.usual[0])
         )
-        found = losses(own, values, usual)
-        score, error = grouped_ratio(*found, own.mass, left.parts)
+        score, error = judge(own, values, usual, left.parts)
         surely = _is_surely_worse(left, own.mass, kind.order is not None, len(kinds))
-        worth = score < grouped_ratio(*losses(own, usual, usual), own.mass, left.parts)[0] - _WORTH
+        other = judge(own, usual, usual, left.parts)[0]
+        worth = score < other - _WORTH * min(1.0, abs(other))
         n_groups = len(np.unique(left.parts))
         named = replace(kind, groups=None, order=None)
         lines.append(Expectation(named, score, error, len(own), n_groups, surely and worth))

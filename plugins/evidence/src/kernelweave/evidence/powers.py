@@ -61,7 +61,7 @@ def choose(
 
     def attempt(each: Rows, plan: PathPlan) -> Tried:
         folds = fit(each, plan)
-        return Tried(each, folds, *judge(each, folds, n_fits))
+        return Tried(each, folds, *judge(each, folds, n_fits, plan.loss))
 
     best = attempt(rows, plan)
     if powers and has_long_tails(rows):

@@ -1,0 +1,107 @@
+"""Scores of held-out predictions by any scorer of scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
+
+from .calibration import Calibration
+from .classes import class_codes, per_class
+from .rows import Rows
+
+# parts of the rows, each left out in turn for the standard error
+_PARTS = 20
+# what a perfect score loses: the path is combined by ratios of losses
+_LEAST = 1e-9
+
+
+class _Told(BaseEstimator):  # type: ignore[misc]
+    """Answers for rows by what was predicted of them; rows are places."""
+
+    def __init__(self, values: FloatArray) -> None:
+        self.values = values
+        self.fitted_ = True
+
+
+class _Numbers(RegressorMixin, _Told):  # type: ignore[misc]
+    def predict(self, X: Index) -> FloatArray:
+        return np.asarray(self.values[X[:, 0]])
+
+
+class _Classes(ClassifierMixin, _Told):  # type: ignore[misc]
+    def __init__(self, values: FloatArray, labels: Labels) -> None:
+        super().__init__(values)
+        self.labels = self.classes_ = labels
+
+    def predict_proba(self, X: Index) -> FloatArray:
+        return np.asarray(softmax(self.values[X[:, 0]], axis=1))
+
+    def decision_function(self, X: Index) -> FloatArray:
+        logits = self.values[X[:, 0]]
+        return np.asarray(logits[:, 1] - logits[:, 0] if len(self.labels) == 2 else logits)
+
+    def predict(self, X: Index) -> Labels:
+        chosen: Labels = self.labels[self.values[X[:, 0]].argmax(axis=1)]
+        return chosen
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """A scorer, and the classes that it is asked of.
+
+    `scorer`: its name or a function of an estimator, rows and targets; `labels` of shape
+    (n_classes,): ``None`` for a regression; `flat`: whether targets have one dimension.
+    """
+
+    scorer: Any
+    labels: Labels | None
+    flat: bool = True
+
+    def __post_init__(self) -> None:
+        # an unknown name is refused before there is work
+        get_scorer(self.scorer)
+
+    @property
+    def name(self) -> str:
+        """What a sentence calls it."""
+        return self.scorer if isinstance(self.scorer, str) else "score"
+
+    def loss(self, rows: Rows, values: FloatArray) -> float:
+        """Return what predictions of held-out rows lose, as the path is combined by."""
+        if self.labels is not None:
+            codes, values = class_codes(rows.targets), per_class(values)
+            values = Calibration.of(values, codes, rows.mass).logits(values)
+        score = self._score(rows, values, np.arange(len(rows)))
+        worst_is_zero = getattr(get_scorer(self.scorer), "_sign", 1) < 0
+        return max(-score if worst_is_zero else 1.0 - score, _LEAST)
+
+    def score(
+        self, rows: Rows, values: FloatArray, parts: Index | None = None
+    ) -> tuple[float, float]:
+        """Return the score, and its standard error by leaving out parts of the rows in turn.
+
+        `values`: predictions, or logits of the classes; `parts` of shape (n,): groups or blocks;
+        twenty parts of the rows if ``None``.
+        """
+        everything = np.arange(len(rows))
+        parts = everything % _PARTS if parts is None else parts
+        names = np.unique(parts)
+        found = [self._score(rows, values, everything[parts != k]) for k in names]
+        spread = float(np.sqrt((len(names) - 1) * np.var(found))) if len(names) > 1 else np.nan
+        return self._score(rows, values, everything), spread
+
+    def _score(self, rows: Rows, values: FloatArray, places: Index) -> float:
+        told: _Told
+        if self.labels is None:
+            told = _Numbers(values[:, 0] if self.flat else values)
+            truth = rows.targets[0] if self.flat else rows.targets.T
+        else:
+            told, truth = _Classes(values, self.labels), self.labels[class_codes(rows.targets)]
+        weight = {} if rows.weight is None else {"sample_weight": rows.weight[places]}
+        return float(get_scorer(self.scorer)(told, places[:, None], truth[places], **weight))

@@ -1,0 +1,103 @@
+"""Held-out rows are judged by the scorer that was asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
+from kernelweave.evidence.rows import Rows
+from kernelweave.evidence.scoring import Scoring
+from sklearn.datasets import make_classification, make_friedman1
+from sklearn.metrics import (
+    log_loss,
+    make_scorer,
+    mean_absolute_error,
+    mean_pinball_loss,
+    roc_auc_score,
+)
+from test_new_rows import patients
+
+QUICK = {"precisions": (50.0, 0.5), "max_iter": 20}
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    return make_friedman1(120, n_features=5, noise=0.5, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def classes():
+    X, y = make_classification(150, 5, n_informative=3, n_redundant=0, flip_y=0.2, random_state=0)
+    return X, np.array(["no", "yes"])[y]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_score_is_that_of_the_predictions(numbers, weighted) -> None:
+    X, y = numbers
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 120) if weighted else None
+    model = EvidenceKernelRegressor(scoring="neg_mean_absolute_error", **QUICK).fit(X, y, weight)
+    expected = -mean_absolute_error(y, model.held_out_prediction_, sample_weight=weight)
+    assert model.held_out_score_ == pytest.approx(expected)
+    assert model.held_out_.score.iloc[0] == model.held_out_score_
+    assert (model.held_out_.score < 0).all()
+
+
+def test_r2_is_the_score_without_a_scorer(numbers) -> None:
+    one = EvidenceKernelRegressor(scoring="r2", **QUICK).fit(*numbers)
+    other = EvidenceKernelRegressor(**QUICK).fit(*numbers)
+    assert one.held_out_score_ == pytest.approx(other.held_out_score_)
+    # ratios of mean squared errors are those of 1 − R²
+    np.testing.assert_allclose(one.path_weights_, other.path_weights_, atol=1e-9)
+    assert one.held_out_error_ == pytest.approx(other.held_out_error_, rel=0.5)
+
+
+def test_classes_by_probabilities_and_by_labels(classes) -> None:
+    X, y = classes
+    model = EvidenceKernelClassifier(scoring="roc_auc", **QUICK).fit(X, y)
+    told = model.held_out_prediction_
+    assert model.held_out_score_ == pytest.approx(roc_auc_score(y == "yes", told[:, 1]))
+    model = EvidenceKernelClassifier(scoring="neg_log_loss", **QUICK).fit(X, y)
+    assert model.held_out_score_ == pytest.approx(-log_loss(y, model.held_out_prediction_))
+
+
+def test_the_scorer_combines_the_path(numbers) -> None:
+    X, y = numbers
+    y = y + 40.0 * (np.arange(120) % 30 == 0)
+    low = make_scorer(mean_pinball_loss, alpha=0.05, greater_is_better=False)
+    one = EvidenceKernelRegressor(scoring=low, warp=False, **QUICK).fit(X, y)
+    other = EvidenceKernelRegressor(warp=False, **QUICK).fit(X, y)
+    assert np.abs(one.path_weights_ - other.path_weights_).max() > 0.02
+
+
+def test_the_error_is_that_of_draws_of_the_rows() -> None:
+    state = np.random.default_rng(0)
+    y = state.normal(size=400)
+    values = (y + state.normal(size=400))[:, None]
+    rows = Rows(np.zeros((400, 1)), np.zeros((400, 0), dtype=np.int64), y[None])
+    _, error = Scoring("neg_mean_absolute_error", None).score(rows, values)
+    rest = np.abs(y - values[:, 0])
+    assert error == pytest.approx(rest.std() / 20.0, rel=0.4)
+
+
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
+def test_groups_are_judged_by_it_too() -> None:
+    X, y = patients(0, 30)
+    model = EvidenceKernelRegressor(scoring="neg_root_mean_squared_error", **QUICK)
+    model.fit(X, y, groups="patient")
+    told = model.held_out_
+    assert told.index.tolist() == ["new patient", "rows like these"]
+    assert -2.0 < told.score.iloc[0] < told.score.iloc[1] < 0.0
+    fold = pd.Series(y - model.held_out_prediction_)
+    assert told.score.iloc[0] == pytest.approx(-np.sqrt(np.mean(fold**2)))
+
+
+def test_many_rows_are_refused() -> None:
+    X = np.random.default_rng(0).normal(size=(2100, 1))
+    with pytest.raises(ValueError, match=r"scoring .* up to 2,000 rows"):
+        EvidenceKernelRegressor(scoring="r2").fit(X, X[:, 0])
+
+
+def test_an_unknown_scorer_is_refused_before_the_folds(numbers) -> None:
+    with pytest.raises(ValueError, match="neg_mean_absolut_error"):
+        EvidenceKernelRegressor(scoring="neg_mean_absolut_error").fit(*numbers)
