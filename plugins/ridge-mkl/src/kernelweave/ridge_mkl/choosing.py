@@ -64,7 +64,7 @@ def learn_chosen(estimator: _Ridge, data: Data) -> FitResult:
     with time_limit(estimator.max_time), blas_threads(data.X.shape[0]):
         if len(settings) > 1:
             with config_context(memory_limit=estimator.memory_limit):
-                results, stopped = _scores_of_data(estimator, data, settings)
+                results, stopped = _scores_of(estimator, data, settings)
             chosen = chosen_of(results, estimator.choice)
         estimator.__dict__.update(chosen)
         with time_limit(None if stopped is None else LATE_SECONDS):
@@ -81,51 +81,24 @@ def learn_chosen(estimator: _Ridge, data: Data) -> FitResult:
     return FitResult(found, raised)
 
 
-def _scores_of_data(
+def _scores_of(
     estimator: _Ridge, data: Data, settings: list[Setting]
 ) -> tuple[Scores, KeyboardInterrupt | None]:
-    """Return the scores of all settings on folds that share the Gram matrices."""
+    """Return the held-out score of each setting as scikit-learn's searches tell it.
+
+    And the Ctrl-C that ended the search, after which what was not scored is NaN. All folds share
+    the Gram matrices. `settings`: λ ascending, and what else is chosen.
+    """
     kept, targets = np.flatnonzero(data.weight > 0), data.targets
     y = targets[0] if len(targets) == 1 else targets.T
     if is_classifier(estimator):
         y = targets.argmax(axis=0) if len(targets) > 1 else targets[0] > 0
     folds = folds_of(estimator.cv, y, data.weight, classifier=is_classifier(estimator))
     if data.grams is None:
-        stack = _of_checked(dictionary_of(estimator).fit_grams(data.X[kept]).grams)
+        grams = _of_checked(dictionary_of(estimator).fit_grams(data.X[kept]).grams)
     else:
-        stack = data.grams[kept, kept]
-    return scores_of(estimator, stack, y[kept], data.weight[kept], settings, folds)
-
-
-def _of_checked(grams: RealArray) -> PrecomputedGrams:
-    """Return matrices that need no check as samples."""
-    checked = PrecomputedGrams.of_checked(grams)
-    checked.remember("each matrix")
-    return checked
-
-
-def scores_of(
-    estimator: _LearnedWeights,
-    grams: PrecomputedGrams,
-    y: RealArray,
-    weight: FloatArray,
-    settings: list[Setting],
-    folds: list[tuple[Index, Index]],
-) -> tuple[Scores, KeyboardInterrupt | None]:
-    """Return the held-out score of each setting as scikit-learn's searches tell it.
-
-    And the interruption that ended the search, after which what was not scored is NaN.
-
-    - `estimator`: with its other parameters; it is not fitted
-    - `grams`: training Gram matrices
-    - `y` of shape (n,) or (n, n_outputs): numbers or labels
-    - `weight` of shape (n,): positive sample weights, of the scores too
-    - `settings`: λ ascending, and what else is chosen
-    - `folds`: training and held-out samples of each
-
-    ``params``, ``mean_test_score``, ``std_test_score`` and ``split_test_score``, whose shape is
-    (n_folds, n_settings).
-    """
+        grams = data.grams[kept, kept]
+    y, weight = y[kept], data.weight[kept]
     scores = np.full((len(folds), len(settings)), np.nan)
     stopped: KeyboardInterrupt | None = None
     try:
@@ -142,10 +115,17 @@ def scores_of(
     return results, stopped
 
 
+def _of_checked(grams: RealArray) -> PrecomputedGrams:
+    """Return matrices that need no check as samples."""
+    checked = PrecomputedGrams.of_checked(grams)
+    checked.remember("each matrix")
+    return checked
+
+
 def chosen_of(results: Scores, choice: str) -> Setting:
     """Return the best setting, or the simplest within one standard error of it.
 
-    - `results`: what `scores_of` returns; of a search that was interrupted, the setting that was
+    - `results`: of all settings; of a search that was interrupted, the setting that was
       best where it was scored wins, the simplest where none was
     - `choice`: one of `CHOICES`; simple is a small degree, then a large λ, then a small q
     """

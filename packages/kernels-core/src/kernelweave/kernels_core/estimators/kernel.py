@@ -116,12 +116,28 @@ class KernelEstimator(Estimator):
     def _read(
         self, X: Rows, y: ArrayLike, **options: object
     ) -> tuple[Points, Labels, PrecomputedGrams | None]:
-        """Return points, targets, and the Gram matrices where X holds them: points are places."""
-        return read_training(self, X, y, **options)
+        """Return points and targets, or places, targets and Gram matrices where X holds them.
+
+        What scikit-learn's validation finds of the columns is left on a draft.
+        """
+        tags = get_tags(self).input_tags
+        if not tags.pairwise:
+            options |= {"dtype": np.float64, "accept_sparse": "csr" if tags.sparse else False}
+            points, targets = validate_data(self, X, y, **options)
+            return points, targets, None
+        grams = self.check_grams(X)
+        places = np.arange(len(grams), dtype=np.float64)[:, None]
+        places, targets = validate_data(self, places, y, dtype=np.float64, **options)
+        self.n_features_in_ = len(places)
+        return places, targets, grams
 
     def _points(self, X: Rows) -> Any:
         """Return points, or cross-Gram matrices, to judge as the fit has them."""
-        return read_new(self, X)
+        tags = get_tags(self).input_tags
+        if tags.pairwise:
+            return PrecomputedGrams.of(X)
+        sparse = "csr" if tags.sparse else False
+        return validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
 
     def _values(self, X: Rows) -> FloatArray:
         """Return what the predictor says of checked points, shape (n_samples, n_tasks)."""
@@ -144,37 +160,6 @@ def learn_formula(estimator: KernelEstimator, data: Data) -> FitResult:
                 verbose=estimator.verbose,
                 on_interrupt=estimator.on_interrupt,
             )
-
-
-def read_training(
-    draft: KernelEstimator, X: Rows, y: ArrayLike, **options: object
-) -> tuple[Points, Labels, PrecomputedGrams | None]:
-    """Return points and targets, or places and targets and Gram matrices where X holds them.
-
-    `draft`: of the estimator, on which features and their names are left; `options`:
-    of scikit-learn's validation.
-    """
-    tags = get_tags(draft).input_tags
-    if not tags.pairwise:
-        sparse = "csr" if tags.sparse else False
-        points, targets = validate_data(
-            draft, X, y, dtype=np.float64, accept_sparse=sparse, **options
-        )
-        return points, targets, None
-    grams = draft.check_grams(X)
-    places = np.arange(len(grams), dtype=np.float64)[:, None]
-    places, targets = validate_data(draft, places, y, dtype=np.float64, **options)
-    draft.n_features_in_ = len(places)
-    return places, targets, grams
-
-
-def read_new(estimator: KernelEstimator, X: Rows) -> Any:
-    """Return points, or cross-Gram matrices, to judge."""
-    tags = get_tags(estimator).input_tags
-    if tags.pairwise:
-        return PrecomputedGrams.of(X)
-    sparse = "csr" if tags.sparse else False
-    return validate_data(estimator, X, dtype=np.float64, accept_sparse=sparse, reset=False)
 
 
 class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]

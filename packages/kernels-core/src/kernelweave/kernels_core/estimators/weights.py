@@ -24,7 +24,7 @@ from ..kernels import (
 )
 from ..parameters import fitted, parameter
 from ..result import Certificate
-from .kernel import KernelEstimator, read_new, read_training
+from .kernel import KernelEstimator
 from .samples import Samples
 from .tables import TableReader
 
@@ -102,7 +102,7 @@ class WeightedKernels(KernelEstimator):
             )
         self._table = None
         if is_given or not dictionary_of(self).reads_tables:
-            return read_training(self, X, y, **options)
+            return super()._read(X, y, **options)
         self._table = TableReader(dictionary_of(self), X, y)
         points, targets = check_X_y(self._table.points, y, "csr", dtype=np.float64, **options)
         validate_data(self, X, skip_check_array=True)
@@ -112,7 +112,7 @@ class WeightedKernels(KernelEstimator):
 
     def _points(self, X: Rows) -> Any:
         if self._table is None:
-            return read_new(self, X)
+            return super()._points(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         return self._table.transform(X)
 
