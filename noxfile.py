@@ -304,8 +304,9 @@ def asv(session: nox.Session, *arguments: str) -> None:
 def bench(session: nox.Session) -> None:
     """Measure every benchmark in environments of asv's own and publish them as a site.
 
-    The results of all commits that were measured here lie in asv_bench/.asv/results, the site in
-    asv_bench/.asv/html. Part of them: ``nox -s bench -- --quick --bench smo``.
+    The results of all commits that were measured here lie in asv_bench/.asv/results and stay; the
+    site in asv_bench/.asv/html draws them, and its page of regressions lists where a figure became
+    worse for good by a twentieth. Part of them: ``nox -s bench -- --quick --bench smo``.
     """
     session.install(*group("bench"), "virtualenv")
     asv(session, *session.posargs)
@@ -331,29 +332,36 @@ def compare_mklpy(session: nox.Session) -> None:
 def bench_gate(session: nox.Session) -> None:
     """Compare the counts of this tree with those of its parent, and growth with what is declared.
 
-    A tree with changes is compared with HEAD, a clean one with the commit before it; another
-    commit may be named: ``nox -s bench-gate -- v0.1.0``.
+    Ten fits are counted in instructions as well, where valgrind is installed. A tree with changes
+    is compared with HEAD, a clean one with the commit before it; another commit may be named:
+    ``nox -s bench-gate -- v0.1.0``.
     """
     install_all(session, "bench")
     one_thread_each(session)
     dirty = session.run("git", "status", "--porcelain", external=True, silent=True)
     base = session.posargs[0] if session.posargs else ("HEAD" if dirty else "HEAD~1")
+    known = subprocess.run(["git", "cat-file", "-e", f"{base}^{{commit}}"], cwd=ROOT)
+    if known.returncode != 0:
+        session.error(f"{base} is not in this checkout: fetch more of the history")
     home = Path(session.create_tmp()).resolve()
     session.env["PYTHONPATH"] = str(ROOT / "asv_bench")
-    session.run("python", "-m", "gate", "counts", str(home / "after.json"))
+    parts = ("counts", "instructions")
+    for part in parts:
+        session.run("python", "-m", "gate", part, str(home / f"{part}-after.json"))
     tree = home / "parent"
     session.run("git", "worktree", "add", "--force", "--detach", str(tree), base, external=True)
     try:
         parents = workspace.members(tree).values()
         session.install(*(part for member in parents for part in ("-e", str(member.folder))))
         session.env["NUMBA_CACHE_DIR"] = str(home / "numba")
-        session.run("python", "-m", "gate", "counts", str(home / "before.json"))
+        for part in parts:
+            session.run("python", "-m", "gate", part, str(home / f"{part}-before.json"))
     finally:
         session.run("git", "worktree", "remove", "--force", str(tree), external=True)
     install_all(session)
-    session.run(
-        "python", "-m", "gate", "compare", str(home / "before.json"), str(home / "after.json")
-    )
+    for part in parts:
+        both = (str(home / f"{part}-{when}.json") for when in ("before", "after"))
+        session.run("python", "-m", "gate", "compare", *both)
     session.run("python", "-m", "gate", "exponents")
 
 

@@ -1,4 +1,7 @@
-"""``python -m gate counts FILE``, ``compare OLD NEW`` or ``exponents``; exits 1 if it is worse."""
+"""``python -m gate counts FILE``, ``instructions FILE``, ``compare OLD NEW`` or ``exponents``.
+
+Exits 1 if something is worse.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,15 @@ from pathlib import Path
 
 from kernelweave.kernels_core import algorithms
 
-from . import compare, counts, exponents
+from . import compare, counts, exponents, instructions
 
 
 def main() -> int:
     """Run one part of the gate."""
     parser = argparse.ArgumentParser(prog="gate", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("counts").add_argument("file", type=Path)
+    for name in ("counts", "instructions"):
+        commands.add_parser(name).add_argument("file", type=Path)
     both = commands.add_parser("compare")
     both.add_argument("before", type=Path)
     both.add_argument("after", type=Path)
@@ -24,6 +28,11 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.command == "counts":
         chosen.file.write_text(json.dumps(counts.all_counts(), indent=1))
+        return 0
+    if chosen.command == "instructions":
+        found = instructions.all_counts() if instructions.is_available() else {}
+        chosen.file.write_text(json.dumps(found, indent=1))
+        sys.stdout.write(f"{len(found)} fits counted\n" if found else f"{instructions.ABSENT}\n")
         return 0
     if chosen.command == "compare":
         return _compare(chosen.before, chosen.after)
@@ -46,8 +55,7 @@ def _exponents() -> int:
         sys.stdout.write(f"no scaling in m is declared: {name}\n")
     wrong = len(undeclared)
     for spec in algorithms().values():
-        if "m" in spec.scaling:
-            found = exponents.growth(spec)
+        for found in exponents.growths(spec):
             wrong += found.is_too_steep or found.is_too_flat
             sys.stdout.write(f"{found.verdict}: {found}\n")
     return 1 if wrong else 0

@@ -8,12 +8,15 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from kernelweave.kernels_core import AlgorithmSpec, Problem, algorithms, solve
-from kernelweave.kernels_core.testing import small_problems
+from kernelweave.kernels_core import AlgorithmSpec, Problem, Status, algorithms, solve
+from kernelweave.kernels_core.registry import accepted_triples
+from kernelweave.kernels_core.testing.problems import ProblemVariant, small_problems, variant_of
 
 N_SAMPLES = 80
 TOL = 1e-2
 MAX_ITER = 200
+# outputs that share a kernel are learned together, which one output does not show
+JOINT = ProblemVariant("three outputs", n_samples=N_SAMPLES, n_tasks=3)
 
 
 def name_of(spec: AlgorithmSpec, problem: Problem) -> str:
@@ -22,10 +25,11 @@ def name_of(spec: AlgorithmSpec, problem: Problem) -> str:
 
 
 def counts(spec: AlgorithmSpec, problem: Problem) -> dict[str, float]:
-    """Return iterations, the algorithm's own counts, and the peak memory in Gram matrices.
+    """Return iterations, the algorithm's counts, the value and the peak memory in Gram matrices.
 
-    The first of two runs compiles and fills the caches. A gap that stays open counts as infinite
-    iterations: losing convergence is a regression too.
+    The first of two runs compiles and fills the caches. A solve that ends at a limit counts as
+    infinite iterations: losing convergence is a regression too. Where the problem is not convex it
+    ends at rest, and the value tells how good a point that is.
     """
     options: dict[str, Any] = {"tol": TOL, "max_iter": MAX_ITER, "random_state": 0}
     with warnings.catch_warnings():
@@ -37,7 +41,9 @@ def counts(spec: AlgorithmSpec, problem: Problem) -> dict[str, float]:
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-    found = {"iterations": float(result.n_iter) if result.gap <= TOL else math.inf}
+    ended = result.gap <= TOL or result.status is Status.STATIONARY
+    found = {"iterations": float(result.n_iter) if ended else math.inf}
+    found["value"] = result.upper_bound
     for name, values in result.history.counts.items():
         found[name] = float(values[-1])
     found["grams"] = peak / (8.0 * problem.n_samples**2)
@@ -48,7 +54,18 @@ def all_counts(specs: Iterable[AlgorithmSpec] | None = None) -> dict[str, dict[s
     """Return the counts of every algorithm and problem by name."""
     chosen = algorithms().values() if specs is None else specs
     return {
-        name_of(spec, problem): counts(spec, problem)
+        name: counts(spec, problem)
         for spec in chosen
-        for problem in small_problems(spec, N_SAMPLES)
+        for name, problem in problems_of(spec).items()
     }
+
+
+def problems_of(spec: AlgorithmSpec) -> dict[str, Problem]:
+    """Return the problems that an algorithm is counted on by name, joint ones where it has them."""
+    found = {name_of(spec, problem): problem for problem in small_problems(spec, N_SAMPLES)}
+    if "n_outputs" in spec.scaling:
+        for triple in accepted_triples(spec):
+            problem = variant_of(triple, JOINT)
+            if problem is not None:
+                found[f"{name_of(spec, problem)}/{JOINT.label}"] = problem
+    return found

@@ -1,18 +1,34 @@
-"""Does an algorithm's cost grow in the number of samples as it declares, no more and no less?"""
+"""Does an algorithm's cost grow as it declares, no more and no less?
+
+Measured in each size that it declares: m samples, q kernels, n_P the side of P, n_outputs.
+"""
 
 from __future__ import annotations
 
 import math
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core import AlgorithmSpec, solve
+from kernelweave.kernels_core import RBF, AlgorithmSpec, KernelDictionary, Problem, solve
 from kernelweave.kernels_core.testing import small_problems
 
-SIZES = (20, 200, 400, 800, 1600)
+# the first is so small that its cost is what does not grow
+SIZES: dict[str, tuple[int, ...]] = {
+    "m": (20, 200, 400, 800, 1600),
+    "q": (2, 16, 32, 64, 128),
+    # of features: a tessellated kernel of degree 1 in d of them has n_P = 2(2d + 1), so that what
+    # each of them costs is part of the growth
+    "n_P": (1, 4, 8, 12, 16, 24),
+    "n_outputs": (1, 8, 16, 32, 64),
+}
+# of features, for algorithms of few samples, which grow fast
+FEW_FEATURES = (1, 2, 3, 4, 6, 8)
+# of samples, where something else grows
+N_SAMPLES = {"q": 150, "n_P": 400, "n_outputs": 150}
 MARGIN = 0.3
 N_ITER = 2
 REPEATS = 7
@@ -23,11 +39,12 @@ STEEPEST = 8.0
 
 @dataclass(frozen=True)
 class Growth:
-    """A fitted exponent in m beside the declared one."""
+    """A fitted exponent beside the declared one, in the size of that name."""
 
     name: str
     fitted: float
     declared: float
+    size: str = "m"
 
     @property
     def is_too_steep(self) -> bool:
@@ -47,23 +64,57 @@ class Growth:
         return "too flat" if self.is_too_flat else "as declared"
 
     def __str__(self) -> str:
-        return f"{self.name}: m^{self.fitted:.2f}, declared m^{self.declared:g}"
+        size = self.size
+        return f"{self.name}: {size}^{self.fitted:.2f}, declared {size}^{self.declared:g}"
 
 
-def seconds(spec: AlgorithmSpec, sizes: Sequence[int]) -> list[float]:
-    """Return the least processor time of a few iterations at each number of samples.
+def sized(spec: AlgorithmSpec, size: str, value: int) -> tuple[float, Problem]:
+    """Return the first problem that the algorithm accepts with one size changed, and that size.
 
-    One run of each size compiles and is not counted; then the sizes take turns, so that a busy
+    `size` in `SIZES`; `value`: as it stands there, of features for n_P.
+    """
+    if size == "m":
+        return float(value), next(iter(small_problems(spec, value)))
+    if size not in SIZES:
+        raise ValueError(f"scaling must be declared in {', '.join(SIZES)}, got {size!r}")
+    wanted = N_SAMPLES[size]
+    m = wanted if spec.max_samples is None else min(wanted, spec.max_samples // 2)
+    problem = next(iter(small_problems(spec, m)))
+    rng = np.random.default_rng(0)
+    if size == "q":
+        kernels = [RBF(gamma=g) for g in np.geomspace(0.1, 30.0, value)]
+        family = problem.family
+        if hasattr(family, "dictionary"):
+            changed = replace(family, dictionary=KernelDictionary(kernels))
+        else:
+            changed = KernelDictionary(kernels)
+        return float(value), replace(problem, family=changed)
+    if size == "n_P":
+        X = np.hstack([problem.X[:, :1], rng.random((problem.n_samples, value - 1))])
+        family = type(problem.family).from_data(X)
+        # all dual variables at their bound: how hard a learner's problem is changes with columns
+        learner = replace(problem.learner, C=1e-2)
+        return float(family.n_P), replace(problem, family=family, X=X, learner=learner)
+    y = rng.standard_normal((value, problem.n_samples))
+    if problem.learner.task == "classification":
+        y = np.where(y > 0.0, 1.0, -1.0)
+    return float(value), replace(problem, y=y)
+
+
+def seconds(spec: AlgorithmSpec, problems: Sequence[Problem]) -> list[float]:
+    """Return the least processor time of a few iterations on each problem.
+
+    One run of each compiles and is not counted; then the problems take turns, so that a busy
     machine does not slow one of them alone.
     """
-    problems = [next(iter(small_problems(spec, m))) for m in sizes]
     best = [math.inf] * len(problems)
+    options: dict[str, Any] = {"tol": 0.0, "max_iter": N_ITER, "random_state": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for repeat in range(REPEATS + 1):
             for i, problem in enumerate(problems):
                 start = time.process_time()
-                solve(problem, spec, tol=0.0, max_iter=N_ITER, random_state=0)
+                solve(problem, spec, **options)
                 if repeat:
                     best[i] = min(best[i], time.process_time() - start)
     return best
@@ -74,7 +125,8 @@ def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
 
     What does not grow, a, would flatten the slope of a line in logarithms. It leaves with the cost
     of the first size s: p is that of the closest ``log b + log (mᵖ − sᵖ)`` to the logarithms of
-    what the other sizes cost more. Costs of which less than a fifth grows have the exponent 0.
+    what the other sizes cost more. A size that costs no more says nothing of p. Costs of which less
+    than a fifth grows have the exponent 0.
 
     Examples
     --------
@@ -89,22 +141,33 @@ def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
     grown = np.asarray(costs[1:], dtype=float) - costs[0]
     if grown[-1] < LEAST_SHARE * costs[-1]:
         return 0.0
-    grown = np.maximum(grown, np.finfo(float).tiny)
+    more = grown > 0.0
 
     def distance(p: float) -> float:
-        return float(np.var(np.log(grown) - np.log(m[1:] ** p - m[0] ** p)))
+        return float(np.var(np.log(grown[more]) - np.log(m[1:][more] ** p - m[0] ** p)))
 
     return float(minimize_scalar(distance, bounds=(0.05, STEEPEST), method="bounded").x)
 
 
-def sizes_for(spec: AlgorithmSpec) -> tuple[int, ...]:
-    """Return the numbers of samples to measure at: `SIZES`, or less where fewer are taken."""
-    if spec.max_samples is None or spec.max_samples >= max(SIZES):
-        return SIZES
+def sizes_for(spec: AlgorithmSpec, size: str = "m") -> tuple[int, ...]:
+    """Return what to measure at: `SIZES`, of samples fewer where fewer are taken."""
+    if size == "n_P" and spec.max_samples is not None:
+        return FEW_FEATURES
+    if size != "m" or spec.max_samples is None or spec.max_samples >= max(SIZES["m"]):
+        return SIZES[size]
     return tuple(spec.max_samples // part for part in (10, 5, 4, 3, 2))
 
 
-def growth(spec: AlgorithmSpec, sizes: Sequence[int] | None = None) -> Growth:
+def growth(spec: AlgorithmSpec, size: str = "m", values: Sequence[int] | None = None) -> Growth:
     """Fit the exponent of some iterations on the first problem that the algorithm accepts."""
-    chosen = sizes_for(spec) if sizes is None else sizes
-    return Growth(spec.name, exponent(chosen, seconds(spec, chosen)), float(spec.scaling["m"]))
+    chosen = sizes_for(spec, size) if values is None else values
+    made = [sized(spec, size, value) for value in chosen]
+    costs = seconds(spec, [problem for _, problem in made])
+    fitted = exponent([value for value, _ in made], costs)
+    return Growth(spec.name, fitted, float(spec.scaling[size]), size)
+
+
+def growths(spec: AlgorithmSpec) -> Iterator[Growth]:
+    """Yield the growth in every size that an algorithm declares."""
+    for size in spec.scaling:
+        yield growth(spec, size)

@@ -129,7 +129,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Kivinen and Warmuth 1997",
             summary="multiplicative updates of the kernel weights",
-            scaling={"m": 2.1, "n_kernels": 1.0},
+            scaling={"m": 2.1, "q": 1.0},
         )
     )
 

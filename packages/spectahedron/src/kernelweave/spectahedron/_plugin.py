@@ -20,7 +20,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             prefers=_PREFERS,
             tasks=("classification", "regression"),
             summary="low-rank factors, saddle-free Newton steps, columns added on demand",
-            scaling={"m": 2.0, "n_P": 2.0},
+            scaling={"m": 2.0, "n_P": 3.4},
         )
     )
     register(
@@ -31,7 +31,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             prefers=_PREFERS,
             tasks=("classification", "regression"),
             summary="one interior point over dual variables and P: for hard problems, m ≤ 3000",
-            scaling={"m": 1.8, "n_P": 2.2},
+            scaling={"m": 1.8, "n_P": 1.9},
         )
     )
     register(
@@ -43,7 +43,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 2, corrected",
             summary="rank-one atoms with an exact line search",
-            scaling={"m": 1.8, "n_P": 1.6},
+            scaling={"m": 1.8, "n_P": 3.0},
         )
     )
     register(
@@ -55,7 +55,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 4, corrected",
             summary="accelerated primal-dual steps, their lengths by a line search",
-            scaling={"m": 2.1, "n_P": 1.6},
+            scaling={"m": 2.1, "n_P": 3.0},
         )
     )
     register(
@@ -67,7 +67,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Talitckii, Colbert and Peet 2024, Algorithm 6",
             summary="Frank-Wolfe while its steps are long, then accelerated primal-dual steps",
-            scaling={"m": 2.2, "n_P": 1.6},
+            scaling={"m": 2.2, "n_P": 3.0},
         )
     )
 

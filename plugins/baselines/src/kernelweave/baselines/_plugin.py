@@ -22,7 +22,7 @@ _ALGORITHMS = {
         "Aiolli and Donini, EasyMKL, Neurocomputing 2015", "weights from the margin of the sum",
     ),
     "mkl-cka": (
-        "rule:RuleWeights", _BOTH, "name=alignment-weights", {"m": 2.1, "q": 2.0},
+        "rule:RuleWeights", _BOTH, "name=alignment-weights", {"m": 2.1, "q": 1.1},
         "Cortes, Mohri and Rostamizadeh, JMLR 2012", "weights of largest centred alignment",
     ),
     "mkl-pwmk": (

@@ -40,9 +40,8 @@ _CURVED_SUM = _needs("centers|beta", learner="at", degree=_SUM)
 _CURVED = _needs("centers|beta", learner="at")
 
 # measured at 200 to 1600 samples, where Gram matrices in m² weigh beside solves in m³
-_LINEAR = {"m": 2.2, "p": 1.0}
-_HINGE = {"m": 2.4, "p": 1.0}
-_SECOND = {"m": 2.2, "p": 2.0}
+_LINEAR = {"m": 2.2, "q": 1.0}
+_HINGE = {"m": 2.4, "q": 1.0}
 _ALGORITHMS = {
     "krr-pgd": (
         "linear_pgd:LinearPGDSearch", _SUM_ON_BALL, _REGRESSION, _LINEAR,
@@ -77,7 +76,7 @@ _ALGORITHMS = {
         f"{_PAPER}, Algorithm 7, corrected", "the same for the squared-hinge classifier",
     ),
     "krr-trust-region": (
-        "trust_region:TrustRegionSearch", _CURVED_ON_BALL, _BOTH, _SECOND,
+        "trust_region:TrustRegionSearch", _CURVED_ON_BALL, _BOTH, _LINEAR,
         f"{_PAPER}, Algorithm 8, corrected", "Riemannian trust region on the sphere, q = 2",
     ),
     "krr-mm": (
@@ -86,7 +85,7 @@ _ALGORITHMS = {
         "monotone multiplicative updates",
     ),
     "krr-newton": (
-        "projected_newton:ProjectedNewtonSearch", _CURVED_SUM, _BOTH, _SECOND,
+        "projected_newton:ProjectedNewtonSearch", _CURVED_SUM, _BOTH, _LINEAR,
         "Bertsekas, Projected Newton methods, SIAM J. Control Optim. 1982",
         "quadratic models of −1/F minimised over the set",
     ),
@@ -96,7 +95,7 @@ _ALGORITHMS = {
         "Barzilai-Borwein steps, any set and degree",
     ),
     "krr-auto": (
-        "auto:automatic", _CURVED, _BOTH, _SECOND,
+        "auto:automatic", _CURVED, _BOTH, _LINEAR,
         "a measured choice among the others", "Newton, trust region or spectral gradient",
     ),
 }  # fmt: skip

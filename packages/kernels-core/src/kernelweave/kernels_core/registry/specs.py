@@ -85,7 +85,7 @@ class AlgorithmSpec(ComponentSpec):
         Where it comes from, e.g. ``"Colbert and Peet 2024, Algorithm 2"``.
     scaling : mapping of str to float
         Declared growth exponents, e.g. ``{"m": 2.3, "n_P": 2.0}``: ``m`` samples, ``q`` kernels,
-        ``n_P`` the side of P, ``n_outputs``. ``nox -s bench-gate`` fits the one in m.
+        ``n_P`` the side of P, ``n_outputs``. ``nox -s bench-gate`` fits each of them.
     max_samples : int, optional
         The most samples it takes; `solve` refuses more before any work.
     """
