@@ -61,7 +61,7 @@ def test_fit_and_predict_are_what_the_estimator_does(
     written = pd.read_csv(predictions)
     assert list(written.columns) == ["prediction"]
     np.testing.assert_array_equal(written["prediction"], own.predict(X))
-    assert f"{own.held_out_score_:.4f} ± " in done.out
+    assert f"{own.held_out_score_:.3f} ± " in done.out
 
     printed = run("predict", model, "iris")
     assert printed.out == predictions.read_text()
@@ -223,7 +223,7 @@ def test_weights_of_rows_and_classes(run: Callable, csv: Path, tmp_path: Path) -
     X, y = frame.iloc[:, :4], frame["species"]
     own = EvidenceKernelClassifier(max_iter=5).fit(X, y, sample_weight=frame["n"])
     assert run("predict", model, csv).out.split()[1:] == own.predict(X).tolist()
-    assert f"{own.held_out_score_:.4f} ± " in done.out
+    assert f"{own.held_out_score_:.3f} ± " in done.out
     found = json.loads(run("fit", path, *options, "--class-weight", "balanced", "--json").out)
     assert found["measure"] == "class-weighted accuracy"
     frame.assign(n=-1).to_csv(path, index=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -12,10 +13,13 @@ from kernelweave.tables.errors import did_you_mean, one_line
 from .errors import CommandError
 from .fitting import WeightedModel, feature_columns, read_weights
 from .scoring import (
+    Metric,
     Rival,
     Row,
     TriedRival,
+    check_metric,
     folds_of,
+    has_rare_class,
     measure_name,
     ranking_of,
     rivals,
@@ -31,6 +35,7 @@ def compare_table(
     *,
     names: Sequence[str] | None,
     n_folds: int,
+    metric: str | None = None,
     drop: Sequence[str],
     weights: str | None,
     max_time: float | None,
@@ -43,6 +48,7 @@ def compare_table(
     - `target`: what to predict
     - `names`: which models; all that serve the task and are installed without it
     - `n_folds`: folds
+    - `metric`: the scorer of scikit-learn that judges; R² or accuracy without it
     - `drop`: columns to leave out
     - `weights`: the column with what each row counts
     - `max_time`: seconds that a fit may take; who of the others takes longer over all folds is left
@@ -63,6 +69,7 @@ def compare_table(
     counts = np.ones(len(y)) if weight is None else weight
     for sentence in check_data(table, columns, target):
         told(sentence)
+    judge = check_metric(metric, y, target.task)
     fold = folds_of(y, target.task, n_folds, seed, weight)
     done = list(
         tried(
@@ -72,15 +79,18 @@ def compare_table(
     )  # fmt: skip
     if not done:
         raise CommandError(f"none of the models can be fitted to {table.source}")
-    done.sort(key=lambda each: -each.held_out.score.value)
+    rows = _rows(done, judge, told)
+    best = rows[0]
     return {
         "data": table.source,
         "target": target.column,
         "task": target.task,
-        "measure": measure_name(target.task),
-        "rows": str(done[0].held_out),
-        "models": [_described(each, done[0]) for each in done],
-        "verdict": _verdict(done, target.task),
+        "measure": metric or measure_name(target.task),
+        "unit": table.units.get(target.column, ""),
+        "rare": target.task == "classification" and has_rare_class(Counter(y.tolist())),
+        "rows": str(best.held_out),
+        "models": [_described(each, best, judge) for each in rows],
+        "verdict": _verdict(rows, target.task, judge),
     }
 
 
@@ -106,17 +116,34 @@ def _maker(name: str, max_time: float | None, weighted: bool) -> Callable[..., W
     return make
 
 
-def _described(each: TriedRival, best: TriedRival) -> dict[str, object]:
-    row = Row.of(each, best.held_out)
+def _rows(
+    done: Sequence[TriedRival], judge: Metric, told: Callable[[str], None]
+) -> list[TriedRival]:
+    """Return the models that the metric can judge, the best first."""
+    scored = []
+    for each in done:
+        try:
+            scored.append((judge.value(each.held_out), each))
+        except (ValueError, AttributeError) as error:
+            told(f"{each.rival.title} is left out: {one_line(error)}")
+    if not scored:
+        raise CommandError(f"--metric {judge.name} suits none of the models")
+    return [each for _, each in sorted(scored, key=lambda pair: -pair[0])]
+
+
+def _described(each: TriedRival, best: TriedRival, judge: Metric) -> dict[str, object]:
+    row = Row.of(each, best.held_out, judge)
     ours = each.rival.name in serving(each.held_out.task)
     return {**row.as_json(), "seconds": each.seconds, "cut": each.cut, "ours": ours}
 
 
-def _verdict(done: Sequence[TriedRival], task: str) -> str:
-    """Set the evidence kernel, or the best of ours, beside all others."""
+def _verdict(done: Sequence[TriedRival], task: str, judge: Metric) -> str:
+    """Compare the evidence kernel, or the best of ours, with all others."""
     own = [each for each in done if each.rival.name in serving(task)]
     mine = next((each for each in own if each.rival.name == "evidence"), next(iter(own), None))
     if mine is None:
         return ""
-    others = [Row.of(each, mine.held_out) for each in done if each is not mine]
-    return verdict(mine.rival.title, others, measure_name(task), ranking_of(mine.held_out))
+    others = [Row.of(each, mine.held_out, judge) for each in done if each is not mine]
+    return verdict(
+        mine.rival.title, others, judge.name or measure_name(task), ranking_of(mine.held_out)
+    )

@@ -21,7 +21,17 @@ from .errors import CommandError, locate_cell_errors
 from .machines import kernel_machine
 from .models import Model
 from .progress import fit_bar
-from .scoring import HeldOut, Row, cross_predict, folds_of, held_out_by, rivals, tried
+from .scoring import (
+    HeldOut,
+    Metric,
+    Row,
+    check_metric,
+    cross_predict,
+    folds_of,
+    held_out_by,
+    rivals,
+    tried,
+)
 from .views import read_views
 from .zoo import fit_model, make_model, model_of, title_of
 
@@ -44,6 +54,7 @@ class Choices:
     - `n_folds`: folds whose rows are held out
     - `seed`: of everything random, so that the same command gives the same file
     - `views`: the file that names groups of columns
+    - `metric`: the scorer of scikit-learn that judges; R² or accuracy without it
     """
 
     model: str | None = None
@@ -51,6 +62,7 @@ class Choices:
     n_folds: int | None = None
     seed: int = 0
     views: Path | None = None
+    metric: str | None = None
 
     def seeing(self, columns: Sequence[str]) -> Choices:
         """Return the choices with the views that the file says, as a setting."""
@@ -73,7 +85,10 @@ class Choices:
         if name == "evidence" and task == "classification":
             # its own folds give them
             settings.pop("probability", None)
-        make_model(name, task, settings, seed=self.seed)
+        made = make_model(name, task, settings, seed=self.seed)
+        if self.metric is not None and "scoring" in made.get_params():
+            # folds choose by what judges
+            settings["scoring"] = self.metric
         return name, lambda: make_model(name, task, settings, seed=self.seed)
 
 
@@ -126,6 +141,7 @@ def fit_table(
         columns = [each for each in columns if any(each in group for group in seen.values())]
     X, y = table.as_given(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
+    check_metric(choices.metric, y, target.task)
     name, make = choices.maker(target.task)
     notes = check_data(table, columns, target)
     for sentence in notes:
@@ -160,7 +176,9 @@ def fit_table(
     comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
     with fit_bar(f"shuffling {len(columns)} columns"):
         importance = tuple(_importance(estimator, told))
-    header = replace(model.header, comparison=comparison, importance=importance)
+    header = replace(
+        model.header, comparison=comparison, importance=importance, metric=choices.metric
+    )
     return FitOutcome(replace(model, header=header), rows, seconds, stopped)
 
 
@@ -251,13 +269,17 @@ def _compared(
 ) -> tuple[list[Row], bool]:
     """Return the other models that were done when Ctrl-C came, if it came."""
     rows: list[Row] = []
+    metric = Metric(choices.metric)
     try:
         for each in tried(
             rivals(seconds=choices.given.get("max_time")), X, y, held_out.task,
             weight=scoring, fold=fold, seed=choices.seed,
             failed=lambda each, error: told(f"no {each.title} here: {one_line(error)}"),
         ):  # fmt: skip
-            rows.append(Row.of(each, held_out))
+            try:
+                rows.append(Row.of(each, held_out, metric))
+            except (ValueError, AttributeError) as error:
+                told(f"no {each.rival.title} here: {one_line(error)}")
     except KeyboardInterrupt:
         return rows, True
     return sorted(rows, key=lambda row: -row.score.value), False

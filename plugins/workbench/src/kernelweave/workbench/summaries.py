@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,16 @@ from kernelweave.kernels_core.registry import algorithms, components, get_algori
 
 from .machines import chain_of
 from .models import Model
-from .scoring import Ranking, Score, measure_name, ranking_of
+from .scoring import (
+    HeldOut,
+    Metric,
+    Ranking,
+    Score,
+    also_scored,
+    has_rare_class,
+    measure_name,
+    ranking_of,
+)
 
 # a relative gap, in per cent, that proves nothing worth saying
 _FAR = 20.0
@@ -26,6 +36,7 @@ def summary(model: Model) -> dict[str, Any]:
     header, machine = model.header, model.machine
     result, held_out = machine.result_, model.held_out
     settings = machine.get_params(deep=False)
+    usual = measure_name(header.task, weighted=settings.get("class_weight") is not None)
     found = {
         "data": header.source,
         "n_samples": header.n_samples,
@@ -38,7 +49,10 @@ def summary(model: Model) -> dict[str, Any]:
         "estimator": header.estimator,
         "algorithm": header.algorithm,
         "settings": {name: value for name, value in settings.items() if _plain(value)},
-        "measure": measure_name(header.task, weighted=settings.get("class_weight") is not None),
+        "measure": header.metric or usual,
+        "importance_measure": usual,
+        "metric": header.metric,
+        "unit": header.units.get(header.target, ""),
         "held_out": None,
         "comparison": header.comparison,
         "importance": list(header.importance),
@@ -57,14 +71,25 @@ def summary(model: Model) -> dict[str, Any]:
     }
     ranking = None if held_out is None else ranking_of(held_out)
     if held_out is not None:
-        value, error = held_out.score
-        constant = held_out.over_one_answer
-        found["held_out"] = {"score": value, "error": error, "rows": str(held_out)}
-        found["held_out"]["dummy"] = value - constant.value
-        found["held_out"]["ahead"], found["held_out"]["ahead_error"] = constant
-        found["held_out"]["ranking"] = None if ranking is None else ranking.as_json()
-        found["held_out"]["told_of_rare"] = _of_rare(ranking)
+        found["held_out"] = _scored(held_out, Metric(header.metric), ranking)
     return found | {"certificate": closing_sentences(found)}
+
+
+def _scored(held_out: HeldOut, metric: Metric, ranking: Ranking | None) -> dict[str, Any]:
+    """Return the scores of rows held out, and how far they are above one answer for all."""
+    (value, error), ahead = metric.score(held_out), metric.lead(held_out, held_out.of_one_answer)
+    return {
+        "score": value,
+        "error": error,
+        "rows": str(held_out),
+        "dummy": value - ahead.value,
+        "ahead": ahead.value,
+        "ahead_error": ahead.error,
+        "also": also_scored(held_out),
+        "rare": has_rare_class(Counter(held_out.truth.tolist())),
+        "ranking": None if ranking is None else ranking.as_json(),
+        "told_of_rare": _of_rare(ranking),
+    }
 
 
 def _of_rare(ranking: Ranking | None) -> str:
@@ -207,15 +232,17 @@ def _is_no_better(found: Mapping[str, Any]) -> bool:
 
 def _expected(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
     """Return what rows held out promise for new ones."""
-    measure = found["measure"][:1].upper() + found["measure"][1:]
-    if found["task"] == "classification" and scored["score"] == 1.0:
+    measure = found["measure"]
+    if found.get("metric") is None:
+        measure = measure[:1].upper() + measure[1:]
+    if found["measure"] == "accuracy" and scored["score"] == 1.0:
         least = 1.0 - 2.0 * scored["error"]
         return f"{measure} on similar new rows: above {least:.3f}, for none was predicted wrong"
     return f"{measure} on similar new rows: about {_interval(found, scored)}"
 
 
 def _interval(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
-    least = 0.0 if found["task"] == "classification" else -math.inf
+    least = 0.0 if found["measure"].endswith("accuracy") else -math.inf
     return Score(scored["score"], scored["error"]).interval(3, least)
 
 

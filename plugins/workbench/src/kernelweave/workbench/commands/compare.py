@@ -13,8 +13,6 @@ from ..console import emit_json
 from ..errors import CommandError
 
 _Flag = Parameter(negative=())
-# Letters of a screen on which the models' titles and the column of their short names fit.
-_WIDE = 76
 
 
 def compare_command(
@@ -25,6 +23,7 @@ def compare_command(
     task: Literal["auto", "classification", "regression"] = "auto",
     models: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
     cv: int = 3,
+    metric: str | None = None,
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
     weights: str | None = None,
     max_time: float | None = None,
@@ -36,7 +35,8 @@ def compare_command(
     """Score every model on the same held-out rows of a table, the best first.
 
     Ours, where they can take the table, and those of others that are installed: boosted trees of
-    scikit-learn, CatBoost, LightGBM and XGBoost, xRFM, a tuned RBF machine, a dummy. Each is fitted
+    scikit-learn, CatBoost, LightGBM and XGBoost, xRFM, a tuned RBF SVM, and the mean or the
+    most frequent class (dummy). Each is fitted
     without each fold and predicts that fold.
 
     Parameters
@@ -52,6 +52,8 @@ def compare_command(
         Default: all.
     cv : int
         Folds of the cross-validation.
+    metric : str
+        As for `kernelweave fit`.
     drop : str
         A column to leave out; may be given several times.
     weights : str
@@ -86,16 +88,16 @@ def compare_command(
         console.say("note", known.hint)
     with config_context(memory_limit=memory_limit):
         found = compare_table(
-            table, known, names=names, n_folds=cv, drop=drop or [], weights=weights,
+            table, known, names=names, n_folds=cv, metric=metric, drop=drop or [], weights=weights,
             max_time=max_time, seed=seed, told=lambda sentence: console.say("note", sentence),
         )  # fmt: skip
     emit_json(found) if json else _show(found)
 
 
 def _show(found: dict[str, Any]) -> None:
-    from rich.table import Table
     from rich.text import Text
 
+    from ..score_table import print_scores
     from ..scoring import Score
 
     screen = console.out()
@@ -104,30 +106,12 @@ def _show(found: dict[str, Any]) -> None:
         Text(f"{found['task']} of {found['target']} in {found['data']}"),
         sep="\n",
     )
-    # on a narrow screen the short names do, and no score is cut
-    wide = screen.width >= _WIDE
-    table = Table(box=None, padding=(0, 1), header_style="dim")
-    names = ("", found["measure"], "behind the best", "seconds", *(["--models"] if wide else []))
-    for name in names:
-        table.add_column(
-            name,
-            justify="right" if name == "seconds" else "left",
-            no_wrap=name != "",
-            overflow="fold",
-        )
-    for row in found["models"]:
-        behind = Score(row["behind"], row["behind_error"])
-        style = "bold cyan" if row["ours"] else ""
-        mark = "*" if row["cut"] else ""
-        table.add_row(
-            Text(row["title"] if wide else row["name"], style=style),
-            str(Score(row["score"], row["error"])),
-            str(behind) if row is not found["models"][0] else "",
-            f"{row['seconds']:.1f}{mark}",
-            *([row["name"]] if wide else []),
-        )
-    screen.print(table)
-    if any(row["cut"] for row in found["models"]):
-        screen.print("* a fit ended before it converged")
+    rows = [
+        {**row, "away": Score(-row["behind"], row["behind_error"]).told(3, sign="+") if at else ""}
+        for at, row in enumerate(found["models"])
+    ]
+    print_scores(
+        screen, rows, measure=found["measure"], rare=found["rare"], unit=found["unit"], named=True
+    )
     if found["verdict"]:
         screen.print(f"\n{found['verdict']}")

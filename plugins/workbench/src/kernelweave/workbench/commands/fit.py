@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 
 _Flag = Parameter(negative=())
-# letters of a screen on which each column of a table has its room
-_WIDE = 72
 # less is printed as 0.000
 _LEAST_SHOWN = 0.0005
 _OTHERS = Parameter(group=Group("Settings of the other models", sort_key=1))
@@ -46,6 +44,7 @@ def fit_command(
     test: str | None = None,
     compare: Annotated[bool, Parameter(negative="--no-compare")] = True,
     cv: int | None = None,
+    metric: str | None = None,
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
     categorical: Annotated[list[str] | None, Parameter(negative=())] = None,
     numeric: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -101,11 +100,14 @@ def fit_command(
     test : str
         Other rows with known targets, read like DATA: the model's score on them is said too.
     compare : bool
-        Set a tuned RBF machine, HistGradientBoosting and a dummy beside the model, on the same
-        rows; --no-compare does without.
+        Compare with a tuned RBF SVM, HistGradientBoosting and a baseline (the mean or the most
+        frequent class), on the same rows; --no-compare does without.
     cv : int
         Folds of the cross-validation: each row is predicted by a fit that did not see it. Default:
         3. The evidence kernel holds out one part of more than 2000 rows.
+    metric : str
+        What models are judged and compared by: a scorer of scikit-learn, such as roc_auc,
+        neg_log_loss or neg_mean_absolute_error; greater is better. Default: R² or accuracy.
     drop : str
         A column to leave out; may be given several times.
     categorical : str
@@ -198,7 +200,7 @@ def fit_command(
     }  # fmt: skip
     if cv is not None and cv < 2:
         raise CommandError(f"--cv must be at least 2, got {cv}")
-    choices = Choices(model, settings, cv, seed, views)
+    choices = Choices(model, settings, cv, seed, views, metric)
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
     table, other = read(data), None if test is None else read(test)
     table = _with_kinds(table, category=categorical, number=numeric, date=date)
@@ -371,10 +373,13 @@ def _verdict(outcome: FitOutcome, measure: str) -> str:
 
 def _tested(model: Model, table: Table) -> dict[str, object]:
     from ..report.evaluation import evaluate
+    from ..scoring import Metric, also_scored
 
     found = evaluate(model, table, None)
-    value, error = found.score
-    return {"data": table.source, "rows": len(found.y), "score": value, "error": error} | (
+    rows = found.as_held_out()
+    value, error = Metric(model.header.metric).score(rows)
+    scores = {"score": value, "error": error, "also": also_scored(rows)}
+    return {"data": table.source, "rows": len(found.y), **scores} | (
         {"coverage": found.coverage} if found.coverage else {}
     )
 
@@ -404,7 +409,9 @@ def _show(found: dict[str, Any]) -> None:
     if found["views"]:
         rows["views"] = _views(found["views"])
     if strong := _strongest(found["importance"]):
-        rows["strongest"] = f"{strong}: {found['measure']} lost when a column is shuffled"
+        rows["strongest"] = (
+            f"{strong}: {found['importance_measure']} lost when a column is shuffled"
+        )
     console.print_section(
         screen, f"{found['task']} of {found['target']} ({found['task_reason']})", rows.items()
     )
@@ -427,9 +434,9 @@ def _views(views: list[dict[str, Any]], most: int = 8) -> str:
 
 def _show_scores(screen: Console, found: dict[str, Any]) -> None:
     from rich.padding import Padding
-    from rich.table import Table
     from rich.text import Text
 
+    from ..score_table import print_scores, shown
     from ..scoring import Score
     from ..zoo import title_of
 
@@ -438,42 +445,25 @@ def _show_scores(screen: Console, found: dict[str, Any]) -> None:
         why = "the fit ended before a fold was done; with more time it says how good it is"
         screen.print(f"No held-out score: {why}.\n")
         return
-    table = Table(box=None, padding=(0, 1), header_style="dim")
-    beside = found["comparison"]["rows"]
-    # on a narrow screen seconds give way to names, and no score is cut
-    timed = ["seconds"] if screen.width >= _WIDE else []
-    for name in ("", found["measure"], *timed, *(["difference"] if beside else [])):
-        table.add_column(
-            name,
-            justify="right" if name == "seconds" else "left",
-            no_wrap=name != "",
-            overflow="fold",
-        )
-    ours = str(Score(scored["score"], scored["error"]))
-    table.add_row(
-        Text(title_of(found["model"]), style="bold cyan"),
-        ours,
-        *([_seconds(found)] if timed else []),
-    )
-    for row in beside:
-        value = str(Score(row["score"], row["error"]))
-        away = Score(-row["behind"], row["behind_error"]).told(sign="+")
-        seconds = [_seconds(row)] if timed else []
-        table.add_row(Text(row["title"], style="cyan"), value, *seconds, away)
+    rows = [
+        {**scored, "title": title_of(found["model"]), "seconds": found["seconds"], "ours": True}
+    ]
+    for row in found["comparison"]["rows"]:
+        away = Score(-row["behind"], row["behind_error"]).told(3, sign="+")
+        rows.append({**row, "away": away})
     screen.print(Text(f"{found['measure']} on {scored['rows']}", style="bold"))
-    screen.print(table)
+    print_scores(
+        screen, rows, measure=found["measure"], rare=scored["rare"], unit=found["unit"]
+    )  # fmt: skip
     if found["verdict"]:
         screen.print(Padding(Text(found["verdict"]), (0, 2)))
     screen.print("")
     if found["test"]:
         tested = found["test"]
-        value = str(Score(tested["score"], tested["error"]))
-        line = {tested["data"]: f"{value} on {tested['rows']} rows"}
+        value = Score(tested["score"], tested["error"]).told(3)
+        also = "".join(f", {name} {shown(name, value)}" for name, value in tested["also"].items())
+        line = {tested["data"]: f"{value}{also}, on {tested['rows']} rows"}
         if "coverage" in tested:
             share = 100 * tested["coverage"][0.9]
             line["intervals"] = f"those for 90 % hold {share:.1f} % of the targets"
         console.print_section(screen, f"{found['measure']} on other rows", line.items())
-
-
-def _seconds(row: Mapping[str, object]) -> str:
-    return f"{row['seconds']:.1f}"

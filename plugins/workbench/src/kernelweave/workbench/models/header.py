@@ -63,6 +63,8 @@ class Header:
         Predictions of rows that the fit did not see, see `scoring.HeldOut`.
     comparison : dict
         ``ours``, the model's title, and ``rows`` of other models on the same rows.
+    metric : str or None
+        The scorer of scikit-learn that judged; ``None`` for R² or accuracy.
     importance : tuple of dict
         What each column is worth: ``name``, ``value`` and ``error``, the strongest first.
     notes : tuple of str
@@ -86,6 +88,7 @@ class Header:
     prepared: tuple[dict[str, Any], ...] = ()
     held_out: dict[str, object] | None = None
     comparison: dict[str, Any] = field(default_factory=dict)
+    metric: str | None = None
     importance: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
     units: dict[str, str] = field(default_factory=dict)

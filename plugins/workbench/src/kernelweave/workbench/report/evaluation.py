@@ -13,7 +13,7 @@ from kernelweave.tables import Table
 
 from ..errors import CommandError
 from ..models import Model
-from ..scoring import HeldOut, Score, decision_of_classes, score
+from ..scoring import HeldOut, Score, decision_of_classes
 
 # Samples of a heat map: more are finer than its pixels.
 _MOST_DRAWN = 300
@@ -52,11 +52,19 @@ class HeldOutEvaluation:
     coverage: dict[float, float] | None = None
     decision: npt.NDArray[np.float64] | None = None
 
+    def as_held_out(self) -> HeldOut:
+        """Return the rows as metrics take them; each counts the same."""
+        n = len(self.y)
+        return HeldOut(
+            np.arange(n), np.zeros(n, np.intp), self.y, self.predicted, np.ones(n),
+            "regression" if self.classes is None else "classification",
+            self.proba, self.decision, None if self.classes is None else np.array(self.classes),
+        )  # fmt: skip
+
     @property
     def score(self) -> Score:
         """R² or accuracy with its standard error; each row counts the same."""
-        task = "regression" if self.classes is None else "classification"
-        return score(self.y, self.predicted, np.ones(len(self.y)), task)
+        return self.as_held_out().score
 
     def scores(self) -> dict[str, float]:
         """Return the usual scores by name."""

@@ -5,22 +5,28 @@ from __future__ import annotations
 from .comparison import Row, TriedRival, tried, verdict
 from .held_out import HeldOut, cross_predict, decision_of_classes, folds_of, held_out_by
 from .intervals import MeanInterval, corrected_resampled, of_independent
+from .metrics import SHORT, Metric, also_scored, check_metric, has_rare_class
 from .ranking import Ranking, ranking_of, roc_area
 from .rivals import Rival, rivals
 from .scores import Score, lead, measure_name, score
 
 __all__ = [
+    "SHORT",
     "HeldOut",
     "MeanInterval",
+    "Metric",
     "Ranking",
     "Rival",
     "Row",
     "Score",
     "TriedRival",
+    "also_scored",
+    "check_metric",
     "corrected_resampled",
     "cross_predict",
     "decision_of_classes",
     "folds_of",
+    "has_rare_class",
     "held_out_by",
     "lead",
     "measure_name",

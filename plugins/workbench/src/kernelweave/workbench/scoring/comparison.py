@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +15,19 @@ from kernelweave.kernels_core.config import blas_threads
 
 from ..progress import count_bar
 from .held_out import HeldOut, cross_predict
-from .intervals import corrected_resampled
 from .limits import ended_after
+from .metrics import Metric, also_scored
 from .ranking import Ranking
 from .rbf import rbf_title
 from .rivals import Rival
-from .scores import Score, lead
+from .scores import Score
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# area under the ROC curve from which a model has learned something; chance has 0.5
+_RANKS = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,9 @@ class Row:
       with the error over rows
     - `seconds`: of all its fits
     - `interval`: of `behind` over the folds, which share training rows; ``None`` of one part
+    - `also`: what people ask for beside the score, by name
+    - `learned`: whether it is better than one answer for all rows; if not, being ahead of it says
+      nothing
     """
 
     name: str
@@ -60,18 +67,26 @@ class Row:
     behind: Score
     seconds: float
     interval: tuple[float, float] | None = None
+    also: dict[str, float] = field(default_factory=dict)
+    learned: bool = True
 
     @classmethod
-    def of(cls, tried: TriedRival, first: HeldOut) -> Row:
+    def of(cls, tried: TriedRival, first: HeldOut, metric: Metric | None = None) -> Row:
         """Compare a model with another.
 
-        `tried`: the model; `first`: predictions of the same rows by the other. Returns: with the
-        paired difference.
+        `tried`: the model; `first`: predictions of the same rows by the other; `metric`: that
+        judges, R² or accuracy without it. Returns: with the paired difference. Raises ValueError if
+        the metric needs probabilities that the model has not.
         """
-        own = tried.held_out
-        ahead = lead(first.truth, first.predicted, own.predicted, first.weight, first.task)
-        interval = _over_folds(first, own, ahead.value)
-        return cls(tried.rival.name, tried.rival.title, own.score, ahead, tried.seconds, interval)
+        own, metric = tried.held_out, metric or Metric()
+        over_one, also = metric.lead(own, own.of_one_answer), also_scored(own)
+        # where one class is frequent, what is no more accurate than it may still rank rows
+        learned = over_one.value > 2.0 * over_one.error or also.get("AUC", 0.0) > _RANKS
+        return cls(
+            tried.rival.name, tried.rival.title, metric.score(own), metric.lead(first, own),
+            tried.seconds, metric.lead_over_folds(first, own), also,
+            learned or tried.rival.name == "dummy",
+        )  # fmt: skip
 
     @property
     def is_surely_behind(self) -> bool:
@@ -91,6 +106,8 @@ class Row:
             "behind_error": self.behind.error,
             "behind_low": low,
             "behind_high": high,
+            "also": self.also,
+            "learned": self.learned,
         }
 
     @classmethod
@@ -103,24 +120,8 @@ class Row:
         return cls(
             found["name"], found["title"], Score(found["score"], found["error"]),
             Score(found["behind"], found["behind_error"]), 0.0,
-            None if low is None else (low, high),
+            None if low is None else (low, high), found["also"], found["learned"],
         )  # fmt: skip
-
-
-def _over_folds(first: HeldOut, other: HeldOut, ahead: float) -> tuple[float, float] | None:
-    """Return the corrected resampled t interval of a lead; ``None`` where folds do not tell it."""
-    by_fold = []
-    for k in range(int(first.fold.max()) + 1):
-        at = first.fold == k
-        found = lead(
-            first.truth[at], first.predicted[at], other.predicted[at], first.weight[at], first.task
-        )
-        by_fold.append(found.value)
-    if len(by_fold) < 2 or not np.isfinite(by_fold).all():
-        return None
-    around = corrected_resampled(by_fold, 1.0 / (len(by_fold) - 1))
-    half = around.high - around.mean
-    return ahead - half, ahead + half
 
 
 def tried(
@@ -204,11 +205,11 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
     dummy = next((row for row in rows if row.name == "dummy"), None)
     if dummy is not None and not dummy.behind.value > 2.0 * dummy.behind.error:
         return _no_better(first, dummy, ranking)
-    ranked = sorted(rows, key=lambda row: -row.score.value)
+    ranked = sorted((row for row in rows if row.learned), key=lambda row: -row.score.value)
     for row in ranked:
         value, error = row.behind
         if value < -2.0 * error:
-            away = Score(-value, error)
+            away = Score(-value, error).told(3)
             better = _capital(_named(row.title))
             return f"{better} predicts these rows better than {ours}, by {away} of {measure}."
     level = [_named(row.title) for row in ranked if row.behind.value <= 2.0 * row.behind.error]
@@ -220,10 +221,12 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
         low, high = unsure.interval
         return (
             f"{first} has the best score, but its lead over {_named(unsure.title)}, "
-            f"{unsure.behind}, may be chance: the 95 % interval over folds is {low:+.3f} to "
-            f"{high:+.3f}."
+            f"{unsure.behind.told(3)}, may be chance: the 95 % interval over folds is "
+            f"{low:+.3f} to {high:+.3f}."
         )
-    second = f"{_named(ranked[0].title)}, {ranked[0].behind} behind"
+    if not any(row.name != "dummy" for row in ranked):
+        return f"{first} is better than one answer for every row; no other model here is."
+    second = f"{_named(ranked[0].title)}, {ranked[0].behind.told(3)} behind"
     return f"{first} is ahead of all of them: next comes {second}."
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
+from numpy.typing import NDArray
 
 from ..machines import kernel_machine
-from .scores import Score, lead, score
+from .scores import Score, score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,7 @@ class HeldOut:
     - `task`: ``"classification"`` or ``"regression"``
     - `proba` of shape (n_held_out, n_classes): probabilities, where the model has them
     - `decision` of shape (n_held_out, n_classes): its decision values, where it has none
+    - `labels` of shape (n_classes,): of a classification, where rows held out may lack one
     """
 
     rows: Index
@@ -38,6 +40,7 @@ class HeldOut:
     task: str
     proba: FloatArray | None = None
     decision: FloatArray | None = None
+    labels: Labels | None = None
 
     @property
     def score(self) -> Score:
@@ -45,19 +48,38 @@ class HeldOut:
         return score(self.truth, self.predicted, self.weight, self.task)
 
     @property
-    def over_one_answer(self) -> Score:
-        """How much better this is than the mean, or the most frequent class, for every row.
+    def classes(self) -> Labels:
+        """Labels in the order of probabilities."""
+        return np.unique(self.truth) if self.labels is None else self.labels
 
-        The answer is that of the rows themselves, with the error of the paired difference.
+    def part(self, which: NDArray[np.bool_]) -> HeldOut:
+        """Return some of the rows.
+
+        `which` of shape (n_held_out,): whether a row is among them.
         """
+        proba, decision = (
+            None if each is None else each[which] for each in (self.proba, self.decision)
+        )
+        return HeldOut(
+            self.rows[which], self.fold[which], self.truth[which], self.predicted[which],
+            self.weight[which], self.task, proba, decision, self.classes,
+        )  # fmt: skip
+
+    @property
+    def of_one_answer(self) -> HeldOut:
+        """The mean, or the most frequent class and the shares of all, for every row.
+
+        They are those of the rows themselves.
+        """
+        n = len(self.truth)
         if self.task == "regression":
             numbers = np.asarray(self.truth, dtype=np.float64)
-            answer: object = float(self.weight @ numbers / self.weight.sum())
-        else:
-            labels, codes = np.unique(self.truth, return_inverse=True)
-            answer = labels[np.bincount(codes, weights=self.weight).argmax()]
-        one = np.full(len(self.truth), answer)
-        return lead(self.truth, self.predicted, one, self.weight, self.task)
+            mean = np.full(n, self.weight @ numbers / self.weight.sum())
+            return replace(self, predicted=mean)
+        shares = np.array([self.weight[self.truth == each].sum() for each in self.classes])
+        answer = np.full(n, self.classes[shares.argmax()])
+        proba = np.tile(shares / shares.sum(), (n, 1))
+        return replace(self, predicted=answer, proba=proba, decision=None)
 
     def as_json(self) -> dict[str, object]:
         """Return plain lists by name."""
@@ -127,7 +149,8 @@ def held_out_by(
     given = np.asarray(machine.held_out_prediction_)[rows]
     proba = given if task == "classification" else None
     predicted = given if proba is None else machine.classes_[proba.argmax(axis=1)]
-    return HeldOut(rows, fold[rows], y[rows], predicted, weight[rows], task, proba)
+    labels = None if proba is None else machine.classes_
+    return HeldOut(rows, fold[rows], y[rows], predicted, weight[rows], task, proba, labels=labels)
 
 
 def cross_predict(
@@ -164,15 +187,14 @@ def cross_predict(
             known = np.searchsorted(classes, model.classes_)
             decision[np.ix_(other, known)] = decision_of_classes(model, X.iloc[other])
     rows = np.flatnonzero(fold >= 0)
+    labels = classes if len(classes) else None
     # a fold that did not see a class has no decision on it
-    shown = [
-        each[rows] if len(classes) and complete else None
-        for each, complete in (
-            (proba, np.all(proba[rows].sum(axis=1) > 0)),
-            (decision, np.all(np.isfinite(decision[rows]))),
-        )
-    ]
-    return HeldOut(rows, fold[rows], y[rows], predicted[rows], weight[rows], task, *shown)
+    sure = bool(len(classes)) and bool(np.all(proba[rows].sum(axis=1) > 0))
+    decided = bool(len(classes)) and bool(np.all(np.isfinite(decision[rows])))
+    return HeldOut(
+        rows, fold[rows], y[rows], predicted[rows], weight[rows], task,
+        proba[rows] if sure else None, decision[rows] if decided else None, labels,
+    )  # fmt: skip
 
 
 def decision_of_classes(model: BaseEstimator, X: pd.DataFrame) -> FloatArray:

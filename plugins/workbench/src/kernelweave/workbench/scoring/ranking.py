@@ -10,10 +10,8 @@ from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from .held_out import HeldOut
+from .metrics import RARE
 from .scores import Score
-
-# Below this share accuracy says little: naming the other class always scores above nine tenths.
-_RARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class Ranking:
     @property
     def is_rare(self) -> bool:
         """Whether accuracy is mostly that of the other class."""
-        return self.share < _RARE
+        return self.share <= RARE
 
     @property
     def informs(self) -> bool:

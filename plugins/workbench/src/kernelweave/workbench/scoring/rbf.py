@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.evidence import ColumnEncoder
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
+from sklearn.utils.metaestimators import available_if
 
-from ..matrix import TableMatrix
+from .trees import with_gaps
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -21,6 +24,8 @@ TUNED, MOST = 1000, 8000
 # support vectors of more numbers take minutes where one factorisation takes seconds
 _SUPPORT = 2000
 FOLDS = 3
+# categories of a column: up to few are one-hot, of many each is a number; rarer ones are merged
+_FEW_CATEGORIES, _MOST_CATEGORIES = 20, 10_000
 # the last, which takes most of the time, is tried where the best of the others is beside it
 _C = np.logspace(-1, 3, 5)
 _ALPHA = np.logspace(-4, 1, 6)
@@ -41,7 +46,7 @@ def _is_ridge(task: str, n_rows: int) -> bool:
 
 
 class TunedRBF:
-    """A tuned RBF machine: words one-hot, columns scaled, a target in units of its spread.
+    """A tuned RBF SVM: few categories one-hot, many by their targets, columns scaled.
 
     A support vector machine; of numbers in more than 2,000 rows, kernel ridge regression. C, by
     tens from 0.1 to 1,000, or the ridge, by tens from 1e-4 to 10, and six γ are chosen by three
@@ -54,13 +59,12 @@ class TunedRBF:
         self.task = task
         self.seed = seed
 
-    def fit(self, X: object, y: npt.NDArray[Any], weight: FloatArray | None = None) -> TunedRBF:
+    def fit(self, X: Rows, y: npt.NDArray[Any], weight: FloatArray | None = None) -> TunedRBF:
         """Tune and learn."""
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-
-        self._columns = make_pipeline(TableMatrix(), StandardScaler())
-        Z = self._columns.fit_transform(X)
+        self._encoder = ColumnEncoder(max_levels=_MOST_CATEGORIES).fit(X, weight)
+        numbers, codes = with_gaps(self._encoder, X)
+        self._columns = _prepared(numbers.shape[1], codes, self.task, self.seed)
+        Z = self._columns.fit_transform(np.hstack([numbers, codes]), y)
         weight = np.ones(len(y)) if weight is None else weight
         if self.task == "regression":
             self._centre, self._unit = float(y.mean()), float(y.std()) or 1.0
@@ -106,5 +110,51 @@ class TunedRBF:
         """Return labels or numbers."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelWeaveWarning)
-            given = self._machine.predict(self._columns.transform(X))
+            given = self._machine.predict(self._rows(X))
         return np.asarray(given * self._unit + self._centre if self.task == "regression" else given)
+
+    @property
+    def classes_(self) -> Labels:
+        """Labels of a classification."""
+        return np.asarray(self._machine.classes_)
+
+    @available_if(lambda self: self.task == "classification")
+    def decision_function(self, X: Rows) -> FloatArray:
+        """Return decision values: of two classes those of the second."""
+        return np.asarray(self._machine.decision_function(self._rows(X)))
+
+    def _rows(self, X: Rows) -> FloatArray:
+        return np.asarray(self._columns.transform(np.hstack(with_gaps(self._encoder, X))))
+
+
+def _prepared(n_numbers: int, codes: FloatArray, task: str, seed: int) -> BaseEstimator:
+    """Return what makes scaled numbers of numbers and categories.
+
+    Missing numbers are medians, with an indicator; a column of few categories is one-hot, and
+    each of many is what targets are for it on average, by folds (scikit-learn's target encoding).
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
+
+    counts = [len(np.unique(column[~np.isnan(column)])) for column in codes.T]
+    few = [n_numbers + j for j, count in enumerate(counts) if count <= _FEW_CATEGORIES]
+    many = [n_numbers + j for j, count in enumerate(counts) if count > _FEW_CATEGORIES]
+    medians = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+    # "auto" would take whole numbers for classes
+    kind = "continuous" if task == "regression" else "auto"
+    folds = (KFold if task == "regression" else StratifiedKFold)(5, shuffle=True, random_state=seed)
+    # how folds are given changed in scikit-learn 1.9
+    known = signature(TargetEncoder).parameters["random_state"].default
+    given = {"cv": folds} if known == "deprecated" else {"random_state": seed}
+    by_target = TargetEncoder(target_type=kind, **given)
+    parts = ColumnTransformer(
+        [
+            ("numbers", medians, list(range(n_numbers))),
+            ("few", OneHotEncoder(handle_unknown="ignore", sparse_output=False), few),
+            ("many", by_target, many),
+        ]
+    )
+    return make_pipeline(parts, StandardScaler())

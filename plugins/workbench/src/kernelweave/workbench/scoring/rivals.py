@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray, Labels
+from typing import TYPE_CHECKING, Any
 
 from .rbf import TunedRBF
 from .recursive import RecursiveMachine
 from .trees import KINDS, BoostedTrees
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 _TITLES = {
     "boosting": "HistGradientBoosting",
@@ -40,34 +39,11 @@ class Rival:
     seconds: float | None = None
 
 
-class Dummy:
-    """Predicts the mean, or the most frequent class, whatever the columns say.
+def _dummy(task: str, seed: int) -> BaseEstimator:
+    """Return what predicts the mean, or the most frequent class and the shares of all."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
 
-    `task`: ``"classification"`` or ``"regression"``; `seed`: passed over: nothing is random.
-    """
-
-    def __init__(self, task: str, seed: int = 0) -> None:
-        self.task = task
-        self.seed = seed
-
-    def fit(self, X: object, y: npt.NDArray[Any], weight: FloatArray | None = None) -> Dummy:
-        """Learn one value."""
-        if self.task == "regression":
-            self._value = np.average(y, weights=weight)
-            return self
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        counts = np.bincount(codes, weights=weight)
-        self._share = counts / counts.sum()
-        self._value = self.classes_[counts.argmax()]
-        return self
-
-    def predict(self, X: Sized) -> Labels:
-        """Return the value for each row."""
-        return np.full(len(X), self._value)
-
-    def predict_proba(self, X: Sized) -> npt.NDArray[np.float64]:
-        """Return the share of each class for each row."""
-        return np.tile(self._share, (len(X), 1))
+    return DummyRegressor() if task == "regression" else DummyClassifier(strategy="prior")
 
 
 def rivals(*, every: bool = False, seconds: float | None = None) -> list[Rival]:
@@ -84,5 +60,5 @@ def rivals(*, every: bool = False, seconds: float | None = None) -> list[Rival]:
     }
     if every and find_spec("xrfm") is not None:
         found["xrfm"] = ("xRFM", RecursiveMachine)
-    found |= {"rbf": ("tuned RBF SVM", TunedRBF), "dummy": ("dummy", Dummy)}
+    found |= {"rbf": ("tuned RBF SVM", TunedRBF), "dummy": ("dummy", _dummy)}
     return [Rival(name, title, make, seconds) for name, (title, make) in found.items()]

@@ -1,0 +1,239 @@
+"""Metrics of scikit-learn, by the names of its scorers, of predictions that are at hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
+from kernelweave.tables.errors import did_you_mean, one_line
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
+
+from ..errors import CommandError
+from .held_out import HeldOut
+from .intervals import corrected_resampled
+from .scores import Score, lead, score
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+# Draws of rows behind a standard error, which they tell to a twentieth.
+_DRAWS = 200
+# More rows tell their error by fewer draws: each takes as long as the metric itself.
+_MANY = 20_000
+# Of two classes, one that is rarer is what people look for, and accuracy hardly shows it.
+RARE = 0.2
+
+
+class Metric:
+    """What models are judged by: a scorer of scikit-learn; greater is better.
+
+    Without a name R² or accuracy, whose standard errors have a closed form; those of others are
+    the spread over draws of the rows.
+
+    `name`: of a scorer, such as ``"roc_auc"`` or ``"neg_mean_absolute_error"``; ``None`` for R² or
+    accuracy. Raises CommandError if there is none of that name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.workbench.scoring import HeldOut, Metric
+    >>> truth, predicted = np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 4.0])
+    >>> rows = HeldOut(np.arange(3), np.arange(3), truth, predicted, np.ones(3), "regression")
+    >>> round(Metric("neg_mean_absolute_error").value(rows), 3)
+    -0.333
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+        if name is not None:
+            self._scorer  # noqa: B018
+
+    @cached_property
+    def _scorer(self) -> Callable[..., float]:
+        from sklearn.metrics import get_scorer, get_scorer_names
+
+        assert self.name is not None
+        known = get_scorer_names()
+        if self.name not in known:
+            hint = did_you_mean(self.name, known, what="metrics")
+            raise CommandError(f"--metric {self.name}: scikit-learn has no such scorer; {hint}")
+        scorer: Callable[..., float] = get_scorer(self.name)
+        return scorer
+
+    def value(self, rows: HeldOut) -> float:
+        """Return the metric of predictions. Raises ValueError where they do not suit it."""
+        if self.name is None:
+            return score(rows.truth, rows.predicted, rows.weight, rows.task).value
+        at = np.flatnonzero(rows.weight > 0.0)
+        weight = rows.weight[at]
+        shown = _Shown(rows)
+        given = {} if np.ptp(weight) == 0.0 else {"sample_weight": weight}
+        return float(self._scorer(shown, at, rows.truth[at], **given))
+
+    def score(self, rows: HeldOut) -> Score:
+        """Return the metric with its standard error over the rows."""
+        if self.name is None:
+            return score(rows.truth, rows.predicted, rows.weight, rows.task)
+        return Score(self.value(rows), self._spread(rows, self.value))
+
+    def lead(self, first: HeldOut, other: HeldOut) -> Score:
+        """Return how much better the first predictions are than others of the same rows."""
+        if self.name is None:
+            return lead(first.truth, first.predicted, other.predicted, first.weight, first.task)
+
+        def ahead(rows: HeldOut) -> float:
+            both = replace(other, weight=rows.weight)
+            return self.value(rows) - self.value(both)
+
+        return Score(ahead(first), self._spread(first, ahead))
+
+    def lead_over_folds(self, first: HeldOut, other: HeldOut) -> tuple[float, float] | None:
+        """Return the interval of a lead over folds; ``None`` where they do not tell it.
+
+        The corrected resampled t interval of Nadeau and Bengio 2003 around the lead on all rows.
+        """
+        n_folds = int(first.fold.max()) + 1
+        try:
+            by_fold = [self._lead_of_part(first, other, first.fold == k) for k in range(n_folds)]
+        except ValueError:
+            # such as a fold without one of the classes
+            return None
+        if n_folds < 2 or not np.isfinite(by_fold).all():
+            return None
+        around = corrected_resampled(by_fold, 1.0 / (n_folds - 1))
+        middle, half = self._lead_of_part(first, other, first.fold >= 0), around.high - around.mean
+        return middle - half, middle + half
+
+    def _lead_of_part(self, first: HeldOut, other: HeldOut, part: NDArray[np.bool_]) -> float:
+        return self.value(first.part(part)) - self.value(other.part(part))
+
+    def _spread(self, rows: HeldOut, of: Callable[[HeldOut], float]) -> float:
+        """Return the standard deviation over draws of the rows; those without a value are left."""
+        state, found = np.random.RandomState(0), []
+        n = len(rows.truth)
+        for _ in range(_DRAWS if n <= _MANY else _DRAWS // 4):
+            counts = np.bincount(state.randint(n, size=n), minlength=n)
+            try:
+                found.append(of(replace(rows, weight=rows.weight * counts)))
+            except ValueError:
+                continue
+        return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
+
+
+class _Shown(BaseEstimator):  # type: ignore[misc]
+    """Predictions as a fitted estimator whose rows are their positions.
+
+    `rows`: the predictions.
+    """
+
+    def __init__(self, rows: HeldOut) -> None:
+        self.rows = rows
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier" if self.rows.task == "classification" else "regressor"
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    @property
+    def classes_(self) -> Labels:
+        """Labels in the order of probabilities."""
+        return self.rows.classes
+
+    def predict(self, at: Index) -> Labels:
+        """Return labels or numbers."""
+        return self.rows.predicted[at]
+
+    @available_if(lambda self: self.rows.proba is not None)
+    def predict_proba(self, at: Index) -> FloatArray:
+        """Return probabilities that sum to one to the last digit, as metrics ask."""
+        assert self.rows.proba is not None
+        proba = self.rows.proba[at]
+        return np.asarray(proba / proba.sum(axis=1, keepdims=True))
+
+    @available_if(lambda self: self.rows.proba is None and self.rows.decision is not None)
+    def decision_function(self, at: Index) -> FloatArray:
+        """Return decision values: of two classes those of the second."""
+        assert self.rows.decision is not None
+        decision = self.rows.decision[at]
+        return decision[:, 1] if decision.shape[1] == 2 else decision
+
+
+def check_metric(name: str | None, y: Labels, task: str) -> Metric:
+    """Return a metric, tried on guesses at the targets.
+
+    `name`: of a scorer, or ``None``; `y` of shape (n_rows,): targets; `task`: ``"classification"``
+    or ``"regression"``. Raises CommandError if it is not for such targets.
+    """
+    metric = Metric(name)
+    n, ones = len(y), np.ones(len(y))
+    classes = task == "classification"
+    proba = None
+    if classes:
+        labels, codes = np.unique(y, return_inverse=True)
+        proba = 0.5 * np.eye(len(labels))[codes] + 0.5 / len(labels)
+    try:
+        metric.value(HeldOut(np.arange(n), np.zeros(n, np.intp), y, y, ones, task, proba))
+    except (ValueError, TypeError, AttributeError) as error:
+        hint = ""
+        if "pos_label" in str(error) or "average" in str(error):
+            hint = f"; {name}_macro suits classes of any name and number"
+        raise CommandError(
+            f"--metric {name} does not suit this target ({task}): {one_line(error)}{hint}"
+        ) from error
+    return metric
+
+
+# scorers by the short names of `also_scored`
+SHORT = {
+    "RMSE": "neg_root_mean_squared_error",
+    "MAE": "neg_mean_absolute_error",
+    "log loss": "neg_log_loss",
+    "AUC": "roc_auc",
+    "balanced": "balanced_accuracy",
+}
+
+
+def also_scored(rows: HeldOut) -> dict[str, float]:
+    """Return what people ask for beside R² or accuracy, by name.
+
+    `rows`: predictions. Of numbers the errors in the target's unit; of classes what probabilities
+    and decision values are worth, where there are some.
+    """
+    if rows.task == "regression":
+        return {title: -Metric(SHORT[title]).value(rows) for title in ("RMSE", "MAE")}
+    two = len(rows.classes) == 2
+    area = SHORT["AUC"] if two else "roc_auc_ovr"
+    found = {}
+    if rows.proba is not None:
+        found["log loss"] = _or_nothing(Metric(SHORT["log loss"]), rows, -1.0)
+    if rows.proba is not None or (two and rows.decision is not None):
+        found["AUC"] = _or_nothing(Metric(area), rows)
+    found["balanced"] = _or_nothing(Metric(SHORT["balanced"]), rows)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _or_nothing(metric: Metric, rows: HeldOut, sign: float = 1.0) -> float | None:
+    """Return a metric; ``None`` where the rows have too few classes for it."""
+    try:
+        value = sign * metric.value(rows)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def has_rare_class(counts: Mapping[object, float]) -> bool:
+    """Whether one of two classes has a fifth of the rows or fewer.
+
+    `counts`: rows, or their weight, by class.
+    """
+    return len(counts) == 2 and min(counts.values()) <= RARE * sum(counts.values())
