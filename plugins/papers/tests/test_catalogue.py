@@ -43,7 +43,6 @@ REASONS = {
 # tables of ours that no paper has
 OURS = {
     "large",
-    "mkl-baselines",
     "smkl-optima",
     "smkl-proofs",
     "smkl-question",

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from kernelweave.papers import Drawing, MissingDataError, Request, Sheet, tables
 from kernelweave.papers.data import drawn, load
+from kernelweave.papers.engine.verdicts import FAILS, HOLDS, OPEN
 from kernelweave.papers.ridge import protocol
-from kernelweave.papers.ridge.claims import WIDTHS, claim, verdict
+from kernelweave.papers.ridge.claims import WIDTHS, claim
 from kernelweave.papers.ridge.figures import DEGREES
 from matplotlib.figure import Figure
 from sklearn.kernel_ridge import KernelRidge
@@ -75,8 +76,8 @@ def test_notes_tell_of_what_is_there(name: str, quick: bool, shared: Path) -> No
 
 @pytest.mark.parametrize("rise", [0.1, -0.1])
 def test_what_lambda_does_is_said(rise: float, shared: Path) -> None:
-    """The paper says that errors fall as λ grows: ours that rise are the contrary."""
-    said = "the contrary" if rise > 0 else "as printed"
+    """The paper says that errors fall as λ grows: it does not hold where ours rise."""
+    said = FAILS if rise > 0 else HOLDS
     noise = [0.001 * i for i in range(10)]
     by_lam = [
         (1e-4, [0.5 + each for each in noise]),
@@ -93,29 +94,29 @@ def test_what_lambda_does_is_said(rise: float, shared: Path) -> None:
     halves = [[0.5 + each, 0.5 + rise - each] for each in noise]
     curve = {"lam": [1e-4, 10.0], "size": [1.0, 1.0], "cv": [0.5, 0.5], "test": halves}
     _, sheet, claims = plan.present({cell.key: curve for cell in plan.cells})
-    assert [row[4] for row in claims.rows] == [said] * 3 + ["no difference is shown"] * 2
+    assert [row[4] for row in claims.rows] == [said] * 3 + [OPEN] * 2
     assert claims.rows[0][0] == "d = 1: λ = 10 less λ = 0.0001"
     assert sheet.rows[0][4] == pytest.approx(0.5045)
 
 
 def test_one_difference_says_that_it_is_alone() -> None:
     row = claim("a less b", 0.1, {"γ": [0.2], "γ/m": []})
-    assert row == ["a less b", 0.2, *["of one alone"] * 3, *[None] * 4]
+    assert row == ["a less b", 0.2, *["of one alone"] * 2, OPEN, *[None] * 4]
 
 
 @pytest.mark.parametrize(
-    ("theirs", "low", "middle", "high", "said"),
+    ("theirs", "differences", "said"),
     [
-        (0.29, 0.01, 0.02, 0.03, "as printed"),
-        (0.29, -0.03, -0.02, -0.01, "the contrary"),
-        (0.29, -0.01, 0.02, 0.05, "no difference is shown"),
-        (0.29, 1e-6, 2e-6, 3e-6, "no difference is shown"),
-        (0.0, 0.01, 0.02, 0.03, "a difference, none is printed"),
-        (0.29, None, 0.02, None, None),
+        (0.29, [0.019, 0.02, 0.021], HOLDS),
+        (0.29, [-0.019, -0.02, -0.021], FAILS),
+        (0.29, [-0.01, 0.02, 0.05], OPEN),
+        (0.29, [1e-6, 2e-6, 3e-6], OPEN),
+        (0.0, [0.019, 0.02, 0.021], OPEN),
+        (0.29, [], None),
     ],
 )
-def test_verdicts(theirs: float, low: Any, middle: Any, high: Any, said: Any) -> None:
-    assert verdict(theirs, low, middle, high) == said
+def test_verdicts(theirs: float, differences: list[float], said: str | None) -> None:
+    assert claim("a less b", theirs, {"γ": differences, "γ/m": []})[4] == said
 
 
 def test_a_width_divided_by_the_columns_is_no_identity(shared: Path) -> None:

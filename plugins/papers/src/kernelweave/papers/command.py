@@ -162,10 +162,14 @@ def _finish(work: Run, out: Path, summary: str, *, as_json: bool) -> None:
         if outcome.error
     ]
     empty = [f"{each.name}: {where}" for each in sections for where in each.empty]
+    verdicts = {each.name: each.verdicts for each in sections if each.verdicts}
     if as_json:
         found = {"pages": [str(page) for page in pages], "failed": failed, "empty": empty}
-        console.emit_json(found)
+        console.emit_json({**found, "verdicts": verdicts})
     else:
+        for name, said in verdicts.items():
+            for line in said:
+                console.out().print(f"{name}: {line}", soft_wrap=True, markup=False)
         for page in pages:
             console.out().print(f"{page}", soft_wrap=True)
     if failed:

@@ -24,9 +24,9 @@ def read(path: str | Path) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
-def printed(room: str) -> list[dict[str, Any]]:
+def printed(room: str, name: str = "printed.csv") -> list[dict[str, Any]]:
     """Return the rows of the figures that a paper prints, without what it leaves empty."""
-    table = read(Path(str(files(__package__))) / room / "printed.csv")
+    table = read(Path(str(files(__package__))) / room / name)
     rows = (row.dropna() for _, row in table.astype(object).iterrows())
     return [{str(name): value for name, value in row.items()} for row in rows]
 

@@ -120,12 +120,15 @@ class Sheet:
         for what was not computed. What cannot have a figure says in a word why.
     notes : sequence of str
         Sentences below the table: what differs from the paper and why.
+    is_aggregate : bool
+        Whether it is over all cells of its table: a run without some of them does not show it.
     """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Value]]
     notes: Sequence[str] = ()
+    is_aggregate: bool = False
 
     def without_empty_columns(self) -> Sheet:
         """Return the sheet without the columns in which no row has a value.
@@ -137,8 +140,9 @@ class Sheet:
 
         Examples
         --------
-        >>> Sheet("t", ("data", "error", "±"), [("wine", 0.5, None)]).without_empty_columns()
-        Sheet(title='t', columns=('data', 'error'), rows=(('wine', 0.5),), notes=())
+        >>> sheet = Sheet("t", ("data", "error", "±"), [("wine", 0.5, None)])
+        >>> sheet.without_empty_columns().columns
+        ('data', 'error')
         """
         kept = [
             i

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from kernelweave.tables.errors import did_you_mean, one_line
 from kernelweave.workbench.errors import CommandError
 
-from ..plan import Drawing, MissingDataError, PaperTable, Plan, Request, Sheet
+from ..plan import PAPER, Drawing, MissingDataError, PaperTable, Plan, Request, Sheet
 
 ALL = "all"
 _NO_PLAN = Plan((), lambda _: ())
@@ -16,11 +17,15 @@ _NO_PLAN = Plan((), lambda _: ())
 
 @dataclass(frozen=True)
 class Chosen:
-    """A table that was asked for; where data are missing it says which, and its plan is empty."""
+    """A table that was asked for; where data are missing it says which, and its plan is empty.
+
+    `is_part`: whether only some of its data sets or methods were asked for.
+    """
 
     spec: PaperTable
     plan: Plan
     missing: str = ""
+    is_part: bool = False
 
 
 def choose(names: Sequence[str], request: Request, known: Mapping[str, PaperTable]) -> list[Chosen]:
@@ -58,19 +63,15 @@ def narrowed(
     """Return the tables that have these data sets and methods, with their cells and rows alone.
 
     The first part of a cell's key and the first column of a sheet name the data set, the second
-    part of the key the method; upper and lower case are the same, and none asks for all. A sheet
-    that names no set is one over the sets: it stays where it has all its figures. A name that no
-    table has is refused with those that they have.
+    part of the key the method; upper and lower case are the same, and none asks for all. What is
+    over all of them is not shown. A name that no table has is refused with those that they have.
     """
     found = list(chosen)
-    sets = {cell.key.split("/")[0].casefold() for each in chosen for cell in each.plan.cells}
     for part, (what, names) in enumerate({"data set": datasets, "method": methods}.items()):
         if names:
             found = _with_part(found, part, what, names)
-    if not datasets:
-        return found
     return [
-        replace(each, plan=Plan(each.plan.cells, _rows_of(each.plan, datasets, sets)))
+        replace(each, plan=Plan(each.plan.cells, partial(_part_of, each.plan)), is_part=True)
         for each in found
     ]
 
@@ -98,23 +99,20 @@ def _with_part(
     return found
 
 
-def _rows_of(
-    plan: Plan, datasets: Sequence[str], sets: Set[str]
-) -> Callable[[Mapping[str, object]], Sequence[Sheet | Drawing]]:
-    """Return the plan's presentation, its sheets cut to the rows of some of its data sets."""
-    wanted = {name.casefold() for name in datasets}
-
-    def present(results: Mapping[str, object]) -> list[Sheet | Drawing]:
-        shown: list[Sheet | Drawing] = []
-        for item in plan.present(results):
-            if isinstance(item, Drawing):
-                continue
-            names = [str(row[0]).casefold() for row in item.rows]
-            rows = [row for row, name in zip(item.rows, names, strict=True) if name in wanted]
-            if rows:
-                shown.append(replace(item, rows=rows))
-            elif not sets & set(names) and not item.empty():
-                shown.append(item)
-        return shown
-
-    return present
+def _part_of(plan: Plan, results: Mapping[str, object]) -> list[Sheet]:
+    """Return the sheets of some data sets and methods, cut to the rows that have a figure."""
+    keys = {cell.key.split("/")[0].casefold() for cell in plan.cells}
+    shown = []
+    for item in plan.present(results):
+        if isinstance(item, Drawing) or item.is_aggregate:
+            continue
+        ours = [i for i, head in enumerate(item.columns) if not head.endswith(PAPER)]
+        rows = [
+            row
+            for row in item.rows
+            if any(isinstance(row[i], int | float) for i in ours if i < len(row))
+        ]
+        named = [row for row in rows if str(row[0]).casefold() in keys]
+        if rows:
+            shown.append(replace(item, rows=named or rows))
+    return shown

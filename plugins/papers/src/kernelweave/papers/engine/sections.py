@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,11 +12,17 @@ from typing import Any
 from kernelweave.tables.errors import one_line
 from kernelweave.workbench.pages import figure_svg
 
-from ..plan import Drawing, Sheet
+from ..plan import PAPER, Drawing, Sheet
 from .chosen import Chosen
 from .kept import CellOutcome
+from .verdicts import claims_on, compared_in, verdict, with_verdicts
 
 NOTHING = "–"
+_ON_CLAIMS = (
+    "A difference is that of the first thing that is named to the second, in points, or in per "
+    "cent of the larger where less is better, with the 95 % interval of its mean (Student's t); "
+    "fewer than three pairs count where they differ by more than their deviations."
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A reproduction as it is shown; ``empty`` names the figures of ours that are missing."""
+    """A reproduction as it is shown.
+
+    ``empty`` names the figures of ours that are missing, ``verdicts`` says what the others say.
+    """
 
     name: str
     summary: str
@@ -59,6 +69,7 @@ class Section:
     parts: list[Grid | Picture] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
+    verdicts: list[str] = field(default_factory=list)
 
 
 def shown(value: object) -> Text:
@@ -130,31 +141,82 @@ def section(chosen: Chosen, outcomes: Mapping[str, CellOutcome]) -> Section:
         f"{key} failed: {outcome.error}" for key, outcome in outcomes.items() if outcome.error
     )
     values = {key: outcome.value for key, outcome in outcomes.items() if not outcome.error}
-    _add_parts(made, chosen, values)
     left = len(chosen.plan.cells) - len(outcomes)
+    partial = "only a part was asked for" if chosen.is_part else ""
+    if len(values) < len(chosen.plan.cells):
+        partial = f"{len(chosen.plan.cells) - len(values)} cells have no result"
+    _add_parts(made, chosen, values, partial)
     if left:
         made.problems.append(f"{left} of {len(chosen.plan.cells)} cells are not computed yet.")
     if made.empty:
         made.problems.append(f"{len(made.empty)} figures are missing: {'; '.join(made.empty[:3])}.")
-    reduced = sum(cell.is_reduced for cell in chosen.plan.cells)
+    reduced = len(_reduced(chosen))
     if reduced:
         made.problems.append(
             f"A reduced run: {reduced} of {len(chosen.plan.cells)} cells use fewer samples or "
-            "splits than the paper, so no figure here is a comparison with it."
+            "splits than the paper, so no figure of theirs is a comparison with it."
         )
     return made
 
 
-def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, object]) -> None:
-    """Add what the plan shows, and what is missing in it."""
+def _reduced(chosen: Chosen) -> list[set[str]]:
+    """Return the parts of the keys of cells that do less than the paper did."""
+    return [set(cell.key.split("/")) for cell in chosen.plan.cells if cell.is_reduced]
+
+
+def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, object], partial: str) -> None:
+    """Add what the plan shows, what is missing in it, and what its figures say."""
     try:
-        for number, item in enumerate(chosen.plan.present(values), 1):
-            file = f"{made.name}-{number}.svg"
-            if isinstance(item, Sheet):
-                made.parts.append(grid(item))
-                made.empty.extend(item.without_empty_columns().empty())
-            else:
-                made.parts.append(picture(item, file))
+        items = chosen.plan.present(values)
     except Exception as error:  # noqa: BLE001
         made.problems.append(f"cannot be shown: {type(error).__name__}: {one_line(error)}")
         made.empty.append("a part that cannot be shown")
+        return
+    sheets: list[Sheet] = []
+    for number, item in enumerate(items, 1):
+        if isinstance(item, Drawing):
+            made.parts.append(picture(item, f"{made.name}-{number}.svg"))
+        elif partial and item.is_aggregate:
+            made.problems.append(f"{item.title}: not shown, {partial}.")
+        else:
+            sheets.append(item)
+            made.empty.extend(item.without_empty_columns().empty())
+            made.parts.append(grid(_judged(made, chosen, item)))
+    _add_claims(made, chosen, sheets, partial)
+
+
+def _judged(made: Section, chosen: Chosen, sheet: Sheet) -> Sheet:
+    """Return the sheet with its verdicts, and count them; none for rows of reduced cells."""
+    reduced = _reduced(chosen)
+    every = len(reduced) == len(chosen.plan.cells)
+    named = [{str(value) for value in row[:2] if isinstance(value, str)} for row in sheet.rows]
+    withheld = {
+        i for i, names in enumerate(named) if every or any(names <= keys for keys in reduced)
+    }
+    judged = with_verdicts(sheet, compared_in(made.name), withheld)
+    words = Counter(
+        row[i]
+        for i in range(len(sheet.columns), len(judged.columns))
+        for row in judged.rows
+        if row[i] is not None
+    )
+    if words:
+        counts = ", ".join(f"{n} {word}" for word, n in words.items())
+        made.verdicts.append(f"{sheet.title}, beside the paper: {counts}")
+    return judged
+
+
+def _add_claims(made: Section, chosen: Chosen, sheets: Sequence[Sheet], partial: str) -> None:
+    """Add a row for each sentence of the paper on the table: ours, theirs and the verdict."""
+    reduced = set().union(*_reduced(chosen))
+    every = len(_reduced(chosen)) == len(chosen.plan.cells)
+    rows = []
+    for claim in claims_on(made.name):
+        names = {claim.first, *claim.second}
+        is_reduced = every or (reduced if claim.column else set()) & names
+        why = partial or ("a reduced run" if is_reduced else "")
+        rows.append(verdict(sheets, claim, why))
+        made.verdicts.append(f"{rows[-1][0]}: {rows[-1][-1]} ({rows[-1][1]})")
+    if rows:
+        heads = ("the paper says", "ours: difference", f"difference {PAPER}", "verdict")
+        made.parts.append(grid(Sheet("What the paper says", heads, rows, (_ON_CLAIMS,))))

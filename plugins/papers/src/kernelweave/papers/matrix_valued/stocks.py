@@ -15,8 +15,8 @@ _NOTES = (
     "Mean squared error times 1000; the paper's caption says root mean squared error. The first 25 "
     "pairs of weeks train, the last 26 test; everything is selected on the 25.",
     "Lasso: one penalty for all stocks, by ten folds; they choose the end of the path where "
-    "nothing is selected, the training mean, which is the printed column. MRCE and FES are shown "
-    "as published.",
+    "nothing is selected, the training mean, which is the printed column. MRCE and FES are not "
+    "run, as no Python package has them: their columns are as printed.",
     "IKL, OKL, IOKL: 117 kernels, nine variables times thirteen bandwidths around the standard "
     "deviation (the paper does not print its own), λ by ten folds, which cannot tell one λ from "
     "another and prefer the strongest, close to the training mean. The best averages of the "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ..engine.verdicts import OPEN, judge
 from ..measuring import interval
 from ..plan import Value
 
@@ -28,21 +29,15 @@ def claim(name: str, theirs: float, differences: Mapping[str, Iterable[float]]) 
     row: list[Value] = [name]
     for width in WIDTHS:
         low, middle, high = interval(differences[width])
-        said: list[Value] = [low, high, verdict(theirs, low, middle, high)]
+        said: list[Value] = [low, high, _verdict(theirs, low, middle, high)]
         if middle is not None and low is None:
-            said = ["of one alone"] * 3
+            said = ["of one alone", "of one alone", OPEN]
         row += [middle, *said]
     return row
 
 
-def verdict(
-    theirs: float, low: float | None, middle: float | None, high: float | None
-) -> str | None:
+def _verdict(theirs: float, low: float | None, middle: float | None, high: float | None) -> Value:
     """Return whether an interval of a difference has the sign of the paper's, in words."""
-    if low is None or middle is None or high is None:
+    if middle is None:
         return None
-    if low <= 0.0 <= high or abs(middle) < LAST_DIGIT:
-        return "no difference is shown"
-    if round(theirs, 6) == 0.0:
-        return "a difference, none is printed"
-    return "as printed" if (low > 0.0) == (theirs > 0.0) else "the contrary"
+    return OPEN if abs(middle) < LAST_DIGIT else judge(low, high, round(theirs, 6))

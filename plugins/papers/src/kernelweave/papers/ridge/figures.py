@@ -70,7 +70,7 @@ _ON_CLAIMS = (
     "held against the same words.",
     "Test errors on the same halves: the mean of their differences with a 95 % interval (Student's "
     "t); halves overlap, so the interval is narrow at best. d = 2 less d = 1: the mean over all λ. "
-    "as printed: the sign is the one that the paper states; less than 0.005 is no difference.",
+    "holds: the sign is the one that the paper states; less than 0.005 decides nothing.",
 )
 
 

@@ -44,8 +44,8 @@ _QUICK = {
 _ON_CLAIMS = (
     "RMSE of the first method less that of the second on the same parts, the mean with its 95 % "
     "interval (Student's t); parts of one set overlap, so the interval is narrow at best. The "
-    "verdict compares its sign with the printed figures; less than half of their last digit is "
-    "no difference.",
+    "verdict compares its sign with the printed figures; less than half of their last digit "
+    "decides nothing.",
 )
 _ON_LAMBDA = (
     "λ: the same method at its best Λ or β for each of the two. The paper says of its figures, "

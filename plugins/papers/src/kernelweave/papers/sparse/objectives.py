@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from ..plan import PAPER, Cell, Plan, Request, Results, Sheet, Value
+from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .fits import STARTS, cells_of, figure_of, on_starts
-from .leads import both, share
-from .sets import SETS, beside, cell, ours, read, size_of, theirs
+from .sets import SETS, beside, cell, ours, read, size_of
 
 BOUNDS = ("soc", "soc-random", "sdp-3x3", "saddle")
 # training samples up to which a conic relaxation is worth its time
@@ -42,16 +41,6 @@ _ON_QUICK_SIZES = (
     "soc-random takes at most 100 training samples and sdp-3x3 60, as this run is quick: such a "
     "bound is one of a smaller problem."
 )
-_ON_MEETINGS = (
-    "as printed: within half of the last digit that the paper prints, or a thousandth; higher, "
-    "lower: beyond that. Sets that have both figures count.",
-)
-_ON_ENDS = (
-    "reached: no more than a thousandth above the proved optimum, or half of the last digit that "
-    "is printed; furthest: the largest excess over the optimum. Sets that have the figure count.",
-)
-# half of the last digit that the paper prints, and what counts as the same beside it
-_LAST_DIGIT, _SAME = 0.005, 1e-3
 # our bounds and our starts, and the columns of Table 6 that have theirs
 _PRINTED_BOUNDS = {"soc": "SOC", "soc-random": "SOC random", "sdp-3x3": "3×3", "saddle": "full"}
 _PRINTED_STARTS = {"random": "random", "3×3": "from 3×3", "relaxation": "from full"}
@@ -130,7 +119,6 @@ def _objectives(request: Request) -> Plan:
         figures = {s: partial(figure_of, request, results, s, "objective") for s in STARTS}
         return [
             beside("Lower bounds", bounds, 6, printed, notes),
-            _meetings(partial(_bound_of, request, results)),
             beside(
                 *("Objectives", figures, 6, tuple(_PRINTED_STARTS.values())),
                 (*_SETTINGS, *on_starts(request), *_ON_OBJECTIVES),
@@ -163,39 +151,6 @@ def _gaps(request: Request) -> Plan:
         figures |= {"best": best, "optimum": partial(gap, "optimum"), "proved by search": proved}
         printed = ("random", "3×3", "full", "best")
         notes = (*_NOTES, *on_starts(request), *_ON_GAPS)
-        sheet = beside("Gaps to the relaxation (%)", figures, 7, printed, notes)
-        return [sheet, _ends(partial(figure_of, request, results, field="objective"))]
+        return [beside("Gaps to the relaxation (%)", figures, 7, printed, notes)]
 
     return Plan([*_bound_cells(request, ("saddle",)), *cells_of(request, STARTS)], present)
-
-
-def _slack(figure: float) -> float:
-    return max(_LAST_DIGIT, _SAME * abs(figure))
-
-
-def _meetings(bound: Callable[[str, str], Value]) -> Sheet:
-    """Return on how many sets our bounds are those of the paper."""
-    rows: list[list[Value]] = []
-    for relaxation, column in _PRINTED_BOUNDS.items():
-        pairs = both(partial(bound, relaxation), theirs(6)[column].get)
-        same = [abs(ours - printed) <= _slack(printed) for ours, printed in pairs]
-        higher = [ours > printed + _slack(printed) for ours, printed in pairs]
-        lower = [ours < printed - _slack(printed) for ours, printed in pairs]
-        rows.append([f"{relaxation} beside {column}", *map(share, (same, higher, lower))])
-    heads = ("bound", "as printed", "higher", "lower")
-    return Sheet("What the bounds say", heads, rows, _ON_MEETINGS)
-
-
-def _ends(objective: Callable[..., Value]) -> Sheet:
-    """Return on how many sets each start of Algorithm 1 ends at the proved optimum."""
-    rows: list[list[Value]] = []
-    for start, column in _PRINTED_STARTS.items():
-        line: list[Value] = [start]
-        for figure in (lambda name, s=start: objective(s, name=name), theirs(6)[column].get):
-            pairs = both(figure, lambda name: objective("optimum", name=name))
-            reached = [value <= least + _slack(least) for value, least in pairs]
-            furthest = max((100.0 * (value / least - 1.0) for value, least in pairs), default=None)
-            line += [share(reached), furthest]
-        rows.append(line)
-    heads = ("start", "reached", "furthest (%)", f"reached {PAPER}", f"furthest (%) {PAPER}")
-    return Sheet("How often Algorithm 1 ends at the optimum", heads, rows, _ON_ENDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 
 _OF_CLASSES = ("AverageMKL", "PWMK", "CKA")
-_OTHERS = ("perceptron", "random forest", "boosted trees")
+XGBOOST = "XGBoost"
+_OTHERS = ("perceptron", "random forest", "boosted trees", XGBOOST)
 OF_DICTIONARIES = ("SimpleMKL", *_OF_CLASSES)
 # not the paper's: more folds, and larger C
 FINE = "TKL, five folds"
@@ -37,6 +39,11 @@ def methods_for(task: str) -> tuple[str, ...]:
     """Return the methods that a task has in the paper, and ours beside them."""
     absent = (FINE,) if task == CLASSES else _OF_CLASSES
     return tuple(name for name in EVERY if name not in absent)
+
+
+def is_installed(name: str) -> bool:
+    """Return whether a method can run: XGBoost is an extra."""
+    return name != XGBOOST or find_spec("xgboost") is not None
 
 
 def fit_tuned(
@@ -148,6 +155,11 @@ def _other(name: str, seed: int, *, classes: bool, quick: bool) -> tuple[BaseEst
         boosted = getattr(ensemble, f"HistGradientBoosting{ending}")
         machine = boosted(random_state=seed, early_stopping=False)
         return machine, {"max_iter": trees[:1] if quick else trees}
+    if name == XGBOOST:
+        import xgboost
+
+        trained = getattr(xgboost, f"XGB{ending}")(random_state=seed)
+        return trained, {"n_estimators": trees}
     net = getattr(neural_network, f"MLP{ending}")(
         hidden_layer_sizes=(50, 50, 50),
         early_stopping=True,

@@ -106,6 +106,6 @@ def _present(results: Results) -> list[Sheet]:
         "to 1e-3; iteration: one of Frank-Wolfe, line search and bounds included."
     ]
     return [
-        Sheet("Exponents", (*columns, "longest (s)"), rows, notes),
+        Sheet("Exponents", (*columns, "longest (s)"), rows, notes, is_aggregate=True),
         Sheet("Milliseconds", ("m", "n_P", *_PARTS), each, []),
     ]

@@ -138,7 +138,7 @@ def _present(results: Mapping[str, object], subject: _Subject) -> list[Sheet | D
     heads = (*columns, "m (paper)", "n_P (paper)", "longest (s)")
     return [
         Drawing(title, f"{title}, a line for each n_P.", partial(_draw, results, subject)),
-        Sheet(f"Exponents of {subject.what}", heads, rows, _NOTES),
+        Sheet(f"Exponents of {subject.what}", heads, rows, _NOTES, is_aggregate=True),
     ]
 
 
