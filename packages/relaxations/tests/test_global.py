@@ -6,9 +6,11 @@ import pytest
 from enumeration import best_of
 from kernelweave.kernels_core.grams import GramStack
 from kernelweave.kernels_core.result import Status
+from kernelweave.mkl_sparse import SparseSimplex
 from kernelweave.qp_smo import SVC, SVR
-from kernelweave.qp_smo.saddle import CutPool, RidgePenalty, solve_kernel_weights
+from kernelweave.qp_smo.saddle import CutPool, RidgePenalty, SaddleOracle, solve_kernel_weights
 from kernelweave.relaxations import lower_bound, solve_global
+from kernelweave.relaxations.algorithm import GlobalSearch
 from scipy.optimize import minimize_scalar
 from sklearn.svm import SVC as LibSVC
 from sklearn.svm import SVR as LibSVR
@@ -159,6 +161,17 @@ def test_the_time_of_trying_each_may_end_early():
     assert short.n_nodes == 5
     assert short.lower_bound <= full.upper_bound
     assert short.upper_bound >= full.lower_bound
+
+
+@pytest.mark.parametrize("k0", [1, 2])
+def test_making_a_search_solves_nothing(problem, k0):
+    grams, y, _ = problem
+    oracle = SaddleOracle(GramStack(grams), y[None], SVC(C=5.0))
+    search = GlobalSearch(oracle, SparseSimplex(k0, 1.0).relaxed(len(grams)), 1e-4)
+    assert oracle.counts.n_svm_solves == oracle.counts.n_master_solves == 0
+    search.step()
+    assert oracle.counts.n_svm_solves > 0
+    assert np.count_nonzero(search.parameters) <= k0
 
 
 def test_without_a_ridge_the_search_still_ends(problem):

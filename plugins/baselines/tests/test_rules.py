@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from kernelweave.baselines import (
     AlignmentWeights,
+    AverageWeights,
     EasyMKLWeights,
     ProportionalWeights,
     alignment_weights,
@@ -23,7 +24,16 @@ from kernelweave.baselines.proportional import (
     proportional_weights,
     single_kernel_accuracies,
 )
-from kernelweave.kernels_core import RBF, KernelWeaveWarning, Laplacian, Linear, Polynomial
+from kernelweave.baselines.rule import RuleWeights
+from kernelweave.kernels_core import (
+    RBF,
+    KernelDictionary,
+    KernelWeaveWarning,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Problem,
+)
 from kernelweave.kernels_core.testing import make_classification
 from kernelweave.qp_smo import SVC
 from sklearn.svm import SVC as LibSVC
@@ -34,6 +44,25 @@ KERNELS = [Linear(), Polynomial(2, 1.0, 1.0), RBF(gamma=2.0), RBF(gamma=20.0), L
 def data(n: int = 40, seed: int = 0) -> tuple[Any, Any]:
     X, y = make_classification(n, seed)
     return np.array([k(X) for k in KERNELS]), y
+
+
+def test_making_a_search_solves_nothing_and_each_step_is_finer() -> None:
+    grams, y = data()
+    problem = Problem(KernelDictionary(KERNELS), SVC(C=1.0), AverageWeights(), y[:, None], y)
+    K = grams.mean(axis=0)
+    search = RuleWeights(problem, average_weights(len(grams)), K, np.zeros(len(y)))
+    assert search.n_solves == 0
+    assert search.solution is None
+    search.step()
+    first = search.upper - search.lower
+    value = LibSVC(C=1.0, kernel="precomputed", tol=1e-9).fit(K, y)
+    u, at = value.dual_coef_[0], value.support_
+    optimum = np.abs(u).sum() - 0.5 * u @ K[np.ix_(at, at)] @ u
+    assert search.lower <= optimum * (1.0 + 1e-9)
+    assert optimum * (1.0 - 1e-9) <= search.upper
+    search.step()
+    assert search.counts == {"n_svm_solves": 2}
+    assert search.upper - search.lower <= first
 
 
 def centred(K: Any) -> Any:

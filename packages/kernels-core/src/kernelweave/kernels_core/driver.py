@@ -35,7 +35,8 @@ class Search(Protocol):
     cumulative counts), ``scale`` (what a constant prediction costs: where the absolute gap is below
     ``tol / 1000`` of it, the solve ends as negligible), ``outcome`` (a `Status` to stop with, or
     ``None`` to go on) and ``remark`` (why it stalled). A class with an attribute ``settings``, a
-    `Settings`, is called as ``target(problem, random_state, settings=...)``.
+    `Settings`, or a function whose argument ``settings`` is one by default, is called as
+    ``target(problem, random_state, settings=...)``.
     """
 
     @property

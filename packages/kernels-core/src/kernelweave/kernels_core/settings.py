@@ -7,7 +7,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .parameters import Value
 from .registry.specs import AlgorithmSpec
@@ -123,15 +123,19 @@ def spec_of(algorithm: str | Settings | AlgorithmSpec) -> AlgorithmSpec:
 def known_settings(algorithm: str | Settings | AlgorithmSpec) -> set[str] | None:
     """Return the names of an algorithm's settings, or ``None`` if it takes whatever is given.
 
-    `algorithm`: registered, or a record. Those of its `Settings`; of a class without, what its
-    constructor takes by name.
+    `algorithm`: registered, or a record. Those of its `Settings`; of a class or a function without,
+    what it takes by name.
     """
     target = spec_of(algorithm).load()
-    own = getattr(target, "settings", None)
-    if isinstance(own, Settings):
+    own = _settings_of(target)
+    if own is not None:
         return {field.name for field in dataclasses.fields(own)}
+    if inspect.isfunction(target):
+        taken = inspect.signature(target).parameters.values()
+        if any(each.kind is each.VAR_KEYWORD for each in taken):
+            return None
+        return {each.name for each in taken if each.kind is each.KEYWORD_ONLY}
     known: set[str] = set()
-    # a function that makes the search says nothing of what it takes
     for base in getattr(target, "__mro__", ()):
         if "__init__" not in vars(base):
             continue
@@ -140,6 +144,14 @@ def known_settings(algorithm: str | Settings | AlgorithmSpec) -> set[str] | None
         if all(each.kind is not each.VAR_KEYWORD for each in given):
             return known
     return None
+
+
+def _settings_of(target: Any) -> Settings | None:
+    """Return the settings of a class, or what a function that makes the search has by default."""
+    own = getattr(target, "settings", None)
+    if inspect.isfunction(target) and "settings" in inspect.signature(target).parameters:
+        own = inspect.signature(target).parameters["settings"].default
+    return own if isinstance(own, Settings) else None
 
 
 def prepared(
@@ -152,8 +164,8 @@ def prepared(
     """
     spec = spec_of(algorithm)
     target = spec.load()
-    own = getattr(target, "settings", None)
-    if isinstance(own, Settings):
+    own = _settings_of(target)
+    if own is not None:
         chosen = algorithm if isinstance(algorithm, Settings) else own
         return partial(target, settings=chosen.changed(params))
     known = known_settings(spec)

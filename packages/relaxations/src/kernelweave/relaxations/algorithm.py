@@ -12,26 +12,27 @@ from kernelweave.mkl_sparse.algorithm import oracle_of
 from .search import SupportSearch
 from .settings import BranchAndBound
 
+_DEFAULTS = BranchAndBound()
+
+
+def global_search(
+    problem: Problem,
+    random_state: np.random.RandomState,
+    settings: BranchAndBound = _DEFAULTS,
+) -> GlobalSearch:
+    """Return the search at its first sparse weights.
+
+    `problem`: a dictionary, a learner and a `SparseSimplex`; `random_state`: not used.
+    """
+    accuracy = 1e-5 if settings.accuracy is None else settings.accuracy
+    oracle, _ = oracle_of(problem)
+    search = GlobalSearch(oracle, problem.constraint.relaxed(len(oracle.grams)), accuracy)
+    search.step()
+    return search
+
 
 class GlobalSearch(SupportSearch):
     """Cutting planes for the relaxation, then branch and bound on supports with the same cuts."""
-
-    settings: BranchAndBound = BranchAndBound()
-
-    def __init__(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        settings: BranchAndBound = settings,
-    ) -> None:
-        """Evaluate the first sparse weights.
-
-        `problem`: a dictionary, a learner and a `SparseSimplex`; `random_state`: not used.
-        """
-        accuracy = 1e-5 if settings.accuracy is None else settings.accuracy
-        oracle, _ = oracle_of(problem)
-        super().__init__(oracle, problem.constraint.relaxed(len(oracle.grams)), accuracy)
-        self.step()
 
     @property
     def parameters(self) -> FloatArray:

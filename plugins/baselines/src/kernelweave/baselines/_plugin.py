@@ -14,19 +14,19 @@ _BOTH = ("classification", "regression")
 _OF_FACTORS = ("total=1.0", "name=average-weights", "name=easymkl-weights")
 _ALGORITHMS = {
     "mkl-average": (
-        "rule:RuleWeights", _BOTH, "name=average-weights", {"m": 2.0, "q": 1.0},
+        "rule:rule_weights", _BOTH, "name=average-weights", {"m": 2.0, "q": 1.0},
         "Bertsimas, Iglesias and Johnson 2025, section 2.2", "equal weights",
     ),
     "mkl-easy": (
-        "rule:RuleWeights", ("classification",), "name=easymkl-weights", {"m": 2.2, "q": 1.0},
+        "rule:rule_weights", ("classification",), "name=easymkl-weights", {"m": 2.2, "q": 1.0},
         "Aiolli and Donini, EasyMKL, Neurocomputing 2015", "weights from the margin of the sum",
     ),
     "mkl-cka": (
-        "rule:RuleWeights", _BOTH, "name=alignment-weights", {"m": 2.1, "q": 1.1},
+        "rule:rule_weights", _BOTH, "name=alignment-weights", {"m": 2.1, "q": 1.1},
         "Cortes, Mohri and Rostamizadeh, JMLR 2012", "weights of largest centred alignment",
     ),
     "mkl-pwmk": (
-        "rule:RuleWeights", ("classification",), "name=proportional-weights", {"m": 2.0, "q": 1.0},
+        "rule:rule_weights", ("classification",), "name=proportional-weights", {"m": 2.0, "q": 1.0},
         "Tanabe, Ho, Nguyen and Kawasaki, RIVF 2008", "weights proportional to accuracies",
     ),
     "mkl-simple": (
