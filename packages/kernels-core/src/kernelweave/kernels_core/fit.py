@@ -223,7 +223,9 @@ def attributes_of(
     coef = u[:, used] * formula.unit
     found: dict[str, Any] = {
         "result_": result,
-        "certificate_": Certificate(result.lower_bound, result.upper_bound, *formula.proofs),
+        "certificate_": Certificate(
+            result.lower_bound, result.upper_bound, *formula.proofs, premise=result.premise
+        ),
         "dual_gap_": result.dual_gap,
         # making the first iterate counts, as in scikit-learn
         "n_iter_": max(1, result.n_iter),
