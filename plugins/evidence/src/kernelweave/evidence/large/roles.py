@@ -88,9 +88,13 @@ class HeldFolds:
 class RowRoles:
     """The sample's rows by their use.
 
-    `held_out`: have no other; `metric`: the scales are learned on them; `landmarks`: may become
-    such, no row a copy of another; `order` of shape (n_sample,): the sample's rows, those that
-    choose last; `n_others`: all but these; `held_at`: where in this order those held out stand.
+    - `held_out`: have no other
+    - `metric`: the scales are learned on them
+    - `landmarks`: may become such, no row a copy of another
+    - `order` of shape (n_sample,): the sample's rows, those held out behind the others, as that
+      makes them cheap to leave out, and those that choose last
+    - `n_others`: all but these
+    - `held_at`: where in this order those held out stand
     """
 
     held_out: HeldFolds
@@ -122,7 +126,7 @@ class RowRoles:
         held_out = HeldFolds(
             sample.take(held), seen.index[held], fold[held], known, copy_of.ravel()
         )
-        order = np.argsort(fold == 0, kind="stable")
+        order = np.argsort(np.where(fold == 0, len(fold), fold), kind="stable")
         held_at = np.argsort(order, kind="stable")[held]
         n_others = int(np.sum(fold != 0))
         return cls(held_out, sample.take(chosen), sample.take(distinct), order, n_others, held_at)

@@ -79,11 +79,13 @@ class RowEquations:
         other rows, 0 for these.
         """
         assert self._factored is not None
-        factor = self._factored[2]
-        units = np.zeros((len(self.rows), len(which)), dtype=factor.dtype, order="F")
-        units[which, np.arange(len(which))] = 1.0
+        factor, first = self._factored[2], int(which.min())
+        # of a solution that begins with zeros only the rest is worked out
+        tail = np.asfortranarray(factor[first:, first:])
+        units = np.zeros((len(tail), len(which)), dtype=factor.dtype, order="F")
+        units[which - first, np.arange(len(which))] = 1.0
         trsm = blas.strsm if factor.dtype == np.float32 else blas.dtrsm
-        half = trsm(1.0, factor, units, trans_a=1, overwrite_b=1)
+        half = trsm(1.0, tail, units, trans_a=1, overwrite_b=1)
         inner = (half.T @ half).astype(np.float64)
         root, _ = lapack.dpotrf(inner, lower=1, clean=1)
         rest, _ = lapack.dpotrs(root, dual[which], lower=1)

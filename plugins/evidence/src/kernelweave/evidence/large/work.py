@@ -227,8 +227,12 @@ class Work:
             self.tell(f"{size} landmarks", done, n_rows)
 
     def _others(self, most: int | None = None) -> Rows:
-        """Return the sample without the rows that choose and their copies."""
-        return self.seen.sample.take(self.roles.order[: self.roles.n_others][:most])
+        """Return the sample without the rows that choose and their copies, or some of it."""
+        places = self.roles.order[: self.roles.n_others]
+        if most is not None and most < len(places):
+            # of all uses of rows alike
+            places = places[np.linspace(0, len(places) - 1, most).astype(np.intp)]
+        return self.seen.sample.take(places)
 
     def _landmarks(self, scales: Sequence[Scales], size: int) -> Landmarks:
         rows, views = self.roles.landmarks, self.seen.views
