@@ -162,7 +162,7 @@ def prove_sparse(
         target = reached.value - (1.0 - 1e-3) * tol * abs(reached.value)
         tree = _Tree(oracle, root, target)
         tree.close(root)
-    lower = tree.lower - _SLACK * abs(tree.lower)
+    lower = float(tree.lower - _SLACK * abs(tree.lower))
     head: dict[str, Any] = {
         "format": "kernelweave-proof 1",
         "n_rows": exact.n_samples,
