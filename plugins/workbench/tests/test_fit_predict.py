@@ -408,3 +408,58 @@ def test_the_model_is_saved_before_others_are_compared(
     with pytest.raises(SystemExit):
         run("fit", csv, "--target", "species", *QUICK, "--out", model)
     assert load_model(model).held_out is not None
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> Path:
+    """Twenty patients of five visits each: most of the target is who the patient is."""
+    rng, path = np.random.default_rng(0), tmp_path / "visits.csv"
+    patient = np.repeat(np.arange(20), 5)
+    frame = pd.DataFrame({"patient": [f"p{each}" for each in patient]})
+    frame["dose"] = rng.uniform(0.0, 2.0, 100).round(2)
+    frame["y"] = (10.0 * rng.normal(size=20)[patient] + frame["dose"] + rng.normal(size=100)).round(
+        3
+    )
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_new_patients_are_told_apart_from_new_visits(
+    run: Callable, visits: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "m"
+    done = run("fit", visits, "--target", "y", "--no-compare", "--out", model)
+    assert "R² to expect of new rows" in done.out
+    said = " ".join(done.out.split())
+    assert "on rows of a new 'patient'" in said
+    assert "fit with --groups=patient" in said
+    # said once, and not in a warning beside it
+    assert "warning" not in done.err
+    lines = load_model(model).header.new_rows
+    assert [row["name"] for row in lines][:2] == ["rows like these", "new patient"]
+    assert lines[0]["score"] > 0.8 > 0.3 > lines[1]["score"]
+
+
+def test_whole_groups_are_held_out_where_asked_for(run: Callable, visits: Path) -> None:
+    asked = ["fit", visits, "--target", "y", "--groups", "patient", "--json"]
+    found = json.loads(run(*asked).out)
+    assert found["held_out"]["score"] < 0.3
+    assert found["held_out"]["error"] >= found["new_rows"][0]["error"]
+    # the other models are without those patients too
+    trees = next(row for row in found["comparison"]["rows"] if row["name"] == "boosting")
+    assert trees["score"] < 0.3
+    assert (
+        "--groups 'patent': did you mean 'patient'?" in run(*asked[:4], "--groups", "patent").error
+    )
+    needs = run(*asked, "--model", "tkl").error
+    assert "--groups needs the evidence kernel" in needs
+
+
+def test_later_rows_are_held_out_where_asked_for(run: Callable, tmp_path: Path) -> None:
+    rng, path = np.random.default_rng(0), tmp_path / "walk.csv"
+    walk = pd.DataFrame({"day": np.arange(150) + 0.5, "x": rng.normal(size=150)})
+    walk["y"] = rng.normal(size=150).cumsum().round(3)
+    walk.to_csv(path, index=False)
+    done = run("fit", path, "--target", "y", "--order", "day", "--max-iter", "5", "--json")
+    assert json.loads(done.out)["held_out"]["score"] < 0.5
+    assert "no other models are compared" in done.err

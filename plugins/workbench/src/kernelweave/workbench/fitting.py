@@ -55,6 +55,7 @@ class Choices:
     - `seed`: of everything random, so that the same command gives the same file
     - `views`: the file that names groups of columns
     - `metric`: the scorer of scikit-learn that judges; R² or accuracy without it
+    - `groups`, `order`: columns by which rows are held out: whole groups, or later ones
     """
 
     model: str | None = None
@@ -63,6 +64,26 @@ class Choices:
     seed: int = 0
     views: Path | None = None
     metric: str | None = None
+    groups: str | None = None
+    order: str | None = None
+
+    def division(self, name: str, columns: Sequence[str]) -> dict[str, str]:
+        """Return the columns by which rows are held out, as `fit` of the model takes them.
+
+        `name`: of the model; `columns`: its features. Raises CommandError if they are not among
+        the features, or the model cannot hold rows out by them.
+        """
+        found = {}
+        for option, column in (("groups", self.groups), ("order", self.order)):
+            if column is None:
+                continue
+            if name != "evidence":
+                raise CommandError(f"--{option} needs the evidence kernel, the default of --model")
+            if column not in columns:
+                hint = did_you_mean(column, columns, what="columns that it learns from")
+                raise CommandError(f"--{option} {column!r}: {hint}")
+            found[option] = column
+        return found
 
     def seeing(self, columns: Sequence[str]) -> Choices:
         """Return the choices with the views that the file says, as a setting."""
@@ -143,6 +164,7 @@ def fit_table(
     weight = None if weights is None else read_weights(table, weights)
     check_metric(choices.metric, y, target.task)
     name, make = choices.maker(target.task)
+    division = choices.division(name, columns)
     notes = check_data(table, columns, target)
     for sentence in notes:
         told(sentence)
@@ -151,8 +173,8 @@ def fit_table(
     # a fit without a fold has fewer rows, and takes time by their square
     folds = [] if name == "evidence" else [(1.0 - 1.0 / n_folds) ** 2] * n_folds
     bar = fit_bar(f"learning from {len(X)} rows", [1.0, *folds])
-    with locate_cell_errors(table), _leaving_to_summary(name), bar as end_fit:
-        estimator = fit_model(make(), X, y, weight)
+    with locate_cell_errors(table), _leaving_to_summary(name) as doubted, bar as end_fit:
+        estimator = fit_model(make(), X, y, weight, **division)
         end_fit()
         stopped = _was_stopped(estimator)
         scoring = _counted(weight, choices.given.get("class_weight"), y)
@@ -171,27 +193,54 @@ def fit_table(
     )  # fmt: skip
     kept(model)
     rows: list[Row] = []
-    if comparing and held_out is not None and not stopped:
+    if comparing and choices.order is not None:
+        told("no other models are compared: with --order, they would learn from later rows")
+    elif comparing and held_out is not None and not stopped:
         rows, stopped = _compared(held_out, X, y, fold, scoring, choices, told)
     comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
     with fit_bar(f"shuffling {len(columns)} columns"):
         importance = tuple(_importance(estimator, told))
     header = replace(
-        model.header, comparison=comparison, importance=importance, metric=choices.metric
-    )
+        model.header, comparison=comparison, importance=importance, metric=choices.metric,
+        new_rows=_new_rows(estimator), doubt=next(iter(doubted), ""),
+    )  # fmt: skip
     return FitOutcome(replace(model, header=header), rows, seconds, stopped)
 
 
 @contextmanager
-def _leaving_to_summary(name: str) -> Iterator[None]:
-    """Silence warnings of what the summary says too: of columns, and of scores held out."""
+def _leaving_to_summary(name: str) -> Iterator[list[str]]:
+    """Silence warnings of what the summary says too: of columns, and of scores held out.
+
+    Yields: what is said of new rows that are surely predicted worse than those held out.
+    """
+    from kernelweave.evidence import HeldOutWarning
     from kernelweave.tables import ColumnWarning
 
+    heard: list[str] = []
     with warnings.catch_warnings():
+        before = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+            if issubclass(category, HeldOutWarning):
+                heard.append(str(message))
+            else:
+                before(message, category, *rest, **more)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", HeldOutWarning)
         warnings.simplefilter("ignore", ColumnWarning)
         if name == "evidence":
             warnings.simplefilter("ignore", UnderfitWarning)
-        yield
+        yield heard
+
+
+def _new_rows(estimator: object) -> tuple[dict[str, Any], ...]:
+    """Return what to expect of each kind of new rows, where the model says so."""
+    held_out = getattr(kernel_machine(estimator), "held_out_", None)
+    if held_out is None:
+        return ()
+    rows = held_out.rename_axis("name").reset_index().to_dict("records")
+    return tuple({str(key): value for key, value in row.items()} for row in rows)
 
 
 def _importance(estimator: object, told: Callable[[str], None]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kernelweave.kernels_core.registry import algorithms, components, get_algorithm, parts_for
 
+from . import console
 from .machines import chain_of
 from .models import Model
 from .scoring import (
@@ -56,6 +57,8 @@ def summary(model: Model) -> dict[str, Any]:
         "held_out": None,
         "comparison": header.comparison,
         "importance": list(header.importance),
+        "new_rows": list(header.new_rows),
+        "doubt": header.doubt,
         "kernels": _kernels(model),
         "views": views_of(model),
         "chosen": _chosen(machine, settings),
@@ -71,7 +74,10 @@ def summary(model: Model) -> dict[str, Any]:
     }
     ranking = None if held_out is None else ranking_of(held_out)
     if held_out is not None:
-        found["held_out"] = _scored(held_out, Metric(header.metric), ranking)
+        scored = _scored(held_out, Metric(header.metric), ranking)
+        # of whole groups the model itself knows the error, which is larger than that over rows
+        over_groups = [row["error"] for row in header.new_rows[:1]]
+        found["held_out"] = scored | {"error": max([scored["error"], *over_groups])}
     return found | {"certificate": closing_sentences(found)}
 
 
@@ -200,7 +206,26 @@ def _known(found: Mapping[str, Any]) -> str:
             return "" if compared else told
         known = f"{_expected(found, scored)}, no better than {answer} ({scored['dummy']:z.3f})"
         return f"{known}." if compared else f"{known}: {why}."
+    if doubt := str(found.get("doubt", "")):
+        other, _, remedy = doubt.partition(": where you will meet them, ")
+        return (
+            f"{_expected(found, scored)}, but {other}. If you will meet such rows, "
+            f"{console.spoken(remedy) or 'expect the lower score'}."
+        )
     return f"{_expected(found, scored)}."
+
+
+def other_rows(found: Mapping[str, Any]) -> dict[str, str]:
+    """Return what to expect of each kind of new rows, where more than one is known.
+
+    `found`: a `summary`.
+    """
+    lines = {}
+    for row in found["new_rows"]:
+        of = f" of {row['n_groups']} groups" if row["n_groups"] < row["n_rows"] else ""
+        scored = Score(row["score"], row["error"]).told(3)
+        lines[row["name"]] = f"{scored}, on {row['n_rows']} rows{of}"
+    return lines if len(lines) > 1 else {}
 
 
 def _known_by_test(

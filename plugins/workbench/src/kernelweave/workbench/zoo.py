@@ -157,13 +157,17 @@ def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> 
 
 
 def fit_model(
-    model: BaseEstimator, X: pd.DataFrame, y: Labels, weight: FloatArray | None
+    model: BaseEstimator, X: pd.DataFrame, y: Labels, weight: FloatArray | None, **division: object
 ) -> BaseEstimator:
-    """Fit what `make_model` made, with weights of rows where there are any."""
+    """Fit what `make_model` made, with weights of rows where there are any.
+
+    `division`: ``groups`` and ``order`` of the rows, for estimators that take them.
+    """
     if weight is None:
-        return model.fit(X, y)
+        return model.fit(X, y, **division)
     chained = hasattr(model, "steps") or hasattr(getattr(model, "regressor", None), "steps")
-    return model.fit(X, y, **{"machine__sample_weight" if chained else "sample_weight": weight})
+    weighted = {"machine__sample_weight" if chained else "sample_weight": weight}
+    return model.fit(X, y, **weighted, **division)
 
 
 def _class(name: str, task: str) -> type[BaseEstimator]:

@@ -45,6 +45,8 @@ def fit_command(
     compare: Annotated[bool, Parameter(negative="--no-compare")] = True,
     cv: int | None = None,
     metric: str | None = None,
+    groups: str | None = None,
+    order: str | None = None,
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
     categorical: Annotated[list[str] | None, Parameter(negative=())] = None,
     numeric: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -108,6 +110,11 @@ def fit_command(
     metric : str
         What models are judged and compared by: a scorer of scikit-learn, such as roc_auc,
         neg_log_loss or neg_mean_absolute_error; greater is better. Default: R² or accuracy.
+    groups : str
+        The column of groups, such as patients, of which new rows will be others: whole groups are
+        held out.
+    order : str
+        The column of times after which new rows will come: later rows are held out.
     drop : str
         A column to leave out; may be given several times.
     categorical : str
@@ -200,7 +207,7 @@ def fit_command(
     }  # fmt: skip
     if cv is not None and cv < 2:
         raise CommandError(f"--cv must be at least 2, got {cv}")
-    choices = Choices(model, settings, cv, seed, views, metric)
+    choices = Choices(model, settings, cv, seed, views, metric, groups, order)
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
     table, other = read(data), None if test is None else read(test)
     table = _with_kinds(table, category=categorical, number=numeric, date=date)
@@ -385,7 +392,7 @@ def _tested(model: Model, table: Table) -> dict[str, object]:
 
 
 def _show(found: dict[str, Any]) -> None:
-    from ..summaries import bounds_rows, told_columns
+    from ..summaries import bounds_rows, other_rows, told_columns
     from ..zoo import title_of
 
     screen = console.out()
@@ -416,6 +423,9 @@ def _show(found: dict[str, Any]) -> None:
         screen, f"{found['task']} of {found['target']} ({found['task_reason']})", rows.items()
     )
     _show_scores(screen, found)
+    if lines := other_rows(found):
+        title = f"{found['measure']} to expect of new rows"
+        console.print_section(screen, title, lines.items())
     if told := told_columns(found):
         console.print_section(screen, "columns", told.items())
     if found["algorithm"] != "evidence":

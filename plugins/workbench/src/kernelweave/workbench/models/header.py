@@ -67,6 +67,11 @@ class Header:
         The scorer of scikit-learn that judged; ``None`` for R² or accuracy.
     importance : tuple of dict
         What each column is worth: ``name``, ``value`` and ``error``, the strongest first.
+    new_rows : tuple of dict
+        What to expect of each kind of new rows: ``name``, ``score``, ``error``, ``n_rows``,
+        ``n_groups``, the rows like those held out first.
+    doubt : str
+        What is said where another kind is surely predicted worse than those; empty without.
     notes : tuple of str
         What a person would ask about the table, a sentence each.
     units : dict of str to str
@@ -90,6 +95,8 @@ class Header:
     comparison: dict[str, Any] = field(default_factory=dict)
     metric: str | None = None
     importance: tuple[dict[str, Any], ...] = ()
+    new_rows: tuple[dict[str, Any], ...] = ()
+    doubt: str = ""
     notes: tuple[str, ...] = ()
     units: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=versions)
@@ -136,6 +143,7 @@ class Header:
         if not all(isinstance(row, dict) and set(row) == set(COLUMN) for row in rows):
             raise ValueError(f"the header has columns that are not described by {COLUMN}")
         values["prepared"] = rows
+        values["new_rows"] = tuple(values.get("new_rows", ()))
         values["importance"] = tuple(values.get("importance", ()))
         values["notes"] = tuple(map(str, values.get("notes", ())))
         values["units"] = {str(name): str(unit) for name, unit in raw.get("units", {}).items()}

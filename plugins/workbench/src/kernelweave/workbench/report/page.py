@@ -10,7 +10,7 @@ from .. import __version__
 from ..models import Model
 from ..pages import render
 from ..scoring import Ranking, Row, Score, ranking_of, verdict
-from ..summaries import bounds_rows, summary
+from ..summaries import bounds_rows, other_rows, summary
 from .columns import column_pictures
 from .evaluation import HeldOutEvaluation, learned_from, of_held_out
 from .pictures import kernel_pictures, weight_pictures
@@ -119,6 +119,8 @@ def _facts(
     if about["held_out"] is not None:
         scored = Score(about["held_out"]["score"], about["held_out"]["error"])
         facts.append((f"{about['measure']} on rows held out", scored.told(3)))
+        lines = list(other_rows(about).items())[1:]
+        facts += [(f"{about['measure']}, {name}", line) for name, line in lines]
     if found is not None and not same:
         facts.append((f"{about['measure']} on {found.rows}", found.score.told(3)))
     left = sum(row["done"] != "used" for row in about["columns"])
