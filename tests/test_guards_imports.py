@@ -53,6 +53,7 @@ UNINSTALLED = {
     "distributed": "distributed",
     "catboost": "catboost",
     "interpret": "interpret-core",
+    "xgboost": "xgboost",
     "xrfm": "xrfm",
     "himalaya": "himalaya",
     "statsmodels": "statsmodels",

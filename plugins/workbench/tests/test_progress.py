@@ -132,7 +132,7 @@ def worst_estimate(course: Course, clock: FakeClock, steps: list[tuple[float, Pr
         left = total - clock.seconds
         # near the end a moment is a factor too
         if 0.25 * total <= clock.seconds <= 0.75 * total:
-            worst = max(worst, course.seconds_left / left, left / course.seconds_left)
+            worst = max(worst, course.remaining / left, left / course.remaining)
     return worst
 
 
@@ -176,7 +176,7 @@ def test_folds_of_a_solve_with_bounds_take_less_than_the_whole() -> None:
             course.see(Progress("any", i, 0.0, 1.0, 10.0 ** (-i / 3), 1e-3, 0.0))
             left = total - clock.seconds
             if 0.25 * total <= clock.seconds <= 0.9 * total:
-                worst = max(worst, course.seconds_left / left, left / course.seconds_left)
+                worst = max(worst, course.remaining / left, left / course.remaining)
             clock.seconds += seconds if i < 9 else 0.0
         course.end_fit()
     assert clock.seconds == pytest.approx(total)

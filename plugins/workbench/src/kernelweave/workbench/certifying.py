@@ -220,8 +220,10 @@ def _bounded(
 
 def _write_proof(machine: BaseEstimator, tol: float, max_time: float | None, path: Path) -> None:
     """Write a proof of the optimum; raise CommandError where it cannot be closed."""
-    from kernelweave.relaxations import UnprovedError, prove
-
+    try:
+        from kernelweave.relaxations import UnprovedError, prove
+    except ImportError as error:
+        raise CommandError("--proof needs kernelweave-relaxations, which is not here") from error
     try:
         prove(machine, tol=tol, max_time=max_time).save(path)
     except UnprovedError as error:

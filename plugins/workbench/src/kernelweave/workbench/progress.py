@@ -87,7 +87,7 @@ class Course:
         return min(1.0, sum(self._shares[: self._ended]) + self._own * now)
 
     @property
-    def seconds_left(self) -> float:
+    def remaining(self) -> float:
         """What is left of the time, if the rest goes as fast as so far; infinite at the start."""
         return self._seconds() * (1.0 - self.done) / self.done if self.done else math.inf
 
@@ -179,7 +179,7 @@ def fit_bar(title: str, works: Sequence[float] = (1.0,)) -> Iterator[Callable[[]
 
         def update(progress: Progress) -> None:
             course.see(progress)
-            left = time_left(course.seconds_left)
+            left = time_left(course.remaining)
             bar.update(task, completed=course.done, state=course.state, left=left)
 
         with watch(update):
