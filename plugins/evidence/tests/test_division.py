@@ -70,6 +70,29 @@ def test_intervals_of_groups_hold_new_ones() -> None:
     assert np.mean(held) > 0.87
 
 
+@pytest.mark.parametrize("numbered", [False, True])
+def test_known_members_keep_what_is_known_of_them(numbered: bool) -> None:
+    """One model: narrow intervals for visits of known patients, wide ones for new patients."""
+    held, width, score = [], [], []
+    for seed in range(3):
+        X, y = patients(seed)
+        if numbered:
+            X["patient"] = np.repeat(np.random.default_rng(9).permutation(120), 6)
+        visit, old = np.tile(np.arange(6), 120), np.arange(720) < 360
+        seen, known, new = old & (visit < 4), old & (visit >= 4), ~old
+        model = EvidenceKernelRegressor(**QUICK).fit(X[seen], y[seen], groups="patient")
+        for which in (known, new):
+            low, high = model.predict_interval(X[which])
+            held.append(np.mean((low <= y[which]) & (y[which] <= high)))
+            width.append(np.mean(high - low))
+            score.append(model.score(X[which], y[which]))
+    assert 0.85 < np.mean(held[::2]) < 0.95
+    assert np.mean(held[1::2]) > 0.86
+    if not numbered:
+        assert np.mean(width[::2]) < 0.5 * np.mean(width[1::2])
+        assert min(score[::2]) > 0.85 > 0.5 > max(score[1::2])
+
+
 def test_the_residuals_of_groups_are_those_of_refits(clinic: Any) -> None:
     predictor = clinic[0]._predictor
     rows, fold = predictor.rows, predictor.folds[0]

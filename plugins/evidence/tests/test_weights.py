@@ -66,7 +66,8 @@ def test_nor_that_of_weights_of_kernels(model: Any, weighted: bool) -> None:
 def test_nor_that_of_many_rows() -> None:
     X, y, weight = table(2100)
     model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=3, n_landmarks=500)
-    check(model, X, y, weight, X[:50], factors=[1e-12])
+    # a power of two rounds nothing: an error in the last bit of a weight grows to 5e-6 here
+    check(model, X, y, weight, X[:50], factors=[2.0**-40])
 
 
 def test_nor_that_of_rows_in_batches() -> None:

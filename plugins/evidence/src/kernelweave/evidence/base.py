@@ -294,7 +294,10 @@ class EvidenceModel(Explained, Estimator):
             splits = self._splits(rows, state)
         else:
             splits = hold_out(rows, self._owner, self._divide(division, state))
-            rows = replace(rows, by_folds=_only_folds_tell(division, rows, splits))
+            named = [each.name for each in self.encoder_.dimensions_]
+            member = named.index(division.column) if division.column in named else -1
+            only = _only_folds_tell(division, rows, splits)
+            rows = replace(rows, by_folds=only, member=member)
         learned = learn(
             rows, splits, plan, state, powers=self.warp, n_jobs=self.n_jobs, tell=self._tell,
             random=division is None,

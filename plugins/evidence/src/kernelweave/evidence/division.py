@@ -29,7 +29,8 @@ class Division:
 
     `groups` of shape (n_rows,): rows of one number are held out together; `order` of shape
     (n_rows,): rows are held out after those before them; `cv`: a splitter, or pairs of places;
-    `kind`: the rows that are held out then; `y`: targets as the user gives them.
+    `kind`: the rows that are held out then; `y`: targets as the user gives them; `column`: of X,
+    that names the groups.
     """
 
     groups: Index | None
@@ -37,6 +38,7 @@ class Division:
     cv: Any
     kind: Kind
     y: Labels
+    column: str = ""
 
     @property
     def random(self) -> bool:
@@ -106,7 +108,9 @@ def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Di
         name, values = _column(X, groups, "groups", n_rows)
         new = f"new {name}" if name else "new groups"
         said = f"rows of a new {name!r}" if name else "rows of new groups"
-        return Division(_codes(values), None, custom, Kind(new, said, f"groups={name!r}"), targets)
+        return Division(
+            _codes(values), None, custom, Kind(new, said, f"groups={name!r}"), targets, name
+        )
     if order is not None:
         name, values = _column(X, order, "order", n_rows)
         new = f"later by {name}" if name else "later rows"

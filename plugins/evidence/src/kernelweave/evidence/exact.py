@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
@@ -100,22 +100,40 @@ class ExactPredictor:
 
         A row is left out of the coefficients in closed form, under the metric of the fold that
         did not see it. Residuals are in units of their own standard deviation, so that an interval
-        is wide where the rows are few. Where folds alone tell how new rows differ, such as later
-        ones, their residuals are what rows held out had.
+        is wide where the rows are few. For rows of new groups whole groups are left out. Where
+        folds alone tell how new rows differ, such as later ones, their residuals are what rows held
+        out had.
         """
         if self.rows.by_folds and self.folds:
             return self._fold_interval(numeric, codes, confidence)
-        groups = self.rows.groups
+        if self.rows.groups is None:
+            return self._left_out(numeric, codes, confidence, None)
+        known = self.rows.is_known(numeric, codes)
+        ends = np.empty((2, len(numeric), len(self.rows.targets)))
+        for which, groups in ((known, None), (~known, self.rows.groups)):
+            if which.any():
+                ends[:, which] = self._left_out(numeric[which], codes[which], confidence, groups)
+        return ends
+
+    def _left_out(
+        self,
+        numeric: FloatArray,
+        codes: NDArray[np.int64],
+        confidence: float,
+        groups: Index | None,
+    ) -> FloatArray:
+        """Return ends by leaving out each row, or each group, of those that a fold held out."""
+        views = None if self.rows.groups is None else self.views
         parts = [
             LeftOut(
-                fold.among(self.rows, self.weights),
+                fold.among(self.rows, self.weights, views),
                 fold.held_out,
                 None if groups is None else groups[fold.held_out],
             )
             for fold in self.folds
         ]
         # without time for a fold the metric has seen no target
-        parts = parts or [LeftOut(self.mixture, np.arange(len(self.rows)))]
+        parts = parts or [LeftOut(self.mixture, np.arange(len(self.rows)), groups)]
         ends = np.empty((2, len(numeric), len(self.rows.targets)))
         for block in blocks(len(numeric), 4 * len(self.rows) * ends.shape[2]):
             reach = [part.reach(numeric[block], codes[block]) for part in parts]

@@ -67,13 +67,16 @@ class Fold:
         """Return this fold's predictor, the path combined."""
         return fit_mixture(self.views, self.training, self._scales(weights))
 
-    def among(self, rows: Rows, weights: FloatArray) -> Mixture:
+    def among(self, rows: Rows, weights: FloatArray, views: Views | None = None) -> Mixture:
         """Return the predictor from other rows, their targets in the units of this fold's.
 
+        `views`: of rows whose groups this fold has not seen, and would take for one.
         The metric, the views, the warp and the units have seen the fold's training rows alone.
         """
         units = Standardised.of(self.training)
-        return fit_mixture(self.views, rows, self._scales(weights), units)
+        return fit_mixture(
+            self.views if views is None else views, rows, self._scales(weights), units
+        )
 
     def _scales(self, weights: FloatArray) -> tuple[Scales, ...]:
         return weighted([fit.scales for fit in self.fits[: len(weights)]], weights)

@@ -30,6 +30,7 @@ class Rows:
     - `bent`: whether skewed numbers are seen under such a power
     - `coding`: how a part of them codes the others
     - `groups` of shape (n,): rows of one number are held out together; ``None`` where each is alone
+    - `member`: place, among numbers and then codes, of the column that names the groups; −1 without
     - `by_folds`: whether the folds alone say how new rows differ from these
     """
 
@@ -41,6 +42,7 @@ class Rows:
     bent: bool = False
     coding: Coding | None = None
     groups: Index | None = None
+    member: int = -1
     by_folds: bool = False
 
     def __len__(self) -> int:
@@ -100,6 +102,17 @@ class Rows:
         return replace(
             self, numeric=numeric, codes=codes, targets=targets, weight=weight, groups=groups
         )
+
+    def is_known(self, numeric: FloatArray, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which new rows are of a group that these rows have, shape (n,)."""
+        if self.member < 0:
+            return np.zeros(len(numeric), dtype=np.bool_)
+        j = self.member - self.numeric.shape[1]
+        if j < 0:
+            return np.isin(numeric[:, self.member], self.numeric[:, self.member])
+        # rare groups share a code, and so do new ones
+        shared = [] if self.coding is None else [self.coding.rare[j], self.coding.gaps[j]]
+        return np.isin(codes[:, j], np.setdiff1d(self.codes[:, j], shared))
 
     def views(self, *, apart: bool = False) -> Views:
         """Return what the kernel needs to know of these rows.

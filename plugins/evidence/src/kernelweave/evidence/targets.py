@@ -13,8 +13,6 @@ from kernelweave.kernels_core.checks import LARGEST
 from kernelweave.tables.errors import place_of
 from numpy.typing import NDArray
 
-from .rows import relative
-
 # Folds of fewer hold out two or three rows, whose error says next to nothing.
 _FEW_ROWS = 10
 
@@ -120,7 +118,7 @@ def check_labels(labels: Labels, first: int = 0) -> None:
 
 
 def check_weight(sample_weight: object, n_rows: int) -> FloatArray | None:
-    """Return weights with mean one over the rows that count, ``None`` where all are equal.
+    """Return weights, ``None`` where there are none.
 
     `sample_weight` of shape (n_rows,): not negative, and positive somewhere; `n_rows`: what X has.
     """
@@ -137,7 +135,7 @@ def check_weight(sample_weight: object, n_rows: int) -> FloatArray | None:
     refuse_negative(weight)
     if not weight.any():
         raise ValueError("sample_weight is zero in every row: at least one must be positive")
-    return relative(weight)
+    return weight
 
 
 def refuse_negative(weight: FloatArray, first: int = 0) -> None:
