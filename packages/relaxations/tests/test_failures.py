@@ -152,27 +152,72 @@ class NoLicence(Exception):
 
 
 @pytest.fixture
-def unlicensed(monkeypatch):
+def mosek(monkeypatch):
+    """Return a function that installs a stand-in of MOSEK, with a licence or without.
+
+    It solves by Clarabel, and what it is asked with comes into the list that is returned.
+    """
+    cp = conic.cvxpy()
+    real = cp.Problem.solve
+
+    def install(*, licensed: bool) -> list[dict[str, object]]:
+        asked: list[dict[str, object]] = []
+
+        class Env:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                return None
+
+            def checkoutlicense(self, feature):
+                if not licensed:
+                    raise NoLicence("License cannot be located")
+
+        def solve(problem, *, solver, **options):
+            if solver != "MOSEK":
+                return real(problem, solver=solver, **options)
+            asked.append(options)
+            return real(problem, solver="CLARABEL", canon_backend="SCIPY")
+
+        module = types.ModuleType("mosek")
+        module.Env, module.Error = Env, NoLicence
+        module.feature = types.SimpleNamespace(pton=1)
+        monkeypatch.setitem(__import__("sys").modules, "mosek", module)
+        monkeypatch.setattr(cp, "installed_solvers", lambda: ["MOSEK", "CLARABEL", "SCS"])
+        monkeypatch.setattr(cp.Problem, "solve", solve)
+        conic.mosek_licence.cache_clear()
+        return asked
+
+    yield install
+    conic.mosek_licence.cache_clear()
+
+
+@pytest.fixture
+def unlicensed(mosek):
     """MOSEK, installed and without a licence."""
+    mosek(licensed=False)
 
-    class Env:
-        def __enter__(self):
-            return self
 
-        def __exit__(self, *_):
-            return None
+@pytest.mark.parametrize("relaxation", ["full-sdp", "sdp-3x3"])
+def test_a_licensed_mosek_is_asked_first_for_matrix_inequalities(problem, relaxation, mosek):
+    right = bounded(problem, relaxation)
+    asked = mosek(licensed=True)
+    found = bounded(problem, relaxation)
+    assert found.solver == "MOSEK"
+    assert found.attempts == ("MOSEK: optimal",)
+    assert len(asked) == 1
+    assert found.bound == pytest.approx(right.bound, rel=1e-6)
+    mosek(licensed=False)
+    assert bounded(problem, relaxation).attempts == ("CLARABEL: optimal",)
 
-        def checkoutlicense(self, feature):
-            raise NoLicence("License cannot be located")
 
-    mosek = types.ModuleType("mosek")
-    mosek.Env, mosek.Error = Env, NoLicence
-    mosek.feature = types.SimpleNamespace(pton=1)
-    monkeypatch.setitem(__import__("sys").modules, "mosek", mosek)
-    monkeypatch.setattr(conic.cvxpy(), "installed_solvers", lambda: ["MOSEK", "CLARABEL", "SCS"])
-    conic.mosek_licence.cache_clear()
-    yield
-    conic.mosek_licence.cache_clear()
+def test_a_licensed_mosek_is_for_others_on_request_alone(problem, mosek):
+    asked = mosek(licensed=True)
+    assert bounded(problem, "soc").attempts == ("CLARABEL: optimal",)
+    assert not asked
+    assert bounded(problem, "soc", solver="mosek").attempts == ("MOSEK: optimal",)
+    assert len(asked) == 1
 
 
 @pytest.mark.usefixtures("unlicensed")

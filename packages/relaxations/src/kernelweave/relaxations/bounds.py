@@ -113,7 +113,8 @@ def lower_bound(
         ``"soc-random"``: (17). ``"soc-diagonal"``: (15), for Gram matrices that commute.
     solver : str, optional
         A cvxpy solver to try first; then come ``"CLARABEL"`` and ``"SCS"``, until one is content.
-        ``"MOSEK"`` needs a licence.
+        ``"MOSEK"`` needs a licence; where it has one, it comes first for matrix inequalities, where
+        it is the faster, without being named.
     learner : BoxLearner, optional
     sample_weight : ndarray of shape (n,), optional
     tol : float

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -63,13 +63,14 @@ class Attempt:
     """How one solver ended on a program.
 
     `status`: cvxpy's word, or why the solver did not start; `value`: of the program as the solver
-    reports it, NaN where it left none; no proof.
+    reports it, NaN where it left none; no proof; `is_named`: whether the user named the solver.
     """
 
     solver: str
     status: str
     value: float = math.nan
     seconds: float = 0.0
+    is_named: bool = False
 
     @property
     def is_usable(self) -> bool:
@@ -87,7 +88,8 @@ def attempts(problem: Problem, solver: str | None) -> Iterator[Attempt]:
     multipliers by whoever asks, so those of a solver that stopped early are of use, and who has
     proved enough asks no further.
 
-    `solver`: the first to try, before `CHAIN`. Yields: the last one is optimal, unless all failed
+    `solver`: the first to try, before `CHAIN`; by default that is MOSEK for a matrix inequality,
+    where it has a licence. Yields: the last one is optimal, unless all failed
     or the time of the running solve is over. Raises ValueError if the named solver is not
     installed; the message lists those that are.
     """
@@ -95,16 +97,27 @@ def attempts(problem: Problem, solver: str | None) -> Iterator[Attempt]:
     first = [] if solver is None else [solver.upper()]
     if first and first[0] not in installed:
         raise ValueError(f"solver={solver!r} is not installed: choose one of {installed}")
+    if not first and "MOSEK" in installed and _is_semidefinite(problem) and not mosek_licence():
+        first = ["MOSEK"]
     for name in dict.fromkeys([*first, *CHAIN]):
         if name not in installed:
             continue
+        is_named = solver is not None and name == first[0]
         if name == "MOSEK" and mosek_licence():
-            yield Attempt(name, f"no licence ({mosek_licence()})")
+            yield Attempt(name, f"no licence ({mosek_licence()})", is_named=is_named)
             continue
-        attempt = _attempt(problem, name)
+        attempt = replace(_attempt(problem, name), is_named=is_named)
         yield attempt
         if attempt.status == "optimal" or expired():
             return
+
+
+def _is_semidefinite(problem: Problem) -> bool:
+    """Return whether a matrix must be positive semidefinite: there MOSEK is the faster solver."""
+    psd = cvxpy().constraints.PSD
+    return any(isinstance(each, psd) for each in problem.constraints) or any(
+        each.attributes["PSD"] for each in problem.variables()
+    )
 
 
 def _attempt(problem: Problem, name: str) -> Attempt:
@@ -152,8 +165,7 @@ def report(tried: Sequence[Attempt], *, is_close: bool, otherwise: str = "") -> 
             f"no conic solver found a solution ({story}): use relaxation='saddle', which needs "
             "none, or scale the Gram matrices"
         )
-    named = tried[0].solver not in CHAIN
-    if tried[0].status != "optimal" and (named or not is_close):
+    if tried[0].status != "optimal" and (tried[0].is_named or not is_close):
         warnings.warn(
             f"the conic solvers ended so: {story}; "
             + ("the bounds are proved from what they left" if usable else otherwise),
