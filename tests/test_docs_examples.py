@@ -150,15 +150,6 @@ def test_every_page_is_a_plain_file_that_the_tests_see() -> None:
     assert all("```py\n" not in path.read_text(encoding="utf-8") for path in PAGES)
 
 
-def test_every_member_and_extra_is_in_the_install_matrix() -> None:
-    rows = (DOCS / "install.md").read_text(encoding="utf-8").splitlines()
-    for member in members().values():
-        found = [row for row in rows if row.startswith(f"| `{member.distribution}` |")]
-        assert len(found) == 1, f"{member.distribution} has {len(found)} rows"
-        for extra in member.project.get("optional-dependencies", {}):
-            assert f"`[{extra}]`" in found[0], f"{member.distribution} has an extra [{extra}]"
-
-
 def test_the_template_is_included_literally() -> None:
     page = (DOCS / "extend" / "algorithm.md").read_text(encoding="utf-8")
     included = re.findall(r"```\{literalinclude\} (\S+)", page)
