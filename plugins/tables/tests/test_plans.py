@@ -162,7 +162,7 @@ def test_a_reader_of_the_users_own_is_asked_first(monkeypatch: pytest.MonkeyPatc
 
 
 def test_many_different_words_cost_little() -> None:
-    """A column that is no numbers is left at its third word."""
+    """A column that is no numbers is left after its first hundred words."""
     seen = []
 
     class Cell(str):
@@ -172,7 +172,7 @@ def test_many_different_words_cost_little() -> None:
 
     cells = [Cell(f"name {i}") for i in range(1000)]
     assert WrittenNumbers.fit(cells, [1.0] * len(cells)) is None
-    assert len(seen) <= 4
+    assert len(seen) <= 100
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         (plan,) = plan_columns(pd.DataFrame({"a": [f"name {i}" for i in range(1000)]}))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
@@ -18,7 +17,7 @@ from .columns import Dates, Numbers, Raw, Words, are_codes, as_words
 from .dates import DateParts, date_as_written, day_first, read_dates
 from .errors import ColumnWarning, place_of
 from .frames import read_columns
-from .written import WrittenNumbers, unit_of_most
+from .written import WrittenNumbers, unit_of_most, units_behind
 
 Kind = Literal["number", "category", "date", "ignore"]
 KINDS = ("number", "category", "date", "ignore")
@@ -264,8 +263,8 @@ def numbers_of(
                 f"{then}",
             )
         return raw.values
-    counts = Counter(dict(enumerate(np.bincount(raw.codes[raw.codes >= 0]).tolist())))
-    now = unit_of_most(raw.labels, [counts[code] for code in range(len(raw.labels))])
+    counts = np.bincount(raw.codes[raw.codes >= 0], minlength=len(raw.labels))
+    now = unit_of_most(raw.labels, counts.tolist())
     if now and not reading.unit:
         _warn(
             name,
@@ -390,7 +389,7 @@ def _warn_of_words(name: str, words: Words, values: FloatArray, first: int = 0) 
 
 
 def _warn_of_bare(name: str, words: Words, reading: WrittenNumbers) -> None:
-    bare = [code for code, each in enumerate(words.labels) if unit_of_most([each], [1]) == ""]
+    bare = [code for code, unit in enumerate(units_behind(words.labels)) if unit == ""]
     rows = int((np.isin(words.codes, bare) & np.isfinite(_values_of(words, reading))).sum())
     if rows:
         have = "has no unit and is" if rows == 1 else "have no unit and are"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,8 @@ from kernelweave.kernels_core.arrays import FloatArray
 # one or two words among so many different numbers or dates each are typing errors or gaps
 MOST_ODD = 2
 WORDS_AN_ODD = 10
+# So many cells tell of nearly all columns of words that they are no numbers.
+_PROBED = 100
 _SIGNS = "€$£¥₹%"
 # EUR 12.50 and A$12: of currencies alone, for BUS 12 is a name
 _CURRENCY = re.compile(
@@ -67,13 +70,10 @@ class WrittenNumbers:
 
         ``None`` where they are no numbers.
         """
-        written: dict[str, _Cell] = {}
-        for i, cell in enumerate(cells):
-            read = _read(cell)
-            if read is not None:
-                written[cell] = read
-            elif i - len(written) >= MOST_ODD:
-                return None
+        if sum(_read(cell) is None for cell in cells[:_PROBED]) > MOST_ODD:
+            return None
+        pairs = zip(cells, _read_all(tuple(cells)), strict=True)
+        written = {cell: each for cell, each in pairs if each is not None}
         mass = dict(zip(cells, map(float, rows), strict=True))
         unit = _unit_of_most(written, mass)
         own = {cell: each for cell, each in written.items() if each.unit in (unit, "")}
@@ -102,7 +102,7 @@ class WrittenNumbers:
 
         `comma`: as in `fit`, where training did not tell.
         """
-        read = [_read(cell) for cell in cells]
+        read = _read_all(tuple(cells))
         decimal = self.decimal
         if not decimal:
             texts = [each.digits for each in read if each is not None and each.value is None]
@@ -116,7 +116,7 @@ class WrittenNumbers:
 
 def units_of(cells: Sequence[str]) -> Counter[str] | None:
     """Return how many of the different cells have each unit, ``None`` if one is no number."""
-    read = [_read(cell) for cell in cells]
+    read = _read_all(tuple(cells))
     return None if None in read else Counter(each.unit for each in read if each is not None)
 
 
@@ -127,13 +127,26 @@ def is_written_number(text: str) -> bool:
 
 def shows_decimal_comma(cells: Sequence[str]) -> bool:
     """Whether a column, all of whose cells are numbers, has a comma that is decimal for sure."""
+    if not any("," in cell for cell in cells):
+        return False
     told = set()
     for cell in cells:
         read = _read(cell)
-        if read is None:
+        told.add(_tells(read.digits) if read is not None and read.value is None else "")
+        if read is None or "." in told:
             return False
-        told.add(_tells(read.digits) if read.value is None else "")
-    return "," in told and "." not in told
+    return "," in told
+
+
+def units_behind(cells: Sequence[str]) -> list[str | None]:
+    """Return the unit of each cell, empty without one; ``None`` of those that are no numbers."""
+    return [None if each is None else each.unit for each in _read_all(tuple(cells))]
+
+
+# a column is asked for its unit, its numbers and those without a unit, one after the other
+@functools.lru_cache(maxsize=1)
+def _read_all(cells: tuple[str, ...]) -> list[_Cell | None]:
+    return [_read(cell) for cell in cells]
 
 
 def _read(text: str) -> _Cell | None:
@@ -233,7 +246,8 @@ def unit_of_most(cells: Sequence[str], rows: Sequence[float]) -> str:
 
     `rows` of shape (n_cells,): how many have each cell.
     """
-    written = {cell: each for cell in cells if (each := _read(cell)) is not None}
+    pairs = zip(cells, _read_all(tuple(cells)), strict=True)
+    written = {cell: each for cell, each in pairs if each is not None}
     return _unit_of_most(written, dict(zip(cells, map(float, rows), strict=True)))
 
 
