@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.evidence import Batches, EvidenceKernelClassifier, EvidenceKernelRegressor, base
+from kernelweave.evidence import (
+    Batches,
+    ColumnEncoder,
+    EvidenceKernelClassifier,
+    EvidenceKernelRegressor,
+    base,
+)
 from kernelweave.evidence.large.drawing import draw
 from kernelweave.kernels_core import Status
-from kernelweave.tables import CellError
+from kernelweave.tables import CellError, read_table
 from large_tables import QUICK, small, table  # noqa: F401
 
 
@@ -311,3 +317,32 @@ def test_what_a_batch_is_no_part_of_is_said() -> None:
     model = EvidenceKernelRegressor().fit(X, y)
     with pytest.raises(TypeError, match="got Batches, which is read part by part"):
         model.predict(parts(X, y))
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding", "comma"),
+    [(",", "utf-8", "."), (";", "cp1252", ","), ("\t", "utf-16-le", ","), (";", "utf-8-sig", ".")],
+)
+def test_cells_in_batches_are_what_they_are_in_a_table(
+    tmp_path: Path, separator: str, encoding: str, comma: str
+) -> None:
+    rng = np.random.default_rng(0)
+    mass = rng.integers(400, 900, 60)
+    plain = pd.DataFrame({"größe": mass / 10, "town": rng.choice(["Köln", "Ulm"], 60)})
+    written = plain.assign(größe=[f"{each / 10} kg".replace(".", comma) for each in mass])
+    written["y"] = range(60)
+    path = tmp_path / "t.csv"
+    written.to_csv(path, index=False, sep=separator, encoding=encoding)
+    with warnings.catch_warnings():
+        # of letters that are found
+        warnings.filterwarnings("ignore", ".*is not UTF-8 text")
+        parts = [batch.X for batch in Batches(path, "y", size=25)]
+        known = read_table(path).as_given(["größe", "town"])
+    encoder = ColumnEncoder().fit(known)
+    told = [(plan.kind, plan.unit) for plan in encoder.report_]
+    assert told == [("number", "kg"), ("category", "")]
+    rows = [encoder.transform(part) for part in parts]
+    whole = ColumnEncoder().fit_transform(plain)
+    np.testing.assert_array_equal(np.vstack([each.numeric for each in rows]), whole.numeric)
+    np.testing.assert_array_equal(np.vstack([each.codes for each in rows]), whole.codes)
+    assert ColumnEncoder().fit(parts[0]).report_[0].unit == "kg"

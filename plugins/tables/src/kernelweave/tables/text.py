@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -125,6 +126,24 @@ def decode(content: bytes, source: str, encoding: str | None = None) -> str:
         stacklevel=2,
     )
     return content.decode(found)
+
+
+def dialect_of(path: Path) -> tuple[str, str]:
+    """Return the encoding and the separator of a CSV that is too long to be read at once.
+
+    `path`: the file, of which the beginning tells. Raises TableError if it is no text.
+    """
+    with path.open("rb") as file:
+        head = file.read(_SAMPLE)
+    head = head.rpartition(b"\n")[0] or head
+    text = decode(head, path.name)
+    if wide := utf_16_of(head):
+        return wide, separator_of(text)
+    try:
+        head.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return _detected(head) or "utf-8-sig", separator_of(text)
+    return "utf-8-sig", separator_of(text)
 
 
 def utf_16_of(content: bytes) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from kernelweave.kernels_core.arrays import Labels
+from kernelweave.tables.text import dialect_of
 
 Read = Callable[[], Iterator[Any]]
 # bytes at the end of a CSV file that hold its last row
@@ -118,18 +119,30 @@ class _Csv:
     def __init__(self, path: Path, size: int) -> None:
         self.path, self.size = path, size
         self.words: dict[str, type[str]] | None = None
+        self.encoding, self.separator = "utf-8-sig", ","
 
     def __call__(self) -> Iterator[pd.DataFrame]:
         if self.words is None:
-            _refuse_half_a_row(self.path)
+            self.encoding, self.separator = dialect_of(self.path)
+            _refuse_half_a_row(self.path, self.encoding, self.separator)
             self.words = self._mixed()
         with self._open() as parts:
-            yield from parts
+            for part in parts:
+                # what a comma in 1,234 is, as `read_table` says it
+                part.attrs["comma"] = "thousands" if self.separator == "," else "decimal"
+                yield part
 
     def _open(self) -> Any:
         # pandas knows this keyword's type for names that are literal only
         types: Any = self.words or None
-        return pd.read_csv(self.path, chunksize=self.size, dtype=types)
+        return pd.read_csv(
+            self.path,
+            chunksize=self.size,
+            dtype=types,
+            sep=self.separator,
+            encoding=self.encoding,
+            skipinitialspace=True,
+        )
 
     def _mixed(self) -> dict[str, type[str]]:
         """Return the columns that are numbers in one part and words in another."""
@@ -150,15 +163,18 @@ def _kind(column: pd.Series) -> set[str]:
     return {pd.api.types.infer_dtype(column, skipna=True)}
 
 
-def _refuse_half_a_row(path: Path) -> None:
+def _refuse_half_a_row(path: Path, encoding: str, separator: str) -> None:
     """Raise where the last row has fewer fields than the header: pandas would fill it with gaps."""
     with path.open("rb") as file:
-        header = file.readline().decode(errors="replace")
-        file.seek(max(0, path.stat().st_size - _TAIL))
-        lines = file.read().decode(errors="replace").splitlines()
+        header = file.read(_TAIL).decode(encoding, errors="replace").partition("\n")[0]
+        file.seek(max(0, path.stat().st_size // 2 * 2 - _TAIL))
+        lines = file.read().decode(encoding, errors="replace").splitlines()
     if len(lines) < 2 or lines[-1].count('"') % 2:
         return
-    width, last = (len(next(csv.reader([line]))) for line in (header, lines[-1] or '""'))
+    width, last = (
+        len(next(csv.reader([line], delimiter=separator, skipinitialspace=True)))
+        for line in (header, lines[-1] or '""')
+    )
     if 1 < last < width or (last == 1 < width and lines[-1]):
         raise ValueError(
             f"{path.name} ends in the middle of a row: its last line has {last} of {width} fields; "
