@@ -13,6 +13,7 @@ from kernelweave.papers.engine.chosen import Chosen, narrowed
 from kernelweave.papers.engine.kept import CellOutcome, KeptCells
 from kernelweave.papers.engine.running import compute_all
 from kernelweave.papers.engine.sections import grid, shown
+from kernelweave.papers.plan import MissingDataError
 
 CALLS: list[int] = []
 
@@ -149,6 +150,14 @@ def test_all_goes_on_without_data_and_a_name_does_not(run: Callable, tmp_path: P
     text = (tmp_path / "tables.md").read_text()
     assert "**Not run: nowhere.csv is needed and no data folder is set" in text
     assert "| n3    |" in text
+
+
+def test_a_missing_file_says_where_it_comes_from(tmp_path: Path) -> None:
+    said = r"wine.csv \(UCI: Wine\) is needed and no data folder is set"
+    with pytest.raises(MissingDataError, match=said):
+        Request().data_file("wine.csv")
+    with pytest.raises(MissingDataError, match=r"ccpp.csv \(UCI: Combined .*\) is not in the data"):
+        Request(folder=tmp_path).data_file("ccpp.csv")
 
 
 def test_no_name_lists_what_there_is(run: Callable, tmp_path: Path) -> None:

@@ -70,14 +70,18 @@ class Request:
         Raises
         ------
         MissingDataError
-            Naming the file, the folder and how to set it.
+            Naming the file, where it comes from, the folder and how to set it.
         """
-        if self.folder is None:
-            raise MissingDataError(f"{name} is needed and no data folder is set: {HOW_TO_SET}")
-        path = self.folder / name
-        if not path.is_file():
-            raise MissingDataError(f"{name} is not in the data folder {self.folder}")
-        return path
+        from .data import printed
+
+        path = None if self.folder is None else self.folder / name
+        if path is not None and path.is_file():
+            return path
+        known = {row["file"]: row["source"] for row in printed("", "sources.csv")}
+        what = f"{name} ({known[name]})" if name in known else name
+        if path is None:
+            raise MissingDataError(f"{what} is needed and no data folder is set: {HOW_TO_SET}")
+        raise MissingDataError(f"{what} is not in the data folder {self.folder}")
 
 
 @dataclass(frozen=True, kw_only=True)
