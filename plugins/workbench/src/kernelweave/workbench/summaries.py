@@ -220,10 +220,12 @@ def other_rows(found: Mapping[str, Any]) -> dict[str, str]:
 
     `found`: a `summary`.
     """
-    lines = {}
+    lines: dict[str, str] = {}
     for row in found["new_rows"]:
         of = f" of {row['n_groups']} groups" if row["n_groups"] < row["n_rows"] else ""
-        scored = Score(row["score"], row["error"]).told(3)
+        # the first line is of the very rows whose score is printed
+        shown = row if lines or found["held_out"] is None else found["held_out"]
+        scored = Score(shown["score"], shown["error"]).told(3)
         lines[row["name"]] = f"{scored}, on {row['n_rows']} rows{of}"
     return lines if len(lines) > 1 else {}
 

@@ -103,7 +103,8 @@ class Header:
 
     def to_json(self) -> str:
         """Return the header as a JSON object."""
-        return json.dumps({**asdict(self), "format": FORMAT}, indent=1, ensure_ascii=False)
+        values = {**asdict(self), "format": FORMAT}
+        return json.dumps(values, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Header:
