@@ -73,6 +73,9 @@ def test_claims_of_few_or_exact_figures(
 def test_two_noisy_pairs_count_beyond_their_deviations() -> None:
     assert decide([Pair(1.0, 2.0, 0.5)], LESS)[0] == HOLDS
     assert decide([Pair(1.0, 2.0, 1.5)], LESS)[0] == OPEN
+    assert decide([Pair(1.0, 2.0, 0.5), Pair(1.0, 2.0, 1.5)], LESS)[0] == OPEN
+    assert decide([Pair(2.0, 1.0, 0.5), Pair(2.0, 1.0, 1.5)], LESS)[0] == FAILS
+    assert decide([Pair(2.0, 1.0, 0.5), Pair(1.0, 2.0, 0.5)], LESS)[0] == OPEN
 
 
 @pytest.mark.parametrize("shift", [-3.0, -0.2, 0.0, 3.0])

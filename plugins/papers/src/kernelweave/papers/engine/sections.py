@@ -21,7 +21,7 @@ NOTHING = "–"
 _ON_CLAIMS = (
     "A difference is that of the first thing that is named to the second, in points, or in per "
     "cent of the larger where less is better, with the 95 % interval of its mean (Student's t); "
-    "fewer than three pairs count where they differ by more than their deviations."
+    "fewer than three pairs count where they differ by more than their deviations, and one refutes."
 )
 
 

@@ -105,12 +105,17 @@ def decide(pairs: Sequence[Pair], claim: Claim) -> tuple[str, str]:
     against = sum(said * each < 0.0 for each in differences)
     counts = f"{agree} as said, {against} the other way, {len(pairs) - agree - against} equal"
     if claim.exact or len(pairs) < _FEWEST:
-        shown = all(
-            claim.exact or (p.spread is not None and abs(p.first - p.second) > p.spread)
-            for p in pairs
-        )
-        one_way = shown and bool(agree) != bool(against)
-        return (HOLDS if agree else FAILS) if one_way else OPEN, counts
+        shown = [
+            said * each
+            for each, pair in zip(differences, pairs, strict=True)
+            if claim.exact
+            or (pair.spread is not None and abs(pair.first - pair.second) > pair.spread)
+        ]
+        # one pair beyond its deviation refutes what is said of all
+        if any(each < 0.0 for each in shown) and not any(each > 0.0 for each in shown):
+            return FAILS, counts
+        every = len(shown) == len(pairs) and agree > 0 and against == 0
+        return HOLDS if every else OPEN, counts
     low, middle, high = interval(differences)
     unit = "%" if claim.better == "less" else "points"
     words = f"{middle:+.3g} {unit} ({low:+.3g} to {high:+.3g}); {counts}"
