@@ -431,7 +431,7 @@ class EvidenceModel(Explained, Estimator):
         self.held_out_score_, self.held_out_error_ = self._judge(rows, predictor.held_out)
         self._new_rows = self._expected(predictor, rows, division)
         self.held_out_error_ = self._new_rows[0].error
-        self.held_out_prediction_ = self._told(self._spread(predictor.held_out))
+        self.held_out_prediction_ = self._told(predictor.held_out, rows)
         kept = self._owner >= 0
         self.held_out_fold_ = np.full(len(self._owner), -1, dtype=np.intp)
         self.held_out_fold_[kept] = predictor.fold[self._owner[kept]]
@@ -466,7 +466,7 @@ class EvidenceModel(Explained, Estimator):
         usual, kinds = Kind("rows like these", "rows like these", ""), []
         scoring = self._scoring()
         if scoring is not None and len(seen):
-            held_out = self._answers(predictor.held_out[seen])
+            held_out = self._answers_held_out(predictor.held_out, rows)[seen]
             judged = scoring.score(rows.take(seen), held_out)
             self.held_out_score_, self.held_out_error_ = judged
         asked, error, n_groups = usual, self.held_out_error_, len(seen)
@@ -571,6 +571,10 @@ class EvidenceModel(Explained, Estimator):
         """Return held-out values as predictions, or logits of the classes."""
         return values
 
+    def _answers_held_out(self, held_out: FloatArray, rows: Rows) -> FloatArray:
+        """Return the same of rows held out, none calibrated by itself."""
+        return self._answers(held_out)
+
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
         """Return the held-out score and its standard error."""
         raise NotImplementedError
@@ -585,7 +589,7 @@ class EvidenceModel(Explained, Estimator):
     def _warn_of(self, rows: Rows, values: FloatArray) -> None:
         raise NotImplementedError
 
-    def _told(self, held_out: FloatArray) -> FloatArray:
+    def _told(self, held_out: FloatArray, rows: Rows) -> FloatArray:
         """Return predictions of rows held out as `held_out_prediction_`."""
         raise NotImplementedError
 

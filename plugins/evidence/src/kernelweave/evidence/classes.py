@@ -84,14 +84,21 @@ def judge_classes(
     calibration = Calibration.of(values, codes[seen], mass[seen])
     if not seen.any():
         return calibration, np.nan, np.nan
-    return calibration, *accuracy_with_error(_crossed(values, codes[seen], mass[seen]), mass[seen])
+    right = crossed_logits(held_out, targets, mass)[seen].argmax(axis=1) == codes[seen]
+    return calibration, *accuracy_with_error(right, mass[seen])
 
 
-def _crossed(values: FloatArray, codes: NDArray[np.intp], mass: FloatArray) -> NDArray[np.bool_]:
-    """Return which rows are told right under a calibration by the other parts of them."""
-    right, part = np.zeros(len(codes), dtype=np.bool_), np.arange(len(codes)) % _PARTS
+def crossed_logits(held_out: FloatArray, targets: FloatArray, mass: FloatArray) -> FloatArray:
+    """Return held-out logits of each class, calibrated by other parts of the held-out rows.
+
+    The arguments are those of `judge_classes`. Shape (n, n_classes): NaN where a row was not held
+    out.
+    """
+    seen, codes = np.flatnonzero(~np.isnan(held_out[:, 0])), class_codes(targets)
+    values = per_class(held_out)
+    out, part = np.full(values.shape, np.nan), np.arange(len(seen)) % _PARTS
     for k in np.unique(part):
-        own, others = part == k, part != k
+        own, others = seen[part == k], seen[part != k]
         calibration = Calibration.of(values[others], codes[others], mass[others])
-        right[own] = calibration.logits(values[own]).argmax(axis=1) == codes[own]
-    return right
+        out[own] = calibration.logits(values[own])
+    return out

@@ -23,7 +23,7 @@ from sklearn.utils.validation import _num_samples
 
 from .base import EvidenceModel
 from .calibration import Calibration
-from .classes import class_codes, class_folds, judge_classes, per_class
+from .classes import class_codes, class_folds, crossed_logits, judge_classes, per_class
 from .division import division_of
 from .exact import ExactPredictor
 from .folds import Split
@@ -123,8 +123,8 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         targets.check()
         self._flat = targets.flat
 
-    def _told(self, held_out: FloatArray) -> FloatArray:
-        return self._shaped(held_out)
+    def _told(self, held_out: FloatArray, rows: Rows) -> FloatArray:
+        return self._shaped(self._spread(held_out))
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
         n_folds, twins = min(self._n_folds, len(rows)), rows.twins
@@ -295,8 +295,11 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         targets.check(weigh)
         self.classes_ = targets.labels
 
-    def _told(self, held_out: FloatArray) -> FloatArray:
-        return np.asarray(softmax(self._calibration.logits(per_class(held_out)), axis=1))
+    def _told(self, held_out: FloatArray, rows: Rows) -> FloatArray:
+        return self._spread(np.asarray(softmax(self._answers_held_out(held_out, rows), axis=1)))
+
+    def _answers_held_out(self, held_out: FloatArray, rows: Rows) -> FloatArray:
+        return crossed_logits(held_out, rows.targets, rows.mass)
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
         return class_folds(class_codes(rows.targets), self._n_folds, state, rows.twins)
