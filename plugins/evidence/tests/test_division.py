@@ -204,8 +204,8 @@ def test_classes_by_groups_and_in_order(how: str) -> None:
     assert np.isnan(told[:, 0]).sum() == (0 if how == "groups" else 180)
     seen = ~np.isnan(told[:, 0])
     right = model.classes_[told[seen].argmax(axis=1)] == labels[seen]
-    # which calibrates each fold by the others
-    assert np.mean(right) == pytest.approx(model.held_out_score_, abs=0.03)
+    # which calibrates parts by the others
+    assert abs(np.mean(right) - model.held_out_score_) < model.held_out_error_
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 

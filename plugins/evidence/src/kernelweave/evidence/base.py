@@ -326,20 +326,24 @@ class EvidenceModel(Explained, Estimator):
         division: Division | None = self.__dict__.get("_division")
         groups = None if division is None else division.groups
         own = Rows(numeric, codes, targets, weight, coding=coding, groups=groups).take(kept)
-        if len(numeric) > EXACT_ROWS or own.recurring or division is not None:
+        if len(numeric) > EXACT_ROWS or own.recurring:
             self._owner = np.full(len(mass), -1)
             self._owner[kept] = np.arange(len(kept))
             return replace(own, weight=relative(own.weight))
         equal = Rows(numeric, codes, targets).with_equal_copies()
-        merged = merge_samples(np.hstack([equal.numeric, codes]), equal.targets, mass)
+        # rows that are held out apart are not one
+        keys = np.zeros((len(mass), 0)) if division is None else division.keys
+        merged = merge_samples(np.hstack([equal.numeric, codes, keys]), equal.targets, mass)
         self._owner = merged.owner
-        n_numbers = numeric.shape[1]
+        first = np.unique(merged.owner[kept], return_index=True)[1]
+        n_numbers, n_encoded = numeric.shape[1], numeric.shape[1] + codes.shape[1]
         return Rows(
             np.ascontiguousarray(merged.X[:, :n_numbers]),
-            np.ascontiguousarray(merged.X[:, n_numbers:].astype(np.int64)),
+            np.ascontiguousarray(merged.X[:, n_numbers:n_encoded].astype(np.int64)),
             merged.targets,
             relative(merged.weight),
             coding=coding,
+            groups=None if groups is None else groups[kept][first],
         )
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -45,6 +46,25 @@ class Division:
         """Whether nothing but a splitter says how rows are held out."""
         return self.groups is None and self.order is None
 
+    @property
+    def keys(self) -> FloatArray:
+        """What rows have in common that are held out together, shape (n_rows, n_keys)."""
+        given = [each for each in (self.groups, self.order) if each is not None]
+        keys = [np.asarray(each, dtype=np.float64) for each in given]
+        if self.cv is not None:
+            for pair in self.pairs:
+                for places in pair:
+                    keys.append(np.zeros(len(self.y)))
+                    keys[-1][places] = 1.0
+        return np.column_stack(keys)
+
+    @cached_property
+    def pairs(self) -> list[Split]:
+        """The places that a splitter gives."""
+        known = isinstance(self.cv, Iterable)
+        found = self.cv if known else self.cv.split(np.zeros((len(self.y), 1)), self.y, self.groups)
+        return [(np.asarray(one), np.asarray(other)) for one, other in found]
+
     def splits(
         self, n_folds: int, codes: Index | None, state: np.random.RandomState
     ) -> list[Split]:
@@ -54,10 +74,7 @@ class Division:
         """
         y, empty = self.y, np.zeros((len(self.y), 1))
         if self.cv is not None:
-            pairs = self.cv if isinstance(self.cv, Iterable) else self.cv.split(
-                empty, y, self.groups
-            )  # fmt: skip
-            return [(np.asarray(one), np.asarray(other)) for one, other in pairs]
+            return self.pairs
         if self.order is not None:
             return later_blocks(self.order, n_folds)
         groups = np.zeros(len(y)) if self.groups is None else self.groups
