@@ -14,7 +14,13 @@ from kernelweave.evidence.copies import Known, Line
 from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.plan import LargePlan
-from kernelweave.evidence.large.posterior import factor_of, latent_variance, row_pairs
+from kernelweave.evidence.large.posterior import (
+    PosteriorOfSums,
+    factor_of,
+    latent_variance,
+    root_of,
+    row_pairs,
+)
 from kernelweave.evidence.large.roles import RowRoles, Share
 from kernelweave.evidence.large.row_equations import RowEquations
 from kernelweave.evidence.large.source import BlockSource
@@ -79,7 +85,8 @@ def test_with_all_rows_as_landmarks_it_is_the_exact_predictor(weighted: bool) ->
         weight = np.random.RandomState(1).randint(1, 4, 120).astype(np.float64)
         rows = Rows(rows.numeric, rows.codes, rows.targets, weight)
     landmarks, targets = landmarks_of(rows, 120), Standardised.of(rows)
-    normal = Normal.of(landmarks.gram(), block_sums(landmarks, rows, targets), jitter=1e-13)
+    root = root_of(landmarks.gram(), jitter=1e-13)
+    normal = Normal.of(root, block_sums(landmarks, rows, targets))
     exact = fit_mixture(landmarks.views, rows, landmarks.scales)
     ridge = exact.noise + JITTER
     solved = normal.solve(ridge)
@@ -88,8 +95,35 @@ def test_with_all_rows_as_landmarks_it_is_the_exact_predictor(weighted: bool) ->
     features = landmarks.features(new.numeric, new.codes)
     points = landmarks.views.points(new.numeric, new.codes)
     np.testing.assert_allclose(features @ solved[0], exact.kernel(points) @ exact.dual, atol=1e-6)
-    latent = latent_variance(landmarks, solved[1], new.numeric, new.codes)
+    posterior = PosteriorOfSums.of(landmarks, ridge, root, solved[1])
+    latent = latent_variance(landmarks, posterior, new.numeric, new.codes)
     np.testing.assert_allclose(latent, exact.variance(points), atol=1e-6)
+
+
+@pytest.mark.parametrize("ridge", [1e-5, 1e-2, 1.0])
+def test_a_packed_posterior_has_the_variance_of_the_normal_equations(ridge: float) -> None:
+    """Of k(x, x) − kᵀKₘₘ⁻¹k + ρkᵀ(KₓₘᵀKₓₘ + ρKₘₘ)⁻¹k with the jitter in Kₘₘ, by dense inverses."""
+    rows, new = friedman(300), friedman(340).take(np.arange(300, 340))
+    landmarks = landmarks_of(rows, 60)
+    root = root_of(landmarks.gram())
+    normal = Normal.of(root, block_sums(landmarks, rows, Standardised.of(rows)))
+    solved = normal.solve(ridge)
+    assert solved is not None
+    posterior = PosteriorOfSums.of(landmarks, ridge, root, solved[1])
+    K = landmarks.features(rows.numeric, rows.codes)
+    k = landmarks.features(new.numeric, new.codes)
+    inner = root @ root.T
+    seen = np.einsum("ij,ji->i", k, np.linalg.solve(inner, k.T))
+    open_ = ridge * np.einsum("ij,ji->i", k, np.linalg.solve(K.T @ K + ridge * inner, k.T))
+    prior = 2.0 * seen
+    np.testing.assert_allclose(posterior.left(k, prior), seen + open_, rtol=1e-6)
+    # beside the landmarks, the triangle of one factor in single precision
+    content = pickle.dumps(posterior)
+    triangle = 4 * 60 * 61 // 2
+    assert len(content) < len(pickle.dumps(landmarks)) + triangle + 2000
+    again = pickle.loads(content)
+    np.testing.assert_allclose(again.left(k, prior), posterior.left(k, prior), rtol=1e-9)
+    np.testing.assert_allclose(again.explained(k), seen - open_, rtol=1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -274,7 +308,7 @@ def test_rows_are_taken_from_sums_as_if_they_had_never_been_there(weighted: bool
     landmarks, targets = landmarks_of(rows, 30), Standardised.of(rows)
     some, others = np.arange(25, 60), np.setdiff1d(np.arange(120), np.arange(25, 60))
     sums = [block_sums(landmarks, rows.take(each), targets) for each in (np.arange(120), others)]
-    whole, rest = (Normal.of(landmarks.gram(), each) for each in sums)
+    whole, rest = (Normal.of(root_of(landmarks.gram()), each) for each in sums)
     held = rows.take(some)
     share = Share(held, held.mass, held.mass[:, None] * targets.of_rows(held).values.T)
     for first, sign, second in ((whole, -1.0, rest), (rest, 1.0, whole)):

@@ -52,6 +52,10 @@ class Landmarks:
     def __len__(self) -> int:
         return self.points.n_points
 
+    def __getstate__(self) -> dict[str, object]:
+        # the sides follow from the points
+        return {name: value for name, value in vars(self).items() if name != "_sides"}
+
     def gram(self) -> FloatArray:
         """Return the kernel of the landmarks, in double precision."""
         return mixed_kernel(self.points, self.points, self.scales, self.views.jump)

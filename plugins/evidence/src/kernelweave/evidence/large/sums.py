@@ -19,7 +19,6 @@ from ..copies import Known
 from ..rows import Rows, Standardised
 from ..terms import Stopped
 from .features import Landmarks
-from .posterior import PosteriorOfSums
 from .roles import Share
 
 # rows multiplied at once: a Ctrl-C is heard between two such pieces
@@ -27,8 +26,6 @@ _PIECE = 512
 _HEAR = 0.05
 # rows added or taken away at once
 _SHARE = 1024
-# of the largest eigenvalue of Kₘₘ: squaring hides in rounding what lies far below it
-_JITTER = 1e-7
 
 
 @dataclass
@@ -170,13 +167,8 @@ class Normal:
     right: FloatArray
 
     @classmethod
-    def of(cls, gram: FloatArray, sums: Sums, jitter: float = _JITTER) -> Normal:
-        """Whiten sums, whose Gram matrix is lost.
-
-        `gram` of shape (n_landmarks, n_landmarks): Kₘₘ; `jitter`: share of its largest eigenvalue,
-        roughly, that is added to its diagonal.
-        """
-        root = _root(gram, jitter)
+    def of(cls, root: FloatArray, sums: Sums) -> Normal:
+        """Whiten sums, whose Gram matrix is lost; `root`: of the landmarks' kernel."""
         inner, info = lapack.dsygst(sums.gram, root, itype=1, lower=1, overwrite_a=1)
         if info:
             raise np.linalg.LinAlgError(f"whitening the normal equations failed: info {info}")
@@ -194,24 +186,12 @@ class Normal:
             inner = blas.dsyrk(sign, z, beta=1.0, c=inner, overwrite_c=1, lower=1)
         return Normal(self.root, inner, right)
 
-    def solve(self, ridge: float) -> tuple[FloatArray, PosteriorOfSums] | None:
-        """Return β and the posterior; ``None`` where A + ρI has no Cholesky factor."""
+    def solve(self, ridge: float) -> tuple[FloatArray, FloatArray] | None:
+        """Return β and the lower Cholesky factor of A + ρI; ``None`` where it has none."""
         shifted = self.inner.copy(order="F")
         shifted.reshape(-1, order="F")[:: len(shifted) + 1] += ridge
         factor, info = lapack.dpotrf(shifted, lower=1, clean=1, overwrite_a=1)
         if info:
             return None
         gamma, _ = lapack.dpotrs(factor, self.right, lower=1)
-        dual = blas.dtrsm(1.0, self.root, gamma, lower=1, trans_a=1)
-        return dual, PosteriorOfSums(ridge, self.root, factor)
-
-
-def _root(gram: FloatArray, jitter: float) -> FloatArray:
-    """Return the Cholesky factor of a Gram matrix and a little more on its diagonal."""
-    shifted = np.array(gram, order="F")
-    added = jitter * float(np.abs(gram).sum(axis=0).mean())
-    shifted.reshape(-1, order="F")[:: len(gram) + 1] += added
-    factor, info = lapack.dpotrf(shifted, lower=1, clean=1, overwrite_a=1)
-    if info:
-        raise np.linalg.LinAlgError(f"the kernel of the landmarks plus {added:.1e} has no factor")
-    return np.asarray(factor)
+        return blas.dtrsm(1.0, self.root, gamma, lower=1, trans_a=1), factor

@@ -12,7 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from ..rows import Rows, Standardised
 from .features import Landmarks
 from .landmarks import LandmarkPredictor
-from .posterior import Posterior, latent_variance
+from .posterior import Posterior, PosteriorOfSums, latent_variance
 from .roles import HeldFolds, Share
 from .row_equations import RowEquations
 from .sums import Normal
@@ -173,9 +173,11 @@ class LandmarkSolution:
                 continue
             rows = held_out.rows.take(which)
             latent = landmarks.products(rows.numeric, rows.codes, rest[0])
-            variance = latent_variance(landmarks, rest[1], rows.numeric, rows.codes)
+            left = PosteriorOfSums.of(landmarks, ridge, total.root, rest[1])
+            variance = latent_variance(landmarks, left, rows.numeric, rows.codes)
             parts.append(FoldLeftOut(which, latent, variance, rest[0]))
-        return cls(landmarks, ridge, trial.choice.width, *solved, tuple(parts))
+        posterior = PosteriorOfSums.of(landmarks, ridge, total.root, solved[1])
+        return cls(landmarks, ridge, trial.choice.width, solved[0], posterior, tuple(parts))
 
     @classmethod
     def of_rows(

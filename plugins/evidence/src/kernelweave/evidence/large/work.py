@@ -17,6 +17,7 @@ from ..rows import Rows, Standardised
 from ..terms import Scales, Stopped
 from .features import Landmarks
 from .plan import BLOCK, LargePlan
+from .posterior import root_of
 from .roles import RowRoles, Share
 from .row_equations import RowEquations
 from .source import BlockSource, Source
@@ -197,7 +198,7 @@ class Work:
         tell = partial(self._say, size, n_rows)
         sums = self.source.sums(landmarks, known, self.targets, n_rows, tell)
         copies = None if known is None else sums.copies
-        total = Normal.of(landmarks.gram(), sums)
+        total = Normal.of(root_of(landmarks.gram()), sums)
         choosing = np.flatnonzero(self.roles.held_out.fold == 0)
         rest = total.changed(landmarks, self._share(choosing, copies), -1.0)
         choice = self._judge(self._latent(landmarks, rest)).choose((self.best.choice.ridge,))
@@ -240,7 +241,7 @@ class Work:
         return Landmarks(views, points, tuple(scales), self.plan.dtype)
 
     def _trial(self, landmarks: Landmarks, sums: Sums, ridges: Sequence[float]) -> Trial:
-        n_rows, normal = sums.n_rows, Normal.of(landmarks.gram(), sums)
+        n_rows, normal = sums.n_rows, Normal.of(root_of(landmarks.gram()), sums)
         choice = self._judge(self._latent(landmarks, normal)).choose(ridges)
         return Trial(landmarks, choice, normal, n_rows)
 

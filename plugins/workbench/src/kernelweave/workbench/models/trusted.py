@@ -93,7 +93,7 @@ _OWN = {
     f"{_EVIDENCE}.exact": ("ExactPredictor",),
     f"{_EVIDENCE}.folds": ("Fold",),
     f"{_EVIDENCE}.kernel": ("EvidenceKernel",),
-    f"{_EVIDENCE}.large.features": ("Landmarks", "_Side"),
+    f"{_EVIDENCE}.large.features": ("Landmarks",),
     f"{_EVIDENCE}.large.landmarks": ("LandmarkPredictor",),
     f"{_EVIDENCE}.large.posterior": ("PosteriorOfRows", "PosteriorOfSums"),
     f"{_EVIDENCE}.last_step": ("ClassPredictor",),
