@@ -53,7 +53,7 @@ class IntegralFamily(OwnFamily):
     name : str, default="integral"
         Name of the family.
     integral_error : float, optional
-        ε < 1, a bound on the error of the sums over the nodes, relative to |N||N|: for any two
+        ε < 1, a bound on the error of the sums over the nodes, relative to ``|N||N|``: for any two
         samples and entries i, j the sum of ``N_i(z, x) N_j(z, y)`` and that of its absolute value
         are at most ``ε ∫ |N_i(z, x) N_j(z, y)| dz`` away from their integrals. (An integral that
         changes sign may be 0, and no error is small beside it.) Without it the estimate above.
