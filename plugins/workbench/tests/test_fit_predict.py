@@ -204,6 +204,31 @@ def test_another_file_may_lack_what_the_model_does_not_use(run: Callable, tmp_pa
     assert "lacks 1 of the 2 columns that the model uses: 'a'" in run(*options).error
 
 
+@pytest.mark.parametrize(
+    ("species", "reason"),
+    [
+        (["setosa", "virginica", "rosa"], "the model knows no class 'rosa'; it knows 'setosa', "),
+        (["setosa", "setosa", "setosa"], "the target 'species' is 'setosa' in every row"),
+    ],
+)
+def test_a_test_file_that_cannot_be_scored_costs_no_model(
+    run: Callable, csv: Path, tmp_path: Path, species: list[str], reason: str
+) -> None:
+    test, plain, model = tmp_path / "test.csv", tmp_path / "plain", tmp_path / "model"
+    pd.read_csv(csv)[:3].assign(species=species).to_csv(test, index=False)
+    options = ["fit", csv, "--target", "species", *QUICK, "--no-compare", "--json"]
+    without = json.loads(run(*options, "--out", plain).out)
+    done = run(*options, "--test", test, "--out", model)
+    assert done.status == 0
+    assert f"kernelweave: note: --test {test} is not scored: " in done.err
+    found = json.loads(done.out)
+    assert found["test"] is None
+    (said,) = (each for each in found["notes"] if "is not scored" in each)
+    assert said.startswith(f"--test {test} is not scored: {reason}")
+    assert found["certificate"] == without["certificate"]
+    assert model.read_bytes() == plain.read_bytes()
+
+
 def test_classes_may_be_numbers_with_decimals(run: Callable, tmp_path: Path) -> None:
     rng, path, model = np.random.default_rng(0), tmp_path / "t.csv", tmp_path / "m"
     frame = pd.DataFrame({"a": rng.normal(size=60)})
@@ -387,7 +412,7 @@ def test_a_profile_that_fails_costs_no_model(
         raise ValueError("no format for column None")
 
     model = tmp_path / "model"
-    monkeypatch.setattr("kernelweave.tables.Table.extent", broken)
+    monkeypatch.setattr("kernelweave.workbench.models.model.extent", broken)
     monkeypatch.setattr(
         "kernelweave.evidence.EvidenceKernelClassifier.importance_", property(broken)
     )

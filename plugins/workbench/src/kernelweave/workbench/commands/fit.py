@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from kernelweave.kernels_core import config_context
-from kernelweave.tables.errors import did_you_mean
+from kernelweave.tables.errors import did_you_mean, one_line
 
 from .. import console
 from ..console import emit_json
@@ -273,9 +273,6 @@ def _fit(
     notes = [target.hint] if target.hint else []
     if other is not None:
         other = _test(other, table, features if choices.views is None else [], column)
-        other, missing = split_by_target(other, column)
-        if missing is not None:
-            console.say("note", _without_target(other, missing, column, path=None, wanted=False))
         notes += shared_rows(table, other, [*features, column])
     for sentence in notes:
         console.say("note", sentence)
@@ -298,7 +295,7 @@ def _fit(
     seconds = {row.name: row.seconds for row in outcome.rows}
     for row in found["comparison"]["rows"]:
         row["seconds"] = seconds[row["name"]]
-    found["test"] = None if other is None else _tested(outcome.model, other)
+    found["test"] = None if other is None else _tested(outcome.model, other, notes)
     return {
         **found,
         "certificate": closing_sentences(found),
@@ -312,9 +309,12 @@ def _fit(
 
 
 def _test(other: Table, table: Table, features: Sequence[str], column: str) -> Table:
-    """Return rows to test with in the units of a table; refuse them before anything is learned."""
+    """Return rows to test with, of known targets and in the units of a table.
+
+    Refuse them before anything is learned.
+    """
     from kernelweave.evidence import ColumnEncoder
-    from kernelweave.tables import choose_target
+    from kernelweave.tables import choose_target, split_by_target
     from kernelweave.tables.table import check_units
 
     choose_target(other, column)
@@ -329,7 +329,10 @@ def _test(other: Table, table: Table, features: Sequence[str], column: str) -> T
             unused -= {row.column for row in encoder.report_ if row.used}
     other.require([name for name in features if name not in unused])
     check_units(other, [name for name in (*features, column) if name not in absent], table.units)
-    return other
+    known, missing = split_by_target(other, column)
+    if missing is not None:
+        console.say("note", _without_target(known, missing, column, path=None, wanted=False))
+    return known
 
 
 def _without_target(
@@ -378,14 +381,21 @@ def _verdict(outcome: FitOutcome, measure: str) -> str:
     return verdict(title_of(outcome.model.header.model), outcome.rows, measure, ranking)
 
 
-def _tested(model: Model, table: Table) -> dict[str, object]:
+def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] | None:
+    """Return the scores on other rows; where there are none, add a note: the fit has succeeded."""
     from ..report.evaluation import evaluate
     from ..scoring import Metric, also_scored
 
-    found = evaluate(model, table, None)
-    rows = found.as_held_out()
-    value, error = Metric(model.header.metric).score(rows)
-    scores = {"score": value, "error": error, "also": also_scored(rows)}
+    try:
+        found = evaluate(model, table, None)
+        rows = found.as_held_out()
+        value, error = Metric(model.header.metric).score(rows)
+        scores = {"score": value, "error": error, "also": also_scored(rows)}
+    except (CommandError, ValueError, MemoryError) as refused:
+        reason = one_line(refused).removeprefix(f"{table.source}: ")
+        notes.append(f"--test {table.source} is not scored: {reason}")
+        console.say("note", notes[-1])
+        return None
     return {"data": table.source, "rows": len(found.y), **scores} | (
         {"coverage": found.coverage} if found.coverage else {}
     )
