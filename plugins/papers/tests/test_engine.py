@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from kernelweave.papers import Cell, Drawing, PaperTable, Plan, Request, Sheet
+from kernelweave.papers.data import read, values, where_from
 from kernelweave.papers.engine.chosen import Chosen, narrowed
 from kernelweave.papers.engine.kept import CellOutcome, KeptCells
 from kernelweave.papers.engine.running import compute_all
 from kernelweave.papers.engine.sections import grid, shown
-from kernelweave.papers.plan import MissingDataError
+from kernelweave.papers.plan import SHIPPED, MissingDataError
 
 CALLS: list[int] = []
 
@@ -43,8 +44,30 @@ def bad_plan(request: Request) -> Plan:
 
 
 def needs_data(request: Request) -> Plan:
-    request.data_file("nowhere.csv")
-    return plan(request)
+    cell = Cell(key="n1", compute=path_of, arguments={"path": request.data_file("nowhere.csv")})
+    return Plan([cell], present)
+
+
+def path_of(path: str) -> dict[str, Any]:
+    return {"number": len(path), "square": 3}
+
+
+def needs_some_data(request: Request) -> Plan:
+    def show(results: Mapping[str, Any]) -> list[Sheet]:
+        found = {name: results.get(f"{name}/SVM", {}) for name in ("wine", "nowhere")}
+        rows = [
+            (name, each.get("number"), None, each.get("square")) for name, each in found.items()
+        ]
+        total = Sheet("Total", ("what", "sum"), [("all", len(results))], is_aggregate=True)
+        return [Sheet("Some", ("data", "length", "±", "n (paper)"), rows), total]
+
+    cells = [
+        Cell(
+            key=f"{name}/SVM", compute=path_of, arguments={"path": request.data_file(f"{name}.csv")}
+        )
+        for name in ("wine", "nowhere")
+    ]
+    return Plan(cells, show)
 
 
 @pytest.fixture(autouse=True)
@@ -147,17 +170,66 @@ def test_all_goes_on_without_data_and_a_name_does_not(run: Callable, tmp_path: P
     assert "homeless: nowhere.csv is needed" in run("tables", "homeless", "--out", tmp_path).error
     done = run("tables", "all", "--out", tmp_path)
     assert done.status == 2
+    assert "1 cells failed, among them unlucky: n13" in done.said
     text = (tmp_path / "tables.md").read_text()
     assert "**Not run: nowhere.csv is needed and no data folder is set" in text
     assert "| n3    |" in text
 
 
+def test_what_has_data_is_run_and_the_rest_says_no_data(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(monkeypatch, "some", needs_some_data)
+    done = run("tables", "some", "homeless", "--out", tmp_path)
+    assert done.status == 0, done.said
+    assert done.said.count("nowhere.csv is needed and no data folder is set") == 1
+    assert "1 cells to compute" in done.said
+    text = (tmp_path / "tables.md").read_text()
+    assert "**1 cells have no data: nowhere.csv is needed and no data folder is set" in text
+    shown = [[each.strip() for each in line.split("|")[1:-1]] for line in text.splitlines()]
+    assert ["wine", "22", "3"] in [row[:2] + row[-1:] for row in shown if "wine" in row]
+    assert ["nowhere", "no data", "–"] in shown
+    assert "figures are missing" not in text
+    assert "Total: not shown, 1 cells have no data." in text
+    assert "±" not in text
+    listed = json.loads(run("tables", "some", "--estimate", "--json", "--out", tmp_path).out)
+    assert (listed[0]["cells"], listed[0]["without_data"]) == (1, 1)
+    # one set of them alone: what was asked for by name cannot be run
+    asked = ("tables", "some", "--dataset", "nowhere", "--out", tmp_path)
+    assert "some: nowhere.csv is needed" in run(*asked).error
+    (tmp_path / "nowhere.csv").write_text("a,target\n1,1\n")
+    assert (
+        "1 cells to compute, 1 kept"
+        in run("tables", "some", "--data", tmp_path, "--out", tmp_path).said
+    )
+
+
 def test_a_missing_file_says_where_it_comes_from(tmp_path: Path) -> None:
-    said = r"wine.csv \(UCI: Wine\) is needed and no data folder is set"
-    with pytest.raises(MissingDataError, match=said):
-        Request().data_file("wine.csv")
-    with pytest.raises(MissingDataError, match=r"ccpp.csv \(UCI: Combined .*\) is not in the data"):
-        Request(folder=tmp_path).data_file("ccpp.csv")
+    files = ["sonar.csv", "granger/dream3_size10_yeast1.csv", "granger/dream3_size10_yeast2.csv"]
+    assert where_from(files, None).startswith(
+        "sonar.csv (UCI: Connectionist Bench (Sonar)), granger/dream3_size10_yeast1.csv, "
+        "granger/dream3_size10_yeast2.csv (DREAM3 in-silico network challenge: size 10) are "
+        "needed and no data folder is set: set KERNELWEAVE_DATA"
+    )
+    inside = Request(folder=tmp_path)
+    assert where_from(["ccpp.csv"], tmp_path) == (
+        f"ccpp.csv (UCI: Combined Cycle Power Plant) is not in the data folder {tmp_path}"
+    )
+    with pytest.raises(MissingDataError, match=r"ccpp\.csv is not there: set KERNELWEAVE_DATA"):
+        read(inside.data_file("ccpp.csv"))
+    nested = Cell(key="a", compute=dict, arguments={"x": [[inside.data_file("ccpp.csv")], 1]})
+    assert nested.missing_files() == ["ccpp.csv"]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_samples_of_scikit_learn_are_those_of_the_file(shared: Path, name: str) -> None:
+    """Cell by cell, iris with the two samples that differ in UCI's file."""
+    ours = Request().data_file(name)
+    assert ours == f"scikit-learn: {name}"
+    assert Request(folder=shared / "data").data_file(name) == str(shared / "data" / name)
+    lines = (shared / "data" / name).read_text().splitlines()
+    table = [[float(value) for value in line.split(",")] for line in lines[1:]]
+    assert values(ours).tolist() == table
 
 
 def test_no_name_lists_what_there_is(run: Callable, tmp_path: Path) -> None:

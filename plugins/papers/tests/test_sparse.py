@@ -11,6 +11,7 @@ from kernelweave.papers import MissingDataError, Request, tables
 from kernelweave.papers.engine.sections import grid
 from kernelweave.papers.engine.verdicts import claims_on, verdict
 from kernelweave.papers.measuring import settled
+from kernelweave.papers.plan import SHIPPED
 from kernelweave.papers.sparse import optima, sets
 from kernelweave.papers.sparse.fifty import measure as measure_fifty
 from kernelweave.papers.sparse.question import BASELINES
@@ -287,5 +288,26 @@ def test_a_cell_with_more_kernels(shared):
 
 
 def test_missing_data_are_named(tmp_path):
-    with pytest.raises(MissingDataError, match=r"iris\.csv"):
-        tables()["smkl-6"].plan(Request(folder=tmp_path))
+    plan = tables()["smkl-6"].plan(Request(folder=tmp_path))
+    missing = {file for each in plan.cells for file in each.missing_files()}
+    shipped = {"iris.csv", "wine.csv", "breastcancer_wdbc.csv"}
+    assert missing == {about.file for about in SETS.values()} - shipped
+    lost = next(each for each in plan.cells if each.missing_files())
+    with pytest.raises(MissingDataError, match=r"ionosphere\.csv is not there"):
+        lost.compute(**lost.arguments)
+
+
+def test_without_a_folder_the_sets_of_scikit_learn_are_run(run, tmp_path, monkeypatch):
+    monkeypatch.delenv("KERNELWEAVE_DATA", raising=False)
+    done = run("tables", "smkl-4", "--quick", "--jobs", 1, "--out", tmp_path)
+    assert done.status == 0, done.said
+    assert "18 cells to compute" in done.said
+    assert done.said.count("spambase.csv.gz (UCI: Spambase)") == 1
+    text = (tmp_path / "tables.md").read_text()
+    rows = [[each.strip() for each in line.split("|")[1:-1]] for line in text.splitlines()]
+    shown = {row[0]: row[1:7] for row in rows if len(row) > 6}
+    for name, about in SETS.items():
+        if about.file in SHIPPED:
+            assert all(float(each) > 0.0 for each in shown[name])
+        else:
+            assert shown[name] == ["no data"] * 6

@@ -195,8 +195,13 @@ def test_every_method_sees_the_same_samples(shared: Path) -> None:
 
 
 def test_missing_data_are_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingDataError, match=r"iris\.csv"):
-        tables()["study"].plan(Request(folder=tmp_path))
+    cells = tables()["study"].plan(Request(folder=tmp_path)).cells
+    lost = {cell.key.split("/")[0]: cell for cell in cells if cell.missing_files()}
+    assert set(lost) == {name for name, source in SETS.items() if ".csv" in source.where} - {
+        *("iris, one class", "wine, one class", "WDBC"),
+    }
+    with pytest.raises(MissingDataError, match=r"sonar\.csv"):
+        lost["sonar"].compute(**lost["sonar"].arguments)
 
 
 def test_a_quick_run_computes_and_shows(tmp_path: Path) -> None:

@@ -70,7 +70,8 @@ def tables_command(
         Print what was written as JSON.
     """
     from . import catalogue
-    from .engine.chosen import ALL, choose, narrowed
+    from .data import where_from
+    from .engine.chosen import ALL, choose, files_missing, narrowed, with_data
     from .engine.kept import KeptCells
     from .engine.run import Run
     from .plan import Request
@@ -86,12 +87,15 @@ def tables_command(
     chosen = choose(names or (ALL,), request, catalogue.tables())
     if dataset or method:
         chosen = narrowed(chosen, dataset or (), method or ())
-    work = Run(chosen, KeptCells(out / "cells"), fresh=fresh)
+    missing = files_missing(chosen)
+    work = Run(with_data(chosen, folder), KeptCells(out / "cells"), fresh=fresh)
     if jobs is None:
         jobs = (os.cpu_count() or 1) if quick else 1
     if estimate or not names:
         _print_estimate(work, jobs, as_json=json)
         return
+    if missing:
+        console.say("note", f"not everything has data: {where_from(missing, folder)}")
     _compute(work, jobs, max_time)
     spent = sum(each.seconds for each in work.outcomes.values())
     restricted = subsample or repeats or dataset or method
@@ -114,11 +118,14 @@ def _print_estimate(work: Run, jobs: int, *, as_json: bool) -> None:
         name, cells, kept = each.spec.name, each.plan.cells, work.outcomes_of(each)
         seconds = sum(cell.seconds for cell in cells if cell.key not in kept) / jobs
         counts = {"cells": len(cells), "kept": len(kept), "seconds": seconds}
+        counts["without_data"] = each.n_missing
         missing = {"missing": each.missing or None}
         rows.append({"name": name, "summary": each.spec.summary, **counts, **missing})
         about = f"{len(cells)} cells, {len(kept)} kept, about {_minutes(seconds)}"
-        missing_file = each.missing.removesuffix(f" and no data folder is set: {HOW_TO_SET}")
-        lines.append((name, f"{each.spec.summary}\n{missing_file or about}"))
+        why = each.missing.removesuffix(f" and no data folder is set: {HOW_TO_SET}")
+        if cells and each.n_missing:
+            why = f"{about}, {each.n_missing} without data"
+        lines.append((name, f"{each.spec.summary}\n{why or about}"))
     if as_json:
         console.emit_json(rows)
     else:

@@ -8,7 +8,7 @@ process, keeps each result as JSON, and hands all of them to ``present``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,6 +21,14 @@ Value = str | float | int | bool | None
 # what the cells of a plan gave, by key; JSON can hold it
 Results: TypeAlias = "Mapping[str, Any]"
 PAPER = "(paper)"
+# what marks samples that are not in a file of the data folder
+FROM_SKLEARN, NO_DATA = "scikit-learn: ", "no data: "
+# files whose samples scikit-learn ships, and its loaders
+SHIPPED = {
+    "iris.csv": "load_iris",
+    "wine.csv": "load_wine",
+    "breastcancer_wdbc.csv": "load_breast_cancer",
+}
 HOW_TO_SET = "set KERNELWEAVE_DATA to the folder that holds the papers' data sets, or pass --data"
 
 
@@ -59,29 +67,29 @@ class Request:
             return min(self.most_samples, self.subsample or self.most_samples)
         return self.subsample
 
-    def data_file(self, name: str) -> Path:
-        """Return the path of a file of the data folder.
+    def data_file(self, name: str) -> str:
+        """Return where the samples of a file are, for the argument of a cell.
 
         Parameters
         ----------
         name : str
-            Relative to the folder, such as ``"wine.csv"``.
+            Relative to the data folder, such as ``"wine.csv"``.
 
-        Raises
-        ------
-        MissingDataError
-            Naming the file, where it comes from, the folder and how to set it.
+        Returns
+        -------
+        str
+            Its path; where it is not there, the mark of the same samples in scikit-learn, or that
+            of a missing file: `Cell.missing_files` names it, and who reads it is refused.
+
+        Examples
+        --------
+        >>> Request().data_file("wine.csv"), Request().data_file("sonar.csv")
+        ('scikit-learn: wine.csv', 'no data: sonar.csv')
         """
-        from .data import printed
-
         path = None if self.folder is None else self.folder / name
         if path is not None and path.is_file():
-            return path
-        known = {row["file"]: row["source"] for row in printed("", "sources.csv")}
-        what = f"{name} ({known[name]})" if name in known else name
-        if path is None:
-            raise MissingDataError(f"{what} is needed and no data folder is set: {HOW_TO_SET}")
-        raise MissingDataError(f"{what} is not in the data folder {self.folder}")
+            return str(path)
+        return f"{FROM_SKLEARN if name in SHIPPED else NO_DATA}{name}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +116,18 @@ class Cell:
     arguments: Mapping[str, object] = field(default_factory=dict)
     seconds: float = 1.0
     is_reduced: bool = False
+
+    def missing_files(self) -> list[str]:
+        """Return the data files that the cell reads and that are not there."""
+        return list(dict.fromkeys(_missing_in(list(self.arguments.values()))))
+
+
+def _missing_in(value: object) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _missing_in(item)
+    elif isinstance(value, str) and value.startswith(NO_DATA):
+        yield value.removeprefix(NO_DATA)
 
 
 @dataclass(frozen=True)
@@ -263,12 +283,7 @@ class PaperTable(ComponentSpec):
         Returns
         -------
         Plan
-            Nothing is computed yet.
-
-        Raises
-        ------
-        MissingDataError
-            If a data file is not there.
+            Nothing is computed yet; a cell whose data file is not there says so.
         """
         planned: Plan = self.load()(request, **self.settings)
         return planned

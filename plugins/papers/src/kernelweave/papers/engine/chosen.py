@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from kernelweave.tables.errors import did_you_mean, one_line
 from kernelweave.workbench.errors import CommandError
 
-from ..plan import PAPER, Drawing, MissingDataError, PaperTable, Plan, Request, Sheet
+from ..data import where_from
+from ..plan import PAPER, Cell, Drawing, PaperTable, Plan, Request, Results, Sheet, Value
 
 ALL = "all"
 _NO_PLAN = Plan((), lambda _: ())
@@ -17,14 +19,16 @@ _NO_PLAN = Plan((), lambda _: ())
 
 @dataclass(frozen=True)
 class Chosen:
-    """A table that was asked for; where data are missing it says which, and its plan is empty.
+    """A table that was asked for.
 
-    `is_part`: whether only some of its data sets or methods were asked for.
+    `missing`: why cells are not in its plan, such as data files that are not there; `n_missing`:
+    how many such cells. `is_part`: whether only some of its data sets or methods were asked for.
     """
 
     spec: PaperTable
     plan: Plan
     missing: str = ""
+    n_missing: int = 0
     is_part: bool = False
 
 
@@ -46,15 +50,70 @@ def choose(names: Sequence[str], request: Request, known: Mapping[str, PaperTabl
 def _planned(spec: PaperTable, request: Request, *, forgiving: bool) -> Chosen:
     try:
         return Chosen(spec, spec.plan(request))
-    except MissingDataError as error:
-        if not forgiving:
-            raise CommandError(f"{spec.name}: {error}") from error
-        return Chosen(spec, _NO_PLAN, str(error))
     except Exception as error:
         if not forgiving:
             raise
         what = f"it cannot be planned: {type(error).__name__}: {one_line(error)}"
         return Chosen(spec, _NO_PLAN, what)
+
+
+def with_data(chosen: Sequence[Chosen], folder: Path | None) -> list[Chosen]:
+    """Return the tables with the cells whose data are there; what else there is says "no data".
+
+    Refused where no table has a cell that can be computed.
+    """
+    found = []
+    for each in chosen:
+        there = [cell for cell in each.plan.cells if not cell.missing_files()]
+        lost = [cell for cell in each.plan.cells if cell.missing_files()]
+        if lost:
+            missing = where_from(files_missing([each]), folder)
+            plan = Plan(there, partial(_with_gaps, each.plan.present, _names(there), _names(lost)))
+            each = replace(each, plan=plan, missing=missing, n_missing=len(lost))
+        found.append(each)
+    if found and all(each.missing and not each.plan.cells for each in found):
+        raise CommandError(f"{found[0].spec.name}: {found[0].missing}")
+    return found
+
+
+def files_missing(chosen: Sequence[Chosen]) -> list[str]:
+    """Return the data files that cells of these tables read and that are not there."""
+    names = (name for each in chosen for cell in each.plan.cells for name in cell.missing_files())
+    return list(dict.fromkeys(names))
+
+
+def _names(cells: Sequence[Cell]) -> set[str]:
+    """Return the parts of the keys of cells: data sets, methods, splits."""
+    return {name for cell in cells for name in cell.key.split("/")}
+
+
+def _with_gaps(
+    present: Callable[[Results], Sequence[Sheet | Drawing]],
+    there: Set[str],
+    lost: Set[str],
+    results: Results,
+) -> list[Sheet | Drawing]:
+    """Return what a plan shows, with "no data" for figures of rows without a data file."""
+    return [
+        item if isinstance(item, Drawing) else _filled(item, there, lost - there)
+        for item in present(results)
+    ]
+
+
+def _filled(sheet: Sheet, there: Set[str], lost: Set[str]) -> Sheet:
+    ours = [i for i, head in enumerate(sheet.columns) if not head.endswith(PAPER)]
+    if any(isinstance(row[i], int | float) for row in sheet.rows for i in ours if i < len(row)):
+        sheet = sheet.without_empty_columns()
+    rows: list[Sequence[Value]] = []
+    for row in sheet.rows:
+        names = {value for value in row[:2] if isinstance(value, str)}
+        if names & lost or not names & there:
+            row = [
+                "no data" if value is None and not head.endswith(PAPER) else value
+                for head, value in zip(sheet.columns, row, strict=False)
+            ]
+        rows.append(row)
+    return replace(sheet, rows=rows)
 
 
 def narrowed(

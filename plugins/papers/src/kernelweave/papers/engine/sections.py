@@ -134,15 +134,19 @@ def section(chosen: Chosen, outcomes: Mapping[str, CellOutcome]) -> Section:
     """Return a table as it is shown, of the outcomes by key; what failed is named first."""
     spec = chosen.spec
     made = Section(spec.name, spec.summary, spec.paper)
-    if chosen.missing:
+    if chosen.missing and not chosen.plan.cells:
         made.problems.append(f"Not run: {chosen.missing}")
         return made
+    if chosen.missing:
+        made.problems.append(f"{chosen.n_missing} cells have no data: {chosen.missing}")
     made.problems.extend(
         f"{key} failed: {outcome.error}" for key, outcome in outcomes.items() if outcome.error
     )
     values = {key: outcome.value for key, outcome in outcomes.items() if not outcome.error}
     left = len(chosen.plan.cells) - len(outcomes)
     partial = "only a part was asked for" if chosen.is_part else ""
+    if chosen.missing:
+        partial = f"{chosen.n_missing} cells have no data"
     if len(values) < len(chosen.plan.cells):
         partial = f"{len(chosen.plan.cells) - len(values)} cells have no result"
     _add_parts(made, chosen, values, partial)

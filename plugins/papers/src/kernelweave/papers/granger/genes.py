@@ -88,7 +88,7 @@ def measure(
 def figure(request: Request, number: int) -> Plan:
     """Plan Figure 3, held-out errors, 4, the graphs, or 5, an output kernel: a cell per model."""
     present, names = _FIGURES[number]
-    path = str(request.data_file(FILE))
+    path = request.data_file(FILE)
     quick = {"quick": True} if request.quick else {}
     cells = []
     for name in names:

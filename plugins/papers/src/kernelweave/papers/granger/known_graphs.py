@@ -69,7 +69,7 @@ def table(request: Request) -> Plan:
     """A cell per set and seed."""
     folder = "granger/dream3_size10_"
     files = [
-        [str(request.data_file(f"{folder}{name}{end}.csv")) for end in ("", "_edges")]
+        [request.data_file(f"{folder}{name}{end}.csv") for end in ("", "_edges")]
         for name in NETWORKS
     ]
     cells = [

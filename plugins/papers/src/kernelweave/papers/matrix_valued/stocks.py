@@ -87,7 +87,7 @@ def _linear(X: FloatArray, Y: FloatArray, now: FloatArray, method: str) -> Float
 
 def table(request: Request) -> Plan:
     """Table 1: a cell per method."""
-    path = str(request.data_file("stock04.csv"))
+    path = request.data_file("stock04.csv")
     quick = {"quick": True} if request.quick else {}
     cells = [
         Cell(

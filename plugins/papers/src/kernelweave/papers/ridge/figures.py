@@ -130,7 +130,7 @@ def figure(request: Request, data: str, task: str) -> Plan:
             key=f"{file}/{degree}/{width}",
             compute=curve,
             arguments={
-                "path": str(request.data_file(file)),
+                "path": request.data_file(file),
                 "task": task,
                 "degree": degree,
                 "n_folds": 2 if quick else N_FOLDS,

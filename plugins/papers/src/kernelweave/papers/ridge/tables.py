@@ -120,7 +120,7 @@ def table(request: Request, number: int) -> Plan:
             key=_key(row, width),
             compute=validation_error if validates else held_out_error,
             arguments={
-                "path": str(request.data_file(f"{data}.csv")),
+                "path": request.data_file(f"{data}.csv"),
                 "method": row["method"],
                 "degree": row["d"],
                 "n_folds": 2 if quick else N_FOLDS,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Rows
 
-from ..data import load, n_rows, printed
+from ..data import load, printed
 from ..measuring import settled
 from ..plan import PAPER, Cell, Request, Results, Sheet, Value
 from .shuffle import split_of
@@ -69,7 +69,7 @@ def read(path: str, columns: list[int] | None, limit: int | None, seed: int = 0)
 
 def size_of(request: Request, name: str) -> int:
     """Return how many training samples a cell has."""
-    n = int(0.8 * n_rows(str(request.data_file(SETS[name].file))))
+    n = int(float(str(theirs(1)["train"][name])))
     return min(n, request.sample_limit or n)
 
 
@@ -79,7 +79,7 @@ def cell(
     """Return a cell of a set at the authors' settings; ``effort`` seconds for 1000 samples."""
     about, n = SETS[name], size_of(request, name)
     arguments = {
-        "path": str(request.data_file(about.file)),
+        "path": request.data_file(about.file),
         "columns": about.columns,
         "limit": request.sample_limit,
         "C": about.C,

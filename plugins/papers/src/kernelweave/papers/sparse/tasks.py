@@ -33,7 +33,7 @@ def table(request: Request) -> Plan:
         Cell(
             key=name,
             compute=measure,
-            arguments={"path": str(request.data_file(about.file)), "columns": about.columns},
+            arguments={"path": request.data_file(about.file), "columns": about.columns},
             seconds=0.1,
         )
         for name, about in SETS.items()

@@ -101,7 +101,7 @@ SETS: dict[str, SetSource] = {
 def address(source: SetSource, request: Request) -> str:
     """Return what `samples` takes: the path of a file, else the name as it is."""
     is_file = ".csv" in source.where
-    return str(request.data_file(source.where)) if is_file else source.where
+    return request.data_file(source.where) if is_file else source.where
 
 
 def samples(where: str) -> Samples:

@@ -127,7 +127,7 @@ def _cells(name: str, about: Task, task: str, request: Request) -> list[Cell]:
     n_train, n_test, reduced = _sizes(about, request)
     splits = request.repeats or (1 if request.quick or about.n_train > _SMALL else _SPLITS)
     shared = {
-        "path": str(request.data_file(about.file)),
+        "path": request.data_file(about.file),
         "task": task,
         "n_train": n_train,
         "n_test": n_test,

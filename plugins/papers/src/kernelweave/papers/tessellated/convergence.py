@@ -49,7 +49,7 @@ def figure(request: Request, year: int) -> Plan:
             key=f"{data}/{name}",
             compute=measure,
             arguments={
-                "path": str(request.data_file(TIMES[data][0])),
+                "path": request.data_file(TIMES[data][0]),
                 "algorithm": name,
                 "n_train": request.most_samples if request.quick else 10**6,
                 "max_iter": 60 if request.quick else _ITERATIONS,

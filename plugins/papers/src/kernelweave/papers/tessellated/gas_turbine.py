@@ -102,7 +102,7 @@ def table(request: Request) -> Plan:
         key=_NAME,
         compute=measure,
         arguments={
-            "path": str(request.data_file(about.file)),
+            "path": request.data_file(about.file),
             "n_train": n_train,
             "n_test": about.n_test if whole else n_train // 4,
             "seed": 0,

@@ -71,7 +71,7 @@ def parts_of(problem: Problem) -> dict[str, float]:
 
 def table(request: Request) -> Plan:
     """T, Figure 2, its parts apart."""
-    path = str(request.data_file(_FILE))
+    path = request.data_file(_FILE)
     cells = [
         Cell(
             key=f"{m}/{p}",

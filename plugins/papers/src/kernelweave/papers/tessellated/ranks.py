@@ -51,7 +51,7 @@ def figure(request: Request) -> Plan:
             key=f"{task}/{rank}",
             compute=measure,
             arguments={
-                "path": str(request.data_file(file)),
+                "path": request.data_file(file),
                 "task": task,
                 "n_samples": n_samples,
                 "rank": rank,

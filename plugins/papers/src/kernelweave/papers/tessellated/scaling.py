@@ -98,7 +98,7 @@ def figure(request: Request, year: int) -> Plan:
             key=f"{task}/{name}/{m}/{p}",
             compute=measure,
             arguments={
-                "path": str(request.data_file(subject.file)),
+                "path": request.data_file(subject.file),
                 "algorithm": name,
                 "task": task,
                 "n_samples": m,

@@ -71,7 +71,7 @@ def _best(
 
 def figure(request: Request) -> Plan:
     """T, Figure 3: 750 heights, degree 2."""
-    path, truth = str(request.data_file(_TRAIN)), str(request.data_file(_TRUTH))
+    path, truth = request.data_file(_TRAIN), request.data_file(_TRUTH)
     n_train = 200 if request.quick else 750
     shared = {"path": path, "truth": truth, "n_train": n_train}
     degree = 1 if request.quick else 2

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ..data import drawn, load, n_rows
+from ..data import drawn, load
 from ..measuring import mean, spread, timed
 from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .sets import TIMES
@@ -48,9 +48,9 @@ def table(request: Request) -> Plan:
     """T, Table 1: four data sets, 30 random training parts of four fifths."""
     trials = 2 if request.quick else _TRIALS
     cells = []
-    for name, (file, _) in TIMES.items():
-        path = str(request.data_file(file))
-        whole = n_rows(path) * 4 // 5
+    for name, (file, n_rows, _) in TIMES.items():
+        path = request.data_file(file)
+        whole = n_rows * 4 // 5
         for algorithm in _ALGORITHMS:
             most = request.most_samples if request.quick else whole
             if algorithm == _SDP:
@@ -87,11 +87,11 @@ def _seconds(algorithm: str, n_train: int, trials: int) -> float:
 
 def _present(results: Results) -> list[Sheet]:
     rows: list[list[Value]] = []
-    for name, (_, printed) in TIMES.items():
+    for name, (*_, printed) in TIMES.items():
         for algorithm in _ALGORITHMS:
             found = results.get(f"{name}/{algorithm}", {"seconds": [], "gap": [], "n_iter": []})
             seconds = found["seconds"]
-            half = spread(seconds) if len(seconds) > 1 else "one fit"
+            half = "one fit" if len(seconds) == 1 else spread(seconds)
             ours = [mean(seconds), half, mean(found["n_iter"]), max(found["gap"], default=None)]
             rows.append([name, algorithm, *ours, *printed.get(algorithm, (None, None))])
     columns = ("data", "algorithm", "seconds", "±", "iterations", "largest gap")
