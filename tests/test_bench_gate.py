@@ -156,7 +156,9 @@ def test_the_growth_in_the_number_of_kernels_is_that_of_the_problem(
 
 
 def test_every_algorithm_declares_sizes_that_are_measured() -> None:
-    for each in algorithms().values():
+    ours = [each for each in algorithms().values() if each.target.startswith("kernelweave")]
+    assert len(ours) > 30
+    for each in ours:
         assert "m" in each.scaling, each.name
         assert set(each.scaling) <= set(exponents.SIZES), each.name
 

@@ -159,6 +159,10 @@ ELSEWHERE = {
         *("get_config", "plugins", "register_plugin", "relative_gap", "solve", "watch"),
     },
     "they fit estimators, which are in the matrix": {"cross_validate_path", "certify", "lasso_var"},
+    "proofs, in the tests of relaxations and of the checker": {"prove", "prove_sparse", "check"},
+    "readers of tables, in the tests of their package": {
+        *("choose_target", "plan_columns", "read_target", "split_by_target"),
+    },
     "pictures and files, in the tests of their packages": {
         *("plot_weights", "plot_output_kernel", "plot_effect", "graph_page"),
         *("load_model", "save_model", "read_table", "tables"),

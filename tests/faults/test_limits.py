@@ -19,6 +19,7 @@ import pytest
 from kernelweave.baselines import AverageMKLClassifier
 from kernelweave.kernels_core import (
     RBF,
+    Certificate,
     KernelLearningRegressor,
     MemoryBudgetError,
     Progress,
@@ -147,18 +148,19 @@ def test_an_interrupted_fit_returns_if_told_to(subject: Subject) -> None:
 
 @pytest.mark.parametrize(
     ("estimator", "amid"),
-    [(KernelLearningRegressor, "_certify"), (MatrixValuedKernelRegressor, "_lower_proof")],
+    [
+        (KernelLearningRegressor, "kernelweave.kernels_core.fit"),
+        (MatrixValuedKernelRegressor, "kernelweave.vv_rkhs.fitting"),
+    ],
 )
 def test_ctrl_c_while_the_answer_is_stored_leaves_it_whole(
     estimator: type, amid: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = getattr(estimator, amid)
-
-    def pressed(*given: Any) -> Any:
+    def pressed(*given: Any, **named: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
-        return honest(*given)
+        return Certificate(*given, **named)
 
-    monkeypatch.setattr(estimator, amid, pressed)
+    monkeypatch.setattr(f"{amid}.Certificate", pressed)
     case = sound("regression")
     model = estimator()
     with pytest.raises(KeyboardInterrupt) as stop:

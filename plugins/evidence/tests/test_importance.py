@@ -65,6 +65,12 @@ def test_importance_of_a_model_by_landmarks() -> None:
     worth = [each.importance for each in model.importance_]
     assert worth[3] == max(worth) > 0.3
     assert abs(worth[5]) < 0.01
+    # what judges shuffled rows predicts the rows as they are as they were predicted left out
+    for held_out, predict in model._predictor.judges():
+        own = model._predictor.rows.take(held_out)
+        before = model._predictor.held_out[held_out]
+        # kernel values are summed in single precision; the noise is 0.5
+        np.testing.assert_allclose(predict(own.numeric, own.codes), before, atol=0.1)
 
 
 def test_partial_dependence_of_a_table_with_words_and_gaps(table, model) -> None:

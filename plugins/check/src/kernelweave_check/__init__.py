@@ -37,6 +37,7 @@ from operator import mul
 from pathlib import Path
 from typing import Any, NamedTuple
 
+__all__ = ["ProofError", "Verdict", "check"]
 FORMAT = "kernelweave-proof 1"
 DIGITS = set("0123456789abcdef")
 NUMBER = r"-?\d{1,2000}(\.\d{1,2000})?(e[+-]?\d{1,3})?"
@@ -363,8 +364,7 @@ def check_rows(rows: Iterator[dict[str, Any]], seen: dict[str, Any]) -> Verdict:
     while "kernel" in row:
         problem.kernels.append(matrix(row["kernel"], problem.n, "the kernel"))
         row = next(rows)
-    complete = len(problem.tasks) > 0 and len(problem.kernels) == problem.q
-    need(complete, f"tasks and {problem.q} kernels must stand before this line")
+    need(len(problem.kernels) == problem.q and problem.tasks != [], "tasks or kernels are missing")
     reached = upper_bound(problem, row, next(rows))
     need(reached <= upper, f"the weights reach {float(reached):.15g}, not {float(upper):.15g}")
     row = next(rows)

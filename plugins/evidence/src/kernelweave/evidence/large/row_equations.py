@@ -19,6 +19,8 @@ _NEAR = 4.0
 # residuals, in units of the targets, at which conjugate gradients end
 _SMALL = 1e-8
 _STEPS = 100
+# corrections of the residuals of rows left out at most, and the share of β that counts as none
+_REFINEMENTS, _NOTHING = 12, 1e-8
 
 
 class RowEquations:
@@ -91,12 +93,26 @@ class RowEquations:
         rest, _ = lapack.dpotrs(root, dual[which], lower=1)
         inverse, _ = lapack.dpotri(root, lower=1)
         variance = np.maximum(inverse.diagonal() - ridge * self._share[which], 0.0)
-        right = np.zeros_like(dual)
-        right[which] = rest
-        moved = self._refined(ridge, right)
-        others = dual - (_solved(factor, right) if moved is None else moved)
+        others = self._without(ridge, dual, which, rest)
+        for _ in range(_REFINEMENTS):
+            # a factor in single precision leaves some of β on the rows that are left out
+            left = others[which]
+            if np.abs(left).max() <= _NOTHING * np.abs(dual).max():
+                break
+            rest = rest + lapack.dpotrs(root, left, lower=1)[0]
+            others = self._without(ridge, dual, which, rest)
         others[which] = 0.0
         return self.right[which] - rest, variance, others
+
+    def _without(
+        self, ridge: float, dual: FloatArray, which: Index, residuals: FloatArray
+    ) -> FloatArray:
+        """Return β of targets that are less by residuals in some rows."""
+        assert self._factored is not None
+        right = np.zeros_like(dual)
+        right[which] = residuals
+        moved = self._refined(ridge, right)
+        return dual - (_solved(self._factored[2], right) if moved is None else moved)
 
     def _factor(self, ridge: float, n_used: int) -> bool:
         """Factor the equations of the first rows; return whether there is a factor."""
