@@ -9,6 +9,7 @@ import sys
 
 import installs
 import pytest
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from readme import examples
 from workspace import ROOT, Member, closure, members
@@ -41,9 +42,9 @@ def distributions(member: Member) -> set[str]:
         if name in seen:
             continue
         seen.add(name)
-        for line in importlib.metadata.requires(name) or ():
-            if "extra ==" not in line:
-                queue.append(canonicalize_name(re.split(r"[^\w.-]", line)[0]))
+        for line in map(Requirement, importlib.metadata.requires(name) or ()):
+            if line.marker is None or line.marker.evaluate({"extra": ""}):
+                queue.append(canonicalize_name(line.name))
     return seen
 
 

@@ -39,6 +39,8 @@ from typing import Any, NamedTuple
 
 __all__ = ["ProofError", "Verdict", "check"]
 FORMAT = "kernelweave-proof 1"
+Row = dict[str, Any]
+Some = set[int]
 DIGITS = set("0123456789abcdef")
 NUMBER = r"-?\d{1,2000}(\.\d{1,2000})?(e[+-]?\d{1,3})?"
 
@@ -55,7 +57,7 @@ class Vector(NamedTuple):
 
     def at(self, i: int) -> Fraction:
         """Return entry i."""
-        return self.values[i] * power_of_two(self.exponent)
+        return self.values[i] * Fraction(2) ** self.exponent
 
 
 class Matrix(NamedTuple):
@@ -91,7 +93,12 @@ class Stated:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was proved: the optimum lies in [lower, upper], as fractions without rounding."""
+    """What was proved: the optimum lies in [lower, upper], as fractions without rounding.
+
+    Attributes
+    ----------
+    problem, lower, upper, n_leaves, sha256
+    """
 
     problem: Stated
     lower: Fraction
@@ -109,11 +116,6 @@ class Verdict:
             f"the file reach (relative gap {gap:.1e}; {len(of.cuts)} cuts, {self.n_leaves} "
             f"leaves). Not proved: that its data, SHA-256 {self.sha256}, are yours."
         )
-
-
-def power_of_two(exponent: int) -> Fraction:
-    """Return 2^exponent."""
-    return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
 
 
 def need(holds: bool, why: str) -> None:
@@ -136,7 +138,7 @@ def fraction(value: Any, name: str) -> Fraction:
     return Fraction(value)
 
 
-def entries_of(row: dict[str, Any], name: str, n: int | None) -> list[Any]:
+def entries_of(row: Row, name: str, n: int | None) -> list[Any]:
     """Return the list of a line under a name, of n entries."""
     entries: Any = row.get(name)
     sound = isinstance(entries, list) and n in (None, len(entries))
@@ -178,7 +180,7 @@ def product(K: Matrix, v: Vector) -> list[Fraction]:
         if entry:
             for j in range(len(row) - 1):
                 values[j] += row[j] * entry
-    scale = power_of_two(K.exponent + v.exponent)
+    scale = Fraction(2) ** (K.exponent + v.exponent)
     return [each * scale for each in values]
 
 
@@ -188,10 +190,10 @@ def quadratic_form(K: Matrix, v: Vector) -> Fraction:
     for i, row in enumerate(K.rows):
         if v.values[i]:
             total += v.values[i] * (2 * sum(map(mul, row, v.values)) - row[i] * v.values[i])
-    return total * power_of_two(K.exponent + 2 * v.exponent)
+    return total * Fraction(2) ** (K.exponent + 2 * v.exponent)
 
 
-def read_cut(problem: Stated, row: dict[str, Any]) -> None:
+def read_cut(problem: Stated, row: Row) -> None:
     """Add a cut: check that its points are feasible, compute κ and hⱼ."""
     points = entries_of(row, "cut", len(problem.tasks))
     kappa, forms = Fraction(0), [Fraction(0)] * problem.q
@@ -206,9 +208,7 @@ def read_cut(problem: Stated, row: dict[str, Any]) -> None:
     problem.cuts.append((kappa, forms))
 
 
-def leaf_bound(
-    problem: Stated, row: dict[str, Any], required: set[int], excluded: set[int]
-) -> list[Fraction]:
+def leaf_bound(problem: Stated, row: Row, required: Some, excluded: Some) -> list[Fraction]:
     """Return what a mean of cuts proves of a branch; nothing where the branch has no support."""
     cuts = entries_of(row, "cuts", None)
     weights = entries_of(row, "weights", len(cuts))
@@ -237,12 +237,9 @@ def is_possible(problem: Stated, required: set[int], allowed: set[int]) -> bool:
     return few and bool(allowed)
 
 
-def largest_sum(
-    problem: Stated, gains: list[Fraction], required: set[int], allowed: set[int]
-) -> Fraction:
+def largest_sum(problem: Stated, gains: list[Fraction], required: Some, allowed: Some) -> Fraction:
     """Return the largest sum of nonnegative gains over the supports of a branch."""
-    held: list[Fraction] = []
-    others: list[Fraction] = []
+    held, others = list[Fraction](), list[Fraction]()
     for view in set(problem.views):
         own = [gains[j] for j in required if problem.views[j] == view]
         free = [gains[j] for j in allowed - required if problem.views[j] == view]
@@ -252,12 +249,8 @@ def largest_sum(
     return sum(held + sorted(others, reverse=True)[:left], Fraction(0))
 
 
-def tree_bound(problem: Stated, rows: Iterator[dict[str, Any]]) -> tuple[Fraction, int]:
-    """Return the least bound of all leaves, and how many there are.
-
-    The branches are written depth first: each is followed by the one with kernel j, then by the one
-    without it. What is still to come is a stack, so that no branch can be left out.
-    """
+def tree_bound(problem: Stated, rows: Iterator[Row]) -> tuple[Fraction, int]:
+    """Return the least bound of all leaves and their number; a stack holds what is to come."""
     bounds: list[list[Fraction]] = []
     left: list[tuple[set[int], set[int]]] = [(set(), set())]
     while left:
@@ -294,10 +287,10 @@ def semidefinite_shift(K: Matrix, L: Matrix) -> Fraction:
             sums[i] += off
             if j < i:
                 sums[j] += off
-    return max(sums) * power_of_two(low)
+    return max(sums) * Fraction(2) ** low
 
 
-def upper_bound(problem: Stated, row: dict[str, Any], factor: dict[str, Any]) -> Fraction:
+def upper_bound(problem: Stated, row: Row, factor: Row) -> Fraction:
     """Return a number that the objective at the weights does not exceed."""
     weights = vector(row.get("weights"), problem.q, "weights")
     beta = [weights.at(j) for j in range(problem.q)]
@@ -306,8 +299,7 @@ def upper_bound(problem: Stated, row: dict[str, Any], factor: dict[str, Any]) ->
     need(is_possible(problem, support, support), "there are more weights than allowed")
     K = weighted(problem, weights)
     delta = semidefinite_shift(K, matrix(factor.get("factor"), problem.n, "the factor"))
-    points = entries_of(row, "points", len(problem.tasks))
-    offsets = entries_of(row, "offsets", len(problem.tasks))
+    points, offsets = (entries_of(row, name, len(problem.tasks)) for name in ("points", "offsets"))
     total = problem.lam * sum((each * each for each in beta), Fraction(0))
     for point, offset, task in zip(points, offsets, problem.tasks, strict=True):
         v, b = vector(point, problem.n, "the point"), fraction(offset, "the offset")
@@ -320,7 +312,7 @@ def upper_bound(problem: Stated, row: dict[str, Any], factor: dict[str, Any]) ->
     return total
 
 
-def read_problem(row: dict[str, Any]) -> Stated:
+def read_problem(row: Row) -> Stated:
     """Return the problem of the first line."""
     need(row.get("format") == FORMAT, f"this is no proof file: its format must be {FORMAT!r}")
     n, q, k0 = (whole(row.get(name), name, 1) for name in ("n_rows", "n_kernels", "k0"))
@@ -339,7 +331,7 @@ def read_task(row: Any, n: int) -> BoxTask:
     return task
 
 
-def read_rows(lines: Iterator[str], seen: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def read_rows(lines: Iterator[str], seen: Row) -> Iterator[Row]:
     """Yield the lines of a file as objects."""
     for line in lines:
         seen["line"] += 1
@@ -353,7 +345,7 @@ def read_rows(lines: Iterator[str], seen: dict[str, Any]) -> Iterator[dict[str, 
         yield row
 
 
-def check_rows(rows: Iterator[dict[str, Any]], seen: dict[str, Any]) -> Verdict:
+def check_rows(rows: Iterator[Row], seen: Row) -> Verdict:
     """Return what the lines of a proof prove."""
     problem = read_problem(head := next(rows))
     lower, upper = (fraction(head.get(name), name) for name in ("lower", "upper"))
@@ -377,7 +369,16 @@ def check_rows(rows: Iterator[dict[str, Any]], seen: dict[str, Any]) -> Verdict:
 
 
 def check(path: str | Path) -> Verdict:
-    """Return what a proof file proves; raise ProofError, which names the line that fails."""
+    """Return what a proof file proves; raise ProofError, which names the line that fails.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Verdict
+    """
     seen = {"line": 0, "data": hashlib.sha256()}
     with Path(path).open(encoding="ascii") as lines:
         try:
@@ -389,12 +390,11 @@ def check(path: str | Path) -> Verdict:
     return found
 
 
-def main() -> int:
-    """Print what a file proves, or which line fails; return 0 or 1."""
+def main() -> None:
+    """Print what a file proves, or exit with the line that fails."""
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit("usage: kernelweave-check FILE, which `kernelweave certify --proof FILE` wrote")
     try:
         sys.stdout.write(f"{check(sys.argv[1])}\n")
     except (ProofError, OSError) as error:
         sys.exit(str(error))
-    return 0
