@@ -109,7 +109,7 @@ def test_rows_in_the_order_of_time(sound: pd.DataFrame, step: int) -> None:
     sound["day"] = days[::step]
     (said,) = asked(sound)
     assert "in the order of 'day'" in said
-    assert f"fit without the {'last' if step > 0 else 'first'} rows" in said
+    assert f"--order='day', or without the {'last' if step > 0 else 'first'} rows" in said
     assert asked(sound.sample(frac=1.0, random_state=0)) == []
 
 

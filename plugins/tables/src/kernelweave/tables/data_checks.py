@@ -221,9 +221,9 @@ def _ordered(X: pd.DataFrame) -> Iterator[str]:
         order = _order(column)
         if order:
             yield (
-                f"the rows are in the order of {str(name)!r}, and those held out are drawn at "
-                "random, so the score says how well moments between known ones are predicted; for "
-                f"later moments, fit without the {order} rows and pass them as --test"
+                f"the rows are in the order of {str(name)!r}: where folds are drawn at random, the "
+                "score says how well moments between known ones are predicted; for later moments, "
+                f"fit with --order={str(name)!r}, or without the {order} rows, passed as --test"
             )
 
 
