@@ -163,10 +163,9 @@ def test_no_change_proves_what_is_false(tmp_path: Path) -> None:
     truth = best_by_cvxpy(grams, y, 2.0, 0.3, supports)
     lines, rng, path = list(proof.lines), np.random.default_rng(0), tmp_path / "proof"
     ends: Counter[str] = Counter()
-    for _ in range(1000):
+    while sum(ends.values()) < 1000:
         kind, changed = _changed(rng, lines)
         if changed == lines:
-            ends["nothing changed"] += 1
             continue
         path.write_text("\n".join(changed) + "\n")
         try:
@@ -179,8 +178,7 @@ def test_no_change_proves_what_is_false(tmp_path: Path) -> None:
         assert float(found.lower) <= now + 1e-6, (kind, changed)
         assert now <= float(found.upper) + 1e-6, (kind, changed)
     refused = sum(n for name, n in ends.items() if name.endswith("refused"))
-    assert refused > 600, ends
-    assert sum(ends.values()) == 1000
+    assert refused > 800, ends
 
 
 def _truth_of(given: Any) -> float:
