@@ -18,7 +18,7 @@ from kernelweave.kernels_core import (
 )
 from kernelweave.kernels_core.testing import make_classification, make_regression
 from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
-from kernelweave.spectahedron.positive_matrix import family_of, scaled_by
+from kernelweave.spectahedron.estimators import family_of, scaled_by
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV

@@ -25,11 +25,9 @@ from kernelweave.spectahedron import (
     Spectahedron,
     TessellatedKernelClassifier,
     TessellatedKernelRegressor,
-    coarse,
     low_rank,
 )
-from kernelweave.spectahedron.coarse import coarse_factor, part_of
-from kernelweave.spectahedron.low_rank import roughly_solved
+from kernelweave.spectahedron.low_rank import coarse_factor, part_of, roughly_solved
 
 N = 120
 
@@ -201,8 +199,8 @@ def test_a_start_at_a_part_reaches_the_same_optimum(
     case = replace(case, learner=replace(case.learner, C=1.0))
     cold = solve(case, "tkl-low-rank", tol=1e-6)
     monkeypatch.setattr(low_rank, "_LARGE", 100)
-    monkeypatch.setattr(coarse, "_PART", 40)
-    monkeypatch.setattr(coarse, "_SHRINK", 3)
+    monkeypatch.setattr(low_rank, "_PART", 40)
+    monkeypatch.setattr(low_rank, "_SHRINK", 3)
     found = solve(case, "tkl-low-rank", tol=1e-6)
     assert found.gap <= 1e-6
     assert_same_optimum(cold, found)
@@ -211,7 +209,7 @@ def test_a_start_at_a_part_reaches_the_same_optimum(
 
 
 def test_a_factor_of_a_part_is_near_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coarse, "_PART", 100)
+    monkeypatch.setattr(low_rank, "_PART", 100)
     case = problem("numbers", 400)
     U = coarse_factor(roughly_solved, case, LowRank())
     best = solve(case, "tkl-low-rank", tol=1e-4)

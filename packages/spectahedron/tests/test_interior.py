@@ -20,9 +20,9 @@ from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.spectahedron import Spectahedron
-from kernelweave.spectahedron.interior import InteriorPointSearch, required_bytes
-from kernelweave.spectahedron.interior.system import NewtonSystem, Symmetric
-from kernelweave.spectahedron.rescue import BoundHistory, affordable
+from kernelweave.spectahedron.interior_point import InteriorPointSearch, required_bytes
+from kernelweave.spectahedron.low_rank import BoundHistory, affordable
+from kernelweave.spectahedron.newton_system import NewtonSystem, Symmetric
 from kernelweave.spectahedron.saddle import SpectahedronOracle
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning

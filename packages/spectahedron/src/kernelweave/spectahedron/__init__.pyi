@@ -1,7 +1,13 @@
-from .constraint import Spectahedron
 from .estimators import TessellatedKernelClassifier, TessellatedKernelRegressor
 from .model_selection import TessellatedKernelClassifierCV, TessellatedKernelRegressorCV
-from .settings import AcceleratedPrimalDual, FrankWolfe, Hybrid, InteriorPoint, LowRank
+from .settings import (
+    AcceleratedPrimalDual,
+    FrankWolfe,
+    Hybrid,
+    InteriorPoint,
+    LowRank,
+    Spectahedron,
+)
 from .start import Start
 
 __all__ = [

@@ -11,16 +11,17 @@ dK the Gram of c (UVᵀ + VUᵀ), F the free samples, M the inverse of K_FF on �
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Matrix
+from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.memory import limit_bytes
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, qr
 
-from .factor_point import FactorPoint
-from .gram import GramAt
-from .saddle import SpectahedronOracle
+from .gram_memory import GramAt
+from .saddle import Direction, SpectahedronOracle
 
 # A dual coefficient within this share of an end of its interval is at that end and does not move
 # with P: counted as free it makes the model too stiff, and a free one that is held too soft.
@@ -33,6 +34,22 @@ _MOST_FREE = 4000
 _SHARE = 64
 _TINY = float(np.finfo(np.float64).tiny)
 _EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass
+class FactorPoint:
+    """A factor and what the learner and the oracle say there."""
+
+    U: Matrix
+    gram: GramAt
+    solution: Solution
+    direction: Direction
+    upper: float
+
+    @property
+    def stationarity(self) -> float:
+        """λ_U = ⟨U, DU⟩: the certificate closes when it meets λ_max(D)."""
+        return float(np.sum(self.U * (self.direction.moment @ self.U)))
 
 
 def free_samples(oracle: SpectahedronOracle, u: Matrix) -> npt.NDArray[np.intp]:

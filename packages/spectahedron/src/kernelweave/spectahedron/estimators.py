@@ -2,11 +2,348 @@
 
 from __future__ import annotations
 
-from kernelweave.kernels_core.checks import NONNEGATIVE
-from kernelweave.kernels_core.estimators.kernel import KernelClassifier, KernelRegressor
-from kernelweave.kernels_core.parameters import parameter
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, Literal
 
-from .positive_matrix import PositiveMatrixKernel
+import numpy as np
+from kernelweave.kernels_core import (
+    FamilyKernel,
+    GeneralizedPolynomial,
+    KernelWeaveWarning,
+    PolynomialFamily,
+    Tessellated,
+    TessellatedFamily,
+    UnsupportedProblemError,
+)
+from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.checks import (
+    COUNT,
+    DTYPE,
+    NONNEGATIVE,
+    POSITIVE,
+    Rule,
+    integer,
+    one_of,
+)
+from kernelweave.kernels_core.estimators.kernel import (
+    KernelClassifier,
+    KernelEstimator,
+    KernelRegressor,
+)
+from kernelweave.kernels_core.estimators.samples import Samples, spread_of
+from kernelweave.kernels_core.families import Family
+from kernelweave.kernels_core.fit import Formula
+from kernelweave.kernels_core.kernels import Kernel
+from kernelweave.kernels_core.kernels.scaled import Scaling, unit_range
+from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
+from kernelweave.kernels_core.settings import Settings, known_settings, name_of
+from kernelweave.qp_smo import SVC, SVR
+from numpy.typing import ArrayLike
+
+from .gram_memory import GRAM
+from .settings import Spectahedron
+from .start import Start
+
+# six digits of a float64 are left to tell samples apart
+_LARGEST_VOLUME = 1e10
+# a factorisation takes about a minute there
+_LARGEST_SIDE = 5000
+_DEGREE = integer(0)
+# measured: on tables of more columns the product of all of them predicts worse
+_MOST_COLUMNS, _ORDER = 15, 3
+
+
+def _is_order(value: object) -> bool:
+    if isinstance(value, str):
+        return value == "auto"
+    return isinstance(value, Iterable) or COUNT.holds(value)
+
+
+def _is_family(value: object) -> bool:
+    if isinstance(value, str):
+        return value in ("tessellated", "polynomial")
+    return isinstance(value, Family)
+
+
+_KERNEL = Rule('"tessellated", "polynomial" or a family such as IntegralFamily', _is_family)
+_COLUMNS = Rule('"auto", an integer >= 1 or a list of groups of columns', _is_order)
+
+
+class PositiveMatrixKernel(KernelEstimator):
+    """Parameters of both estimators: the family, the box and the scaling."""
+
+    C: float = parameter(
+        "Penalty of the loss, in the convention ½‖f‖² + C Σ loss.",
+        default=1.0,
+        rule=POSITIVE,
+        kw_only=False,
+    )
+    units: str = parameter(
+        'What ``C`` counts in: ``"scale"`` is 1 / mean k(x, x) over the samples at P = I and, for '
+        "numbers, times the standard deviation of y, in which ``epsilon`` counts then; "
+        '``"absolute"`` takes both as they stand.',
+        default="scale",
+        rule=one_of("scale", "absolute"),
+    )
+    degree: int = parameter("Degree of the monomials.", default=1, rule=_DEGREE)
+    delta: float = parameter(
+        "The box of integration is [−δ, 1 + δ] in each scaled feature.",
+        default=0.5,
+        rule=NONNEGATIVE,
+    )
+    kernel: str | Family = parameter(
+        'Family of kernels: ``"tessellated"``, ``"polynomial"`` or one of your own, such as an '
+        "``IntegralFamily`` of N(z, x), which sees the features as ``scale`` leaves them.",
+        kind='"tessellated", "polynomial" or Family',
+        default="tessellated",
+        rule=_KERNEL,
+    )
+    algorithm: str | Settings = parameter(
+        "A registered algorithm for this family, or its settings such as ``LowRank(rank=8)``.",
+        kind="str or Settings",
+        default="tkl-low-rank",
+    )
+    scale: bool = parameter("Scale each feature to [0, 1] by its training range.", default=True)
+    domain: tuple[ArrayLike, ArrayLike] | None = parameter(
+        "The box itself, numbers or arrays of shape (n_features,), in scaled features.",
+        kind="(lower, upper)",
+        default=None,
+    )
+    outside: Literal["clip", "raise"] = parameter(
+        "What happens to a test point outside the box: moved to its border with one warning that "
+        "counts them, or refused.",
+        default="clip",
+        rule=one_of("clip", "raise"),
+    )
+    z_degree: int | None = parameter(
+        "Degree in z at most; 0 is what the authors' program uses.", default=None, rule=_DEGREE
+    )
+    order: int | str | Sequence[Sequence[int]] = parameter(
+        "How many columns the indicators of a tessellated kernel compare at once, averaged over "
+        "all groups of so many, or over the groups listed, such as ``[(0,), (1, 2)]``. "
+        f'``"auto"`` compares all columns up to {_MOST_COLUMNS} of them, and '
+        f"{_ORDER} at a time above, where what all of them compare would drown.",
+        kind='int, "auto" or list of groups of columns',
+        default="auto",
+        rule=_COLUMNS,
+    )
+    min_eig: float = parameter_of(Spectahedron, "min_eig")
+    dtype: str = parameter(
+        "Precision of the Gram matrices; float32 halves their memory, and a search may end at a "
+        "wider gap.",
+        default="float64",
+        rule=DTYPE,
+    )
+    gram: str = parameter(
+        'Whether Gram matrices are stored; "blocks" computes entries where they are needed, in the '
+        'memory that there is, with both bounds still proofs. "auto" stores them where they fit, '
+        "else it warns and does without. For ``tkl-low-rank``.",
+        default="auto",
+        rule=GRAM,
+    )
+    warm_start: bool = parameter(
+        "Begin at the kernel and the coefficients of the last fit, where they have the right "
+        "shapes and the algorithm is the default one: for a path over C or another parameter.",
+        default=False,
+    )
+
+    P_: FloatArray = fitted("ndarray of shape (n_P, n_P)", "The learned matrix.")
+    C_: float = fitted("float", "The penalty in absolute units.")
+
+    def formula(self, samples: Samples) -> Formula:
+        """Return a learner over the kernels ⟨P, G(x, y)⟩ of a family."""
+        scaling = Scaling(*unit_range(np.asarray(samples.X))) if self.scale else None
+        X = np.asarray(samples.scaled(scaling).X)
+        family = family_of(self, X)
+        learner = _learner_of(self, family, X, samples.targets, samples.weight)
+        return Formula(
+            family,
+            learner,
+            Spectahedron(min_eig=self.min_eig),
+            self.algorithm,
+            _settings_of(self, samples, family.n_P),
+            scaling=scaling,
+            kernel=partial(_kernel_of, self, family),
+            attributes=lambda _, result: {"P_": result.parameters, "C_": float(learner.C)},
+        )
+
+
+def _settings_of(estimator: PositiveMatrixKernel, samples: Samples, n_P: int) -> dict[str, object]:
+    """Return the settings of the algorithm that the estimator states, and where it starts."""
+    algorithm, settings = estimator.algorithm, dict[str, object]()
+    known = known_settings(algorithm)
+    for name, default in (("dtype", "float64"), ("gram", "auto")):
+        value = getattr(estimator, name)
+        if value == default:
+            continue
+        if known is not None and name not in known:
+            raise ValueError(
+                f"{name}={value!r} needs an algorithm with a setting {name!r}, such as "
+                f"tkl-low-rank, got {name_of(algorithm)!r}"
+            )
+        settings[name] = value
+    if known is not None and "start" in known:
+        start = _neighbour(estimator, samples, n_P)
+        if start is not None:
+            settings["start"] = start
+    return settings
+
+
+def _neighbour(estimator: PositiveMatrixKernel, samples: Samples, n_P: int) -> Start | None:
+    """Return the start in terms of the merged samples, if there is one that fits."""
+    before = estimator._before
+    start, P = before.__dict__.pop("_start", None), getattr(before, "P_", None)
+    if start is None and estimator.warm_start and isinstance(P, np.ndarray):
+        start = Start(P, np.atleast_2d(before.dual_coef_))
+    wanted = (len(samples.targets), len(samples.owner))
+    if start is None:
+        return None
+    if start.P.shape != (n_P, n_P) or start.dual_coef.shape != wanted:
+        return None
+    merged = np.zeros((wanted[0], len(samples.X)))
+    kept = samples.owner >= 0
+    np.add.at(merged.T, samples.owner[kept], start.dual_coef[:, kept].T)
+    return Start(start.P, merged)
+
+
+def _learner_of(
+    estimator: PositiveMatrixKernel,
+    family: Family,
+    X: FloatArray,
+    targets: FloatArray,
+    weight: FloatArray | None,
+) -> SVC | SVR:
+    """Return the learner, C and ε in absolute units."""
+    is_regressor = isinstance(estimator, KernelRegressor)
+    penalty = spread = 1.0
+    if estimator.units != "absolute":
+        spread = spread_of(targets[0], weight) if is_regressor else 1.0
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            typical = float(np.average(family.diag(X, np.eye(family.n_P)), weights=weight))
+            penalty = spread / typical if typical > 0.0 else spread
+        # what overflows or underflows is refused where the Gram matrices are formed
+        penalty = penalty if 0.0 < penalty < np.inf else 1.0
+    C = float(estimator.C) * penalty
+    return SVR(C=C, epsilon=float(estimator.epsilon) * spread) if is_regressor else SVC(C=C)
+
+
+def scaled_by(estimator: PositiveMatrixKernel, X: FloatArray) -> FloatArray:
+    """Return the features as the kernel sees them if X is the training data."""
+    return Scaling(*unit_range(X))(X) if estimator.scale else X
+
+
+def absolute(
+    estimator: PositiveMatrixKernel, X: FloatArray, targets: ArrayLike
+) -> dict[str, float | str]:
+    """Return the parameters that mean the same for any part of these samples."""
+    X, y = scaled_by(estimator, X), np.atleast_2d(np.asarray(targets))
+    learner = _learner_of(estimator, family_of(estimator, X), X, y, None)
+    known = {"C": learner.C, "epsilon": getattr(learner, "epsilon", None)}
+    return {"units": "absolute", **{k: v for k, v in known.items() if v is not None}}
+
+
+def family_of(estimator: PositiveMatrixKernel, X: FloatArray) -> Family:
+    """Return the family of kernels of scaled features."""
+    if not isinstance(estimator.kernel, str):
+        return estimator.kernel
+    degree = estimator.degree
+    if estimator.kernel == "polynomial":
+        return PolynomialFamily(degree, n_features=X.shape[1])
+    lower, upper = box_of(estimator, X)
+    z_degree, order = estimator.z_degree, _order_of(estimator, X.shape[1])
+    family = TessellatedFamily(degree, lower=lower, upper=upper, z_degree=z_degree, order=order)
+    limit_side(family)
+    if estimator.scale and family.order is None:
+        warn_of_volume(upper - lower)
+    return family
+
+
+def _order_of(
+    estimator: PositiveMatrixKernel, n_features: int
+) -> int | Sequence[Sequence[int]] | None:
+    """Return the order for so many columns; with monomials in z only all of them will do."""
+    if not isinstance(estimator.order, str):
+        return estimator.order
+    return None if n_features <= _MOST_COLUMNS or estimator.z_degree else _ORDER
+
+
+def box_of(estimator: PositiveMatrixKernel, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the box of integration: ``domain``, else the data's range widened by δ."""
+    n, delta = X.shape[1], estimator.delta
+    if estimator.domain is not None:
+        lower, upper = (np.broadcast_to(np.asarray(end, float), n) for end in estimator.domain)
+        if (lower > X).any() or (upper < X).any():
+            raise ValueError(
+                "domain must contain the training data"
+                + (" after scaling to [0, 1]" if estimator.scale else "")
+                + f", got lower {lower.min():g}, upper {upper.max():g}"
+            )
+        return lower.copy(), upper.copy()
+    if estimator.scale:
+        return np.full(n, -delta), np.full(n, 1.0 + delta)
+    shift, width = unit_range(X)
+    return shift - delta * width, shift + (1.0 + delta) * width
+
+
+def _kernel_of(estimator: PositiveMatrixKernel, family: Any, P: FloatArray) -> Kernel:
+    """Return the learned kernel of scaled features."""
+    if not isinstance(estimator.kernel, str):
+        return FamilyKernel(P, family)
+    if estimator.kernel == "polynomial":
+        return GeneralizedPolynomial(P, estimator.degree)
+    return Tessellated(
+        P,
+        estimator.degree,
+        np.asarray(family.lower),
+        np.asarray(family.upper),
+        z_degree=estimator.z_degree,
+        outside=estimator.outside,
+        order=family.order,
+    )
+
+
+def limit_side(family: TessellatedFamily) -> None:
+    """Refuse a P whose factorisations nobody would wait for, with how many features would do."""
+    n, few = family.n_features, isinstance(family.order, int)
+
+    def side(k: int) -> int:
+        corner, order = np.zeros(k), min(k - 1, _ORDER) if few and k > 1 else None
+        return TessellatedFamily(
+            family.degree, lower=corner, upper=corner + 1.0, z_degree=family.z_degree, order=order
+        ).n_P
+
+    if family.n_P > _LARGEST_SIDE:
+        most = bisect_right(range(1, n), _LARGEST_SIDE, key=side)
+        raise UnsupportedProblemError(
+            f"{n} features give P the side {family.n_P}, and a fit factorises dozens of matrices "
+            f"of that size: choose {most} features or fewer, or learn weights of kernels, whose "
+            "matrices have one size for any number of features (SparseMKLClassifier, "
+            "SparseMKLRegressor)"
+        )
+
+
+def warn_of_volume(width: FloatArray) -> None:
+    """Warn where the volume of the box drowns what tells samples apart.
+
+    The integral over the part of the box that lies on one side of all samples grows with the
+    volume; what differs between samples does not.
+
+    `width` of shape (n_features,): of the box, in features scaled to [0, 1].
+    """
+    with np.errstate(over="ignore"):
+        volume = float(np.prod(width))
+    if volume <= _LARGEST_VOLUME:
+        return
+    delta = 0.5 * (_LARGEST_VOLUME ** (1.0 / len(width)) - 1.0)
+    warnings.warn(
+        f"the box of the tessellated kernel has the volume {volume:.1e} in {len(width)} features, "
+        f"and rounding hides what is small beside it: lower delta, to {delta:.2g} or less",
+        KernelWeaveWarning,
+        stacklevel=2,
+    )
 
 
 class TessellatedKernelClassifier(PositiveMatrixKernel, KernelClassifier):

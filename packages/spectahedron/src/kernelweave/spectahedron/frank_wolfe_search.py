@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import Problem, Status
+from kernelweave.kernels_core import Problem, Status, relative_gap
 from kernelweave.kernels_core.arrays import RealArray
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.psd_cone.eigen import top_eigenpair
 from kernelweave.kernels_core.psd_cone.rank_one import find_root
 
 from .algorithm import SpectahedronSearch
+from .apd import PrimalDualPath
 from .saddle import SpectahedronOracle
-from .settings import FrankWolfe
+from .settings import FrankWolfe, Hybrid
 
 # Entries of the rows that are mixed at a time: 256 KiB of each matrix in float64, so that the three
 # passes over them read the cache and not the memory.
@@ -147,3 +148,48 @@ def balanced_direction(
     if not u.any():
         u[:, 0], u[:, -1] = 1.0, -1.0
     return u
+
+
+class HybridSearch:
+    """``tkl-hybrid``: `tkl-frank-wolfe` until a rule says stop, then `tkl-apd` from its pair.
+
+    `stage`: the search in charge, which answers what is asked.
+    """
+
+    settings: Hybrid = Hybrid()
+
+    def __init__(
+        self,
+        problem: Problem,
+        random_state: np.random.RandomState,
+        settings: Hybrid = settings,
+    ) -> None:
+        """Start Frank-Wolfe.
+
+        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
+        method is deterministic.
+        """
+        self.settings = settings
+        first = FrankWolfeSearch(problem, random_state, FrankWolfe(dtype=settings.dtype))
+        self.stage: FrankWolfeSearch | PrimalDualPath = first
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stage, name)
+
+    def step(self) -> None:
+        """Take a step of the stage in charge; begin the second where that is due."""
+        self.stage.step()
+        if isinstance(self.stage, FrankWolfeSearch) and self._is_over(self.stage):
+            first, every = self.stage, self.settings.certify_every
+            self.stage = PrimalDualPath(first.oracle, first.parameters, first.inner, every)
+            self.stage.lower = max(first.lower, self.stage.lower)
+
+    def _is_over(self, first: FrankWolfeSearch) -> bool:
+        gap = relative_gap(first.lower, first.upper)
+        left = first.length if self.settings.switch == "step" else gap
+        return first.stalled or left <= self.settings.threshold
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Learner solves, inner iterations, Grams and the stage, 1 or 2."""
+        return {**self.stage.counts, "stage": 2 - isinstance(self.stage, FrankWolfeSearch)}

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, Problem, UnsupportedProblemError
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.grams import largest_block
 from kernelweave.kernels_core.memory import limit_bytes, require, size_text
+
+if TYPE_CHECKING:
+    from kernelweave.kernels_core.grams import UnstoredGram
+
 
 GRAM = one_of("auto", "stored", "blocks")
 # Gram matrices that tkl-low-rank, the one that can do without, holds if it stores them.
@@ -20,6 +27,47 @@ _LEAST_BLOCK = 500
 _MOST_UNASKED = 200_000
 # vectors of a sample in the passes that store nothing: features, factors, their copies
 _NUMBERS = 200
+
+# Entries of a block of the Gram matrix that is computed for one product: 32 MiB.
+_ENTRIES = 2**22
+
+
+@dataclass
+class GramAt:
+    """The scaled Gram matrix of one P.
+
+    `array` of shape (m, m): stored, in the oracle's precision; `entries`: computes entries and
+    products in float64, where the family can.
+    """
+
+    array: RealArray | None
+    entries: UnstoredGram | None
+
+    @property
+    def eps(self) -> float:
+        """Unit of rounding of what `part` returns."""
+        dtype = np.float64 if self.entries is not None or self.array is None else self.array.dtype
+        return float(np.finfo(dtype).eps)
+
+    def part(self, rows: Index, columns: Index) -> Matrix:
+        """Return some rows and columns in float64."""
+        stored = self.array is not None and self.array.dtype == np.float64
+        if stored or self.entries is None:
+            assert self.array is not None
+            return np.array(self.array[np.ix_(rows, columns)], dtype=np.float64)
+        out = np.empty((len(rows), len(columns)))
+        self.entries.block(rows, columns, out)
+        return out
+
+    def times(self, rows: Index, w: Matrix) -> Matrix:
+        """Return the entries ``rows`` of K w, for w of shape (m,); samples of weight 0 are free."""
+        support = np.flatnonzero(w)
+        step = max(1, _ENTRIES // max(1, len(support)))
+        parts = [
+            self.part(rows[start : start + step], support) @ w[support]
+            for start in range(0, len(rows), step)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def gram_bytes(n_samples: int, dtype: str, n_grams: float) -> int:

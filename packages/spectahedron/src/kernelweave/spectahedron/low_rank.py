@@ -9,22 +9,21 @@ that jump with U, kinks of OPT_A), an interior point over the whole saddle takes
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, Problem, Status, relative_gap
 from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
+from kernelweave.kernels_core.memory import permits
 
 from .algorithm import SpectahedronSearch
-from .coarse import coarse_factor
-from .curvature import AtomModel, FactorModel, responses
-from .factor_point import FactorPoint
+from .curvature import AtomModel, FactorModel, FactorPoint, responses
 from .frank_wolfe_search import balanced_direction
-from .gram import GramAt
-from .gram_memory import grams_are_stored
-from .interior import InteriorPath
-from .rescue import BoundHistory, affordable
+from .gram_memory import GramAt, grams_are_stored
+from .interior_point import InteriorPath, required_bytes, work
 from .saddle import SpectahedronOracle
 from .settings import LowRank
 from .start import Start
@@ -60,6 +59,18 @@ _LARGE = 1000
 # answer, and the whole problem moves away from it anyway.
 _ROUGH_STEPS = 8
 _ROUGH_GAP = 0.02
+
+# Steps that are compared, and what they must gain; `slow` says how. Impatient numbers pay for an
+# interior point where a few more steps would do, patient ones wait beside a method that crawls.
+_WINDOW = 12
+_GAP, _UPPER = 0.25, 0.01
+# Flops of an iteration, of which there are about thirty: ten minutes on one slow core in all.
+_MOST_WORK = 1e11
+
+# The part is a fifth of the samples, and 500 at least: a small one says too little of the kernel, a
+# large one costs what it saves. Measured: 500 at the C itself beat 1500 along five values of C.
+_PART = 500
+_SHRINK = 5
 
 
 class LowRankSearch(SpectahedronSearch):
@@ -321,3 +332,92 @@ def resized(limit: float, taken: float, ratio: float, largest: float) -> float:
         return 0.5 * taken
     growth = 4.0 if abs(ratio - 1.0) < 0.1 else 2.0
     return max(limit, min(largest, growth * taken)) if ratio > 0.7 else limit
+
+
+@dataclass
+class BoundHistory:
+    """The bounds seen, one pair a step."""
+
+    lower: list[float] = field(default_factory=list)
+    upper: list[float] = field(default_factory=list)
+
+    def observe(self, lower: float, upper: float) -> None:
+        """Add the bounds after a step."""
+        self.lower.append(lower)
+        self.upper.append(upper)
+
+    @property
+    def slow(self) -> bool:
+        """Whether the gap is wide and neither it nor the upper bound falls, or it has stopped.
+
+        Wide is more than a hundredth; to fall is to a quarter, and by a hundredth, in a dozen
+        steps. A gap that is not wide has stopped when it did not halve in two dozen steps.
+        """
+        if len(self.upper) < 2 * _WINDOW:
+            return False
+        gap, top = self._gap(-1), self.upper[-1]
+        if gap > _UPPER * top:
+            falls = gap < _GAP * self._gap(-_WINDOW)
+            return not falls and self.upper[-_WINDOW] - top < _UPPER * top
+        return gap > 0.5 * self._gap(-2 * _WINDOW)
+
+    def _gap(self, step: int) -> float:
+        return self.upper[step] - self.lower[step]
+
+
+def affordable(oracle: SpectahedronOracle) -> bool:
+    """Return whether an interior point is worth its flops, after a warning where it is forbidden.
+
+    A problem whose Gram matrices are not stored has none: it would hold several.
+    """
+    rows = oracle.problem.n_samples * len(oracle.targets)
+    return (
+        oracle.stored
+        and work(rows, oracle.n_P) <= _MOST_WORK
+        and permits(
+            required_bytes(rows, oracle.n_P),
+            f"the matrices of the interior point over {oracle.problem.n_samples} samples",
+        )
+    )
+
+
+def part_of(problem: Problem, size: int) -> Problem:
+    """Return the problem over every so many samples with weight, in the order of their targets.
+
+    A class of fewer keeps one. C grows by what the weights of the samples left out would have
+    added, so that loss and norm keep their balance and the best kernel hardly changes.
+    """
+    weight = problem.sample_weight
+    whole = np.ones(problem.n_samples) if weight is None else np.asarray(weight)
+    order = np.lexsort(problem.targets[::-1])
+    order = order[whole[order] > 0.0]
+    rows = order[np.linspace(0, len(order) - 1, min(size, len(order))).round().astype(np.intp)]
+    if problem.learner.name == "svc":
+        above = problem.targets[:, order] > 0.0
+        firsts = [*above.argmax(axis=1), *(~above).argmax(axis=1)]
+        rows = np.append(rows, order[firsts])
+    rows = np.unique(rows)
+    C = float(problem.learner.C) * float(whole.sum() / whole[rows].sum())
+    return replace(
+        problem,
+        learner=replace(problem.learner, C=C),
+        X=np.asarray(problem.X)[rows],
+        y=problem.targets[:, rows],
+        sample_weight=None if weight is None else whole[rows],
+    )
+
+
+def coarse_factor(
+    solve: Callable[[Problem, LowRank], Start], problem: Problem, settings: LowRank
+) -> Matrix:
+    """Return a factor of the P of a part of the samples.
+
+    The part is a fifth of the samples, at least 500, which begins at a part of its own where it is
+    large too.
+
+    `solve`: of a part, roughly; `problem`: of more than 500 samples; `settings`: of the whole
+    problem: the precision, and the columns of the first factor.
+    """
+    part = part_of(problem, max(_PART, problem.n_samples // _SHRINK))
+    start = solve(part, replace(settings, rescue=False, start=None))
+    return start.factor(float(problem.constraint.min_eig))

@@ -28,9 +28,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .estimators import TessellatedKernelClassifier, TessellatedKernelRegressor
+from .estimators import (
+    PositiveMatrixKernel,
+    TessellatedKernelClassifier,
+    TessellatedKernelRegressor,
+    absolute,
+    box_of,
+    scaled_by,
+)
 from .neighbours import Fitted, Warm
-from .positive_matrix import PositiveMatrixKernel, absolute, box_of, scaled_by
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

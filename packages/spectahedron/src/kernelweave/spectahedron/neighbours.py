@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 
-from .positive_matrix import PositiveMatrixKernel, absolute
+from .estimators import PositiveMatrixKernel, absolute
 from .start import Start, at_new_caps
 
 

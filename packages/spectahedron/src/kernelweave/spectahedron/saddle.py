@@ -22,8 +22,7 @@ from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.kernels_core.psd_cone.eigen import largest_eigenvalue_bound, top_eigenpair
 from numpy.typing import DTypeLike
 
-from .gram import GramAt
-from .gram_memory import require_grams
+from .gram_memory import GramAt, require_grams
 
 if TYPE_CHECKING:
     from kernelweave.kernels_core.grams import UnstoredGram

@@ -11,9 +11,10 @@ from kernelweave.kernels_core.checks import (
     POSITIVE,
     Rule,
     integer,
+    number,
     one_of,
 )
-from kernelweave.kernels_core.parameters import parameter
+from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.kernels_core.settings import Settings
 
 from .gram_memory import GRAM
@@ -115,3 +116,21 @@ class Hybrid(Settings):
         "At or below it the second stage begins.", default=0.01, rule=POSITIVE
     )
     certify_every: int = parameter("As in `AcceleratedPrimalDual`.", default=10, rule=COUNT)
+
+
+class Spectahedron(Value):
+    """{P : P ⪰ η I, tr P = n_P}, n_P the size of P.
+
+    Examples
+    --------
+    >>> from kernelweave.spectahedron import Spectahedron
+    >>> Spectahedron().min_eig
+    0.0
+    """
+
+    name: ClassVar[str] = "spectahedron"
+    min_eig: float = parameter(
+        "η, keeps P ⪰ η I, so that a positive value keeps the learned kernel universal.",
+        default=0.0,
+        rule=number(least=0.0, below=1.0),
+    )

@@ -14,11 +14,10 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.memory import require
 from scipy.linalg import LinAlgError
 
-from ..algorithm import SpectahedronSearch
-from ..saddle import SpectahedronOracle
-from ..settings import InteriorPoint
-from .system import NewtonSystem
-from .variables import Moves, Parts, start
+from .algorithm import SpectahedronSearch
+from .newton_system import Moves, NewtonSystem, Parts, start
+from .saddle import SpectahedronOracle
+from .settings import InteriorPoint
 
 # Share of the way to the boundary that is taken. Nearer to 1 the next step begins beside it and is
 # short; further from 1 every iteration gains less.
