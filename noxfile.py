@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import nox
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / ".ci"))
 
+import draw  # noqa: E402
 import installs  # noqa: E402
 import workspace  # noqa: E402
 
@@ -244,6 +246,27 @@ def oldest(session: nox.Session) -> None:
     session.run("pytest", "-n", "2", "-m", "not slow", "-k", "estimator", *session.posargs)
 
 
+@nox.session(name="random-versions")
+def random_versions(session: nox.Session) -> None:
+    """Light tests with a random version of every dependency, drawn from what is declared.
+
+    The seed is said, to draw the same again: ``nox -s random-versions -- 1234``. The newest
+    versions are what ``tests(all)`` runs, the oldest scikit-learn is what ``oldest`` runs.
+    """
+    seed, *others = session.posargs or [str(random.SystemRandom().randrange(10_000))]
+    session.log(f"the same versions again: nox -s random-versions -- {seed}")
+    session.install("pip")
+    python = str(Path(session.bin) / "python")
+    resolve = (*pip(python), "--dry-run", *group("test"))
+    held = draw.draw(int(seed), python, resolve)
+    session.log(", ".join(held))
+    install_all(session, "test", extra=tuple(held))
+    one_thread_each(session)
+    # an older library may use what a newer one calls deprecated
+    quiet = ("-W", "ignore::DeprecationWarning")
+    session.run("pytest", "-n", "2", "-m", "not slow and not faults", *quiet, *others)
+
+
 @nox.session(python=INTERPRETERS or None)
 def pythons(session: nox.Session) -> None:
     """Light tests with every other Python from 3.11 to 3.14 that the machine has."""
@@ -258,31 +281,47 @@ def pythons(session: nox.Session) -> None:
 def build(session: nox.Session) -> None:
     """Build every wheel, install each alone in an empty environment, import it, run its README.
 
-    Every command of the install page is resolved as well, which fails where a sibling is missing.
+    The whole, ``kernelweave``, is installed and listed too. Every command of the install page is
+    resolved, which fails where a sibling is missing.
     """
     session.install("uv")
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     session.run("uv", "build", "--all-packages", "--out-dir", str(dist))
     for member in MEMBERS.values():
-        wheel_name = f"{member.distribution.replace('-', '_')}-{member.project['version']}"
-        home = Path(session.create_tmp()).resolve() / member.name
-        session.run("uv", "venv", "--clear", "--quiet", "-p", sys.executable, str(home))
-        python = str(home / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
-        refresh = [f"--refresh-package={other.distribution}" for other in MEMBERS.values()]
-        links = ["--find-links", str(dist), *refresh]
-        wheel = str(dist / f"{wheel_name}-py3-none-any.whl")
-        session.run("uv", "pip", "install", "--quiet", "--python", python, *links, wheel)
-        session.run("uv", "pip", "check", "--quiet", "--python", python)
+        home, python = alone(session, dist, member.distribution, member.project["version"])
         with session.chdir(home):
             smoke = str(ROOT / ".ci" / "smoke.py")
             session.run(python, smoke, member.import_name, external=True)
             example = (str(ROOT / ".ci" / "readme.py"), str(member.folder / "README.md"))
             session.run(python, *example, external=True)
+    project = workspace.load_toml(ROOT / "pyproject.toml")["project"]
+    home, python = alone(session, dist, project["name"], project["version"])
+    session.run(str(home / Path(python).parent.name / "kernelweave"), "list", external=True)
+    every = f"{project['name']}[{','.join(project['optional-dependencies'])}]"
+    session.run(*pip(python), "--dry-run", "--find-links", str(dist), every)
     for said, names in installs.WANTED:
         session.log(said)
-        folders = installs.command(names).split()[2:]
-        session.run("uv", "pip", "install", "--quiet", "--dry-run", "--python", python, *folders)
+        session.run(*pip(python), "--dry-run", *installs.command(names).split()[2:])
+
+
+def pip(python: str) -> tuple[str, ...]:
+    """Return the command that installs into an interpreter's environment."""
+    return ("uv", "pip", "install", "--quiet", "--python", python)
+
+
+def alone(session: nox.Session, dist: Path, name: str, version: str) -> tuple[Path, str]:
+    """Install one wheel in an empty environment; return its folder and interpreter."""
+    home = Path(session.create_tmp()).resolve() / name
+    session.run("uv", "venv", "--clear", "--quiet", "-p", sys.executable, str(home))
+    python = str(home / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    ours = [*(each.distribution for each in MEMBERS.values()), name]
+    # wheels of an earlier build have the same version
+    refresh = [f"--refresh-package={each}" for each in ours]
+    wheel = str(dist / f"{name.replace('-', '_')}-{version}-py3-none-any.whl")
+    session.run(*pip(python), "--find-links", str(dist), *refresh, wheel)
+    session.run("uv", "pip", "check", "--quiet", "--python", python)
+    return home, python
 
 
 ASV_CONFIG = ("--config", str(ROOT / "asv_bench" / "asv.conf.json"))

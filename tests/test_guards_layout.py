@@ -7,11 +7,11 @@ import importlib.metadata
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from workspace import ROOT, closure, load_toml, members, split_local
 
@@ -218,11 +218,23 @@ def test_copyleft_or_no_licence_is_caught(licence: str) -> None:
     assert not is_permissive(licence)
 
 
-def test_root_lists_every_member() -> None:
-    root = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wanted = {member.distribution for member in members().values()}
-    assert {canonicalize_name(name) for name in root["project"]["dependencies"]} == wanted
-    assert set(root["tool"]["uv"]["sources"]) == wanted
+def test_root_brings_every_member() -> None:
+    """``kernelweave`` and its extras bring every package but the one that is there to be copied."""
+    root = load_toml(ROOT / "pyproject.toml")
+    every = {member.distribution: member for member in members().values()}
+    assert set(root["tool"]["uv"]["sources"]) == set(every)
+    extras = root["project"]["optional-dependencies"]
+    lines = [*root["project"]["dependencies"], *(line for name in extras for line in extras[name])]
+    named = [Requirement(line) for line in lines]
+    ours = [each for each in named if each.name != root["project"]["name"]]
+    version = root["project"]["version"]
+    assert {str(each.specifier) for each in ours} == {f"=={version}"}
+    brought = closure(every[canonicalize_name(each.name)] for each in ours)
+    assert {member.name for member in every.values()} - {each.name for each in brought} == {
+        "template"
+    }
+    (together,) = (each.extras for each in named if each.name == root["project"]["name"])
+    assert together == set(extras) - {"all", "papers"}
 
 
 def test_benchmarks_install_every_member() -> None:
