@@ -219,7 +219,7 @@ def test_a_table_shorter_than_its_lags_is_refused(
         ("a,b\n", {}, "has column names but no rows"),
         ("a,b,a\n1,2,3\n", {}, "two columns named 'a'"),
         ("a,,b\n0,1,2\n", {}, "column 2 has no name"),
-        ("0.1,2\n1,2\n", {}, "begins with numbers"),
+        ("0.1,2\n1,2\n", {}, "begins with numbers .*: add a line of names"),
         (
             "a,b\n1,2\n1,NaN\n",
             {},

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
 from kernelweave.papers.engine.chosen import choose, narrowed
+from kernelweave.papers.engine.kept import CellOutcome
+from kernelweave.papers.engine.sections import section
 from kernelweave.papers.sparse.question import (
     ALGORITHM_1,
     METHODS,
@@ -94,6 +96,11 @@ def test_leads_of_some_sets_stay(shared: Path) -> None:
     (few,) = narrowed(chosen, ["iris", "wine"])
     results = {cell.key: {"accuracy": 90.0} for cell in few.plan.cells}
     accuracy, leads = few.plan.present(results)
+    shown = section(few, {key: CellOutcome(value, 0.0) for key, value in results.items()})
+    assert [part.title for part in shown.parts[:2]] == [
+        accuracy.title,
+        f"{leads.title} (partial: only a part was asked for)",
+    ]
     assert [row[0] for row in accuracy.rows] == ["iris", "wine"]
     assert leads.rows[0][:3] == [ALGORITHM_1, "best baseline of the set", 0.0]
     # a single method leads nobody

@@ -16,6 +16,7 @@ import pytest
 from kernelweave.kernels_core import Progress, watch
 from kernelweave.workbench import load_model
 from kernelweave.workbench.commands import BUILTIN
+from kernelweave.workbench.spoken import as_options
 
 HEAVY = {"numba", "scipy", "sklearn", "cvxpy", "matplotlib", "pandas", "skops"}
 
@@ -222,3 +223,12 @@ def test_memory_that_runs_out_is_said_in_a_sentence(
 
     monkeypatch.setattr("kernelweave.tables.read_table", exhausted)
     assert run("fit", "iris").error.startswith("there is not enough memory for this: use")
+
+
+def test_advice_names_no_option_that_a_command_has_not() -> None:
+    refused = "begins with numbers: add a line of names, or read it with header=False"
+    doubted = "expect less of later rows: fit with order=np.arange(len(X)), so that they are"
+    options = {"no_header": "--no-header", "cv": "--cv", "order": "--order"}
+    assert as_options(refused, options).endswith("add a line of names, or use --no-header")
+    assert as_options(refused, {}).endswith("add a line of names")
+    assert "fit with --cv time, so" in as_options(doubted, options)

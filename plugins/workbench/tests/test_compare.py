@@ -19,11 +19,13 @@ from kernelweave.evidence import ColumnEncoder, EvidenceKernelRegressor
 from kernelweave.workbench import console
 from kernelweave.workbench.commands import compare, fit
 from kernelweave.workbench.scoring import (
+    Folds,
     HeldOut,
     Row,
     Score,
     TriedRival,
     cross_predict,
+    folds_by,
     folds_of,
     lead,
     rivals,
@@ -219,8 +221,8 @@ def test_classes_keep_their_shares_and_probabilities_their_order() -> None:
     assert [int((y[fold == k] == "p").sum()) for k in range(3)] == [10, 10, 10]
     X = pd.DataFrame({"a": rng.normal(size=93)})
     dummy = rivals()[-1]
-    found = cross_predict(lambda: dummy.make("classification", 0), X, y, "classification", fold,
-                          np.ones(93))  # fmt: skip
+    make = lambda: dummy.make("classification", 0)  # noqa: E731
+    found = cross_predict(make, X, y, "classification", Folds(fold), np.ones(93))
     np.testing.assert_allclose(found.proba.sum(axis=1), 1.0)
     assert set(found.predicted) == {"q"}
 
@@ -232,7 +234,7 @@ def test_decision_values_are_held_out_where_there_are_no_probabilities() -> None
     three = np.where(X["b"] > 1, "high", two)
     for y in (two, three):
         fold = folds_of(y, "classification", 3, 0)
-        found = cross_predict(LinearSVC, X, y, "classification", fold, np.ones(60))
+        found = cross_predict(LinearSVC, X, y, "classification", Folds(fold), np.ones(60))
         assert found.proba is None
         np.testing.assert_array_equal(np.unique(y)[found.decision.argmax(axis=1)], found.predicted)
         again = HeldOut.from_json(json.loads(json.dumps(found.as_json())))
@@ -240,7 +242,7 @@ def test_decision_values_are_held_out_where_there_are_no_probabilities() -> None
     # a fit without a class decides nothing about it
     lonely = np.where(np.arange(60) == 0, "once", two)
     fold = np.where(np.arange(60) == 0, 0, fold)
-    found = cross_predict(LinearSVC, X, lonely, "classification", fold, np.ones(60))
+    found = cross_predict(LinearSVC, X, lonely, "classification", Folds(fold), np.ones(60))
     assert found.proba is None
     assert found.decision is None
 
@@ -323,7 +325,7 @@ def test_a_tuned_rbf_machine_is_called_what_it_is(monkeypatch: pytest.MonkeyPatc
         done = list(
             tried(
                 [each for each in rivals() if each.name == "rbf"], X[:rows], y[:rows],
-                "regression", weight=np.ones(rows), fold=np.arange(rows) % 3, seed=0,
+                "regression", weight=np.ones(rows), folds=Folds(np.arange(rows) % 3), seed=0,
                 failed=lambda *_: None,
             )
         )  # fmt: skip
@@ -367,3 +369,80 @@ def test_ctrl_c_is_not_taken_for_a_limit() -> None:
         raise KeyboardInterrupt
     with ended_after(60.0):
         pass
+
+
+def test_whole_groups_and_later_rows_are_held_out() -> None:
+    X = pd.DataFrame({"who": np.repeat(list("abcdef"), 4), "at": np.arange(24.0)})
+    y = X["at"].to_numpy() ** 2
+    asked = {"y": y, "task": "regression", "n_folds": 3, "seed": 0, "weight": np.ones(24)}
+    for groups in ("who", X["who"].to_numpy()):
+        folds = folds_by(X, **asked, groups=groups)
+        assert len(np.unique(folds.fold)) == 3
+        assert (pd.Series(folds.fold).groupby(X["who"]).nunique() == 1).all()
+        assert not set(X["who"][folds.training(1)]) & set(X["who"][folds.fold == 1])
+    later = folds_by(X, **asked, order="at")
+    assert later.fold.tolist() == [-1] * 12 + [0] * 4 + [1] * 4 + [2] * 4
+    mean = next(each for each in rivals() if each.name == "dummy")
+    make = lambda: mean.make("regression", 0)  # noqa: E731
+    found = cross_predict(make, X, y, "regression", later, np.ones(24))
+    np.testing.assert_allclose(found.predicted[::4], [y[:12].mean(), y[:16].mean(), y[:20].mean()])
+    # what a group or a block has in common is one draw
+    np.testing.assert_array_equal(found.groups, found.fold)
+
+
+def test_errors_are_over_what_is_drawn_together() -> None:
+    rng = np.random.default_rng(0)
+    truth, said, other = rng.normal(size=(3, 40))
+    ones, twice = np.ones(40), np.repeat(np.arange(40), 2)
+    alone = score(truth, said, ones, "regression")
+    copies = truth[twice], said[twice], np.ones(80), "regression"
+    assert score(*copies, twice) == pytest.approx(alone)
+    assert score(*copies).error == pytest.approx(alone.error / np.sqrt(2.0))
+    paired = lead(truth[twice], said[twice], other[twice], np.ones(80), "regression", twice)
+    assert paired == pytest.approx(lead(truth, said, other, ones, "regression"))
+
+
+def test_every_model_is_without_the_groups_held_out(run: Callable, tmp_path: Path) -> None:
+    rng, path = np.random.default_rng(0), tmp_path / "t.csv"
+    who = np.repeat(np.arange(12), 6)
+    frame = pd.DataFrame({"who": [f"w{each}" for each in who]})
+    frame["a"] = rng.normal(size=72).round(2)
+    frame["y"] = (5.0 * rng.normal(size=12)[who] + frame["a"]).round(3)
+    frame.to_csv(path, index=False)
+    options = ["compare", path, "--target", "y", "--models", "evidence,rbf", "--json"]
+    at_random = json.loads(run(*options).out)["models"]
+    found = json.loads(run(*options, "--groups", "who", "--cv", "4").out)
+    assert found["rows"] == "72 rows, cross-validated in 4 folds: rows of a new 'who'"
+    assert min(row["score"] for row in at_random) > 0.6
+    assert max(row["score"] for row in found["models"]) < 0.3
+    # a column that is not learned from may name them
+    dropped = json.loads(run(*options, "--groups", "who", "--drop", "who").out)
+    assert max(row["score"] for row in dropped["models"]) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--cv", "1"], "--cv must be at least 2, group or time, got 1"),
+        (["--cv", "group"], "--cv group needs --groups COLUMN"),
+        (["--groups", "b", "--order", "a"], "--groups and --order exclude each other"),
+        (["--groups", "b", "--cv", "time"], "--groups and --cv time exclude each other"),
+        (["--order", "A"], "--order 'A': did you mean 'a'?"),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_divisions_that_contradict_are_refused(
+    run: Callable, table: Path, command: str, asked: list[str], said: str
+) -> None:
+    assert said in run(command, table, "--target", "y", *asked).error
+
+
+def test_trees_tell_more_categories_apart_than_they_have_bins() -> None:
+    rng = np.random.default_rng(0)
+    levels = rng.permutation(np.repeat(np.arange(400), 5))
+    X = pd.DataFrame({"town": [f"t{each}" for each in levels], "b": rng.normal(size=2000)})
+    y = rng.normal(size=400)[levels] + 0.1 * X["b"].to_numpy()
+    trees = next(each for each in rivals() if each.name == "boosting").make("regression", 0)
+    trees.fit(X[:1600], y[:1600], np.ones(1600))
+    # 254 of the 400 categories hold less than this
+    assert r2_score(y[1600:], trees.predict(X[1600:])) > 0.85

@@ -79,7 +79,8 @@ def test_a_page_needs_nothing_beside_it(models: Path, page: tuple[Path, str]) ->
                  "Confusion matrix",
                  "Precision and recall", "Calibration of probabilities", "The columns",
                  "What the columns are worth", "Along &lt;a&gt;", "That is measured, not proved",
-                 "Scores on the 40 rows", "in 3 folds", "The learned kernel"):  # fmt: skip
+                 "Scores on the 40 rows", "in 3 folds", "The learned kernel",
+                 "What to expect of new rows"):  # fmt: skip
         assert word in text, word
     assert "&lt;a&gt;" in text
     assert "<a>" not in text

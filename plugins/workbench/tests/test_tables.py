@@ -34,7 +34,7 @@ BAD = {
     "two names": ("a,a,y\n1,2,0\n", "two columns named 'a'"),
     "no name": ("a,,y\n1,2,0\n", "column 2 has no name"),
     "two without": (",,b,y\n1,2,3,0\n", "column 1 has no name"),
-    "no names": ("1,2,0\n3,4,1\n", "begins with numbers (1, 2, 0, ...)"),
+    "no names": ("1,2,0\n3,4,1\n", "add a line of names, or use --no-header"),
     "nothing": ("", "is empty"),
     "blanks": (" \n\n", "is empty"),
     "a mark": ("\ufeff", "is empty"),

@@ -136,7 +136,7 @@ def split_by_target(table: Table, column: str) -> tuple[Table, Table | None]:
     return table.take(np.flatnonzero(~missing)), table.take(np.flatnonzero(missing))
 
 
-def read_target(table: Table, column: str, task: str = "auto") -> Target:
+def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2) -> Target:
     """Return the values of the target and decide between classes and numbers.
 
     Text, codes such as 007, booleans, two distinct values, or a few whole numbers counted from 0
@@ -150,6 +150,8 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
         The target.
     task : {"auto", "classification", "regression"}, default="auto"
         ``"auto"`` decides, unless the source names its task.
+    least : int, default=2
+        Distinct values that are needed: 2 to learn, 1 to score predictions.
 
     Returns
     -------
@@ -159,7 +161,7 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
     Raises
     ------
     TableError
-        On missing values, a single distinct value, text where numbers are asked for, or labels that
+        On missing values, too few distinct values, text where numbers are asked for, or labels that
         are nearly all different.
 
     Examples
@@ -181,7 +183,7 @@ def read_target(table: Table, column: str, task: str = "auto") -> Target:
     elif odd and not boolean:
         _check_text(table, column, numbers)
     distinct = int(series.nunique())
-    if distinct < 2:
+    if distinct < least:
         raise TableError(
             f"{table.source}: the target {column!r} is {str(series.iloc[0])!r} in every row: "
             f"at least two distinct values are needed to learn anything"

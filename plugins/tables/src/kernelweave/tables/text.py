@@ -303,7 +303,7 @@ def _names(cells: list[str], source: str) -> list[str]:
     if all(is_number(cell) for cell in cells) and cells not in counted:
         raise TableError(
             f"{source} begins with numbers ({', '.join(cells[:3])}, ...) where column names should "
-            f"be: add a line of names, or use --no-header"
+            f"be: add a line of names, or read it with header=False"
         )
     return cells
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from kernelweave.tables import Table, Target
@@ -11,14 +12,14 @@ from kernelweave.tables.data_checks import check_data
 from kernelweave.tables.errors import did_you_mean, one_line
 
 from .errors import CommandError
-from .fitting import WeightedModel, feature_columns, read_weights
+from .fitting import FOLDS, WeightedModel, feature_columns, read_division, read_weights
 from .scoring import (
     Metric,
     Rival,
     Row,
     TriedRival,
     check_metric,
-    folds_of,
+    folds_by,
     has_rare_class,
     measure_name,
     ranking_of,
@@ -34,7 +35,9 @@ def compare_table(
     target: Target,
     *,
     names: Sequence[str] | None,
-    n_folds: int,
+    cv: int | str | None = None,
+    groups: str | None = None,
+    order: str | None = None,
     metric: str | None = None,
     drop: Sequence[str],
     weights: str | None,
@@ -47,7 +50,7 @@ def compare_table(
     - `table`: the data
     - `target`: what to predict
     - `names`: which models; all that serve the task and are installed without it
-    - `n_folds`: folds
+    - `cv`, `groups`, `order`: how rows are held out, see `read_division`
     - `metric`: the scorer of scikit-learn that judges; R² or accuracy without it
     - `drop`: columns to leave out
     - `weights`: the column with what each row counts
@@ -60,20 +63,20 @@ def compare_table(
     best on the same rows, and its seconds; and the verdict on the evidence kernel. Raises
     CommandError if a name is not known, or no model can be fitted.
     """
-    if n_folds < 2:
-        raise CommandError(f"--cv must be at least 2, got {n_folds}")
-    models = _chosen(names, target.task, max_time, n_folds, weights is not None)
     columns = feature_columns(table, target.column, drop, weights)
+    division = read_division(table, columns, cv, groups, order)
+    n_folds = cv if isinstance(cv, int) else FOLDS
+    models = _chosen(names, target.task, max_time, n_folds, weights is not None, division)
     X, y = table.as_given(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
     counts = np.ones(len(y)) if weight is None else weight
     for sentence in check_data(table, columns, target):
         told(sentence)
     judge = check_metric(metric, y, target.task)
-    fold = folds_of(y, target.task, n_folds, seed, weight)
+    folds = folds_by(X, y, target.task, n_folds, seed, weight=counts, **division)
     done = list(
         tried(
-            models, X, y, target.task, weight=counts, fold=fold, seed=seed,
+            models, X, y, target.task, weight=counts, folds=folds, seed=seed,
             failed=lambda each, error: told(f"{each.title} is left out: {one_line(error)}"),
         )
     )  # fmt: skip
@@ -88,17 +91,26 @@ def compare_table(
         "measure": metric or measure_name(target.task),
         "unit": table.units.get(target.column, ""),
         "rare": target.task == "classification" and has_rare_class(Counter(y.tolist())),
-        "rows": str(best.held_out),
+        "rows": ": ".join(filter(None, [str(best.held_out), folds.kind])),
         "models": [_described(each, best, judge) for each in rows],
         "verdict": _verdict(rows, target.task, judge),
     }
 
 
 def _chosen(
-    names: Sequence[str] | None, task: str, max_time: float | None, n_folds: int, weighted: bool
+    names: Sequence[str] | None,
+    task: str,
+    max_time: float | None,
+    n_folds: int,
+    weighted: bool,
+    division: Mapping[str, object],
 ) -> list[Rival]:
     """Return the models of these names, ours and others'."""
-    ours = [Rival(name, title_of(name), _maker(name, max_time, weighted)) for name in serving(task)]
+    named = {key: value for key, value in division.items() if isinstance(value, str)}
+    ours = [
+        Rival(name, title_of(name), _maker(name, max_time, weighted, named))
+        for name in serving(task)
+    ]
     seconds = None if max_time is None else n_folds * max_time
     known = {each.name: each for each in [*ours, *rivals(every=True, seconds=seconds)]}
     for name in names or ():
@@ -107,11 +119,14 @@ def _chosen(
     return [known[name] for name in names or known]
 
 
-def _maker(name: str, max_time: float | None, weighted: bool) -> Callable[..., WeightedModel]:
+def _maker(
+    name: str, max_time: float | None, weighted: bool, named: Mapping[str, object]
+) -> Callable[..., WeightedModel]:
     settings = {} if max_time is None else {"max_time": max_time}
 
     def make(task: str, seed: int) -> WeightedModel:
-        return WeightedModel(lambda: make_model(name, task, settings, seed=seed), weighted)
+        make = partial(make_model, name, task, settings, seed=seed)
+        return WeightedModel(make, weighted, columns=named)
 
     return make
 

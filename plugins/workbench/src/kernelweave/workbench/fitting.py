@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core import Status, UnderfitWarning, clock
-from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.tables import Table, Target
 from kernelweave.tables.data_checks import check_data
 from kernelweave.tables.errors import did_you_mean, one_line
+from sklearn.utils.validation import has_fit_parameter
 
 from .errors import CommandError, locate_cell_errors
 from .machines import kernel_machine
 from .models import Model
 from .progress import fit_bar
 from .scoring import (
+    Folds,
     HeldOut,
     Metric,
     Row,
     check_metric,
     cross_predict,
-    folds_of,
+    folds_by,
     held_out_by,
     rivals,
     tried,
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 
 
 # Each is a fit more: one learns of two thirds of the rows, and all rows are held out once.
-_FOLDS = 3
+FOLDS = 3
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Choices:
     - `model`: a model of the `zoo`; that of the algorithm without it
     - `settings`: parameters of its estimator by their names, ``algorithm`` among them; ``None`` is
       as if absent
-    - `n_folds`: folds whose rows are held out
+    - `cv`: folds whose rows are held out, or ``"group"`` or ``"time"``, see `read_division`
     - `seed`: of everything random, so that the same command gives the same file
     - `views`: the file that names groups of columns
     - `metric`: the scorer of scikit-learn that judges; R² or accuracy without it
@@ -60,30 +63,17 @@ class Choices:
 
     model: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
-    n_folds: int | None = None
+    cv: int | str | None = None
     seed: int = 0
     views: Path | None = None
     metric: str | None = None
     groups: str | None = None
     order: str | None = None
 
-    def division(self, name: str, columns: Sequence[str]) -> dict[str, str]:
-        """Return the columns by which rows are held out, as `fit` of the model takes them.
-
-        `name`: of the model; `columns`: its features. Raises CommandError if they are not among
-        the features, or the model cannot hold rows out by them.
-        """
-        found = {}
-        for option, column in (("groups", self.groups), ("order", self.order)):
-            if column is None:
-                continue
-            if name != "evidence":
-                raise CommandError(f"--{option} needs the evidence kernel, the default of --model")
-            if column not in columns:
-                hint = did_you_mean(column, columns, what="columns that it learns from")
-                raise CommandError(f"--{option} {column!r}: {hint}")
-            found[option] = column
-        return found
+    @property
+    def n_folds(self) -> int | None:
+        """How many folds are asked for."""
+        return self.cv if isinstance(self.cv, int) else None
 
     def seeing(self, columns: Sequence[str]) -> Choices:
         """Return the choices with the views that the file says, as a setting."""
@@ -164,28 +154,28 @@ def fit_table(
     weight = None if weights is None else read_weights(table, weights)
     check_metric(choices.metric, y, target.task)
     name, make = choices.maker(target.task)
-    division = choices.division(name, columns)
+    division = read_division(table, columns, choices.cv, choices.groups, choices.order)
+    n_folds, counts = choices.n_folds or FOLDS, np.ones(len(X)) if weight is None else weight
+    folds = folds_by(X, y, target.task, n_folds, choices.seed, weight=counts, **division)
     notes = check_data(table, columns, target)
     for sentence in notes:
         told(sentence)
     watch = clock.Stopwatch()
-    n_folds = choices.n_folds or _FOLDS
     # a fit without a fold has fewer rows, and takes time by their square
-    folds = [] if name == "evidence" else [(1.0 - 1.0 / n_folds) ** 2] * n_folds
-    bar = fit_bar(f"learning from {len(X)} rows", [1.0, *folds])
+    works = [] if name == "evidence" else [(1.0 - 1.0 / n_folds) ** 2] * n_folds
+    bar = fit_bar(f"learning from {len(X)} rows", [1.0, *works])
     with locate_cell_errors(table), _leaving_to_summary(name) as doubted, bar as end_fit:
-        estimator = fit_model(make(), X, y, weight, **division)
+        estimator = fit_model(make(), X, y, weight, **(division if name == "evidence" else {}))
         end_fit()
         stopped = _was_stopped(estimator)
         scoring = _counted(weight, choices.given.get("class_weight"), y)
         held_out = None
         if name == "evidence":
-            held_out = held_out_by(estimator, y, target.task, scoring)
-            fold = kernel_machine(estimator).held_out_fold_
+            folds = replace(folds, fold=kernel_machine(estimator).held_out_fold_)
+            held_out = held_out_by(estimator, y, target.task, scoring, folds.parts)
         elif not stopped:
-            fold = folds_of(y, target.task, n_folds, choices.seed, weight)
             each = partial(WeightedModel, make, weight is not None, end_fit)
-            held_out, stopped = _crossed(each, X, target, fold, scoring)
+            held_out, stopped = _crossed(each, X, target, folds, scoring)
     seconds = watch.seconds
     model = Model.of(
         estimator, columns=columns, target=target, table=table, name=name,
@@ -193,10 +183,8 @@ def fit_table(
     )  # fmt: skip
     kept(model)
     rows: list[Row] = []
-    if comparing and choices.order is not None:
-        told("no other models are compared: with --order, they would learn from later rows")
-    elif comparing and held_out is not None and not stopped:
-        rows, stopped = _compared(held_out, X, y, fold, scoring, choices, told)
+    if comparing and held_out is not None and not stopped:
+        rows, stopped = _compared(held_out, X, y, folds, scoring, choices, told)
     comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
     with fit_bar(f"shuffling {len(columns)} columns"):
         importance = tuple(_importance(estimator, told))
@@ -269,7 +257,7 @@ def _crossed(
     make: Callable[[], WeightedModel],
     X: pd.DataFrame,
     target: Target,
-    fold: Index,
+    folds: Folds,
     scoring: FloatArray,
 ) -> tuple[HeldOut | None, bool]:
     """Return predictions by fits without each fold; nothing where Ctrl-C ends them."""
@@ -277,7 +265,7 @@ def _crossed(
         with warnings.catch_warnings():
             # the fit on all rows has said it already
             warnings.simplefilter("ignore")
-            return cross_predict(make, X, target.values, target.task, fold, scoring), False
+            return cross_predict(make, X, target.values, target.task, folds, scoring), False
     except KeyboardInterrupt:
         return None, True
 
@@ -285,7 +273,8 @@ def _crossed(
 class WeightedModel:
     """A model of the zoo whose fit takes weights third, or does without them.
 
-    `make`: returns it, unfitted; `weighted`: whether it takes them; `ended`: called after a fit.
+    `make`: returns it, unfitted; `weighted`: whether it takes them; `ended`: called after a fit;
+    `columns`: those that name groups or order, which say more than their values.
     """
 
     def __init__(
@@ -293,14 +282,28 @@ class WeightedModel:
         make: Callable[[], BaseEstimator],
         weighted: bool,
         ended: Callable[[], None] = lambda: None,
+        columns: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
+        self._columns = columns
         self._model = make()
         self._weighted = weighted
         self._ended = ended
 
-    def fit(self, X: pd.DataFrame, y: Labels, weight: FloatArray) -> BaseEstimator:
-        """Learn from rows."""
-        fitted = fit_model(self._model, X, y, weight if self._weighted else None)
+    def fit(
+        self,
+        X: pd.DataFrame,
+        y: Labels,
+        weight: FloatArray,
+        groups: Labels | None = None,
+        order: FloatArray | None = None,
+    ) -> BaseEstimator:
+        """Learn from rows; groups and order choose only where the model takes them."""
+        division = {
+            name: self._columns.get(name, each)
+            for name, each in {"groups": groups, "order": order}.items()
+            if each is not None and has_fit_parameter(self._model, name)
+        }
+        fitted = fit_model(self._model, X, y, weight if self._weighted else None, **division)
         if _was_stopped(fitted):
             raise KeyboardInterrupt
         self._ended()
@@ -311,7 +314,7 @@ def _compared(
     held_out: HeldOut,
     X: pd.DataFrame,
     y: Labels,
-    fold: Index,
+    folds: Folds,
     scoring: FloatArray,
     choices: Choices,
     told: Callable[[str], None],
@@ -322,7 +325,7 @@ def _compared(
     try:
         for each in tried(
             rivals(seconds=choices.given.get("max_time")), X, y, held_out.task,
-            weight=scoring, fold=fold, seed=choices.seed,
+            weight=scoring, folds=folds, seed=choices.seed,
             failed=lambda each, error: told(f"no {each.title} here: {one_line(error)}"),
         ):  # fmt: skip
             try:
@@ -344,6 +347,40 @@ def _counted(weight: FloatArray | None, class_weight: object, y: Labels) -> Floa
     labels, codes = np.unique(y, return_inverse=True)
     factors: FloatArray = compute_class_weight(class_weight, classes=labels, y=y)
     return counts * factors[codes]
+
+
+def read_division(
+    table: Table,
+    columns: Sequence[str],
+    cv: int | str | None,
+    groups: str | None,
+    order: str | None,
+) -> dict[str, Any]:
+    """Return groups or order of the rows as `fit` takes them, empty for folds at random.
+
+    - `columns`: features; of these the name is returned, of others the values
+    - `cv`: a number of folds, ``"group"``, ``"time"`` (of ``order``, or of the lines of the file)
+    - `groups`, `order`: columns of the table
+
+    Raises CommandError if there is no such column, or two of them contradict each other.
+    """
+    if isinstance(cv, int) and cv < 2:
+        raise CommandError(f"--cv must be at least 2, group or time, got {cv}")
+    if groups is not None and (order is not None or cv == "time"):
+        other = "--cv time" if order is None else "--order"
+        raise CommandError(f"--groups and {other} exclude each other: give one of them")
+    if cv == "group" and groups is None:
+        raise CommandError("--cv group needs --groups COLUMN, the column that names the groups")
+    found: dict[str, Any] = {"order": np.arange(len(table.frame))} if cv == "time" else {}
+    for option, column in (("groups", groups), ("order", order)):
+        if column is None:
+            continue
+        if column not in table.columns:
+            hint = did_you_mean(column, table.columns, what="columns")
+            raise CommandError(f"--{option} {column!r}: {hint}")
+        known = column in columns
+        found[option] = column if known else table.as_given([column])[column].to_numpy()
+    return found
 
 
 def read_weights(table: Table, column: str) -> FloatArray:

@@ -16,6 +16,9 @@ _REFUSED = r"(?:set|give|pass|use) {name}=(?:None|False)"
 _ON = r"(?<![\w.'\"-]){name}=True"
 _GIVEN = r"(?<![\w.'\"-]){name}=(?!=)(?:'([^']*)'|(\w*))"
 _NAMED = r"(?<![\w.'\"/-]){name}(?![\w(])"
+# advice that only some commands can follow
+_WITHOUT_HEADER = ", or read it with header=False"
+_IN_THE_FILE = "order=np.arange(len(X))"
 # one letter may be the name of a column too
 _LETTER = r"(?:(?<=lower )|(?<=raise )|^){name}\b"
 
@@ -51,6 +54,10 @@ def as_options(message: str, options: Mapping[str, str]) -> str:
     >>> as_options("set algorithm='smkl-global'", {"algorithm": "--algorithm"})
     'set --algorithm=smkl-global'
     """
+    option = options.get("no_header")
+    message = message.replace(_WITHOUT_HEADER, f", or use {option}" if option else "")
+    if {"cv", "order"} <= options.keys():
+        message = message.replace(_IN_THE_FILE, f"{options['cv']} time")
     for name, option in options.items():
         message = re.sub(_REFUSED.format(name=name), f"leave {option} out", message)
         message = re.sub(_ON.format(name=name), option, message)

@@ -207,10 +207,12 @@ def _known(found: Mapping[str, Any]) -> str:
         known = f"{_expected(found, scored)}, no better than {answer} ({scored['dummy']:z.3f})"
         return f"{known}." if compared else f"{known}: {why}."
     if doubt := str(found.get("doubt", "")):
-        other, _, remedy = doubt.partition(": where you will meet them, ")
+        other, found_remedy, remedy = doubt.partition(": where you will meet them, ")
+        if not found_remedy:
+            return f"{_expected(found, scored)}. {doubt[:1].upper()}{doubt[1:]}."
         return (
             f"{_expected(found, scored)}, but {other}. If you will meet such rows, "
-            f"{console.spoken(remedy) or 'expect the lower score'}."
+            f"{console.spoken(remedy)}."
         )
     return f"{_expected(found, scored)}."
 
@@ -262,10 +264,12 @@ def _expected(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
     measure = found["measure"]
     if found.get("metric") is None:
         measure = measure[:1].upper() + measure[1:]
+    kinds = [row["name"] for row in found["new_rows"][:1] if row["name"] != "rows like these"]
+    on = f"{measure} on similar new rows" + "".join(f" ({kind})" for kind in kinds)
     if found["measure"] == "accuracy" and scored["score"] == 1.0:
         least = 1.0 - 2.0 * scored["error"]
-        return f"{measure} on similar new rows: above {least:.3f}, for none was predicted wrong"
-    return f"{measure} on similar new rows: about {_interval(found, scored)}"
+        return f"{on}: above {least:.3f}, for none was predicted wrong"
+    return f"{on}: about {_interval(found, scored)}"
 
 
 def _interval(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:

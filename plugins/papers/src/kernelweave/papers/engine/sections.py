@@ -183,6 +183,9 @@ def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, object], part
         elif partial and item.is_aggregate:
             made.problems.append(f"{item.title}: not shown, {partial}.")
         else:
+            if partial and "verdict" in item.columns:
+                # a lead over some of the cells is not the one that the paper prints
+                item = replace(item, title=f"{item.title} (partial: {partial})")
             sheets.append(item)
             made.empty.extend(item.without_empty_columns().empty())
             made.parts.append(grid(_judged(made, chosen, item)))

@@ -22,8 +22,10 @@ def compare_command(
     target: str | None = None,
     task: Literal["auto", "classification", "regression"] = "auto",
     models: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
-    cv: int = 3,
+    cv: int | Literal["group", "time"] | None = None,
     metric: str | None = None,
+    groups: str | None = None,
+    order: str | None = None,
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
     weights: str | None = None,
     max_time: float | None = None,
@@ -51,8 +53,12 @@ def compare_command(
         Which, by the names that the table shows; several may follow, or stand between commas.
         Default: all.
     cv : int
-        Folds of the cross-validation.
+        As for `kernelweave fit`.
     metric : str
+        As for `kernelweave fit`.
+    groups : str
+        As for `kernelweave fit`.
+    order : str
         As for `kernelweave fit`.
     drop : str
         A column to leave out; may be given several times.
@@ -88,8 +94,9 @@ def compare_command(
         console.say("note", known.hint)
     with config_context(memory_limit=memory_limit):
         found = compare_table(
-            table, known, names=names, n_folds=cv, metric=metric, drop=drop or [], weights=weights,
-            max_time=max_time, seed=seed, told=lambda sentence: console.say("note", sentence),
+            table, known, names=names, cv=cv, groups=groups, order=order, metric=metric,
+            drop=drop or [], weights=weights, max_time=max_time, seed=seed,
+            told=lambda sentence: console.say("note", sentence),
         )  # fmt: skip
     emit_json(found) if json else _show(found)
 

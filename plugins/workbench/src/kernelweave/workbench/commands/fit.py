@@ -43,7 +43,7 @@ def fit_command(
     out: Path | None = None,
     test: str | None = None,
     compare: Annotated[bool, Parameter(negative="--no-compare")] = True,
-    cv: int | None = None,
+    cv: int | Literal["group", "time"] | None = None,
     metric: str | None = None,
     groups: str | None = None,
     order: str | None = None,
@@ -105,14 +105,15 @@ def fit_command(
         Compare with a tuned RBF SVM, HistGradientBoosting and a baseline (the mean or the most
         frequent class), on the same rows; --no-compare does without.
     cv : int
-        Folds of the cross-validation: each row is predicted by a fit that did not see it. Default:
-        3. The evidence kernel holds out one part of more than 2000 rows.
+        Folds of the cross-validation, each predicted by a fit that did not see it (default: 3);
+        group: whole groups, of the column --groups; time: later rows, by the column --order or,
+        without one, by the lines of the file. Above 2000 rows the evidence kernel has one fold.
     metric : str
         What models are judged and compared by: a scorer of scikit-learn, such as roc_auc,
         neg_log_loss or neg_mean_absolute_error; greater is better. Default: R² or accuracy.
     groups : str
         The column of groups, such as patients, of which new rows will be others: whole groups are
-        held out.
+        held out. It may be left out of the features by --drop.
     order : str
         The column of times after which new rows will come: later rows are held out.
     drop : str
@@ -205,8 +206,6 @@ def fit_command(
         "n_views": n_views, "lam": lam,
         "class_weight": class_weight, "probability": probability or None,
     }  # fmt: skip
-    if cv is not None and cv < 2:
-        raise CommandError(f"--cv must be at least 2, got {cv}")
     choices = Choices(model, settings, cv, seed, views, metric, groups, order)
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
     table, other = read(data), None if test is None else read(test)

@@ -143,7 +143,7 @@ class Model:
         name = choose_target(table, column or self.header.target)
         if self.header.task == "regression":
             check_units(table, [name], {name: self.header.units.get(self.header.target, "")})
-        return read_target(table, name, self.header.task)
+        return read_target(table, name, self.header.task, least=1)
 
     def predict(self, table: object) -> Labels:
         """Return a prediction per row; columns are matched by name and others passed over.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..displays.axes import open_frame, write_thousands
-from ..displays.colours import LOWER
+from ..displays.colours import FAINT, LOWER
 from ..models import Model
 from .picture import Picture, picture
 
@@ -37,6 +38,36 @@ def column_pictures(model: Model, measure: str) -> list[Picture]:
     rows = [row for row in model.header.importance if row["name"] not in left_out]
     made = [_importance(rows, measure)] if rows else []
     return made + (_effects(model) if model.header.algorithm == "evidence" else [])
+
+
+def new_rows_picture(about: Mapping[str, Any]) -> list[Picture]:
+    """Return the score to expect of each kind of new rows; nothing where one is known.
+
+    `about`: a `summary`.
+    """
+    rows = about["new_rows"][::-1]
+    if len(rows) < 2 or about["held_out"] is None:
+        return []
+    scores = [row["score"] for row in rows]
+    errors = [2.0 * row["error"] for row in rows]
+    # what is printed of the rows held out
+    scores[-1], errors[-1] = about["held_out"]["score"], 2.0 * about["held_out"]["error"]
+
+    def draw(figure: Figure) -> None:
+        ax = figure.subplots()
+        for place, each in enumerate(zip(scores, errors, strict=True)):
+            colour = LOWER if place == len(rows) - 1 else FAINT
+            ax.errorbar(each[0], place, xerr=each[1], fmt="o", color=colour, capsize=3)
+        ax.set_yticks(range(len(rows)), [_short(row["name"], 26) for row in rows])
+        ax.set_ylim(-0.6, len(rows) - 0.4)
+        ax.set_xlabel(f"{about['measure']}, with two standard errors")
+        open_frame(ax, "x")
+
+    text = (
+        f"The {about['measure']} to expect of each kind of new rows: those that were held out "
+        f"(blue), rows of new groups and later rows."
+    )
+    return [picture("New rows", text, draw, height=1.3 + 0.34 * len(rows))]
 
 
 def _importance(rows: list[dict[str, Any]], measure: str) -> Picture:

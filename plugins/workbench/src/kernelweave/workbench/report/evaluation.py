@@ -151,6 +151,11 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
                 f"{table.source}: the model knows no class {strange[0]!r}; it knows "
                 f"{', '.join(map(repr, known))}"
             )
+    elif np.ptp(target.values) == 0.0:
+        raise CommandError(
+            f"{table.source}: the target {target.column!r} is {target.values[0]:g} in every row, "
+            f"and R² needs at least two distinct values"
+        )
     predicted = model.predict(table)
     estimator, rows = model.estimator, model.inputs(table)
     proba = decision = coverage = None

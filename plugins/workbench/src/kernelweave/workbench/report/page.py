@@ -11,7 +11,7 @@ from ..models import Model
 from ..pages import render
 from ..scoring import Ranking, Row, Score, ranking_of, verdict
 from ..summaries import bounds_rows, other_rows, summary
-from .columns import column_pictures
+from .columns import column_pictures, new_rows_picture
 from .evaluation import HeldOutEvaluation, learned_from, of_held_out
 from .pictures import kernel_pictures, weight_pictures
 from .predictions import prediction_pictures
@@ -48,6 +48,7 @@ def report_page(model: Model, found: HeldOutEvaluation | None, *, path: Path) ->
         models=_models(about),
         verdict=_verdict(about, None if model.held_out is None else ranking_of(model.held_out)),
         notes=header.notes,
+        new_rows=new_rows_picture(about),
         chapters=_chapters(model, found, same),
         column_pictures=column_pictures(model, about["measure"]),
         weight_pictures=weight_pictures(model, about["kernels"]),

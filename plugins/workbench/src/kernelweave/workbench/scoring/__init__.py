@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from .comparison import Row, TriedRival, tried, verdict
-from .held_out import HeldOut, cross_predict, decision_of_classes, folds_of, held_out_by
+from .held_out import (
+    Folds,
+    HeldOut,
+    cross_predict,
+    decision_of_classes,
+    folds_by,
+    folds_of,
+    held_out_by,
+)
 from .intervals import MeanInterval, corrected_resampled, of_independent
 from .metrics import SHORT, Metric, also_scored, check_metric, has_rare_class
 from .ranking import Ranking, ranking_of, roc_area
@@ -12,6 +20,7 @@ from .scores import Score, lead, measure_name, score
 
 __all__ = [
     "SHORT",
+    "Folds",
     "HeldOut",
     "MeanInterval",
     "Metric",
@@ -25,6 +34,7 @@ __all__ = [
     "corrected_resampled",
     "cross_predict",
     "decision_of_classes",
+    "folds_by",
     "folds_of",
     "has_rare_class",
     "held_out_by",

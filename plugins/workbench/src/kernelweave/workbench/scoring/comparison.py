@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core import clock
-from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.config import blas_threads
 
 from ..progress import count_bar
-from .held_out import HeldOut, cross_predict
+from .held_out import Folds, HeldOut, cross_predict
 from .limits import ended_after
 from .metrics import Metric, also_scored
 from .ranking import Ranking
@@ -131,7 +131,7 @@ def tried(
     task: str,
     *,
     weight: FloatArray,
-    fold: Index,
+    folds: Folds,
     seed: int,
     failed: Callable[[Rival, Exception], None],
 ) -> Iterator[TriedRival]:
@@ -142,13 +142,13 @@ def tried(
     - `y` of shape (n_rows,): targets
     - `task`: ``"classification"`` or ``"regression"``
     - `weight` of shape (n_rows,): what each row counts
-    - `fold` of shape (n_rows,): the fold that holds each row out, -1 where none does
+    - `folds`: which rows are held out, and what each fit learns from
     - `seed`: of what is random in them
     - `failed`: called with a model that cannot be fitted, and why; the others go on
 
     Yields: as each is done.
     """
-    learned_from = int(np.count_nonzero((fold != 0) & (weight > 0)))
+    learned_from = int(np.count_nonzero(folds.training(0) & (weight > 0)))
     with count_bar("models compared", len(models)) as done:
         for each in [_titled(model, task, learned_from) for model in models]:
             watch = clock.Stopwatch()
@@ -160,7 +160,7 @@ def tried(
                 ):
                     warnings.simplefilter("always")
                     make = partial(each.make, task, seed)
-                    found = cross_predict(make, X, y, task, fold, weight)
+                    found = cross_predict(make, X, y, task, folds, weight)
             except (ValueError, MemoryError, RuntimeError, TimeoutError) as error:
                 failed(each, error)
             else:
@@ -205,7 +205,8 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
     dummy = next((row for row in rows if row.name == "dummy"), None)
     if dummy is not None and not dummy.behind.value > 2.0 * dummy.behind.error:
         return _no_better(first, dummy, ranking)
-    ranked = sorted((row for row in rows if row.learned), key=lambda row: -row.score.value)
+    counting = (row for row in rows if row.learned or row.behind.value <= 0.0)
+    ranked = sorted(counting, key=lambda row: -row.score.value)
     for row in ranked:
         value, error = row.behind
         if value < -2.0 * error:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from kernelweave.evidence.division import division_of
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from numpy.typing import NDArray
+from sklearn.utils.validation import has_fit_parameter
 
 from ..machines import kernel_machine
 from .scores import Score, score
@@ -30,6 +32,7 @@ class HeldOut:
     - `proba` of shape (n_held_out, n_classes): probabilities, where the model has them
     - `decision` of shape (n_held_out, n_classes): its decision values, where it has none
     - `labels` of shape (n_classes,): of a classification, where rows held out may lack one
+    - `groups` of shape (n_held_out,): rows of one number went together; errors are over them
     """
 
     rows: Index
@@ -41,11 +44,12 @@ class HeldOut:
     proba: FloatArray | None = None
     decision: FloatArray | None = None
     labels: Labels | None = None
+    groups: Index | None = None
 
     @property
     def score(self) -> Score:
         """R² or accuracy, with its standard error."""
-        return score(self.truth, self.predicted, self.weight, self.task)
+        return score(self.truth, self.predicted, self.weight, self.task, self.groups)
 
     @property
     def classes(self) -> Labels:
@@ -57,13 +61,10 @@ class HeldOut:
 
         `which` of shape (n_held_out,): whether a row is among them.
         """
-        proba, decision = (
-            None if each is None else each[which] for each in (self.proba, self.decision)
-        )
-        return HeldOut(
-            self.rows[which], self.fold[which], self.truth[which], self.predicted[which],
-            self.weight[which], self.task, proba, decision, self.classes,
-        )  # fmt: skip
+        named: dict[str, Any] = vars(replace(self, labels=None))
+        for name, each in named.items():
+            named[name] = each[which] if isinstance(each, np.ndarray) else each
+        return HeldOut(**named | {"labels": self.classes})
 
     @property
     def of_one_answer(self) -> HeldOut:
@@ -105,6 +106,63 @@ class HeldOut:
         return f"{rows} held out" if n == 1 else f"{rows}, cross-validated in {n} folds"
 
 
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Which fold holds each row out, and what a fit without it may learn from.
+
+    - `fold` of shape (n_rows,): -1 where none does
+    - `groups` of shape (n_rows,): rows of one number are held out together
+    - `order` of shape (n_rows,): a fold is predicted by fits to the rows before it
+    - `kind`: of rows that are held out, for people; empty where they are drawn at random
+    """
+
+    fold: Index
+    groups: Index | None = None
+    order: FloatArray | None = None
+    kind: str = ""
+
+    def training(self, k: int) -> NDArray[np.bool_]:
+        """Return which rows a fit that predicts fold ``k`` may learn from."""
+        if self.order is None:
+            return np.asarray(self.fold != k)
+        return np.asarray(self.order < self.order[self.fold == k].min())
+
+    @property
+    def parts(self) -> Index | None:
+        """What goes together, so that a score's error is over groups, or over blocks of time."""
+        return self.groups if self.order is None else self.fold
+
+    def given(self, model: object, rows: Index) -> dict[str, Labels]:
+        """Return groups and order of some rows, where the model's ``fit`` takes them."""
+        named = {"groups": self.groups, "order": self.order}
+        return {
+            name: each[rows]
+            for name, each in named.items()
+            if each is not None and has_fit_parameter(model, name)
+        }
+
+
+def folds_by(
+    X: pd.DataFrame, y: Labels, task: str, n_folds: int, seed: int, *,
+    weight: FloatArray, groups: object = None, order: object = None,
+) -> Folds:  # fmt: skip
+    """Return folds of whole groups, or of later rows, or at random where neither is given.
+
+    `groups`, `order`: the name of a column of ``X``, or a value per row; the rest as for
+    `folds_of`. Raises ValueError if there is one group only, or no row is later than others.
+    """
+    division = division_of(X, y, groups, order, None)
+    if division is None:
+        return Folds(folds_of(y, task, n_folds, seed, weight))
+    codes = np.unique(y, return_inverse=True)[1] if task == "classification" else None
+    fold = np.full(len(y), -1, dtype=np.intp)
+    splits = division.splits(n_folds, codes, np.random.RandomState(seed))
+    for k, (_, other) in enumerate(splits):
+        fold[other] = k
+    fold[weight <= 0] = -1
+    return Folds(fold, division.groups, division.order, division.kind.said)
+
+
 def folds_of(
     y: Labels, task: str, n_folds: int, seed: int, weight: FloatArray | None = None
 ) -> Index:
@@ -130,7 +188,11 @@ def folds_of(
 
 
 def held_out_by(
-    estimator: BaseEstimator, y: Labels, task: str, weight: FloatArray
+    estimator: BaseEstimator,
+    y: Labels,
+    task: str,
+    weight: FloatArray,
+    parts: Index | None = None,
 ) -> HeldOut | None:
     """Return what a fitted estimator itself held out; ``None`` where it held out nothing.
 
@@ -138,6 +200,7 @@ def held_out_by(
     - `y` of shape (n_rows,): the targets of the fit
     - `task`: ``"classification"`` or ``"regression"``
     - `weight` of shape (n_rows,): what each row counts
+    - `parts` of shape (n_rows,): which rows went together
 
     As the estimator's own score is computed.
     """
@@ -150,7 +213,10 @@ def held_out_by(
     proba = given if task == "classification" else None
     predicted = given if proba is None else machine.classes_[proba.argmax(axis=1)]
     labels = None if proba is None else machine.classes_
-    return HeldOut(rows, fold[rows], y[rows], predicted, weight[rows], task, proba, labels=labels)
+    groups = None if parts is None else parts[rows]
+    return HeldOut(
+        rows, fold[rows], y[rows], predicted, weight[rows], task, proba, None, labels, groups
+    )
 
 
 def cross_predict(
@@ -158,7 +224,7 @@ def cross_predict(
     X: pd.DataFrame,
     y: Labels,
     task: str,
-    fold: Index,
+    folds: Folds,
     weight: FloatArray,
 ) -> HeldOut:
     """Fit a model without each fold and predict that fold.
@@ -167,7 +233,7 @@ def cross_predict(
     - `X` of shape (n_rows, n_columns): the table
     - `y` of shape (n_rows,): targets
     - `task`: ``"classification"`` or ``"regression"``
-    - `fold` of shape (n_rows,): the fold that holds each row out, -1 where none does
+    - `folds`: which rows are held out, and what each fit learns from
     - `weight` of shape (n_rows,): what each row counts; rows of weight zero are learned from by
       nobody
 
@@ -176,9 +242,13 @@ def cross_predict(
     predicted = np.empty(len(y), dtype=y.dtype if task == "classification" else np.float64)
     classes = np.unique(y) if task == "classification" else np.empty(0)
     proba, decision = (np.full((len(y), len(classes)), empty) for empty in (0.0, np.nan))
+    fold = folds.fold
     for k in range(int(fold.max()) + 1):
-        own, other = np.flatnonzero((fold != k) & (weight > 0)), np.flatnonzero(fold == k)
-        model = make().fit(X.iloc[own], y[own], weight[own])
+        other = np.flatnonzero(fold == k)
+        if not len(other):
+            continue
+        own, model = np.flatnonzero(folds.training(k) & (weight > 0)), make()
+        model = model.fit(X.iloc[own], y[own], weight[own], **folds.given(model, own))
         predicted[other] = model.predict(X.iloc[other])
         if len(classes) and hasattr(model, "predict_proba"):
             known = np.searchsorted(classes, model.classes_)
@@ -194,6 +264,7 @@ def cross_predict(
     return HeldOut(
         rows, fold[rows], y[rows], predicted[rows], weight[rows], task,
         proba[rows] if sure else None, decision[rows] if decided else None, labels,
+        None if folds.parts is None else folds.parts[rows],
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from ..errors import CommandError
 from .held_out import HeldOut
 from .intervals import corrected_resampled
-from .scores import Score, lead, score
+from .scores import Score, lead
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -70,7 +71,7 @@ class Metric:
     def value(self, rows: HeldOut) -> float:
         """Return the metric of predictions. Raises ValueError where they do not suit it."""
         if self.name is None:
-            return score(rows.truth, rows.predicted, rows.weight, rows.task).value
+            return rows.score.value
         at = np.flatnonzero(rows.weight > 0.0)
         weight = rows.weight[at]
         shown = _Shown(rows)
@@ -80,13 +81,14 @@ class Metric:
     def score(self, rows: HeldOut) -> Score:
         """Return the metric with its standard error over the rows."""
         if self.name is None:
-            return score(rows.truth, rows.predicted, rows.weight, rows.task)
+            return rows.score
         return Score(self.value(rows), self._spread(rows, self.value))
 
     def lead(self, first: HeldOut, other: HeldOut) -> Score:
         """Return how much better the first predictions are than others of the same rows."""
         if self.name is None:
-            return lead(first.truth, first.predicted, other.predicted, first.weight, first.task)
+            answers = first.truth, first.predicted, other.predicted
+            return lead(*answers, first.weight, first.task, first.groups)
 
         def ahead(rows: HeldOut) -> float:
             both = replace(other, weight=rows.weight)
@@ -117,9 +119,10 @@ class Metric:
     def _spread(self, rows: HeldOut, of: Callable[[HeldOut], float]) -> float:
         """Return the standard deviation over draws of the rows; those without a value are left."""
         state, found = np.random.RandomState(0), []
-        n = len(rows.truth)
+        at = np.arange(len(rows.truth)) if rows.groups is None else rows.groups
+        at, n = np.unique(at, return_inverse=True)[1], len(np.unique(at))
         for _ in range(_DRAWS if n <= _MANY else _DRAWS // 4):
-            counts = np.bincount(state.randint(n, size=n), minlength=n)
+            counts = np.bincount(state.randint(n, size=n), minlength=n)[at]
             try:
                 found.append(of(replace(rows, weight=rows.weight * counts)))
             except ValueError:
@@ -225,7 +228,10 @@ def also_scored(rows: HeldOut) -> dict[str, float]:
 def _or_nothing(metric: Metric, rows: HeldOut, sign: float = 1.0) -> float | None:
     """Return a metric; ``None`` where the rows have too few classes for it."""
     try:
-        value = sign * metric.value(rows)
+        with warnings.catch_warnings():
+            # of rows of one class, which a test file may have
+            warnings.simplefilter("ignore", UserWarning)
+            value = sign * metric.value(rows)
     except ValueError:
         return None
     return value if math.isfinite(value) else None

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.evidence import ColumnEncoder
+from kernelweave.evidence.division import division_of
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Rows
 from sklearn.utils.metaestimators import available_if
 
-from .trees import with_gaps
+from .trees import MOST_CATEGORIES, target_encoder, with_gaps
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -25,7 +25,7 @@ TUNED, MOST = 1000, 8000
 _SUPPORT = 2000
 FOLDS = 3
 # categories of a column: up to few are one-hot, of many each is a number; rarer ones are merged
-_FEW_CATEGORIES, _MOST_CATEGORIES = 20, 10_000
+_FEW_CATEGORIES = 20
 # the last, which takes most of the time, is tried where the best of the others is beside it
 _C = np.logspace(-1, 3, 5)
 _ALPHA = np.logspace(-4, 1, 6)
@@ -59,9 +59,16 @@ class TunedRBF:
         self.task = task
         self.seed = seed
 
-    def fit(self, X: Rows, y: npt.NDArray[Any], weight: FloatArray | None = None) -> TunedRBF:
-        """Tune and learn."""
-        self._encoder = ColumnEncoder(max_levels=_MOST_CATEGORIES).fit(X, weight)
+    def fit(
+        self,
+        X: Rows,
+        y: npt.NDArray[Any],
+        weight: FloatArray | None = None,
+        groups: Index | None = None,
+        order: FloatArray | None = None,
+    ) -> TunedRBF:
+        """Tune, by folds of whole groups or of later rows where they are given, and learn."""
+        self._encoder = ColumnEncoder(max_levels=MOST_CATEGORIES).fit(X, weight)
         numbers, codes = with_gaps(self._encoder, X)
         self._columns = _prepared(numbers.shape[1], codes, self.task, self.seed)
         Z = self._columns.fit_transform(np.hstack([numbers, codes]), y)
@@ -72,7 +79,10 @@ class TunedRBF:
         rows = np.random.RandomState(self.seed).permutation(len(y))
         few, many = rows[:TUNED], np.sort(rows[:MOST])
         machine = self._machine_for(len(y))
-        chosen = self._tuned(machine, Z[few], target[few], weight[few])
+        own = {"groups": groups, "order": order}
+        own = {name: None if each is None else each[few] for name, each in own.items()}
+        folds = self._folds(Z[few], y[few], **own)
+        chosen = self._tuned(machine, Z[few], target[few], weight[few], folds)
         machine.set_params(**chosen)
         self._machine = machine.fit(Z[many], target[many], weight[many])
         return self
@@ -85,13 +95,25 @@ class TunedRBF:
             return KernelRidge(kernel="rbf")
         return SVC() if self.task == "classification" else SVR(epsilon=0.05)
 
-    def _tuned(self, machine: object, Z: FloatArray, y: object, weight: object) -> dict[str, float]:
-        """Return the settings that folds choose."""
-        from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+    def _folds(self, Z: FloatArray, y: Labels, groups: object, order: object) -> object:
+        """Return the folds that choose, as scikit-learn takes them."""
+        from sklearn.model_selection import KFold, StratifiedKFold
 
-        kind = StratifiedKFold if self.task == "classification" else KFold
+        classes = self.task == "classification"
+        division = division_of(Z, y, groups, order, None)
+        if division is None:
+            kind = StratifiedKFold if classes else KFold
+            return kind(FOLDS, shuffle=True, random_state=self.seed)
+        codes = np.unique(y, return_inverse=True)[1] if classes else None
+        return division.splits(FOLDS, codes, np.random.RandomState(self.seed))
+
+    def _tuned(
+        self, machine: object, Z: FloatArray, y: object, weight: object, folds: object
+    ) -> dict[str, float]:
+        """Return the settings that folds choose."""
+        from sklearn.model_selection import GridSearchCV
+
         gamma = _GAMMA / max(1, Z.shape[1])
-        folds = kind(FOLDS, shuffle=True, random_state=self.seed)
 
         def search(**grid: object) -> GridSearchCV:
             chosen = GridSearchCV(machine, grid | {"gamma": gamma}, cv=folds, refit=False)
@@ -135,26 +157,18 @@ def _prepared(n_numbers: int, codes: FloatArray, task: str, seed: int) -> BaseEs
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
-    from sklearn.model_selection import KFold, StratifiedKFold
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     counts = [len(np.unique(column[~np.isnan(column)])) for column in codes.T]
     few = [n_numbers + j for j, count in enumerate(counts) if count <= _FEW_CATEGORIES]
     many = [n_numbers + j for j, count in enumerate(counts) if count > _FEW_CATEGORIES]
     medians = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-    # "auto" would take whole numbers for classes
-    kind = "continuous" if task == "regression" else "auto"
-    folds = (KFold if task == "regression" else StratifiedKFold)(5, shuffle=True, random_state=seed)
-    # how folds are given changed in scikit-learn 1.9
-    known = signature(TargetEncoder).parameters["random_state"].default
-    given = {"cv": folds} if known == "deprecated" else {"random_state": seed}
-    by_target = TargetEncoder(target_type=kind, **given)
     parts = ColumnTransformer(
         [
             ("numbers", medians, list(range(n_numbers))),
             ("few", OneHotEncoder(handle_unknown="ignore", sparse_output=False), few),
-            ("many", by_target, many),
+            ("many", target_encoder(task, seed), many),
         ]
     )
     return make_pipeline(parts, StandardScaler())

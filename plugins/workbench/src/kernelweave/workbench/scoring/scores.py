@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray, Labels
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 
 # More digits are rounding of the scores themselves.
 _MOST_DIGITS = 8
@@ -70,12 +70,18 @@ def measure_name(task: str, *, weighted: bool = False) -> str:
     return "class-weighted accuracy" if weighted else "accuracy"
 
 
-def score(truth: Labels, predicted: Labels, weight: FloatArray, task: str) -> Score:
+def score(
+    truth: Labels, predicted: Labels, weight: FloatArray, task: str, groups: Index | None = None
+) -> Score:
     """Return R² or accuracy and its standard error.
 
-    `truth`, `predicted` of shape (n,): numbers or labels; `weight` of shape (n,): of each row;
-    `task`: ``"classification"`` or ``"regression"``. The error is that of a mean, or of a ratio of
-    two means; where every answer is right, or wrong, half the bound of the rule of three.
+    - `truth`, `predicted` of shape (n,): numbers or labels
+    - `weight` of shape (n,): of each row
+    - `task`: ``"classification"`` or ``"regression"``
+    - `groups` of shape (n,): rows of one number are drawn together
+
+    The error is that of a mean, or of a ratio of two means; where every answer is right, or wrong,
+    half the bound of the rule of three.
 
     Examples
     --------
@@ -84,7 +90,7 @@ def score(truth: Labels, predicted: Labels, weight: FloatArray, task: str) -> Sc
     0.7500 ± 0.2165
     """
     value, influence = _with_influence(truth, predicted, weight, task)
-    return Score(value, _spread(influence, weight, task))
+    return Score(value, _spread(influence, weight, task, groups))
 
 
 def lead(
@@ -93,16 +99,17 @@ def lead(
     other: Labels,
     weight: FloatArray,
     task: str,
+    groups: Index | None = None,
 ) -> Score:
     """Return how much better one prediction is than another of the same rows, with its error.
 
     `truth`, `ours`, `other` of shape (n,): numbers or labels; `weight` of shape (n,): of each row;
-    `task`: ``"classification"`` or ``"regression"``. Positive where ``ours`` is better. The error
+    `task` and `groups`: as for `score`. Positive where ``ours`` is better. The error
     is that of the paired difference, which is mostly smaller than that of either score.
     """
     first, one = _with_influence(truth, ours, weight, task)
     second, two = _with_influence(truth, other, weight, task)
-    return Score(first - second, _spread(one - two, weight, task))
+    return Score(first - second, _spread(one - two, weight, task, groups))
 
 
 def _with_influence(
@@ -126,8 +133,15 @@ def _with_influence(
     return 1.0 - lost, -(squares - lost * spreads) / total
 
 
-def _spread(influence: FloatArray, weight: FloatArray, task: str) -> float:
+def _spread(influence: FloatArray, weight: FloatArray, task: str, groups: Index | None) -> float:
     share = weight / weight.sum()
+    if groups is not None:
+        masses = np.bincount(groups, share)
+        sums = np.bincount(groups, share * influence)
+        share, influence = (
+            masses,
+            np.divide(sums, masses, out=np.zeros_like(sums), where=masses > 0),
+        )
     if task == "classification" and np.ptp(influence) == 0.0:
         # what n rows never show is rarer than 3 / n, in 95 of 100 samples: two errors
         return float(1.5 * np.sum(share**2))

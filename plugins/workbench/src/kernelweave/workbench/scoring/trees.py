@@ -1,8 +1,9 @@
-"""Boosted trees on a table as it is: numbers with their gaps, words as codes."""
+"""Boosted trees on a table as it is: missing values stay, categories are codes."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-# histograms of trees have 255 bins, one of them for gaps
-_MOST_LEVELS = 254
+# histograms of trees have 255 bins, one of them for missing values: each category of a column with
+# more is what targets are for it on average, as scikit-learn advises
+_MOST_BINS = 254
+# rarer ones are merged
+MOST_CATEGORIES = 10_000
 KINDS = {
     "boosting": "sklearn",
     "catboost": "catboost",
@@ -39,18 +43,26 @@ class BoostedTrees:
 
     def fit(self, X: Rows, y: Labels, weight: FloatArray | None = None) -> BoostedTrees:
         """Learn the columns and the trees."""
-        self._encoder = ColumnEncoder(max_levels=_MOST_LEVELS).fit(X, weight)
+        self._encoder = ColumnEncoder(max_levels=MOST_CATEGORIES).fit(X, weight)
         if self.task == "classification":
-            # not every library takes words as labels
+            # not every library takes text as labels
             self.classes_, y = np.unique(y, return_inverse=True)
-        rows, words = self._rows(X)
+        numbers, codes = with_gaps(self._encoder, X)
+        counts = [len(each.levels) for each in self._encoder.dimensions_[-codes.shape[1] :]]
+        limit = _MOST_BINS if self.kind == "boosting" else MOST_CATEGORIES
+        self._many = np.array(counts[: codes.shape[1]]) > limit
+        if self._many.any():
+            self._by_target = target_encoder(self.task, self.seed)
+            means = self._by_target.fit_transform(codes[:, self._many], y)
+            numbers, codes = np.hstack([numbers, means]), codes[:, ~self._many]
+        rows, words = self._as_taken(numbers, codes)
         self._model = _MAKERS[self.kind](self.task, self.seed, words)
         self._model.fit(rows, y, sample_weight=weight)
         return self
 
     def predict(self, X: Rows) -> Labels:
         """Return labels or numbers."""
-        given = np.asarray(self._model.predict(self._rows(X)[0])).ravel()
+        given = np.asarray(self._model.predict(self._rows(X))).ravel()
         if self.task == "regression":
             return given
         labels: Labels = self.classes_[given.astype(np.intp)]
@@ -58,11 +70,19 @@ class BoostedTrees:
 
     def predict_proba(self, X: Rows) -> npt.NDArray[np.float64]:
         """Return the probability of each class."""
-        return np.asarray(self._model.predict_proba(self._rows(X)[0]))
+        return np.asarray(self._model.predict_proba(self._rows(X)))
 
-    def _rows(self, X: Rows) -> tuple[FloatArray | pd.DataFrame, list[int]]:
-        """Return rows as the library takes them, and which columns hold words."""
+    def _rows(self, X: Rows) -> FloatArray | pd.DataFrame:
         numbers, codes = with_gaps(self._encoder, X)
+        if self._many.any():
+            means = self._by_target.transform(codes[:, self._many])
+            numbers, codes = np.hstack([numbers, means]), codes[:, ~self._many]
+        return self._as_taken(numbers, codes)[0]
+
+    def _as_taken(
+        self, numbers: FloatArray, codes: FloatArray
+    ) -> tuple[FloatArray | pd.DataFrame, list[int]]:
+        """Return rows as the library takes them, and which columns hold categories."""
         words = list(range(numbers.shape[1], numbers.shape[1] + codes.shape[1]))
         if self.kind == "boosting":
             return np.hstack([numbers, codes]), words
@@ -75,6 +95,20 @@ class BoostedTrees:
                 frame[j] = pd.Categorical(frame[j], categories=np.arange(float(len(levels))))
         frame.columns = pd.Index([f"x{j}" for j in frame.columns])
         return frame, words
+
+
+def target_encoder(task: str, seed: int) -> BaseEstimator:
+    """Return what replaces categories by the mean of their targets, by folds in training."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.preprocessing import TargetEncoder
+
+    # "auto" would take whole numbers for classes
+    kind = "continuous" if task == "regression" else "auto"
+    folds = (KFold if task == "regression" else StratifiedKFold)(5, shuffle=True, random_state=seed)
+    # how folds are given changed in scikit-learn 1.9
+    known = signature(TargetEncoder).parameters["random_state"].default
+    given = {"cv": folds} if known == "deprecated" else {"random_state": seed}
+    return TargetEncoder(target_type=kind, **given)
 
 
 def with_gaps(
