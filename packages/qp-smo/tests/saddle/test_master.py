@@ -7,9 +7,9 @@ from kernelweave.qp_smo.saddle import (
     NoPenalty,
     RidgePenalty,
     lower_bound_from,
-    master,
     solve_cut_master,
 )
+from kernelweave.qp_smo.saddle import master as master_module
 
 
 def random_pool(seed):
@@ -44,6 +44,20 @@ def test_master_equals_a_cone_solver_and_its_bound_is_tight(seed):
     assert master.value - master.lower_bound <= 1e-9 * abs(master.value)
     assert master.value == pytest.approx(by_cone_solver(pool, penalty), rel=2e-6)
     assert master.weights.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("penalty", [NoPenalty(), RidgePenalty(0.3), KSupport(0.3, 3)], ids=repr)
+@pytest.mark.parametrize(("q", "m"), [(60, 9), (40, 40), (200, 30)])
+def test_many_kernels_equal_a_cone_solver(penalty, q, m, monkeypatch):
+    monkeypatch.setattr(master_module, "_FIRST_KERNELS", 20)
+    monkeypatch.setattr(master_module, "_MORE_KERNELS", 3)
+    rng = np.random.default_rng(q + m)
+    pool = CutPool(q)
+    for kappa, d in zip(100 * rng.random(m), 200 * rng.random((m, q)), strict=True):
+        pool.add(kappa, d, np.zeros((1, 1)))
+    master = solve_cut_master(pool, penalty.on(q))
+    assert 0.0 <= master.value - master.lower_bound <= 1e-9 * abs(master.value)
+    assert master.value == pytest.approx(by_cone_solver(pool, penalty.on(q)), rel=2e-6, abs=1e-6)
 
 
 def test_any_multipliers_give_a_lower_bound():
@@ -92,7 +106,7 @@ def test_many_cuts_are_taken_in_where_they_matter(penalty, monkeypatch):
         pool.add(value - slope @ at + 1.0, -2.0 * slope, np.zeros((1, 1)))
     form = penalty.on(5)
     few = solve_cut_master(pool, form)
-    monkeypatch.setattr(master, "_FIRST_CUTS", 10_000)
+    monkeypatch.setattr(master_module, "_FIRST_CUTS", 10_000)
     everything = solve_cut_master(pool, form)
     assert few.value == pytest.approx(everything.value, rel=1e-8)
     assert few.lower_bound == pytest.approx(everything.lower_bound, rel=1e-8)

@@ -21,6 +21,8 @@ from .stored import KernelArray, as_gram, check_gram
 _BLOCK_BYTES = 1 << 18
 # Matrices that one compiled pass adds.
 _AT_ONCE = 4
+# Parts of a stack that threads share out: one for each matrix costs more than its form.
+_BLOCKS = 16
 
 
 class Stack(ABC):
@@ -185,12 +187,13 @@ class GramStack(Stack):
         """
         rows = np.flatnonzero(u)
 
-        def form(j: int, _: int) -> tuple[float, float]:
-            found: tuple[float, float] = _njit_stack.quadratic_form(self.matrices[j], rows, u)
-            return found
+        def forms(start: int, stop: int) -> list[tuple[float, float]]:
+            return [_njit_stack.quadratic_form(K, rows, u) for K in self.matrices[start:stop]]
 
+        step = -(-len(self) // _BLOCKS)
+        bounds = [(j, min(j + step, len(self))) for j in range(0, len(self), step)]
         steps = float(len(self) * rows.size * self.n_samples)
-        value, size = np.array(run_blocks(form, [(j, j + 1) for j in range(len(self))], steps)).T
+        value, size = np.vstack(run_blocks(forms, bounds, steps)).T
         rounding = 1.01 * (self.n_samples + rows.size + 8) * UNIT
         raised: FloatArray = value + rounding * size
         return raised

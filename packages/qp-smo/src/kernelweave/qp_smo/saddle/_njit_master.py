@@ -15,6 +15,15 @@ from kernelweave.kernels_core.compiled import njit
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
+@njit(fastmath={"reassoc", "contract"}, **_JIT)
+def _inner(x, y, n):
+    """Return the inner product of the first n entries, added as the processor likes best."""
+    total = 0.0
+    for k in range(n):
+        total += x[k] * y[k]
+    return total
+
+
 @njit(**_JIT)
 def _factor(S, unit):
     """Factor ``S`` in place after scaling its diagonal to one; tiny pivots are lifted."""
@@ -25,16 +34,12 @@ def _factor(S, unit):
         for j in range(i + 1):
             S[i, j] *= unit[i] * unit[j]
     for j in range(n):
-        pivot = S[j, j]
-        for k in range(j):
-            pivot -= S[j, k] * S[j, k]
+        row = S[j]
+        pivot = row[j] - _inner(row, row, j)
         pivot = np.sqrt(pivot if pivot > 1e-15 else 1e-15)
-        S[j, j] = pivot
+        row[j] = pivot
         for i in range(j + 1, n):
-            x = S[i, j]
-            for k in range(j):
-                x -= S[i, k] * S[j, k]
-            S[i, j] = x / pivot
+            S[i, j] = (S[i, j] - _inner(S[i], row, j)) / pivot
 
 
 @njit(**_JIT)
@@ -43,15 +48,12 @@ def _solve(S, unit, rhs):
     n = S.shape[0]
     for r in range(rhs.shape[0]):
         for i in range(n):
-            value = rhs[r, i] * unit[i]
-            for k in range(i):
-                value -= S[i, k] * rhs[r, k]
-            rhs[r, i] = value / S[i, i]
+            rhs[r, i] = (rhs[r, i] * unit[i] - _inner(S[i], rhs[r], i)) / S[i, i]
         for i in range(n - 1, -1, -1):
-            value = rhs[r, i]
-            for k in range(i + 1, n):
-                value -= S[k, i] * rhs[r, k]
-            rhs[r, i] = value / S[i, i]
+            value = rhs[r, i] / S[i, i]
+            rhs[r, i] = value
+            for k in range(i):
+                rhs[r, k] -= value * S[i, k]
         for i in range(n):
             rhs[r, i] *= unit[i]
 
@@ -83,11 +85,22 @@ def _hessian(G, lam, free, scale, s, beta, z, over, room, S, pull, curve):
     for i in range(m):
         w = 1.0 / (s[i] * s[i])
         for j in range(q):
-            x = w * G[i, j]
-            for k in range(j + 1):
-                S[j, k] += x * G[i, k]
-            S[q, j] += x
+            S[q, j] += w * G[i, j]
         S[q, q] += w
+    # four cuts in one pass over S
+    for i in range(0, m - 3, 4):
+        for j in range(q):
+            a = G[i, j] / (s[i] * s[i])
+            b = G[i + 1, j] / (s[i + 1] * s[i + 1])
+            c = G[i + 2, j] / (s[i + 2] * s[i + 2])
+            d = G[i + 3, j] / (s[i + 3] * s[i + 3])
+            for k in range(j + 1):
+                S[j, k] += a * G[i, k] + b * G[i + 1, k] + c * G[i + 2, k] + d * G[i + 3, k]
+    for i in range(m - m % 4, m):
+        for j in range(q):
+            a = G[i, j] / (s[i] * s[i])
+            for k in range(j + 1):
+                S[j, k] += a * G[i, k]
     return omega
 
 

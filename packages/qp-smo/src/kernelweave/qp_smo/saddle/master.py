@@ -20,6 +20,9 @@ _TOL = 1e-9
 _FIRST_CUTS = 400
 _MORE_CUTS = 200
 _MAX_ROUNDS = 20
+# Kernels in the first master problem, and kernels added to it at a time: its cost grows with their
+# cube, and few of many have a weight.
+_FIRST_KERNELS, _MORE_KERNELS = 128, 64
 
 
 @dataclass(frozen=True)
@@ -44,38 +47,58 @@ class MasterSolution:
     multipliers: FloatArray
 
 
-def solve_cut_master(pool: CutPool, penalty: WeightPenalty) -> MasterSolution:
+def solve_cut_master(
+    pool: CutPool, penalty: WeightPenalty, near: FloatArray | None = None
+) -> MasterSolution:
     """Minimise the largest cut plus the penalty over the simplex.
 
-    A compiled interior point; where its multipliers are not accurate enough they are computed
-    again from the active cuts. Only the proof of `lower_bound_from` is relied upon.
+    A compiled interior point over some cuts and some kernels, to which others are added for as long
+    as they matter; where its multipliers are not accurate enough they are computed again from the
+    active cuts. Only the proof of `lower_bound_from` is relied upon.
 
     Parameters
     ----------
     pool : CutPool
         At least one cut.
     penalty : WeightPenalty
+    near : ndarray of shape (q,), optional
+        Kernels with a weight here are taken in at once.
 
     Returns
     -------
     MasterSolution
     """
-    allowed = np.flatnonzero(penalty.allowed)
-    centre = np.zeros(pool.n_kernels)
-    centre[allowed] = 1.0 / allowed.size
+    allowed = penalty.allowed
+    centre = allowed / allowed.sum()
     cuts = pool.relevant(centre, _FIRST_CUTS)
+    kernels = penalty.required.copy() if near is None else allowed & (near > 0.0) | penalty.required
+    rank = np.where(allowed & ~kernels, pool.half_forms[cuts].mean(axis=0), -np.inf)
+    kernels[_highest(rank, _FIRST_KERNELS - int(kernels.sum()))] = True
     for _ in range(_MAX_ROUNDS):
-        weights, multipliers, bound = _solve_over(pool, penalty, cuts)
+        part = penalty.restricted(penalty.required, penalty.excluded | ~kernels)
+        weights, multipliers, bound = _solve_over(pool, part, cuts)
         values = pool.values(weights)
         known = float(values[cuts].max())
         value = max(known, float(values.max())) + penalty.value(weights)
         beyond = np.flatnonzero(values > known + 1e-10 * abs(value))
+        # what was left out matters here: take in the largest of it
+        cuts = np.append(cuts, beyond[np.argsort(-values[beyond], kind="stable")[:_MORE_CUTS]])
+        missing = allowed & ~kernels
+        if missing.any():
+            some, bound = bound, lower_bound_from(pool.kappa, pool.half_forms, multipliers, penalty)
+            if bound < some - 1e-10 * abs(value):
+                gains = multipliers @ pool.half_forms - penalty.linear
+                kernels[_highest(np.where(missing, gains, -np.inf), _MORE_KERNELS)] = True
+                continue
         if beyond.size == 0:
             break
-        # what was left out matters here: take in the largest of it
-        more = beyond[np.argsort(-values[beyond], kind="stable")[:_MORE_CUTS]]
-        cuts = np.concatenate([cuts, more])
     return MasterSolution(weights, value, min(bound, value), multipliers)
+
+
+def _highest(rank: FloatArray, n: int) -> NDArray[np.intp]:
+    """Return the positions of the n highest finite ranks."""
+    order = np.argsort(-rank, kind="stable")[: max(n, 0)]
+    return order[np.isfinite(rank[order])]
 
 
 def _solve_over(
@@ -83,15 +106,14 @@ def _solve_over(
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return the weights, the multipliers and the proven bound of the master over some cuts."""
     at = np.flatnonzero(penalty.allowed)
-    kappa, forms = pool.kappa[cuts], pool.half_forms[cuts]
+    kappa, forms = pool.kappa[cuts], pool.half_forms[np.ix_(cuts, at)]
+    over = penalty.over(at)
     weights = np.zeros(pool.n_kernels)
-    weights[at], mu, upper, bound = follow(
-        kappa, np.ascontiguousarray(forms[:, at]), penalty.over(at), _TOL
-    )
+    weights[at], mu, upper, bound = follow(kappa, np.ascontiguousarray(forms), over, _TOL)
     if upper - bound > 1e-10 * abs(upper):
-        sharper = _polished(kappa, forms, weights, penalty)
+        sharper = _polished(kappa, forms, weights[at], over)
         if sharper is not None:
-            other = lower_bound_from(kappa, forms, sharper, penalty)
+            other = lower_bound_from(kappa, forms, sharper, over)
             if other > bound:
                 bound, mu = other, sharper
     multipliers = np.zeros(len(pool))

@@ -148,7 +148,7 @@ class SaddleSearch:
         if not len(self.oracle.pool):
             return
         watch = Stopwatch()
-        master = solve_cut_master(self.oracle.pool, self.penalty)
+        master = solve_cut_master(self.oracle.pool, self.penalty, self._outer)
         self.oracle.counts.n_master_solves += 1
         self.oracle.counts.add_time("master", watch)
         self.lower = max(self.lower, master.lower_bound)
