@@ -1,4 +1,4 @@
-"""Effects of columns and pairs, and the shares of the product term, against brute force."""
+"""Effects of columns and pairs, against brute force."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from kernelweave.evidence import (
     EvidenceKernelClassifier,
     EvidenceKernelRegressor,
 )
-from kernelweave.evidence.explaining.anova import anova_shares, centred_products
 from kernelweave.evidence.explaining.effects import EffectFinder
 from kernelweave.evidence.explaining.expansion import Expansion
 from kernelweave.evidence.rows import Rows, Standardised
@@ -72,17 +71,6 @@ def product_term():
     return expansion, rows
 
 
-def kappa(expansion, i: int, values) -> np.ndarray:
-    """κ between values of one dimension and the points, from its definition."""
-    views, points = expansion.views, expansion.points
-    if i < 2:
-        u, v = np.asarray(values)[:, None], points.U[i]
-        return 3 * (-abs(u - v) + u * u - u + 0.5 + v * v - v + 0.5 - 1 / 3)
-    share, own, code = views.shares[0], points.C[0], np.asarray(values)[:, None]
-    overlap = (own == code) - share[own] - share[code] + np.sum(share**2)
-    return views.jump[2] * overlap
-
-
 def test_a_dimension_is_averaged_once_for_all_its_pairs(product_term, monkeypatch) -> None:
     expansion, rows = product_term
     dimensions = [Dimension(name, name, "number") for name in "ab"]
@@ -98,51 +86,6 @@ def test_a_dimension_is_averaged_once_for_all_its_pairs(product_term, monkeypatc
     finder.strongest_pairs(2, range(3))
     # two dimensions at a time, each alone, and the mean
     assert len(asked) == (5 * 5 + 5 * 3 + 5 * 3) + (5 + 5 + 3) + 1
-
-
-def test_moments_of_kappa_are_those_of_quadrature(product_term) -> None:
-    expansion, _ = product_term
-    found = centred_products(expansion.views, expansion.points, slice(3, 9))
-    for i in (0, 1):
-        values = kappa(expansion, i, (np.arange(4000) + 0.5) / 4000)
-        np.testing.assert_allclose(found[i], values[:, 3:9].T @ values / 4000, atol=1e-5)
-    values = kappa(expansion, 2, np.arange(3))
-    expected = values[:, 3:9].T @ (expansion.views.shares[0][:, None] * values)
-    np.testing.assert_allclose(found[2], expected, atol=1e-12)
-
-
-def test_shares_of_the_product_term_are_those_of_a_grid(product_term) -> None:
-    """All values on a fine grid, and their analysis of variance by averages."""
-    expansion, rows = product_term
-    middle, share = (np.arange(80) + 0.5) / 80, expansion.views.shares[0]
-    factors = [kappa(expansion, i, each) for i, each in enumerate((middle, middle, np.arange(3)))]
-    whole = 0.0
-    for each in expansion.scales:
-        parts = [(1 + s * f) / (1 + s) for s, f in zip(each.strength, factors, strict=True)]
-        dual = each.weights[3] * expansion.dual[:, 0]
-        whole = whole + np.einsum("at,bt,ct,t->abc", *parts, dual)
-    numbers = whole @ share
-    mean = numbers.mean()
-    alone = [numbers.mean(1) - mean, numbers.mean(0) - mean]
-    both = numbers - mean - alone[0][:, None] - alone[1]
-    of_levels = share @ (whole.mean(axis=(0, 1)) - mean) ** 2
-    variance = np.mean((whole - mean) ** 2 @ share)
-    dimensions = [Dimension(name, name, "number") for name in "ab"]
-    dimensions.append(Dimension("c", "c", "level", tuple("xyz"), share))
-    found = anova_shares(expansion, rows, dimensions, 0)
-    expected = np.array([np.mean(alone[0] ** 2), np.mean(alone[1] ** 2), of_levels]) / variance
-    np.testing.assert_allclose(list(found.columns.values()), expected, atol=2e-3)
-    assert found.pairs["a", "b"] == pytest.approx(np.mean(both**2) / variance, abs=2e-3)
-    assert sum([*found.columns.values(), *found.pairs.values(), found.rest]) == pytest.approx(1)
-    assert found.terms["product"] == pytest.approx(1.0)
-
-
-def test_shares_of_the_terms_add_up_and_say_what_the_product_has(model) -> None:
-    found = model.anova_shares()
-    assert sum(found.terms.values()) == pytest.approx(1.0)
-    assert "of the prediction's variance" in str(found)
-    with pytest.raises(ValueError, match="output must be"):
-        model.anova_shares(output=1)
 
 
 def test_a_curve_is_the_partial_dependence_of_the_model(table, model, display) -> None:
@@ -229,7 +172,6 @@ def test_each_of_several_classes_has_its_effects(averaged: bool, monkeypatch) ->
         expected = model.predict_proba(moved)[:, 2].mean() - whole
         assert effect.effect[k] == pytest.approx(expected, abs=1e-9)
     assert (effect.low < effect.high).all()
-    assert sum(model.anova_shares(output=2).terms.values()) == pytest.approx(1.0)
 
 
 def test_effects_of_a_model_by_landmarks() -> None:
@@ -240,7 +182,6 @@ def test_effects_of_a_model_by_landmarks() -> None:
     width = effect.high - effect.low
     assert (width > 0).all()
     assert (width < 1.0).all()
-    assert sum(model.anova_shares().terms.values()) == pytest.approx(1.0)
 
 
 def test_prices_have_effects_in_their_own_unit(table) -> None:

@@ -8,6 +8,7 @@ import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
 from kernelweave.evidence.scores import accuracy_with_error, r2_with_error
 from sklearn.datasets import make_friedman1
+from sklearn.feature_selection import SelectFromModel
 from sklearn.inspection import partial_dependence, permutation_importance
 
 QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
@@ -102,3 +103,13 @@ def test_accuracy_and_its_error_where_all_rows_are_right() -> None:
     assert accuracy_with_error(~right, weight) == (0.0, pytest.approx(1.5 / 60))
     right[:15] = False
     assert accuracy_with_error(right, weight) == pytest.approx((0.75, np.sqrt(0.1875 / 60)))
+
+
+def test_selectors_keep_the_columns_that_are_worth_something(table, model) -> None:
+    np.testing.assert_array_equal(
+        model.feature_importances_, [each.importance for each in model.importance_]
+    )
+    selector = SelectFromModel(model, prefit=True, threshold=0.05).fit(table[0])
+    kept = table[0].columns[selector.get_support()]
+    assert {"a", "b", "d", "town"} <= set(kept)
+    assert not {"f", "g", "h", "always"} & set(kept)

@@ -1,9 +1,9 @@
 from .columns import ColumnEncoder, Dimension, Encoded
 from .estimators import EvidenceKernelClassifier, EvidenceKernelRegressor
-from .explaining.anova import AnovaShares
 from .explaining.display import EffectDisplay
 from .explaining.effects import ColumnEffect, PairEffect
 from .explaining.importance import ColumnImportance
+from .explaining.shapley import ShapleyValues
 from .kernel import EvidenceKernel
 from .large.batches import Batch, Batches
 from .mkl.estimators import EvidenceMKLClassifier, EvidenceMKLRegressor
@@ -11,7 +11,6 @@ from .mkl.prices import PricedOrthant
 from .new_rows import HeldOutWarning
 
 __all__ = [
-    "AnovaShares",
     "Batch",
     "Batches",
     "ColumnEffect",
@@ -28,6 +27,7 @@ __all__ = [
     "HeldOutWarning",
     "PairEffect",
     "PricedOrthant",
+    "ShapleyValues",
     "__version__",
 ]
 __version__: str

@@ -328,6 +328,10 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         right = self._losses(rows, values)[0][:, 0] == 0.0
         warn_of_classes(class_codes(rows.targets), right, rows.mass, HELD_OUT, stacklevel=7)
 
+    def _link(self, values: FloatArray) -> FloatArray:
+        logits = self._answers(values)
+        return logits[:, 1:] - logits[:, :1] if len(self.classes_) == 2 else logits
+
     def _response(self, values: FloatArray, output: int) -> FloatArray:
         logits = self._calibration.logits(per_class(values))
         return np.asarray(softmax(logits, axis=1)[:, output])

@@ -16,7 +16,7 @@ from .views import Points
 
 N_TERMS = 5
 # exp(−d²/200) has ten times the length scale of the first term, exp(−d²/2): what is nearly linear.
-_FLAT = 200.0
+FLAT = 200.0
 # below it a distance divides as if it were this: its own slope is zero
 _NEAR = 1e-9
 # pairs that a processor's cache holds with all their terms
@@ -108,7 +108,7 @@ class PairTerms:
             np.sqrt(d2[part], out=near[part])
             np.exp(np.negative(near[part], out=laplace[part]), out=laplace[part])
             np.exp(np.multiply(d2[part], -0.5, out=gauss[part]), out=gauss[part])
-            np.exp(np.multiply(d2[part], -1.0 / _FLAT, out=wide[part]), out=wide[part])
+            np.exp(np.multiply(d2[part], -1.0 / FLAT, out=wide[part]), out=wide[part])
             _weigh(scales.weights, [value[part] for value in self.values], out[part], d2[part])
         return out
 
@@ -126,7 +126,7 @@ class PairTerms:
         gauss, laplace, _, product, wide = self.values
         far, near, shape = self._store[0], self._store[6], self._store[7]
         weights, p = scales.weights, len(scales.ell)
-        factors = -weights[[1, 0, 4]] * (0.5, 0.5, 1.0 / _FLAT)
+        factors = -weights[[1, 0, 4]] * (0.5, 0.5, 1.0 / FLAT)
         for part in _pieces(len(far)):
             np.maximum(near[part], _NEAR, out=shape[part])
             np.divide(laplace[part], shape[part], out=shape[part])
@@ -248,7 +248,7 @@ def cross_kernel(
     out += linear
     product *= w[3]
     out += product
-    np.multiply(d2, -1.0 / _FLAT, out=linear)
+    np.multiply(d2, -1.0 / FLAT, out=linear)
     np.exp(linear, out=linear)
     linear *= w[4]
     out += linear
