@@ -158,7 +158,7 @@ ELSEWHERE = {
         *("config_context", "datasets", "default_kernels", "get_algorithm", "get_component"),
         *("get_config", "plugins", "register_plugin", "relative_gap", "solve", "watch"),
     },
-    "they fit estimators, which are in the matrix": {"cross_validate_path", "certify", "lasso_var"},
+    "they fit estimators, which are in the matrix": {"certify", "lasso_var"},
     "proofs, in the tests of relaxations and of the checker": {"prove", "prove_sparse", "check"},
     "readers of tables, in the tests of their package": {
         *("choose_target", "plan_columns", "read_target", "split_by_target"),

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import RBF, KernelDictionary, Linear
 from kernelweave.kernels_core.grams import PrecomputedGrams
-from kernelweave.mkl_sparse import (
-    PathScores,
-    SparseMKLClassifier,
-    SparseMKLRegressor,
-    cross_validate_path,
-)
+from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
 from sklearn.model_selection import KFold
 
 # where kernelweave-relaxations is absent the default is Algorithm 1, whose gap may stay open
@@ -24,21 +19,25 @@ def views(n=160, seed=0):
     return X, y, KernelDictionary([RBF(0.5)], columns=columns)
 
 
+def scores_of(model):
+    """Return the scores of the folds, shape (n_settings, n_folds)."""
+    results, n_folds = model.cv_results_, 0
+    while f"split{n_folds}_test_score" in results:
+        n_folds += 1
+    return np.array([results[f"split{fold}_test_score"] for fold in range(n_folds)]).T
+
+
 def test_the_number_of_views_is_found():
     X, y, kernels = views()
     model = SparseMKLClassifier(kernels, k0="cv", lam=0.1).fit(X, y)
     assert model.k0_ == 2
     assert [name for name, weight in model.view_weights_.items() if weight] == ["0", "2"]
     assert (model.C_, model.lam_) == (1.0, 0.1)
-    scores = model.path_scores_
-    assert [setting["k0"] for setting in scores.params] == [1, 2, 3, 4, 5]
-    assert scores.scores.shape == (5, 5)
-    # what the function finds on the same folds
-    same = cross_validate_path(SparseMKLClassifier(kernels), X, y, lams=[0.1], k0s=range(1, 6))
-    np.testing.assert_array_equal(same.scores, scores.scores)
+    assert model.cv_results_["param_k0"].tolist() == [1, 2, 3, 4, 5]
+    assert scores_of(model).shape == (5, 5)
     plain = SparseMKLClassifier(kernels, k0=2, lam=0.1).fit(X, y)
     np.testing.assert_array_equal(plain.weights_, model.weights_)
-    assert plain.path_scores_ is None
+    assert plain.cv_results_ is None
     assert plain.k0_ == 2
 
 
@@ -46,8 +45,10 @@ def test_lists_and_all_three_at_once():
     X, y, kernels = views()
     model = SparseMKLClassifier(kernels, C=[1.0, 10.0], lam="cv", k0=(1, 2), cv=3, choice="best")
     model.fit(X, y)
-    assert len(model.path_scores_.params) == 2 * 4 * 2
-    assert {"C": model.C_, "lam": model.lam_, "k0": model.k0_} == model.path_scores_.best_params
+    results = model.cv_results_
+    assert len(results["params"]) == 2 * 4 * 2
+    best = results["params"][int(results["mean_test_score"].argmax())]
+    assert {"C": model.C_, "lam": model.lam_, "k0": model.k0_} == best
     target = (X[:, 0] ** 2) + X[:, 4]
     number = SparseMKLRegressor([Linear(), RBF(0.5)], k0=[1, 2], C="cv", cv=KFold(3)).fit(X, target)
     assert number.C_ in (1.0, 10.0, 100.0)
@@ -79,22 +80,8 @@ def test_no_limit_is_tried_above_what_there_is():
         model = SparseMKLClassifier(**settings, k0="cv", cv=2, tol=1e-2)
         if given == "views":
             pytest.importorskip("kernelweave.relaxations")
-        scores = model.fit(points, y).path_scores_
-        found[given] = [setting["k0"] for setting in scores.params]
+        found[given] = model.fit(points, y).cv_results_["param_k0"].tolist()
     assert found == {"kernels": [1, 2], "matrices": [1, 2, 3], "views": [1, 2]}
-
-
-def test_one_standard_error_takes_fewer_kernels():
-    params = [{"C": 1.0, "lam": 1.0, "k0": k} for k in (1, 2, 3)]
-    means = np.array([0.80, 0.89, 0.90])
-    scores = means[:, None] + np.array([-0.02, 0.0, 0.02])
-    found = PathScores(params, scores, np.zeros((3, 3)), [], 0)
-    assert found.standard_error[0] == pytest.approx(0.02 / np.sqrt(3))
-    assert found.choose()["k0"] == 2
-    assert found.choose("best")["k0"] == found.best_params["k0"] == 3
-    assert found.best_by("k0") == {1: 0, 2: 1, 3: 2}
-    with pytest.raises(ValueError, match="choice must be one of"):
-        found.choose("least")
 
 
 @pytest.mark.parametrize("wrong", ["all", [], [0, 1], [[1]], True])
@@ -112,9 +99,9 @@ def test_folds_of_factors_choose_what_folds_of_matrices_choose(kind):
     options.update(approximation="nystroem", n_components=len(X))
     full = kind(kernels, **options).fit(X, targets)
     assert (full.k0_, full.lam_) == (exact.k0_, exact.lam_)
-    np.testing.assert_allclose(full.path_scores_.scores, exact.path_scores_.scores, atol=1e-2)
+    np.testing.assert_allclose(scores_of(full), scores_of(exact), atol=1e-2)
     few = kind(kernels, **{**options, "n_components": 10, "tol": 1e-2}).fit(X, targets)
-    assert few.path_scores_.scores.shape == exact.path_scores_.scores.shape
+    assert scores_of(few).shape == scores_of(exact).shape
 
 
 def test_splits_speak_of_all_samples_whatever_their_weight():
@@ -129,6 +116,6 @@ def test_splits_speak_of_all_samples_whatever_their_weight():
     rows = SparseMKLRegressor(kernels, cv=[half, half[::-1]], **settings)
     rows.fit(X[doubled], target[doubled])
     assert model.C_ == rows.C_
-    np.testing.assert_allclose(model.path_scores_.scores, rows.path_scores_.scores, atol=1e-3)
+    np.testing.assert_allclose(scores_of(model), scores_of(rows), atol=1e-3)
     with pytest.raises(ValueError, match=r"cv must leave .* got fold 1 with none held out"):
         SparseMKLRegressor(kernels, cv=splits, **settings).fit(X, target, np.arange(60) < 30)

@@ -1,17 +1,10 @@
 import numpy as np
 import pytest
-from kernelweave.kernels_core import KernelDictionary, NotPSDError
+from kernelweave.kernels_core import KernelDictionary, NotPSDError, PrecomputedGrams
 from kernelweave.kernels_core.kernels import RBF, Linear
-from kernelweave.mkl_sparse import (
-    SparseMKLClassifier,
-    SparseMKLRegressor,
-    cross_validate_path,
-    sparse_mkl_path,
-)
-from kernelweave.mkl_sparse.settings import learner_of
+from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor, sparse_mkl_path
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
 KERNELS = [Linear(), RBF(0.1), RBF(1.0), RBF(5.0)]
@@ -90,63 +83,35 @@ def test_bad_arguments_are_named(change, message):
         sparse_mkl_path(-grams_of(X), y)
 
 
-def by_hand(model, grams, targets, train, test, p):
-    """Return the decision values of one fold and setting, fitted from nothing."""
-    K = np.einsum("j,jkl->kl", p["weights"], grams)
-    learner = learner_of(model).__class__(C=p["C"])
-    fitted = learner.solve(K[np.ix_(train, train)], targets[:, train], tol=1e-7)
-    return K[np.ix_(test, train)] @ fitted.dual_coef.T + fitted.intercept
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_scores_of_classes_are_those_of_fresh_fits(n_classes):
     X, _ = data(60)
     labels = np.digitize(X[:, 0] + 0.3 * X[:, 1], [0.0] if n_classes == 2 else [-0.5, 0.5])
     y = np.array(["a", "b", "c"])[labels]
-    model = SparseMKLClassifier(KERNELS, k0=1)
-    found = cross_validate_path(model, X, y, Cs=[1.0], lams=[1.0], k0s=[1], cv=3)
-    grams = grams_of(X)
-    rows = [labels == 1] if n_classes == 2 else [labels == c for c in range(3)]
-    targets = np.where(np.array(rows), 1.0, -1.0)
-    for i, (train, test) in enumerate(StratifiedKFold(3).split(y, y)):
-        weights = np.eye(4)[found.supports[0][i][0]]
-        values = by_hand(model, grams, targets, train, test, {"weights": weights, "C": 1.0})
-        codes = (values[:, 0] > 0) * 1 if n_classes == 2 else values.argmax(axis=1)
-        assert found.scores[0, i] == accuracy_score(labels[test], codes)
+    for kernels, given in (KERNELS, X), ("precomputed", PrecomputedGrams(grams_of(X))):
+        model = SparseMKLClassifier(kernels, k0=[1, 2], cv=3, tol=1e-7).fit(given, y)
+        for i, (train, test) in enumerate(StratifiedKFold(3).split(y, y)):
+            for place, k0 in enumerate([1, 2]):
+                own = SparseMKLClassifier(KERNELS, k0=k0, tol=1e-7).fit(X[train], y[train])
+                score = model.cv_results_[f"split{i}_test_score"][place]
+                assert score == pytest.approx(own.score(X[test], y[test]), abs=0.05)
 
 
 def test_scores_of_numbers_are_those_of_fresh_fits():
     X, _ = data(60)
     y = np.sin(X[:, 0]) + X[:, 1]
-    model = SparseMKLRegressor(KERNELS, epsilon=0.1, units="absolute")
-    found = cross_validate_path(model, X, y, Cs=[1.0, 10.0], lams=[0.1], k0s=[1], cv=KFold(3))
-    grams = grams_of(X)
+    options = {"epsilon": 0.1, "units": "absolute", "k0": 1, "lam": 0.1, "tol": 1e-6}
+    exact = KernelDictionary(KERNELS)
+    model = SparseMKLRegressor(exact, C=[1.0, 10.0], cv=KFold(3), **options).fit(X, y)
     for i, (train, test) in enumerate(KFold(3).split(y)):
-        weights = np.eye(4)[found.supports[1][i][0]]
-        values = by_hand(model, grams, y[None], train, test, {"weights": weights, "C": 10.0})
-        assert found.scores[1, i] == pytest.approx(r2_score(y[test], values[:, 0]), abs=1e-3)
-    assert found.best_params == found.params[int(found.mean.argmax())]
-    assert (found.gaps >= 0).all()
+        own = SparseMKLRegressor(exact, C=10.0, **options).fit(X[train], y[train])
+        score = model.cv_results_[f"split{i}_test_score"][1]
+        assert score == pytest.approx(own.score(X[test], y[test]), abs=1e-3)
+        assert (model.cv_results_[f"split{i}_gap"] >= 0.0).all()
 
 
-def test_precomputed_and_scaled_dictionaries_serve_too():
+def test_a_class_that_no_fold_learns_from_is_named():
     X, y = data(60)
-    grams = grams_of(X)
-    a = cross_validate_path(SparseMKLClassifier(KERNELS), X, y, k0s=[1, 2], cv=3)
-    b = cross_validate_path(SparseMKLClassifier("precomputed"), grams, y, k0s=[1, 2], cv=3)
-    np.testing.assert_array_equal(a.scores, b.scores)
-    c = cross_validate_path(SparseMKLClassifier(class_weight="balanced"), X, y, k0s=[1], cv=3)
-    assert c.scores.shape == (1, 3)
-    with pytest.raises(ValueError, match="multiclass='shared'"):
-        cross_validate_path(SparseMKLClassifier(multiclass="ovr"), X, np.arange(60) % 3, cv=3)
-
-
-def test_a_sample_of_weight_zero_teaches_nothing():
-    X, y = data(60)
-    weight = np.ones(60)
-    weight[:20] = 0.0
-    folds = [(np.arange(40), np.arange(40, 60))]
-    a = cross_validate_path(SparseMKLClassifier(KERNELS), X, y, cv=folds, sample_weight=weight)
-    folds = [(np.arange(20, 40), np.arange(40, 60))]
-    b = cross_validate_path(SparseMKLClassifier(KERNELS), X, y, cv=folds)
-    np.testing.assert_array_equal(a.scores, b.scores)
+    folds = [(np.flatnonzero(y > 0), np.flatnonzero(y < 0))]
+    with pytest.raises(ValueError, match=r"class -1\.0 has no sample in the training part"):
+        SparseMKLClassifier(KERNELS, k0=[1, 2], cv=folds).fit(X, y)

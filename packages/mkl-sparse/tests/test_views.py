@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.kernels_core import RBF, KernelDictionary, Laplacian, Linear
+from kernelweave.kernels_core.estimators.search import Scores
 from kernelweave.mkl_sparse import (
-    PathScores,
     SparseMKLClassifier,
     SparseMKLRegressor,
     SparseSimplex,
-    cross_validate_path,
     sparse_mkl_path,
 )
 from scipy import sparse
@@ -55,7 +54,8 @@ def test_a_text_view_beside_a_numeric_one():
     # a search by folds learns the words and the spread of each training part
     found = GridSearchCV(clone(model), {"k0": [1, 2]}, cv=3).fit(X, y)
     assert found.best_score_ > 0.9
-    assert cross_validate_path(clone(model), X, y, k0s=[1, 2], cv=3).mean[0] > 0.9
+    chosen = clone(model).set_params(k0=[1, 2], cv=3).fit(X, y)
+    assert chosen.cv_results_["mean_test_score"][0] > 0.9
 
 
 @pytest.mark.parametrize("multiclass", ["shared", "ovr", "ovo"])
@@ -165,8 +165,7 @@ def test_folds_choose_the_kernels_of_a_view():
     X, y = table()
     model = SparseMKLClassifier(text_and_numbers(), k0=[1, 2], n_views=1, cv=3).fit(X, y)
     assert model.k0_ == 1
-    assert model.path_scores_.gaps.max() <= 1e-4
-    assert all(len(support) <= 2 for row in model.path_scores_.supports for support in row)
+    assert max(model.cv_results_[f"split{fold}_gap"].max() for fold in range(3)) <= 1e-4
     approximate = clone(model).set_params(kernels=[RBF(0.1), RBF(1.0)], approximation="nystroem")
     with pytest.raises(ValueError, match="n_views=1 needs views: give kernels=KernelDictionary"):
         approximate.fit(X[["age", "size"]].to_numpy(), y)
@@ -185,25 +184,22 @@ def test_folds_choose_the_number_of_views():
     kernels = KernelDictionary([RBF(0.5), RBF(5.0)], columns=views)
     settings = {"k0": 1, "C": 10.0, "cv": 2, "tol": 1e-2}
     model = SparseMKLClassifier(kernels, n_views="cv", **settings).fit(X, y)
-    scores = model.path_scores_
-    assert [setting["n_views"] for setting in scores.params] == [1, 2, 3]
-    assert scores.gaps.max() <= 1e-2
-    for setting, supports in zip(scores.params, scores.supports, strict=True):
-        assert all(len({j // 2 for j in each}) <= setting["n_views"] for each in supports)
-    assert model.n_views_ == scores.choose()["n_views"] == 2
+    results = model.cv_results_
+    assert results["param_n_views"].tolist() == [1, 2, 3]
+    assert max(results[f"split{fold}_gap"].max() for fold in range(2)) <= 1e-2
+    assert model.n_views_ == 2
     assert {name for name, weight in model.view_weights_.items() if weight} == {"a", "c"}
     with pytest.raises(ValueError, match=r"n_views must be None or an integer >= 1, .*got 0"):
         clone(model).set_params(n_views=0).fit(X, y)
 
 
 def test_fewest_views_count_before_fewest_kernels():
-    params = [{"C": 1.0, "lam": 1.0, "k0": k0, "n_views": v} for v in (1, 2) for k0 in (1, 2)]
+    settings = [{"C": 1.0, "lam": 1.0, "k0": k0, "n_views": v} for v in (1, 2) for k0 in (1, 2)]
     scores = np.array([[0.1, 0.1], [0.8, 0.9], [0.8, 0.9], [0.9, 0.9]])
-    found = PathScores(params, scores, np.zeros((4, 2)), [], 0)
-    assert found.choose() == params[3]
-    wide = PathScores(params, scores - [[0.0, 0.2]], np.zeros((4, 2)), [], 0)
-    assert wide.choose() == params[1]
-    assert found.best_by("n_views") == {1: 1, 2: 3}
+    complexity = SparseMKLClassifier.complexity
+    for given, place in (scores, 3), (scores - [[0.0, 0.2]], 1):
+        found = Scores(settings, given, np.zeros((4, 2)))
+        assert found.choose("one-standard-error", complexity) == place
 
 
 def test_a_relaxed_set_of_no_kernels_is_refused():

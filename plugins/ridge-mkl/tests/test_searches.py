@@ -17,7 +17,7 @@ from kernelweave.kernels_core import (
     Status,
     watch,
 )
-from kernelweave.kernels_core.estimators.choosing import folds_of
+from kernelweave.kernels_core.estimators.search import folds_of
 from kernelweave.kernels_core.testing import make_regression
 from kernelweave.ridge_mkl import (
     RidgeMKLClassifier,
@@ -29,6 +29,15 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, ShuffleSplit
 
 KERNELS = KernelDictionary([RBF(0.5), Linear()])
+
+
+def splits_of(model: Any) -> np.ndarray:
+    """Return the scores of the folds, shape (n_folds, n_settings)."""
+    results = model.cv_results_
+    n_folds = sum(key.endswith("_test_score") and key.startswith("split") for key in results)
+    return np.array([results[f"split{fold}_test_score"] for fold in range(n_folds)])
+
+
 LAMS = [1e-3, 1e-1, 10.0]
 
 
@@ -80,7 +89,7 @@ def test_the_simplest_within_one_standard_error_is_chosen() -> None:
     X, y = make_regression(60)
     settings: dict[str, Any] = {"lam": LAMS, "degree": [1, 2], "cv": 4}
     model = RidgeMKLRegressorCV(KERNELS, choice="one-standard-error", **settings).fit(X, y)
-    means, splits = (model.cv_results_[f"{name}_test_score"] for name in ("mean", "split"))
+    means, splits = model.cv_results_["mean_test_score"], splits_of(model)
     best = int(np.argmax(means))
     near = means >= means[best] - splits[:, best].std(ddof=1) / 2.0
     tried = [
@@ -105,9 +114,7 @@ def test_splits_speak_of_all_samples_whatever_their_weight(estimator: Any) -> No
     doubled = np.repeat(np.arange(40), weight.astype(int))
     half = np.flatnonzero(doubled < 20), np.flatnonzero(doubled >= 20)
     rows = estimator(KERNELS, lam=LAMS, cv=[half, half[::-1]]).fit(X[doubled], targets[doubled])
-    np.testing.assert_allclose(
-        model.cv_results_["split_test_score"], rows.cv_results_["split_test_score"], rtol=1e-6
-    )
+    np.testing.assert_allclose(splits_of(model), splits_of(rows), rtol=1e-6)
     assert model.lam_ == rows.lam_
     np.testing.assert_allclose(model.predict(X), rows.predict(X), rtol=1e-6)
     weight[:20] = 0.0
@@ -118,7 +125,7 @@ def test_splits_speak_of_all_samples_whatever_their_weight(estimator: Any) -> No
 def test_a_search_that_is_interrupted_fits_the_best_setting_so_far() -> None:
     X, y = make_regression(60)
     model = RidgeMKLRegressorCV(KERNELS, lam=LAMS, cv=3)
-    whole = model.fit(X, y).cv_results_["split_test_score"]
+    whole = splits_of(model.fit(X, y))
     solves = 0
 
     def press_at_the_sixth(progress: Progress) -> None:
@@ -133,7 +140,7 @@ def test_a_search_that_is_interrupted_fits_the_best_setting_so_far() -> None:
     # each fold goes from the smoothest setting down
     known = whole.copy()
     known[1, 0] = known[2] = np.nan
-    np.testing.assert_allclose(model.cv_results_["split_test_score"], known, rtol=1e-6)
+    np.testing.assert_allclose(splits_of(model), known, rtol=1e-6)
     assert model.lam_ == LAMS[int(np.argmax(np.nanmean(known, axis=0)))]
     assert model.result_.status is Status.INTERRUPTED
     alone = RidgeMKLRegressor(KERNELS, lam=model.lam_).fit(X, y)
@@ -166,6 +173,6 @@ def test_what_makes_no_search_is_refused() -> None:
     with pytest.raises(ValueError, match="cv must give one split or more, got none"):
         RidgeMKLRegressorCV(cv=iter(())).fit(X, y)
     with pytest.raises(ValueError, match="sample_weight must be positive somewhere"):
-        folds_of(2, y, np.zeros(20), classifier=False)
+        folds_of(2, X, y, np.zeros(20), classifier=False)
     with pytest.raises(ValueError, match=r"degree must be .*, a list of such, or 'cv'"):
         RidgeMKLRegressorCV(degree="both").fit(X, y)

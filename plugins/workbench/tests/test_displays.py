@@ -294,10 +294,8 @@ def test_scores_of_a_model_whose_folds_chose(points: Any) -> None:
         display = PathDisplay.from_estimator(fitted)
         assert display.ax_.get_xlabel().startswith("kernels at most")
         np.testing.assert_allclose(display.settings, [1, 2])
-    np.testing.assert_allclose(
-        PathDisplay.from_estimator(model.path_scores_, parameter="k0").values, display.values
-    )
-    with pytest.raises(ValueError, match="path_scores_ where folds chose"):
+    np.testing.assert_allclose(display.values[:, 0], model.cv_results_["mean_test_score"])
+    with pytest.raises(ValueError, match="have cv_results_, as where folds chose"):
         PathDisplay.from_estimator(sparse.SparseMKLClassifier(k0=1).fit(X, y))
 
 

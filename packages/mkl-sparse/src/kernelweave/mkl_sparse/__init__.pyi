@@ -1,6 +1,5 @@
 from .best_response import BestResponseRun, Ending
 from .constraint import SparseSimplex
-from .cross_validation import PathScores, cross_validate_path
 from .estimators import SparseMKLClassifier, SparseMKLRegressor
 from .paths import PathPoint, SparseMKLPath, sparse_mkl_path
 from .projection import project_sparse_simplex
@@ -11,13 +10,11 @@ __all__ = [
     "BestResponseRun",
     "Ending",
     "PathPoint",
-    "PathScores",
     "SparseMKLClassifier",
     "SparseMKLPath",
     "SparseMKLRegressor",
     "SparseSimplex",
     "__version__",
-    "cross_validate_path",
     "project_sparse_simplex",
     "sparse_mkl_path",
 ]

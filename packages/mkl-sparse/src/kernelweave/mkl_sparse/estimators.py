@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import Certificate, Problem, Result
@@ -16,12 +19,6 @@ from kernelweave.kernels_core.checks import (
     Rule,
     one_of,
 )
-from kernelweave.kernels_core.estimators.choosing import (
-    CHOICES,
-    Folds,
-    OneOrSeveral,
-    one_or_several,
-)
 from kernelweave.kernels_core.estimators.kernel import (
     Data,
     KernelClassifier,
@@ -29,6 +26,17 @@ from kernelweave.kernels_core.estimators.kernel import (
     unit_of,
 )
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.estimators.search import (
+    CHOICES,
+    CrossValidatedEstimator,
+    Fold,
+    FoldScore,
+    OneOrSeveral,
+    Scores,
+    Setting,
+    one_or_several,
+    values_of,
+)
 from kernelweave.kernels_core.estimators.weights import (
     ApproximatedKernels,
     dictionary_of,
@@ -37,7 +45,7 @@ from kernelweave.kernels_core.estimators.weights import (
     views_of,
     weight_attributes,
 )
-from kernelweave.kernels_core.fit import FitResult, Formula
+from kernelweave.kernels_core.fit import Formula
 from kernelweave.kernels_core.grams import PrecomputedGrams, as_grams
 from kernelweave.kernels_core.kernels import FittedFactors
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
@@ -47,7 +55,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .algorithm import ROUNDS
 from .constraint import SparseSimplex
-from .cross_validation import PathScores, learn_chosen
+from .cross_validation import score_paths
 from .settings import (
     BEST_RESPONSE,
     GLOBAL,
@@ -84,7 +92,7 @@ _KIND = 'float, list of float or "cv"'
 _SCALE = Rule("None, True or False", lambda value: value is None or value is True or value is False)
 
 
-class _SparseWeights(ApproximatedKernels):
+class _SparseWeights(CrossValidatedEstimator, ApproximatedKernels):
     """Parameters of the classifier and the regressor."""
 
     C: OneOrSeveral = parameter(
@@ -108,11 +116,6 @@ class _SparseWeights(ApproximatedKernels):
         kind='int, list of int, "cv" or None',
         default=None,
         rule=one_or_several(COUNT),
-    )
-    cv: Folds = parameter(
-        "The folds that choose, as in scikit-learn; read where there is something to choose.",
-        kind="int or splitter",
-        default=5,
     )
     choice: str = parameter(
         "Which setting of the folds wins: the best on average, or the fewest views, and then "
@@ -157,15 +160,20 @@ class _SparseWeights(ApproximatedKernels):
     lam_: float = fitted("float", "The λ of the fit.")
     k0_: int = fitted("int", "The k₀ of the fit.")
     n_views_: int | None = fitted("int or None", "The limit of views of the fit.")
-    path_scores_: PathScores | None = fitted(
-        "PathScores or None", "Scores and proven gaps of every setting, where folds chose."
-    )
     kernel_support_: NDArray[np.intp] = fitted("ndarray of int", "The kernels that are used.")
     problem_: Problem = fitted(
         "Problem",
         "What was solved; `kernelweave.relaxations.certify` reads it. Its family computes the Gram "
         "matrices again, or refers to the precomputed ones.",
     )
+
+    # C and λ a factor of ten apart, as in the paper's grids; k₀ up to the five that it tries
+    grids: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "n_views": (1, 2, 3, 4, 5),
+        "C": (1.0, 10.0, 100.0),
+        "k0": (1, 2, 3, 4, 5),
+        "lam": (0.01, 0.1, 1.0, 10.0),
+    }
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -201,8 +209,29 @@ class _SparseWeights(ApproximatedKernels):
         """Return square Gram matrices; the algorithm's bounds allow for no eigenvalue below 0."""
         return PrecomputedGrams.of_checked(as_grams(X, "X", square=True))
 
-    def _learn(self, data: Data) -> FitResult:
-        return learn_chosen(self, data)
+    def settings(self, data: Data) -> list[Setting]:
+        """Return the candidates as a path goes: C and k₀ up, λ down."""
+        values = {name: values_of(self, name) for name in self.grids}
+        for name, most in _most(self, data).items():
+            if isinstance(getattr(self, name), str):
+                # a limit above what there is limits nothing
+                values[name] = [limit for limit in values[name] if limit <= most]
+        values["lam"].reverse()
+        return [
+            {name: value for name, value in zip(values, each, strict=True) if value is not None}
+            for each in product(*values.values())
+        ]
+
+    @staticmethod
+    def complexity(setting: Setting) -> tuple[int, int]:
+        """Return what is less for fewer views, then fewer kernels."""
+        return setting.get("n_views", 0), setting["k0"]
+
+    def scores(
+        self, settings: list[Setting], data: Data, folds: list[Fold], score: FoldScore
+    ) -> Scores:
+        """Return the scores along a path in each fold."""
+        return score_paths(self, settings, data, folds, score)
 
     def formula(self, samples: Samples) -> Formula:
         """Return a learner over sparse weights of the kernels, once all is chosen."""
@@ -228,6 +257,14 @@ class _SparseWeights(ApproximatedKernels):
             proofs=(_lower_proof(name_of(method)), _UPPER),
             attributes=lambda problem, result: _attributes_of(self, stored, problem, result),
         )
+
+
+def _most(estimator: _SparseWeights, data: Data) -> dict[str, int]:
+    """Return how many kernels there are, with ``n_views`` of the largest view, and views."""
+    sizes = Counter(views_of(estimator))
+    n_kernels = len(dictionary_of(estimator)) if data.grams is None else data.grams.n_kernels
+    most = n_kernels if estimator.n_views is None else max(sizes.values())
+    return {"k0": most, "n_views": len(sizes)}
 
 
 def _settings_of(

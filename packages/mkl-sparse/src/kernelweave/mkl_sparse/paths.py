@@ -198,7 +198,7 @@ def sparse_mkl_path(
         raise ValueError(f"n_views={n_views} needs algorithm='smkl-global', got {algorithm!r}")
     check_limits(tol, 1, None)
     weight = check_sample_weight(sample_weight, stack.n_samples)
-    walk = _Walk(stack, targets, learner or SVC(), weight, tol, (views, n_views))
+    walk = Walk(stack, targets, learner or SVC(), weight, tol, (views, n_views))
     solve = walk.globally if algorithm == "smkl-global" else walk.by_best_response
     points: list[PathPoint] = []
     with time_limit(max_time):
@@ -211,7 +211,7 @@ def sparse_mkl_path(
     return SparseMKLPath(tuple(points))
 
 
-class _Walk:
+class Walk:
     """The way along the grid: what one setting leaves to the next."""
 
     def __init__(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from kernelweave.kernels_core import get_algorithm
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, one_of
-from kernelweave.kernels_core.estimators.choosing import candidates
+from kernelweave.kernels_core.estimators.search import values_of
 from kernelweave.kernels_core.exceptions import UnknownNameError
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.kernels_core.settings import Settings, name_of
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 
 GLOBAL = "smkl-global"
 BEST_RESPONSE = "smkl-best-response"
-# C and λ a factor of ten apart, as in the paper's grids; k₀ up to the five that it tries
-GRIDS: dict[str, tuple[Any, ...]] = {
-    "C": (1.0, 10.0, 100.0),
-    "lam": (0.01, 0.1, 1.0, 10.0),
-    "k0": (1, 2, 3, 4, 5),
-    "n_views": (1, 2, 3, 4, 5),
-}
 
 
 class BestResponse(Settings):
@@ -95,7 +88,7 @@ def method_of(estimator: _SparseWeights) -> str | Settings:
 
 def learner_of(estimator: _SparseWeights) -> SVC | SVR:
     """Return the learner, with the first C of several."""
-    C: Any = candidates(estimator.C, GRIDS["C"])[0]
+    C = values_of(estimator, "C")[0]
     return SVR(C=C, epsilon=estimator.epsilon) if hasattr(estimator, "epsilon") else SVC(C=C)
 
 

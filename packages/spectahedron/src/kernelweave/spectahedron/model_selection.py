@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray, Rows
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE
 from kernelweave.kernels_core.estimators.base import Estimator
-from kernelweave.kernels_core.estimators.choosing import Folds
+from kernelweave.kernels_core.estimators.search import Folds
 from kernelweave.kernels_core.exceptions import (
     KernelWeaveWarning,
     UnderfitWarning,

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from kernelweave.kernels_core.checks import COUNT, POSITIVE, STRENGTH, one_of
-from kernelweave.kernels_core.estimators.choosing import (
-    CHOICES,
-    Folds,
-    OneOrSeveral,
-    one_or_several,
-)
 from kernelweave.kernels_core.estimators.kernel import Data, KernelClassifier, KernelRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.estimators.search import (
+    CHOICES,
+    CrossValidatedEstimator,
+    Fold,
+    FoldScore,
+    OneOrSeveral,
+    Scores,
+    Setting,
+    fold_fits,
+    one_or_several,
+    score_settings,
+    shared_grams,
+    values_of,
+)
 from kernelweave.kernels_core.estimators.weights import (
     WeightedKernels,
     fit_kernels,
     weight_attributes,
 )
-from kernelweave.kernels_core.fit import PROOFS, FitResult, Formula
+from kernelweave.kernels_core.fit import PROOFS, Formula
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.settings import Settings, name_of
 from kernelweave.qp_smo import Ridge, SquaredHingeSVC
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
-from .choosing import Scores, learn_chosen, values_of
 from .families import power_of
 from .projection import EXPONENT
 from .sets import LqBall, Orthant
+from .settings import Automatic
 
 _PRODUCTS = "a feasible dual point and its tangent in powers of the weights, where F is convex"
 _LARGER_BALL = (
@@ -70,9 +81,6 @@ class _LearnedWeights(WeightedKernels):
         default=None,
         rule=COUNT,
     )
-
-    # what folds may choose
-    _searched: ClassVar[tuple[str, ...]] = ()
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -120,7 +128,14 @@ def _formula_of(
     )
 
 
-class _Ridge(_LearnedWeights):
+def _begin_near(algorithm: str | Settings, model: BaseEstimator, before: BaseEstimator) -> None:
+    """Let a model begin at the weights of the one before, on the path of one degree and norm."""
+    alike = model.degree == before.degree and model.q == before.q
+    if alike and algorithm == "krr-auto" and before.weights_.any():
+        model.set_params(algorithm=Automatic(mu_init=before.weights_))
+
+
+class _Ridge(CrossValidatedEstimator, _LearnedWeights):
     """The learner of both ridge estimators, and the choice of its λ."""
 
     lam: OneOrSeveral = parameter(
@@ -129,9 +144,6 @@ class _Ridge(_LearnedWeights):
         kind='float, list of float or "cv"',
         default=1.0,
         rule=one_or_several(STRENGTH),
-    )
-    cv: Folds = parameter(
-        "The folds that choose, as in scikit-learn.", kind="int or splitter", default=5
     )
     choice: str = parameter(
         "Which λ of the folds wins: the best on average, or the largest within one standard error "
@@ -143,21 +155,27 @@ class _Ridge(_LearnedWeights):
     tol: float = 1e-6
 
     lam_: float = fitted("float", "The λ of the fit: the one given, or the chosen one.")
-    cv_results_: Scores | None = fitted(
-        "dict or None",
-        "Where folds chose, the score of each setting, as a search of scikit-learn has it.",
-    )
+    # λ from nearly interpolating to nearly constant, of Gram matrices with a diagonal of 1
+    grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"lam": (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)}
 
-    _searched: ClassVar[tuple[str, ...]] = ("lam",)
+    @staticmethod
+    def complexity(setting: Setting) -> tuple[float, float, float]:
+        """Return what is less for a smaller degree, then a larger λ, then a smaller q."""
+        return setting.get("degree", 1), -setting["lam"], setting.get("q", 1.0)
+
+    def scores(
+        self, settings: list[Setting], data: Data, folds: list[Fold], score: FoldScore
+    ) -> Scores:
+        """Return the scores of paths from the smoothest function down, on the same matrices."""
+        begin, order = partial(_begin_near, self.algorithm), range(len(settings))[::-1]
+        fit = fold_fits(self, data, folds, grams=shared_grams(self, data), begin=begin)
+        return score_settings(settings, folds, fit, score, order=order)
 
     def formula(self, samples: Samples) -> Formula:
         """Return ridge regression over the weights of the kernels, of one λ."""
         (lam,) = values_of(self, "lam")
         learner = Ridge(C=1.0 / float(lam), fit_intercept=bool(self.fit_intercept))
         return _formula_of(self, learner, samples)
-
-    def _learn(self, data: Data) -> FitResult:
-        return learn_chosen(self, data)
 
 
 class RidgeMKLRegressor(_Ridge, KernelRegressor):
@@ -230,7 +248,11 @@ class _RidgeSearch(_Ridge):
     degree_: int = fitted("int", "The degree of the fit.")
     q_: float = fitted("float", "The q of the fit; without effect where ``beta`` penalises.")
 
-    _searched: ClassVar[tuple[str, ...]] = ("degree", "q", "lam")
+    grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
+        "degree": (1, 2),
+        "q": (1.0, 2.0),
+        **_Ridge.grids,
+    }
 
 
 class RidgeMKLRegressorCV(_RidgeSearch, RidgeMKLRegressor):

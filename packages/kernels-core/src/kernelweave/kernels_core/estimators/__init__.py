@@ -7,27 +7,32 @@ from typing import TYPE_CHECKING
 
 _WHERE = {
     "ApproximatedKernels": "weights",
+    "CrossValidatedEstimator": "search",
     "KernelClassifier": "kernel",
     "KernelLearningClassifier": "generic",
     "KernelLearningRegressor": "generic",
     "KernelRegressor": "kernel",
     "SpreadRegressor": "kernel",
     "WeightedKernels": "weights",
+    "one_or_several": "search",
 }
 
 if TYPE_CHECKING:
     from .generic import KernelLearningClassifier, KernelLearningRegressor
     from .kernel import KernelClassifier, KernelRegressor, SpreadRegressor
+    from .search import CrossValidatedEstimator, one_or_several
     from .weights import ApproximatedKernels, WeightedKernels
 
 __all__ = [
     "ApproximatedKernels",
+    "CrossValidatedEstimator",
     "KernelClassifier",
     "KernelLearningClassifier",
     "KernelLearningRegressor",
     "KernelRegressor",
     "SpreadRegressor",
     "WeightedKernels",
+    "one_or_several",
 ]
 
 

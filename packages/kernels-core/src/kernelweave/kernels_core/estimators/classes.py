@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -130,7 +130,12 @@ def refuse_rare(labels: Labels, codes: Index, weight: FloatArray) -> None:
 
 
 def with_probabilities(
-    fit: FitResult, estimator: DecidingClassifier, X: Given, codes: Index, weight: FloatArray
+    fit: FitResult,
+    estimator: DecidingClassifier,
+    X: Given,
+    codes: Index,
+    weight: FloatArray,
+    groups: Index | None = None,
 ) -> FitResult:
     """Return a fit with what makes probabilities, where they are asked for.
 
@@ -139,26 +144,34 @@ def with_probabilities(
     if fit.stopped is not None or not estimator.probability:
         return fit
     try:
-        calibration = calibrate(estimator, X, codes, weight)
+        calibration = calibrate(estimator, X, codes, weight, groups)
     except KeyboardInterrupt as stop:
         return FitResult(fit.attributes, stop)
     return FitResult({**fit.attributes, "calibration_": calibration})
 
 
 def calibrate(
-    estimator: DecidingClassifier, X: Given, codes: Index, weight: FloatArray
+    estimator: DecidingClassifier,
+    X: Given,
+    codes: Index,
+    weight: FloatArray,
+    groups: Index | None = None,
 ) -> LogisticRegression:
     """Return what makes probabilities of decision values, by fits without a part of the rows.
 
     `estimator`: its parameters are read; `X`: training points; `codes` of shape (n_samples,):
-    places in the classes; `weight` likewise: sample weights, those of the classes included.
+    places in the classes; `weight` likewise: sample weights, those of the classes included;
+    `groups` likewise: what is held out together.
     """
     rows = np.flatnonzero(weight > 0)
     counts = np.bincount(codes[rows])
     template = alone(estimator)
     values = np.empty((len(codes), len(counts) if len(counts) > 2 else 1))
-    folds = StratifiedKFold(min(_FOLDS, int(counts.min())))
-    for learned, held_out in folds.split(rows, codes[rows]):
+    n_folds = min(_FOLDS, int(counts.min()))
+    splits = StratifiedKFold(n_folds).split(rows, codes[rows])
+    if groups is not None:
+        splits = _whole_groups(n_folds, codes[rows], groups[rows])
+    for learned, held_out in splits:
         own, other = rows[learned], rows[held_out]
         with warnings.catch_warnings():
             # the fit on all rows has said it already
@@ -167,6 +180,20 @@ def calibrate(
             given = part.decision_function(take(X, other, own))
         values[other] = given.reshape(len(other), -1)
     return _sigmoid(values[rows], codes[rows], weight[rows])
+
+
+def _whole_groups(n_folds: int, codes: Index, groups: Index) -> list[tuple[Index, Index]]:
+    """Return folds that hold out whole groups, and learn from every class."""
+    n_folds = min(n_folds, len(np.unique(groups)))
+    folds = [] if n_folds < 2 else StratifiedGroupKFold(n_folds).split(codes, codes, groups)
+    splits = [split for split in folds if len(split[1])]
+    n_classes = len(np.unique(codes))
+    if not splits or any(len(np.unique(codes[own])) < n_classes for own, _ in splits):
+        raise ValueError(
+            "probability=True holds whole groups out, and one class or more has rows in one group "
+            "alone: give more groups, or set probability=False"
+        )
+    return splits
 
 
 def _sigmoid(values: FloatArray, codes: Index, weight: FloatArray) -> LogisticRegression:

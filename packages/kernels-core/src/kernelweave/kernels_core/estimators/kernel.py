@@ -30,8 +30,8 @@ from ..parameters import fitted, parameter
 from ..result import Certificate, Result
 from .base import Estimator, assigned_last
 from .classes import DecidingClassifier, refuse_rare, with_probabilities
-from .labels import ClassWeight, encode_classes, one_vs_rest
-from .parts import SCHEMES, fit_parts
+from .labels import ClassWeight, encode_classes, group_codes, one_vs_rest
+from .parts import SCHEMES, Given, fit_parts
 from .samples import Samples, merge_samples, spread_of
 from .underfit import warn_if_underfit
 
@@ -45,13 +45,33 @@ class Data:
 
     `X` of shape (n_samples, n_features): points, or the places of the samples in `grams`;
     `targets` of shape (n_tasks, n_samples); `weight` of shape (n_samples,), that of the classes
-    included; `grams`: precomputed Gram matrices that have passed the estimator's checks.
+    included; `grams`: precomputed Gram matrices that have passed the estimator's checks; `groups`
+    of shape (n_samples,): samples of one number are held out together.
     """
 
     X: Points
     targets: FloatArray
     weight: FloatArray
     grams: PrecomputedGrams | None = None
+    groups: Index | None = None
+
+    def labels(self, classes: Labels | None) -> Labels:
+        """Return the targets as the user has them, or the labels where there are classes."""
+        if classes is None:
+            return self.targets[0] if len(self.targets) == 1 else self.targets.T
+        several, codes = len(self.targets) > 1, (self.targets[0] > 0.0).astype(np.intp)
+        labels: Labels = classes[self.targets.argmax(axis=0) if several else codes]
+        return labels
+
+    def part(self, rows: Index) -> Data:
+        """Return some of the samples, without their groups."""
+        grams = None if self.grams is None else self.grams[rows, rows]
+        return Data(self.X[rows], self.targets[:, rows], self.weight[rows], grams)
+
+    @property
+    def given(self) -> Given:
+        """The points, or the Gram matrices that stand for them."""
+        return self.X if self.grams is None else self.grams
 
     @property
     def merged(self) -> Samples:
@@ -92,6 +112,9 @@ class KernelEstimator(Estimator):
     certificate_: Certificate = fitted("Certificate", "Both bounds and where they come from.")
     dual_gap_: float = fitted("float", "Upper minus lower bound.")
     n_iter_: int = fitted("int", "Outer iterations.")
+
+    # with metadata routing, groups reach a fit that holds rows out unless somebody says otherwise
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
 
     if TYPE_CHECKING:
         _predictor: Predicts = fitted("", "")
@@ -175,7 +198,14 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = self._multi_output
         return tags
 
-    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: str | ArrayLike | None = None,
+    ) -> Self:
         """Learn the kernel and the regression function.
 
         Parameters
@@ -187,6 +217,9 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
             Finite targets, several where the estimator takes them (`RidgeMKLRegressor`).
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies the loss of a sample; a weight of 0 equals leaving the sample out.
+        groups : str or array-like of shape (n_samples,), optional
+            The name of a column of X, or which samples go together, such as the visits of a
+            patient: where folds hold samples out, they hold out whole groups.
 
         Returns
         -------
@@ -208,7 +241,8 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
             weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
             targets = np.asarray(targets, dtype=np.float64)
             draft._is_flat = targets.ndim == 1
-            fit = draft._learn(Data(points, np.atleast_2d(targets.T), weight, grams))
+            codes = group_codes(groups, X, len(weight))
+            fit = draft._learn(Data(points, np.atleast_2d(targets.T), weight, grams, codes))
             draft.__dict__.update(fit.attributes)
             if fit.stopped is None:
                 warn_if_underfit(draft, X if grams is None else grams, targets, weight)
@@ -271,7 +305,14 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         "list of estimators", 'The binary parts of ``"ovr"`` and ``"ovo"``.'
     )
 
-    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: str | ArrayLike | None = None,
+    ) -> Self:
         """Learn the kernel and the decision functions.
 
         Parameters
@@ -283,6 +324,9 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
             Labels of any kind, two classes or more.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies the loss of a sample; a weight of 0 equals leaving the sample out.
+        groups : str or array-like of shape (n_samples,), optional
+            The name of a column of X, or which samples go together, such as the visits of a
+            patient: where folds hold samples out, they hold out whole groups.
 
         Returns
         -------
@@ -299,7 +343,9 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
             points, labels, grams = draft._read(X, y)
             weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
             codes, weight = encode_classes(draft, labels, weight)
-            fit = _fit_classes(draft, points, codes, weight, grams)
+            data = Data(points, one_vs_rest(codes, len(draft.classes_)), weight, grams)
+            data = replace(data, groups=group_codes(groups, X, len(weight)))
+            fit = _fit_classes(draft, data, codes)
             draft.__dict__.update(fit.attributes)
             if fit.stopped is None:
                 warn_if_underfit(draft, X if grams is None else grams, codes, weight)
@@ -324,24 +370,18 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         return values[:, 0] if values.shape[1] == 1 else values
 
 
-def _fit_classes(
-    draft: KernelClassifier,
-    points: Points,
-    codes: Index,
-    weight: FloatArray,
-    grams: PrecomputedGrams | None,
-) -> FitResult:
+def _fit_classes(draft: KernelClassifier, data: Data, codes: Index) -> FitResult:
     """Fit all classes together or in parts, and what makes probabilities if that is asked for.
 
-    `draft`: with ``classes_``; `codes` of shape (n_samples,): places in them; else as in `Data`.
+    `draft`: with ``classes_``; `codes` of shape (n_samples,): places in them.
     """
-    n_classes, given = len(draft.classes_), points if grams is None else grams
+    given, weight, groups = data.given, data.weight, data.groups
     if draft.probability:
         refuse_rare(draft.classes_, codes, weight)
     # all fits together; one alone looks at the clock itself
     with time_limit(draft.max_time if draft.probability else None):
-        if draft.multiclass == "shared" or n_classes == 2:
-            fit = draft._learn(Data(points, one_vs_rest(codes, n_classes), weight, grams))
+        if draft.multiclass == "shared" or len(draft.classes_) == 2:
+            fit = draft._learn(data)
         else:
-            fit = FitResult(fit_parts(draft, given, codes, weight))
-        return with_probabilities(fit, draft, given, codes, weight)
+            fit = FitResult(fit_parts(draft, given, codes, weight, groups))
+        return with_probabilities(fit, draft, given, codes, weight, groups)

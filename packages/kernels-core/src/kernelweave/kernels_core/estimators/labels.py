@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
+from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _get_feature_names
 
 from ..arrays import FloatArray, Labels
 from ..checks import check_sample_weight
@@ -77,3 +80,32 @@ def class_weights(
     if not np.isfinite(factors).all() or (factors <= 0).any():
         raise ValueError(f"class_weight values must be finite and > 0, got {setting!r}")
     return factors
+
+
+def group_codes(groups: object, X: object, n_samples: int) -> npt.NDArray[np.intp] | None:
+    """Return a number for the group of each sample, ascending with the groups; None without any.
+
+    `groups`: a name of a column of X, or a value a sample; a gap is a group of its own. Raises
+    ValueError if there is no such column, or another number of values.
+    """
+    if groups is None:
+        return None
+    if isinstance(groups, str):
+        names = _get_feature_names(X)
+        if names is None or groups not in names:
+            near = get_close_matches(groups, [] if names is None else names, 1)
+            known = "X has no names" if names is None else f"X has {', '.join(names)}"
+            hint = f"did you mean {near[0]!r}?" if near else known
+            raise ValueError(f"groups must name a column of X, got {groups!r}: {hint}")
+        groups = _safe_indexing(X, groups, axis=1)
+    values = np.asarray(groups)
+    if values.shape != (n_samples,):
+        raise ValueError(
+            f"groups must be a column's name or one value a sample, shape ({n_samples},), got "
+            f"shape {values.shape}"
+        )
+    gaps = np.array([each is None or (each == each) is not True for each in values.tolist()])
+    codes = np.empty(n_samples, dtype=np.intp)
+    known_groups, codes[~gaps] = np.unique(values[~gaps], return_inverse=True)
+    codes[gaps] = len(known_groups) + np.arange(np.count_nonzero(gaps))
+    return codes

@@ -75,7 +75,11 @@ class PartsPredictor:
 
 
 def fit_parts(
-    estimator: BaseEstimator, X: Given, codes: Index, weight: FloatArray
+    estimator: BaseEstimator,
+    X: Given,
+    codes: Index,
+    weight: FloatArray,
+    groups: Index | None = None,
 ) -> dict[str, Any]:
     """Fit a clone per subproblem and return lists of what each found, by attribute.
 
@@ -83,6 +87,7 @@ def fit_parts(
     - `X` of shape (n_samples, n_features): training points
     - `codes` of shape (n_samples,): class indices
     - `weight` of shape (n_samples,): class weights included
+    - `groups` of shape (n_samples,): what goes together
     """
     n_classes, template = len(estimator.classes_), alone(estimator, multiclass="shared")
     parts = parts_of(codes, n_classes, estimator.multiclass)
@@ -90,7 +95,13 @@ def fit_parts(
         # all classes together are judged
         warnings.simplefilter("ignore", UnderfitWarning)
         fits = [
-            clone(template).fit(take(X, rows, rows), labels, weight[rows]) for rows, labels in parts
+            clone(template).fit(
+                take(X, rows, rows),
+                labels,
+                weight[rows],
+                groups=None if groups is None else groups[rows],
+            )
+            for rows, labels in parts
         ]
     first = fits[0]
     found: dict[str, Any] = {

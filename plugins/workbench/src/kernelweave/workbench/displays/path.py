@@ -208,12 +208,10 @@ class PathDisplay:
         ValueError
             If there was no search over ``parameter``, or its values are no numbers.
         """
-        scored = getattr(kernel_machine(search), "path_scores_", None) or search
-        results = getattr(scored, "cv_results_", None)
+        results = getattr(search, "cv_results_", None)
+        results = results or getattr(kernel_machine(search), "cv_results_", None)
         if results is None:
-            raise ValueError(
-                "search must be fitted and have cv_results_, or path_scores_ where folds chose"
-            )
+            raise ValueError("search must be fitted and have cv_results_, as where folds chose")
         tried = list(results["params"])
         values = {name: {each[name] for each in tried if name in each} for name in tried[0]}
         if parameter is None:

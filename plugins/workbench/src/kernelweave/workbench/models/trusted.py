@@ -52,7 +52,6 @@ _OWN = {
     "kernelweave.vv_rkhs.regressor": ("MatrixValuedKernelRegressor",),
     "kernelweave.vv_rkhs.selection": ("KernelChoice",),
     "kernelweave.vv_rkhs.parameters": ("SeparableKernel", "VectorSolution"),
-    "kernelweave.mkl_sparse.cross_validation": ("PathScores",),
     "kernelweave.mkl_sparse.settings": ("BestResponse",),
     "kernelweave.ridge_mkl.settings": (
         "Automatic",
