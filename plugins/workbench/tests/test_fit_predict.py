@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -95,6 +96,32 @@ def test_intervals_and_probabilities(run: Callable, csv: Path, tmp_path: Path) -
     frame = pd.read_csv(io.StringIO(done.out))
     assert list(frame.columns) == ["prediction", "low", "high"]
     assert np.mean((frame["low"] <= y[:100]) & (y[:100] <= frame["high"])) > 0.7
+
+
+def test_reasons_are_the_strongest_columns_of_each_row(
+    run: Callable, csv: Path, tmp_path: Path
+) -> None:
+    model, prices = tmp_path / "model", tmp_path / "prices.csv"
+    run("fit", csv, "--target", "species", *QUICK, "--no-compare", "--out", model)
+    frame = pd.read_csv(io.StringIO(run("predict", model, csv, "--explain", "2").out))
+    assert list(frame.columns) == ["prediction", "reason_1", "reason_2"]
+    # every flower is likelier of its own class for what is most unlike the mean flower
+    for row in (0, 75, 149):
+        assert re.fullmatch(r"petal (length|width) \(cm\) = [\d.]+: \+0\.\d+", frame.reason_1[row])
+
+    state = np.random.default_rng(0)
+    X = pd.DataFrame(state.normal(size=(60, 3)).round(2), columns=list("abc"))
+    X.assign(y=10 * X.a - 3 * X.b).to_csv(prices, index=False)
+    run("fit", prices, "--target", "y", *QUICK, "--no-compare", "--out", model, "--force")
+    rows = json.loads(run("predict", model, prices, "--explain", "5", "--json").out)
+    first = X.iloc[0]
+    assert rows[0]["reason_1"].startswith(f"a = {first.a:g}: ")
+    change = float(rows[0]["reason_1"].rpartition(" ")[2].replace("−", "-"))
+    assert change == pytest.approx(10 * (first.a - X.a.mean()), rel=0.1)
+    assert rows[0]["reason_4"] == rows[0]["reason_5"] == ""
+    assert run("predict", model, prices, "--explain", "0").error.startswith("--explain must be")
+    run("fit", prices, "--target", "y", "--model", "tkl", "--no-compare", "--out", model, "--force")
+    assert "has no reasons for its" in run("predict", model, prices, "--explain", "1").error
 
 
 @pytest.mark.parametrize(("task", "answer"), [("classification", "class"), ("regression", "mean")])

@@ -11,6 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from .. import console
+from ..errors import CommandError
 from ..files import check_output, replacing
 
 _Flag = Parameter(negative=())
@@ -24,6 +25,7 @@ def predict_command(
     out: Path | None = None,
     interval: float | None = None,
     proba: Annotated[bool, _Flag] = False,
+    explain: int | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
     no_header: Annotated[bool, _Flag] = False,
@@ -49,6 +51,9 @@ def predict_command(
         targets lies, e.g. 0.9.
     proba : bool
         Classification: add a column `proba_CLASS` for each class.
+    explain : int
+        Add so many columns, `reason_1` and so on: the table's columns that change a prediction, or
+        the probability of its class, most from the mean, with their values, as in age = 63: +1.2.
     encoding : str
         Of the letters of a text file, such as shift_jis or cp1252. Default: found.
     sheet : str
@@ -62,6 +67,8 @@ def predict_command(
     """
     if out is not None:
         check_output(out, force=force)
+    if explain is not None and explain < 1:
+        raise CommandError(f"--explain must be at least 1, got {explain}")
     from kernelweave.tables import read_table
 
     from ..models import load_model
@@ -76,6 +83,10 @@ def predict_command(
         labels = loaded.header.classes or ()
         predicted |= {f"proba_{label}": share for label, share in zip(labels, each, strict=True)}
     columns = {name: values.tolist() for name, values in predicted.items()}
+    if explain is not None:
+        told = loaded.reasons(table, explain)
+        for k in range(explain):
+            columns[f"reason_{k + 1}"] = [row[k] if k < len(row) else "" for row in told]
     n_rows = len(columns["prediction"])
     _say_what_is_outside(*loaded.outside(table), n_rows)
     if out is not None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels
+from kernelweave.kernels_core.checks import integer
 from kernelweave.tables import ColumnPlan, Table, Target, choose_target, read_table, read_target
 from kernelweave.tables.columns import Raw
 from kernelweave.tables.errors import one_line
@@ -24,6 +25,7 @@ from .header import Header, versions
 
 if TYPE_CHECKING:
     import pandas as pd
+    from kernelweave.evidence import ShapleyValues
     from sklearn.base import BaseEstimator
 
 
@@ -225,6 +227,36 @@ class Model:
         with locate_cell_errors(rows):
             return np.asarray(self.estimator.predict_proba(self.inputs(rows)))
 
+    def reasons(self, table: object, n_reasons: int = 3) -> list[list[str]]:
+        """Return the columns that change each prediction most, the strongest first.
+
+        Parameters
+        ----------
+        table : Table, DataFrame or str
+            As for `predict`.
+        n_reasons : int, default=3
+            How many for each row; fewer where fewer columns change anything.
+
+        Returns
+        -------
+        list of list of str
+            Such as ``"age = 63: +1.2"``: the change of the prediction, or of the probability of the
+            predicted class, from the mean over all columns' values.
+
+        Raises
+        ------
+        CommandError
+            If the model cannot explain its predictions.
+        """
+        integer(1).check("n_reasons", n_reasons)
+        self._require("explain", "reasons for its predictions", "the evidence kernel has")
+        rows = _rows(table)
+        with locate_cell_errors(rows):
+            inputs = self.inputs(rows)
+            found = self.estimator.explain(inputs, scale="response")
+            labels = self.estimator.predict(inputs)
+        return told_of(found, labels, self.header.classes).reasons(n_reasons)
+
     def _require(self, method: str, what: str, having: str) -> None:
         if not hasattr(self.estimator, method):
             raise CommandError(
@@ -256,6 +288,20 @@ class Model:
         for dimension, cells in zip(encoder.dimensions_, beyond.T, strict=True):
             counts[dimension.source] += int(cells.sum())
         return int(beyond.any(axis=1).sum()), [name for name, n in counts.most_common() if n]
+
+
+def told_of(
+    found: ShapleyValues, labels: Labels, classes: tuple[object, ...] | None
+) -> ShapleyValues:
+    """Return what is added to the probability of one class a row; of a regression the same.
+
+    `labels` of shape (n_rows,): the classes.
+    """
+    if classes is None:
+        return found
+    values = found.values if found.values.ndim == 3 else found.values[:, :, None] * (-1.0, 1.0)
+    which = [classes.index(label) for label in labels.tolist()]
+    return replace(found, values=values[np.arange(len(values)), :, which])
 
 
 def _rows(table: object) -> Table:
