@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 import sklearn
 from kernelweave.evidence import (
-    Batches,
     EvidenceKernelClassifier,
     EvidenceKernelRegressor,
     HeldOutWarning,
@@ -237,9 +236,4 @@ def test_what_cannot_be_obeyed_is_refused() -> None:
         model.fit(X, y, order=np.zeros(90))
     with pytest.raises(ValueError, match="must not hold out rows that it learns from"):
         EvidenceKernelRegressor(cv=[(np.arange(60), np.arange(50, 90))]).fit(X, y)
-    with pytest.raises(ValueError, match="for tables in memory"):
-        model.fit(Batches(X.assign(y=y), "y"), groups="patient")
-    many = np.random.default_rng(0).normal(size=(2100, 1))
-    with pytest.raises(ValueError, match="up to 2,000 rows"):
-        model.fit(many, many[:, 0], order=np.arange(2100))
     assert not hasattr(model, "kernel_")

@@ -25,7 +25,7 @@ from kernelweave.evidence.large.roles import RowRoles, Share
 from kernelweave.evidence.large.row_equations import RowEquations
 from kernelweave.evidence.large.source import BlockSource
 from kernelweave.evidence.large.sums import Normal, block_sums, total_sums
-from kernelweave.evidence.large.survey import Survey, survey
+from kernelweave.evidence.large.survey import survey
 from kernelweave.evidence.mixture import fit_mixture, mixed_kernel
 from kernelweave.evidence.objective import JITTER, evidence_bytes
 from kernelweave.evidence.path import Fit, PathPlan
@@ -64,6 +64,10 @@ def landmarks_of(rows: Rows, n: int, dtype: type = np.float64) -> Landmarks:
 
 def cut(rows: Rows, size: int) -> list[Rows]:
     return [rows.take(np.arange(len(rows))[i : i + size]) for i in range(0, len(rows), size)]
+
+
+def source_of(blocks: list[Rows], n_jobs: int | None = None) -> BlockSource:
+    return BlockSource(lambda: iter(blocks), n_jobs)
 
 
 @pytest.mark.parametrize("n_numbers", [0, 3, 4, 6])
@@ -324,7 +328,7 @@ def test_copies_of_known_rows_are_summed_over_apart() -> None:
     landmarks, targets = landmarks_of(rows, 10), Standardised.of(rows)
     line = Line.of(rows.numeric, rows.codes)
     known = Known.of(line, rows.numeric[[7, 31]], rows.codes[[7, 31]])
-    total = total_sums(landmarks, cut(rows, 50), targets, known)
+    total = total_sums(source_of(cut(rows, 50)), landmarks, targets, len(rows), known)
     for k, row in enumerate((7, 31)):
         same = np.arange(row, 180, 60)
         assert total.copies[0][k] == pytest.approx(rows.weight[same].sum())
@@ -333,8 +337,9 @@ def test_copies_of_known_rows_are_summed_over_apart() -> None:
         )
 
 
-def seen_of(rows: Rows, plan: LargePlan) -> Survey:
-    return survey([rows], plan.sample_rows, 0)
+def roles_of(rows: Rows, plan: LargePlan, *, stratify: bool) -> RowRoles:
+    source = source_of([rows])
+    return RowRoles.of(survey(source, plan.sample_rows, 0), plan, stratify, source)
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 5])
@@ -343,7 +348,7 @@ def test_folds_keep_copies_together_and_the_shares_of_classes(n_folds: int) -> N
     rows = friedman(500).take(np.repeat(np.arange(500), 3))
     rare = np.repeat(np.arange(500) < 50, 3)
     classes = Rows(rows.numeric, rows.codes, 2.0 * rare[None] - 1.0)
-    roles = RowRoles.of(seen_of(classes, plan), plan, stratify=True)
+    roles = roles_of(classes, plan, stratify=True)
     held = roles.held_out
     assert np.unique(held.fold).tolist() == list(range(n_folds))
     values = [np.unique(held.rows.numeric[held.fold == k], axis=0) for k in range(n_folds)]
@@ -363,7 +368,7 @@ def test_of_hardly_any_distinct_rows_each_fold_has_some() -> None:
     X = state.randint(0, 14, 700).astype(np.float64)
     X[:400] = 3.0
     rows = Rows(X[:, None], np.zeros((700, 0), dtype=np.int64), state.randn(1, 700))
-    held = RowRoles.of(seen_of(rows, PLAN), PLAN, stratify=False).held_out
+    held = roles_of(rows, PLAN, stratify=False).held_out
     assert np.unique(held.fold).tolist() == [0, 1, 2]
     assert 3.0 not in held.rows.numeric
 
@@ -391,10 +396,12 @@ def test_sums_do_not_depend_on_blocks_threads_or_the_order_of_rows(size: int) ->
     whole = block_sums(landmarks, rows, targets)
     other = rows.take(np.random.RandomState(0).permutation(700))
     seen: list[int] = []
-    parts = total_sums(landmarks, cut(other, size), targets, n_jobs=2, tell=seen.append)
+    parts = total_sums(
+        source_of(cut(other, size), 2), landmarks, targets, len(other), tell=seen.append
+    )
     np.testing.assert_allclose(np.tril(parts.gram), np.tril(whole.gram), rtol=1e-10)
     np.testing.assert_allclose(parts.cross, whole.cross, rtol=1e-10, atol=1e-10)
-    alone = total_sums(landmarks, cut(other, size), targets, n_jobs=1)
+    alone = total_sums(source_of(cut(other, size), 1), landmarks, targets, len(other))
     np.testing.assert_array_equal(alone.gram, parts.gram)
     assert (seen[-1], parts.n_rows) == (700, 700)
 
@@ -412,8 +419,8 @@ def test_a_weight_of_two_is_the_row_twice() -> None:
 def test_a_survey_does_not_depend_on_blocks_and_knows_every_row() -> None:
     rows = friedman(500)
     rows.numeric[:, 0] += 1e6
-    whole = survey([rows], 100, 0)
-    parts = survey(cut(rows, 37), 100, 0)
+    whole = survey(source_of([rows]), 100, 0)
+    parts = survey(source_of(cut(rows, 37)), 100, 0)
     np.testing.assert_array_equal(parts.index, whole.index)
     np.testing.assert_array_equal(parts.sample.numeric, rows.numeric[parts.index])
     all_rows = Views.of(rows.numeric, rows.codes)
@@ -426,7 +433,7 @@ def test_a_survey_does_not_depend_on_blocks_and_knows_every_row() -> None:
 
 def test_a_survey_of_no_rows_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one row, got none"):
-        survey([friedman(5).take(np.arange(0))], 10, 0)
+        survey(source_of([friedman(5).take(np.arange(0))]), 10, 0)
 
 
 def r2(learned, rows: Rows) -> float:

@@ -14,7 +14,7 @@ from kernelweave.evidence import (
     HeldOutWarning,
 )
 from kernelweave.evidence.mixture import fit_mixture
-from kernelweave.evidence.new_rows import _Closed, leave_groups_out, leave_later_out
+from kernelweave.evidence.new_rows import Closed, leave_groups_out, leave_later_out
 from kernelweave.evidence.rows import Standardised
 
 QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
@@ -92,7 +92,7 @@ def test_closed_forms_are_refits_at_the_same_scales(prices: bool) -> None:
     predictor, state = model._predictor, np.random.RandomState(0)
     rows, mixture = predictor.rows, predictor.mixture
     assert bool(mixture.target.warps) == prices
-    closed = _Closed.of(mixture)
+    closed = Closed.of(mixture)
 
     def refitted(known: np.ndarray, asked: np.ndarray) -> np.ndarray:
         units = Standardised.of(rows)

@@ -92,12 +92,6 @@ def test_groups_are_judged_by_it_too() -> None:
     assert told.score.iloc[0] == pytest.approx(-np.sqrt(np.mean(fold**2)))
 
 
-def test_many_rows_are_refused() -> None:
-    X = np.random.default_rng(0).normal(size=(2100, 1))
-    with pytest.raises(ValueError, match=r"scoring .* up to 2,000 rows"):
-        EvidenceKernelRegressor(scoring="r2").fit(X, X[:, 0])
-
-
 def test_an_unknown_scorer_is_refused_before_the_folds(numbers) -> None:
     with pytest.raises(ValueError, match="neg_mean_absolut_error"):
         EvidenceKernelRegressor(scoring="neg_mean_absolut_error").fit(*numbers)

@@ -36,7 +36,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .columns import ColumnEncoder, Dimension, Encoded
-from .division import Division, hold_out
+from .division import Division, division_of, hold_out
 from .exact import ExactPredictor
 from .explaining.mixin import Explained
 from .folds import Split
@@ -46,10 +46,10 @@ from .large.landmarks import LandmarkPredictor
 from .large.learning import LearnedLarge, learn_large
 from .large.plan import LargePlan
 from .large.progress import RowsTold
-from .large.reading import ClassTargets, LocalParts, NumberTargets, targets_of
+from .large.reading import ClassTargets, LocalParts, NumberTargets, Reader, targets_of
 from .large.source import Source
 from .learn import Learned, learn
-from .new_rows import Expectation, HeldOutWarning, Kind, expected, kinds_of
+from .new_rows import Closed, Expectation, HeldOutWarning, Kind, LeavesOut, expected, kinds_of
 from .objective import evidence_bytes
 from .path import PRECISIONS, PathPlan
 from .rows import Rows, relative
@@ -132,13 +132,15 @@ class EvidenceModel(Explained, Estimator):
     )
     cv: Any = parameter(
         "How rows are held out where it is not `n_folds` at random: a number of folds, a splitter "
-        "of scikit-learn or pairs of training and held-out places. Up to 2,000 rows.",
+        "of scikit-learn or pairs of training and held-out places. Above 2,000 rows its first "
+        "splits choose and judge, as many as leave rows for the scales.",
         default=None,
         kind="int, splitter, iterable or None",
     )
     scoring: Any = parameter(
         "The scorer of scikit-learn, by its name or itself, that combines the path and that the "
-        "held-out score is of; R² or accuracy without one. Up to 2,000 rows.",
+        "held-out score is of; R² or accuracy without one. Above 2,000 rows it also chooses the "
+        "ridge.",
         default=None,
         kind="str, callable or None",
     )
@@ -270,14 +272,16 @@ class EvidenceModel(Explained, Estimator):
         division: Division | None = self.__dict__.pop("_division", None)
         learned: Learned | LearnedLarge
         if not isinstance(source, Rows) or len(source) > EXACT_ROWS:
-            if division is not None or scoring is not None:
-                raise ValueError(
-                    "groups, order, scoring and a splitter as cv are for tables of up to "
-                    f"{EXACT_ROWS:,} rows in memory: give fewer rows, or none of them"
-                )
+            splits: list[Split] | None = None
+            if division is not None and division.cv is not None:
+                if not isinstance(source, Rows):
+                    raise ValueError(
+                        "a splitter as cv is for tables in memory: give a number of folds"
+                    )
+                splits = self._divide(division, source, state)
             learned = learn_large(
                 source, LargePlan.of(plan, self.n_landmarks, self._n_folds), state,
-                stratify=classes, powers=self.warp,
+                stratify=classes, splits=splits, powers=self.warp,
                 n_jobs=self.n_jobs,
                 tell=partial(self._tell_rows, RowsTold()),
             )  # fmt: skip
@@ -286,14 +290,16 @@ class EvidenceModel(Explained, Estimator):
             rows = learned.predictor.rows
             if not isinstance(source, Rows):
                 self._owner = np.arange(len(rows))
-            self._store(learned.predictor, learned, rows)
+            self._store(learned.predictor, learned, rows, division)
+            if division is not None and division.order is not None and not classes:
+                self._doubt_later_intervals(learned.predictor)
             return learned.missing
         rows = source
         refuse_what_cannot_fit(rows)
         if division is None:
             splits = self._splits(rows, state)
         else:
-            splits = hold_out(rows, self._owner, self._divide(division, state))
+            splits = self._divide(division, rows, state)
             named = [each.name for each in self.encoder_.dimensions_]
             member = named.index(division.column) if division.column in named else -1
             only = _only_folds_tell(division, rows, splits)
@@ -325,7 +331,10 @@ class EvidenceModel(Explained, Estimator):
         coding = self.encoder_.coding
         division: Division | None = self.__dict__.get("_division")
         groups = None if division is None else division.groups
-        own = Rows(numeric, codes, targets, weight, coding=coding, groups=groups).take(kept)
+        moments = None if division is None else division.order
+        own = Rows(
+            numeric, codes, targets, weight, coding=coding, groups=groups, moments=moments
+        ).take(kept)
         if len(numeric) > EXACT_ROWS or own.recurring:
             self._owner = np.full(len(mass), -1)
             self._owner[kept] = np.arange(len(kept))
@@ -350,27 +359,28 @@ class EvidenceModel(Explained, Estimator):
     def _n_folds(self) -> int:
         return int(self.cv) if isinstance(self.cv, int | np.integer) else self.n_folds
 
-    def _divide(self, division: Division, state: np.random.RandomState) -> list[Split]:
-        """Return the splits of the user's rows."""
+    def _divide(self, division: Division, rows: Rows, state: np.random.RandomState) -> list[Split]:
+        """Return the splits of the rows that count, as the user says."""
         codes = None
         if is_classifier(self):
             codes = np.searchsorted(self.classes_, np.ravel(division.y))
-        return division.splits(self._n_folds, codes, state)
+        return hold_out(rows, self._owner, division.splits(self._n_folds, codes, state))
 
     def _fit_parts(
         self, X: Any, y: object, weight: object, groups: object = None, order: object = None
     ) -> None:
         """Fit by several readings of a table in parts."""
-        splitter = self.cv is not None and not isinstance(self.cv, int | np.integer)
-        if groups is not None or order is not None or splitter:
-            raise ValueError(
-                "groups, order and a splitter as cv are for tables in memory: give none of them"
-            )
+        if not isinstance(groups, str | None) or not isinstance(order, str | None):
+            raise ValueError("groups and order must name columns of a table that is read in parts")
         table = DaskParts.of(X, y, weight) if is_dask(X) else LocalParts.of(X, y, weight)
-        self._learn(partial(self._read_parts, table))
+        self._learn(partial(self._read_parts, table, groups, order))
 
     def _read_parts(
-        self, table: DaskParts | LocalParts, state: np.random.RandomState
+        self,
+        table: DaskParts | LocalParts,
+        groups: str | None,
+        order: str | None,
+        state: np.random.RandomState,
     ) -> Rows | Source:
         """Draw rows for the encoder; return all rows where they are few, else their blocks."""
         twin = np.random.RandomState()
@@ -380,8 +390,10 @@ class EvidenceModel(Explained, Estimator):
         self._know(targets)
         with seen.place_errors():
             self._fit_encoder(seen.batch.X, seen.batch.weight)
+        self._division = division_of(seen.batch.X, seen.batch.y, groups, order, self.cv)
         if seen.n_rows > EXACT_ROWS or not seen.complete:
-            return table.source(self.encoder_, targets, n_jobs=self.n_jobs)
+            reader = Reader(self.encoder_, targets, groups or "", order or "")
+            return table.source(reader, n_jobs=self.n_jobs)
         return self._rows(seen.batch.X, *targets_of(seen.batch, targets))
 
     def _targets(self) -> NumberTargets | ClassTargets:
@@ -433,7 +445,7 @@ class EvidenceModel(Explained, Estimator):
         self.path_weights_ = learned.weights
         self.n_iter_ = max(1, sum(fit.n_evaluations for fit in learned.fits))
         self.held_out_score_, self.held_out_error_ = self._judge(rows, predictor.held_out)
-        self._new_rows = self._expected(predictor, rows, division)
+        self._new_rows = self._expected(predictor, learned, rows, division)
         self.held_out_error_ = self._new_rows[0].error
         self.held_out_prediction_ = self._told(predictor.held_out, rows)
         kept = self._owner >= 0
@@ -463,7 +475,11 @@ class EvidenceModel(Explained, Estimator):
         )
 
     def _expected(
-        self, predictor: Predictor, rows: Rows, division: Division | None
+        self,
+        predictor: Predictor,
+        learned: Learned | LearnedLarge,
+        rows: Rows,
+        division: Division | None,
     ) -> list[Expectation]:
         """Return what is expected of each kind of new rows, first of those that folds held out."""
         seen = np.flatnonzero(~np.isnan(predictor.held_out[:, 0]))
@@ -486,11 +502,21 @@ class EvidenceModel(Explained, Estimator):
                 error = scoring.score(own, self._answers(predictor.held_out[seen]), parts)[1]
             kinds = [replace(usual, groups=np.arange(len(rows)))]
         lines = [Expectation(asked, self.held_out_score_, error, len(seen), n_groups)]
-        if not isinstance(predictor, ExactPredictor) or not len(seen):
+        if not len(seen):
             return lines
-        kept = np.flatnonzero(self._owner >= 0)
-        first = np.full(len(rows), len(self._owner))
-        np.minimum.at(first, self._owner[kept], kept)
+        closed: LeavesOut
+        if isinstance(learned, Learned):
+            closed, mixture = Closed.of(learned.mixture), learned.mixture
+            target, width = mixture.target, mixture.width
+            kept = np.flatnonzero(self._owner >= 0)
+            first = np.full(len(rows), len(self._owner))
+            np.minimum.at(first, self._owner[kept], kept)
+        elif learned.left_out is None:
+            return lines
+        else:
+            closed, width = learned.left_out, learned.predictor.width
+            rows, first, target = closed.rows, closed.places, learned.predictor.targets
+            kinds = [replace(each, groups=np.arange(len(rows))) for each in kinds]
         in_order = division is not None and division.order is not None
         kinds += [
             each
@@ -498,7 +524,10 @@ class EvidenceModel(Explained, Estimator):
             if each.argument != asked.argument and not (in_order and "in the file" in each.name)
         ]
         state = np.random.RandomState(check_random_state(self.random_state).randint(2**31 - 1))
-        return lines + expected(predictor.mixture, rows, kinds, self._judge_new, state)
+        return lines + expected(
+            closed, target, width, rows, kinds, self._judge_new, state,
+            many=not isinstance(learned, Learned),
+        )  # fmt: skip
 
     @property
     def held_out_(self) -> pd.DataFrame:
@@ -553,7 +582,7 @@ class EvidenceModel(Explained, Estimator):
             stacklevel=4,
         )
 
-    def _doubt_later_intervals(self, predictor: ExactPredictor) -> None:
+    def _doubt_later_intervals(self, predictor: Predictor) -> None:
         """Warn where intervals from earlier blocks hold too little of the last."""
         held, n_rows = predictor.held_by_the_last(_ASKED)
         if held < _ASKED - 2.0 * np.sqrt(_ASKED * (1.0 - _ASKED) / n_rows):

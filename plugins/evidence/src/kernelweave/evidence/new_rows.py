@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
@@ -21,7 +21,7 @@ from scipy.stats import t as student
 
 from .columns import Dimension
 from .mixture import Mixture
-from .rows import Rows
+from .rows import Rows, Standardised
 
 # values that a column must have to name groups, and rows of one in the median
 _LEVELS, _ROWS = 8, 2.0
@@ -39,6 +39,10 @@ _ERRORS, _CHANCE = 2.0, 0.02
 _MOST = 3.0
 # a smaller share of the score is not worth a word
 _WORTH = 0.02
+# of many rows: of so many in all and for a kind of new rows at least and at most
+_SOME, _SOME_EACH = 4000, (250, 1000)
+# groups of so many rows in all are left out at most, or no line tells of them
+_FEW_GROUPS = 4
 
 
 class HeldOutWarning(KernelWeaveWarning):
@@ -150,9 +154,23 @@ def _is_sorted(rows: Rows, first: Index) -> bool:
     return False
 
 
+class LeavesOut(Protocol):
+    """What predicts rows of a table from its others."""
+
+    @property
+    def dual(self) -> FloatArray:
+        """Coefficients, a column an output."""
+
+    def residuals(self, rows: Index) -> FloatArray:
+        """Return those of rows predicted from all others, shape (n_rows, n_outputs).
+
+        In units of the standardised targets.
+        """
+
+
 @dataclass(frozen=True)
-class _Closed:
-    """Residuals of rows left out together, in units of the standardised targets.
+class Closed:
+    """Rows left out in closed form of all pairs.
 
     `inverse` of shape (n, n): S⁻¹; `dual` of shape (n, n_outputs).
     """
@@ -161,7 +179,8 @@ class _Closed:
     dual: FloatArray
 
     @classmethod
-    def of(cls, mixture: Mixture) -> _Closed:
+    def of(cls, mixture: Mixture) -> Closed:
+        """Invert S from its factor."""
         inverse, _ = lapack.dpotri(mixture.factor.copy(order="F"), lower=1, overwrite_c=1)
         inverse[np.triu_indices_from(inverse, 1)] = inverse.T[np.triu_indices_from(inverse, 1)]
         return cls(inverse, mixture.dual)
@@ -187,7 +206,9 @@ class _Left(NamedTuple):
     usual: FloatArray
 
 
-def leave_groups_out(closed: _Closed, groups: Index, random_state: np.random.RandomState) -> _Left:
+def leave_groups_out(
+    closed: LeavesOut, groups: Index, random_state: np.random.RandomState
+) -> _Left:
     """Leave out each group, and each row with as many others drawn from anywhere."""
     rows = np.flatnonzero(groups >= 0)
     parts = np.unique(groups[rows], return_inverse=True)[1].ravel()
@@ -200,18 +221,26 @@ def leave_groups_out(closed: _Closed, groups: Index, random_state: np.random.Ran
 
 
 def leave_later_out(
-    closed: _Closed, order: FloatArray, random_state: np.random.RandomState
+    closed: LeavesOut,
+    order: FloatArray,
+    random_state: np.random.RandomState,
+    most: int | None = None,
 ) -> _Left:
-    """Predict each block of the later half from the rows before it, and from as many of all."""
+    """Predict each block of the later half from the rows before it, and from as many of all.
+
+    `most`: rows at most, the last, and as many of all to draw from.
+    """
     by = np.argsort(order, kind="stable")
-    cuts = _cuts(order[by])
+    n, few = len(by), most is not None and len(by) > 2 * most
+    cuts = _cuts(order[by], n - most if few and most is not None else 0)
+    pool = random_state.permutation(by)[:most] if few else by
     found: list[tuple[Index, FloatArray, FloatArray]] = []
     for low, high in pairwise(cuts):
         own, usual = by[low:high], np.empty((1, high - low, closed.dual.shape[1]))
         residuals = closed.residuals(by[low:])[: len(own)]
         # neighbours of a block in time are what helps: parts of it are left out, with any others
         for part in np.array_split(random_state.permutation(len(own)), min(_PARTS, len(own))):
-            others = random_state.permutation(np.setdiff1d(by, own[part]))
+            others = random_state.permutation(np.setdiff1d(pool, own[part]))
             together = np.concatenate([own[part], others[: len(by) - low - len(part)]])
             usual[0, part] = closed.residuals(together)[: len(part)]
         found.append((own, residuals, usual))
@@ -221,12 +250,27 @@ def leave_later_out(
     return _Left(np.concatenate(rows), parts, *both)
 
 
-def _cuts(ordered: FloatArray) -> list[int]:
-    """Return where blocks of the later half begin and end; none parts rows of one moment."""
+def _cuts(ordered: FloatArray, begin: int = 0) -> list[int]:
+    """Return where blocks of the later half begin and end; none parts rows of one moment.
+
+    `begin`: or of what is behind it, all of it.
+    """
     n = len(ordered)
     wanted = np.linspace(0, n, _BLOCKS + 1).astype(int)[_BLOCKS // 2 : -1]
+    if begin:
+        wanted = np.linspace(begin, n, _BLOCKS // 2 + 1).astype(int)[:-1]
     at = np.searchsorted(ordered, ordered[wanted])
     return [*np.unique(at[at > 0]).tolist(), n]
+
+
+def _some_groups(groups: Index, most: int, random_state: np.random.RandomState) -> Index:
+    """Return some groups of about so many rows, others as −1; all if they are too large."""
+    counts = np.bincount(groups[groups >= 0])
+    drawn = random_state.permutation(np.flatnonzero(counts))
+    n_drawn = max(_FEW_GROUPS, int(np.searchsorted(np.cumsum(counts[drawn]), most)))
+    if counts[drawn[:n_drawn]].sum() > _SOME:
+        n_drawn = 0
+    return np.where(np.isin(groups, drawn[:n_drawn]), groups, -1)
 
 
 def _members(parts: Index) -> Iterator[Index]:
@@ -235,39 +279,51 @@ def _members(parts: Index) -> Iterator[Index]:
 
 
 def expected(
-    mixture: Mixture,
+    closed: LeavesOut,
+    target: Standardised,
+    width: float,
     rows: Rows,
     kinds: Sequence[Kind],
     judge: Judge,
     random_state: np.random.RandomState,
+    *,
+    many: bool = False,
 ) -> list[Expectation]:
     """Return a line for each kind that can be told of.
 
-    `judge`: from rows, their held-out values in units of the targets, values that show how to
-    calibrate them, and groups or blocks of the rows, to a score and its standard error.
+    - `closed`: leaves rows out; `target`, `width`: what their standardised predictions are of
+    - `judge`: from rows, their held-out values in units of the targets, values that show how to
+      calibrate them, and groups or blocks of the rows, to a score and its standard error
+    - `many`: whether a share of the groups and the latest rows are to tell it
     """
-    closed, lines = _Closed.of(mixture), []
+    most = int(np.clip(_SOME // max(1, len(kinds)), *_SOME_EACH)) if many else None
+    values_of = target.of_rows(rows).values.T
+    lines = []
     for kind in kinds:
         if kind.groups is not None:
-            left = leave_groups_out(closed, kind.groups, random_state)
+            own = kind.groups
+            own = own if most is None else _some_groups(own, most, random_state)
+            if own.max(initial=-1) < 0:
+                continue
+            left = leave_groups_out(closed, own, random_state)
         elif kind.order is not None and len(rows) >= _FEWEST:
-            left = leave_later_out(closed, kind.order, random_state)
+            left = leave_later_out(closed, kind.order, random_state, most)
         else:
             continue
         if len(np.unique(left.parts)) < 3:
             continue
-        own = rows.take(left.rows)
+        taken = rows.take(left.rows)
         values, usual = (
-            mixture.target.moments(mixture.target.values.T[left.rows] - each, mixture.width)[0]
+            target.moments(values_of[left.rows] - each, width)[0]
             for each in (left.residuals, left.usual[0])
         )
-        score, error = judge(own, values, usual, left.parts)
-        surely = _is_surely_worse(left, own.mass, kind.order is not None, len(kinds))
-        other = judge(own, usual, usual, left.parts)[0]
+        score, error = judge(taken, values, usual, left.parts)
+        surely = _is_surely_worse(left, taken.mass, kind.order is not None, len(kinds))
+        other = judge(taken, usual, usual, left.parts)[0]
         worth = score < other - _WORTH * min(1.0, abs(other))
         n_groups = len(np.unique(left.parts))
         named = replace(kind, groups=None, order=None)
-        lines.append(Expectation(named, score, error, len(own), n_groups, surely and worth))
+        lines.append(Expectation(named, score, error, len(taken), n_groups, surely and worth))
     return lines
 
 

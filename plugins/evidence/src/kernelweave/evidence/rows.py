@@ -30,6 +30,7 @@ class Rows:
     - `bent`: whether skewed numbers are seen under such a power
     - `coding`: how a part of them codes the others
     - `groups` of shape (n,): rows of one number are held out together; ``None`` where each is alone
+    - `moments` of shape (n,): rows are held out after those before them; ``None`` without an order
     - `member`: place, among numbers and then codes, of the column that names the groups; −1 without
     - `by_folds`: whether the folds alone say how new rows differ from these
     """
@@ -42,6 +43,7 @@ class Rows:
     bent: bool = False
     coding: Coding | None = None
     groups: Index | None = None
+    moments: FloatArray | None = None
     member: int = -1
     by_folds: bool = False
 
@@ -99,8 +101,27 @@ class Rows:
         weight = None if self.weight is None else self.weight[rows]
         numeric, codes, targets = self.numeric[rows], self.codes[rows], self.targets[:, rows]
         groups = None if self.groups is None else self.groups[rows]
+        moments = None if self.moments is None else self.moments[rows]
         return replace(
-            self, numeric=numeric, codes=codes, targets=targets, weight=weight, groups=groups
+            self, numeric=numeric, codes=codes, targets=targets, weight=weight, groups=groups,
+            moments=moments,
+        )  # fmt: skip
+
+    def and_others(self, other: Rows) -> Rows:
+        """Return these rows and, behind them, others that are read alike."""
+        weighted = self.weight is not None or other.weight is not None
+        pairs = ((self.groups, other.groups), (self.moments, other.moments))
+        groups, moments = (
+            None if one is None or two is None else np.concatenate([one, two]) for one, two in pairs
+        )
+        return replace(
+            self,
+            numeric=np.concatenate([self.numeric, other.numeric]),
+            codes=np.concatenate([self.codes, other.codes]),
+            targets=np.concatenate([self.targets, other.targets], axis=1),
+            weight=np.concatenate([self.mass, other.mass]) if weighted else None,
+            groups=groups,
+            moments=moments,
         )
 
     def is_known(self, numeric: FloatArray, codes: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -16,17 +16,12 @@ from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from kernelweave.kernels_core.config import one_blas_thread
 from numpy.typing import ArrayLike
 
-from ..columns import ColumnEncoder
-from ..copies import Known
-from ..rows import Standardised
 from ..terms import Stopped
 from .batches import Batch
 from .drawing import Draw, PartDraw
-from .features import Landmarks
-from .reading import Targets, encoded, looked
-from .source import refuse_other_rows
-from .sums import Sums, block_sums
-from .survey import PartSurvey, Survey
+from .keys import key_limit
+from .reading import Reader, Targets, looked
+from .source import P, Read
 
 # what dask has not worked out yet
 Delayed: TypeAlias = Any
@@ -75,7 +70,7 @@ class DaskParts:
 
     def draw(self, targets: Targets, size: int, seed: int) -> tuple[Draw, Targets]:
         """Return rows drawn of all parts, and what all targets tell."""
-        limit = _limit(size, int(self.firsts[-1]))
+        limit = key_limit(size, int(self.firsts[-1]))
         tasks = [
             delayed(_look)(*part, targets, int(first), size, seed, limit)
             for part, first in zip(self.parts, self.firsts, strict=False)
@@ -83,9 +78,9 @@ class DaskParts:
         drawn, told = compute(_tree(tasks, _add_looks))
         return drawn.whole(), told
 
-    def source(self, encoder: ColumnEncoder, targets: Targets, **_: object) -> DaskSource:
+    def source(self, reader: Reader, **_: object) -> DaskSource:
         """Return what a fit asks of all rows."""
-        return DaskSource(self, encoder, targets)
+        return DaskSource(self, reader)
 
 
 @dataclass(frozen=True)
@@ -93,39 +88,27 @@ class DaskSource:
     """All rows, encoded where they are."""
 
     table: DaskParts
-    encoder: ColumnEncoder
-    targets: Targets
+    reader: Reader
 
-    def survey(self, size: int, seed: int) -> Survey:
-        """Return what one reading tells."""
-        shared = delayed(self.encoder), delayed(self.targets)
-        limit = _limit(size, int(self.table.kept[-1]))
+    @property
+    def n_rows(self) -> int:
+        """All rows of positive weight."""
+        return int(self.table.kept[-1])
+
+    def fold(
+        self, read: Read[P], *, partly: bool = False, tell: Callable[[int], None] | None = None
+    ) -> tuple[P | None, bool]:
+        """Return the sum, added up in a tree; it is of all rows whatever the time."""
+        shared = delayed(self.reader), delayed(read), partly
+        table = self.table
         tasks = [
-            delayed(_survey)(*part, int(first), *shared, int(kept), size, seed, limit)
-            for part, first, kept in self._places()
+            delayed(_read)(*part, int(first), int(kept), *shared)
+            for part, first, kept in zip(table.parts, table.firsts, table.kept, strict=False)
         ]
-        found: PartSurvey = compute(_tree(tasks, _add))
-        return found.whole()
-
-    def sums(
-        self,
-        landmarks: Landmarks,
-        known: Known | None,
-        targets: Standardised,
-        n_rows: int,
-        tell: Callable[[int], None],
-    ) -> Sums:
-        """Return the sums over all rows, added up in a tree."""
-        values = (self.encoder, self.targets, landmarks, targets, known)
-        shared = [delayed(each) for each in values]
-        tasks = [delayed(_sums)(*part, int(first), *shared) for part, first, _ in self._places()]
-        total: Sums = compute(_tree(tasks, _add), stoppable=True)
-        refuse_other_rows(n_rows, total.n_rows)
-        tell(total.n_rows)
-        return total
-
-    def _places(self) -> zip[tuple[tuple[Delayed, ...], np.intp, np.intp]]:
-        return zip(self.table.parts, self.table.firsts, self.table.kept, strict=False)
+        total: P | None = compute(_tree(tasks, _add), stoppable=not partly)
+        if tell is not None:
+            tell(self.n_rows)
+        return total, True
 
 
 def delayed(each: object) -> Delayed:
@@ -181,11 +164,6 @@ def _client(distributed: ModuleType | None) -> Any:
         return None
 
 
-def _limit(size: int, n_rows: int) -> float:
-    """Return the key below which so many rows are, but for twelve standard deviations."""
-    return float((size + 12.0 * np.sqrt(size)) / max(1, n_rows))
-
-
 def _tree(tasks: Sequence[Delayed], add: Callable[..., object]) -> Delayed:
     """Return the sum of results, neighbours first."""
     while len(tasks) > 1:
@@ -235,28 +213,15 @@ def _look(
     return drawn, told
 
 
-def _survey(
-    X: Sized, y: ArrayLike, weight: ArrayLike | None, first: int, encoder: ColumnEncoder,
-    targets: Targets, kept: int, size: int,
-    seed: int, limit: float,
-) -> PartSurvey | None:  # fmt: skip
+def _read(
+    X: Sized, y: ArrayLike, weight: ArrayLike | None, first: int, kept: int, reader: Reader,
+    read: Read[P], partly: bool,
+) -> P | None:  # fmt: skip
     if not len(X):
         return None
-    rows = encoded(_batch(X, y, weight), first, encoder, targets)
-    return PartSurvey.of(rows, kept, size, seed, limit) if len(rows) else None
-
-
-def _sums(
-    X: Sized, y: ArrayLike, weight: ArrayLike | None, first: int, encoder: ColumnEncoder,
-    targets: Targets, landmarks: Landmarks,
-    standard: Standardised, known: Known | None,
-) -> Sums:  # fmt: skip
-    if not len(X):
-        n_known = 0 if known is None else len(known)
-        return Sums.nothing(len(landmarks), len(standard.centre), n_known)
-    rows = encoded(_batch(X, y, weight), first, encoder, targets, again=True)
+    rows = reader(_batch(X, y, weight), first, again=not partly)
     with one_blas_thread():
-        return block_sums(landmarks, rows, standard, lambda: False, known)
+        return read(rows, kept, lambda: False) if len(rows) else None
 
 
 def predicted_parts(model: object, method: str, X: Any, **settings: object) -> object:

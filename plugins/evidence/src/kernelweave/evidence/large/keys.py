@@ -25,3 +25,8 @@ def row_keys(seed: int, first: int, n: int) -> FloatArray:
     bits.advance(first // _EACH)
     skipped = first % _EACH
     return np.asarray(np.random.Generator(bits).random(skipped + n)[skipped:])
+
+
+def key_limit(size: int, n_rows: int) -> float:
+    """Return the key below which so many rows are, but for twelve standard deviations."""
+    return float((size + 12.0 * np.sqrt(size)) / max(1, n_rows))

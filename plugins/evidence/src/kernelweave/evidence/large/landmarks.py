@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..explaining.expansion import Expansion
 from ..explaining.importance import Judge
+from ..intervals import conformal
 from ..rows import Rows, Standardised
 from ..terms import Scales
 from ..views import Views
@@ -94,6 +95,14 @@ class LandmarkPredictor:
             for k, dual in enumerate(self.duals)
         ]
 
+    def held_by_the_last(self, confidence: float) -> tuple[float, int]:
+        """Return which share of the last fold intervals from those before it hold, and its size."""
+        n_last = int(np.sum(self.fold == self.fold.max()))
+        earlier, last = self.scores[:-n_last], self.scores[-n_last:]
+        step = conformal(earlier, confidence)
+        held = float(np.mean(last <= step)) if np.isfinite(step).all() else np.nan
+        return held, n_last
+
     def expansion(self) -> Expansion:
         """Return the regression function as a sum of kernel values."""
         return Expansion(
@@ -111,9 +120,5 @@ class LandmarkPredictor:
         out are too few for it.
         """
         centre, width = self.mean(numeric, codes), self.deviation(numeric, codes)
-        n = len(self.scores)
-        rank = int(np.ceil(confidence * (n + 1) - 1e-9))
-        if rank > n:
-            return np.array([np.full_like(centre, -np.inf), np.full_like(centre, np.inf)])
-        reach = np.partition(self.scores, rank - 1, axis=0)[rank - 1] * width
+        reach = conformal(self.scores, confidence) * width
         return np.array([centre - reach, centre + reach])

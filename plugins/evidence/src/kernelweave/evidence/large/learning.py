@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
 from ..candidates import coarse_starts
+from ..folds import Split
 from ..objective import evidence_bytes, start
 from ..path import Fit, fit_path
 from ..powers import has_long_tails, is_bent
@@ -18,9 +20,11 @@ from ..rows import Rows, Standardised
 from ..terms import Stopped
 from .landmarks import LandmarkPredictor
 from .plan import LargePlan
+from .posterior import PosteriorOfRows
 from .roles import RowRoles
 from .source import BlockSource, Source
-from .survey import Survey
+from .survey import Survey, survey
+from .trial import LandmarksLeaveOut, LandmarkSolution
 from .work import Doubling, Told, Work, blocks_of
 
 # whether a power pays is seen before the scales have converged
@@ -37,6 +41,7 @@ class LearnedLarge:
     - `weights` of shape (n_fits,): how it is combined
     - `errors` of shape (n_fits,): mean squared error of each λ on the rows that choose, in units of
       the targets' variance
+    - `left_out`: leaves rows out in closed form; ``None`` where not all rows are in memory
     - `missing`: what the time limit or a Ctrl-C left undone, empty if nothing
     """
 
@@ -46,6 +51,7 @@ class LearnedLarge:
     errors: FloatArray
     metric_rows: int
     record: list[Doubling]
+    left_out: LandmarksLeaveOut | None = None
     missing: str = ""
 
     def __str__(self) -> str:
@@ -64,6 +70,7 @@ def learn_large(
     random_state: np.random.RandomState,
     *,
     stratify: bool = False,
+    splits: Sequence[Split] | None = None,
     powers: bool = False,
     n_jobs: int | None = None,
     tell: Told | None = None,
@@ -74,13 +81,14 @@ def learn_large(
     - `random_state`: draws the rows of the metric, those held out and the landmarks
     - `stratify`: whether the targets are ±1 of classes, each of which the rows of the metric must
       show
+    - `splits`: how a splitter holds rows in memory out
     - `powers`: whether skewed columns, and skewed targets of a regression, are tried under a power
     - `n_jobs`: threads of the sums over rows in memory
     - `tell`: called with what is summed over, the rows done and all of them
     """
     whole = BlockSource(partial(blocks_of, source), n_jobs) if isinstance(source, Rows) else source
-    seen = whole.survey(plan.sample_rows, random_state.randint(2**31 - 1))
-    roles = RowRoles.of(seen, plan, stratify)
+    seen = survey(whole, plan.sample_rows, random_state.randint(2**31 - 1))
+    roles = RowRoles.of(seen, plan, stratify, whole, splits)
     sizes = plan.sizes(seen.n_rows, len(roles.landmarks))
     whole_sample = len(seen.sample) == seen.n_rows <= plan.all_rows
     _refuse(None if whole_sample else sizes[-1], seen, plan)
@@ -105,8 +113,29 @@ def learn_large(
         predictor = _placed(predictor, source, roles.held_out.places[solution.judged])
     return LearnedLarge(
         predictor, fits, work.weights, work.errors, len(roles.metric), work.record,
-        ", ".join(undone),
+        None if undone else _left_out(work, solution, source), ", ".join(undone),
     )  # fmt: skip
+
+
+def _left_out(
+    work: Work, solution: LandmarkSolution, source: Rows | Source
+) -> LandmarksLeaveOut | None:
+    """Return what leaves rows out of the solution, of all rows where they are in memory."""
+    seen, n = work.seen, work.seen.n_rows
+    whole = len(seen.sample) == n
+    if not whole and not isinstance(source, Rows):
+        return None
+    rows, places = (seen.sample, seen.index) if whole else (source, np.arange(n))
+    assert isinstance(rows, Rows)
+    # a copy of a landmark is one too
+    landmarks, twins = work.landmarks_at, seen.sample.twins
+    of_twins = np.full(twins.max() + 1, -1)
+    of_twins[twins[landmarks]] = np.arange(len(landmarks))
+    at = np.full(n, -1)
+    at[np.arange(n) if whole else seen.index] = of_twins[twins]
+    if isinstance(solution.posterior, PosteriorOfRows):
+        at[landmarks] = np.arange(len(landmarks))
+    return LandmarksLeaveOut(solution, work.targets, rows, places, at)
 
 
 def _with_powers(work: Work, random_state: np.random.RandomState) -> Work:

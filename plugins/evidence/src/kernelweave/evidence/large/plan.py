@@ -68,6 +68,12 @@ class LargePlan:
         others = min(size, self.judging)
         return [min(size, self.held_out), *[others] * (self.n_folds - 1)]
 
+    def block_share(self, n_rows: int) -> float:
+        """Return the share of all rows that one block of the latest has; all fit in memory."""
+        size = max(min(n_rows // 6, self.fold_rows), n_rows // 10)
+        most = min(n_rows // 2, self.sample_rows) // self.n_folds
+        return max(1, min(size, most)) / n_rows
+
     def sizes(self, n_rows: int, n_candidates: int) -> list[int]:
         """Return the numbers of landmarks to try."""
         limit = int(min(self.most, n_candidates, np.sqrt(self.work / n_rows)))

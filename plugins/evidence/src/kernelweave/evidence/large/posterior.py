@@ -36,6 +36,9 @@ class Posterior(Protocol):
         `own` of shape (n, n_landmarks): features of rows; `prior` of shape (n,): their variances.
         """
 
+    def halves(self, own: RealArray) -> RealArray:
+        """Return columns whose products are kᵀ(…)⁻¹k of the equations behind the coefficients."""
+
     def explained(self, functionals: FloatArray) -> FloatArray:
         """Return what the variances of linear functionals lose by the training rows, shape (n,).
 
@@ -94,9 +97,16 @@ class PosteriorOfSums:
         return seen - open_
 
     def _parts(self, own: RealArray) -> tuple[FloatArray, FloatArray]:
-        z = blas.dtrsm(1.0, self.root, own.astype(np.float64).T, lower=1)
-        half = lapack.dtfsm(1.0, self.factor.astype(np.float64), z, uplo="L")
+        z, half = self._halves(own)
         return _squares(z), self.ridge * _squares(half)
+
+    def halves(self, own: RealArray) -> FloatArray:
+        """Return the columns h of rows, hᵀh = kᵀ(KₓₘᵀWKₓₘ + ρKₘₘ)⁻¹k, shape (n_landmarks, n)."""
+        return self._halves(own)[1]
+
+    def _halves(self, own: RealArray) -> tuple[FloatArray, FloatArray]:
+        z = blas.dtrsm(1.0, self.root, own.astype(np.float64).T, lower=1)
+        return z, np.asarray(lapack.dtfsm(1.0, self.factor.astype(np.float64), z, uplo="L"))
 
 
 class PosteriorOfRows:
@@ -139,10 +149,14 @@ class PosteriorOfRows:
         """Return what the training rows explain."""
         return self._explained(functionals)
 
-    def _explained(self, own: RealArray) -> FloatArray:
+    def halves(self, own: RealArray) -> RealArray:
+        """Return the columns h of rows, hᵀh = kᵀ(K + ρW⁻¹)⁻¹k, shape (n_rows, n)."""
         factor = self.factor
         trsm = blas.strsm if factor.dtype == np.float32 else blas.dtrsm
-        return _squares(trsm(1.0, factor, own.astype(factor.dtype, copy=False).T, trans_a=1))
+        return np.asarray(trsm(1.0, factor, own.astype(factor.dtype, copy=False).T, trans_a=1))
+
+    def _explained(self, own: RealArray) -> FloatArray:
+        return _squares(self.halves(own))
 
 
 def _squares(columns: RealArray) -> FloatArray:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, RealArray
 from kernelweave.tables import CellError
 from numpy.typing import NDArray
 
@@ -42,11 +43,9 @@ class LocalParts:
         """Return rows drawn from everywhere, and what all targets tell."""
         return first_reading(self.batches, targets, size, seed), targets
 
-    def source(
-        self, encoder: ColumnEncoder, targets: Targets, n_jobs: int | None = None
-    ) -> BlockSource:
+    def source(self, reader: Reader, n_jobs: int | None = None) -> BlockSource:
         """Return what a fit asks of all rows."""
-        return BlockSource(encoded_blocks(self.batches, encoder, targets), n_jobs)
+        return BlockSource(encoded_blocks(self.batches, reader), n_jobs)
 
 
 class Targets(Protocol):
@@ -197,12 +196,73 @@ def looked(batch: Batch, targets: Targets, first: int) -> Batch:
     return Batch(batch.X, batch.y, weight)
 
 
-def encoded_blocks(batches: Iterable[Batch], encoder: ColumnEncoder, targets: Targets) -> Blocks:
-    """Return the batches as `learn_large` reads them, rows of weight 0 left out.
+@dataclass(frozen=True)
+class Reader:
+    """How a batch becomes rows.
 
-    `batches`: begins anew whenever it is iterated. `encoder`: fitted. Words that it has not seen,
-    and gaps, become what they are in a small table. `targets`: have looked at all batches.
+    - `encoder`: fitted. Words that it has not seen, and gaps, become what they are in a small table
+    - `targets`: have looked at all batches
+    - `groups`, `order`: names of columns that say which rows are held out together, or after which;
+      empty without
     """
+
+    encoder: ColumnEncoder
+    targets: Targets
+    groups: str = ""
+    order: str = ""
+
+    def __call__(self, batch: Batch, first: int, *, again: bool = False) -> Rows:
+        """Return numbers, codes, targets and weights, rows of weight 0 left out.
+
+        `first`: where the batch's first row stands; `again`: whether warnings were given before.
+        """
+        try:
+            with warnings.catch_warnings():
+                if again:
+                    warnings.simplefilter("ignore", KernelWeaveWarning)
+                numeric, codes = self.encoder.transform(batch.X, first=first)
+        except CellError:
+            raise
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            last = first + len(batch) - 1
+            raise kind(f"in the rows {first} to {last}: {error}") from error
+        values, weight = targets_of(batch, self.targets, first)
+        groups = _hashed(batch.X[self.groups], first) if self.groups else None
+        moments = self._moments(batch.X[self.order], numeric, first) if self.order else None
+        rows = Rows(numeric, codes, values, weight, groups=groups, moments=moments)
+        return rows if weight is None else rows.take(np.flatnonzero(weight > 0.0))
+
+    def _moments(self, column: pd.Series, numeric: FloatArray, first: int) -> FloatArray:
+        """Return numbers that grow with time."""
+        gaps = column.isna().to_numpy()
+        if gaps.any():
+            raise ValueError(
+                f"order has a gap in row {first + int(gaps.argmax())}: say when it was, or leave "
+                "the row out"
+            )
+        if column.dtype.kind in "iufb":
+            return column.to_numpy(dtype=np.float64)
+        for j, each in enumerate(self.encoder.dimensions_):
+            whole = each.kind == "number" or each.name.endswith("days since 1970")
+            if each.source == self.order and whole:
+                return numeric[:, j]
+        raise ValueError(f"order must hold numbers or dates, got {column.iloc[0]!r} in row {first}")
+
+
+def _hashed(column: pd.Series, first: int) -> Index:
+    """Return a number for each group, the same in every batch; a gap is a group of its own."""
+    gaps = column.isna().to_numpy()
+    numbers = column.dtype.kind in "iufb"
+    values = column.to_numpy(dtype=np.float64) if numbers else column.astype(str).to_numpy(object)
+    out = pd.util.hash_array(values)
+    alone = pd.util.hash_array(np.array([f"gap {first + k}" for k in np.flatnonzero(gaps)], object))
+    out[gaps] = alone
+    return out.view(np.int64).astype(np.intp)
+
+
+def encoded_blocks(batches: Iterable[Batch], reader: Reader) -> Blocks:
+    """Return the batches as `learn_large` reads them; `batches`: begins anew when iterated."""
     readings = 0
 
     def blocks() -> Iterator[Rows]:
@@ -211,35 +271,10 @@ def encoded_blocks(batches: Iterable[Batch], encoder: ColumnEncoder, targets: Ta
         n = 0
         for batch in batches:
             if len(batch):
-                yield encoded(batch, n, encoder, targets, again=readings > 1)
+                yield reader(batch, n, again=readings > 1)
             n += len(batch)
 
     return blocks
-
-
-def encoded(
-    batch: Batch,
-    n: int,
-    encoder: ColumnEncoder,
-    targets: Targets,
-    *,
-    again: bool = False,
-) -> Rows:
-    """Return a batch, whose first row stands at ``n``, as numbers, codes, targets and weights."""
-    try:
-        with warnings.catch_warnings():
-            # what a first reading has warned of
-            if again:
-                warnings.simplefilter("ignore", KernelWeaveWarning)
-            numeric, codes = encoder.transform(batch.X, first=n)
-    except CellError:
-        raise
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"in the rows {n} to {n + len(batch) - 1}: {error}") from error
-    values, weight = targets_of(batch, targets, n)
-    rows = Rows(numeric, codes, values, weight)
-    return rows if weight is None else rows.take(np.flatnonzero(weight > 0.0))
 
 
 def targets_of(

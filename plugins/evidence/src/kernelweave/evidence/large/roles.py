@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
+from numpy.typing import NDArray
 
 from ..classes import class_codes
 from ..copies import Known, Line
+from ..folds import Split
 from ..rows import Rows, Standardised
 from .plan import LargePlan
+from .source import HeldReading, Source
 from .survey import Survey
 
 # rows of a class that the metric is learned on, at least, where there are so many
 _FEW = 10
+# groups to choose by, to judge by and to learn from
+_FEWEST_GROUPS = 3
 
 
 class Share(NamedTuple):
@@ -33,19 +38,21 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldFolds:
-    """Rows held out in folds, no copy of one in another fold or in no fold.
+    """Rows held out in folds: at random no copy of one in another fold or in no fold.
 
     - `places` of shape (n,): where they stand among all rows
     - `fold` of shape (n,): 0 chooses the weights of the path, the powers, the ridge and the number
-      of landmarks; the others judge what was chosen
+      of landmarks; the others judge what was chosen; −1 is left out beside a fold
+    - `without` of shape (n_folds, n): which rows are left out where a fold is predicted
     - `known`: finds their copies among all rows; ``None`` where rows recur, so that new ones will
-      have copies among the training rows too
+      have copies among the training rows too, and where the user says how rows are held out
     - `copy_of` of shape (n,): which of the known each row is
     """
 
     rows: Rows
     places: Index
     fold: Index
+    without: NDArray[np.bool_]
     known: Known | None
     copy_of: Index
 
@@ -59,12 +66,12 @@ class HeldFolds:
         """Which rows judge."""
         return np.flatnonzero(self.fold > 0)
 
-    def judges(self) -> Iterator[Index]:
-        """Yield the rows of each fold that judges."""
-        for k in range(1, int(self.fold.max(initial=0)) + 1):
+    def judges(self) -> Iterator[tuple[Index, Index]]:
+        """Yield the rows of each fold that judges, and all that are left out there."""
+        for k in range(1, len(self.without)):
             own = np.flatnonzero(self.fold == k)
             if len(own):
-                yield own
+                yield own, np.flatnonzero(self.without[k])
 
     def share(
         self,
@@ -84,52 +91,254 @@ class HeldFolds:
         return Share(rows, rows.mass, rows.mass[:, None] * targets.of_rows(rows).values.T)
 
 
+class Holdout(Protocol):
+    """How rows are held out."""
+
+    def folds(self, rows: Rows, places: Index) -> Index:
+        """Return the fold of each row, −1 of none, shape (n,); `places`: among all rows."""
+
+    def without(self, rows: Rows, places: Index) -> NDArray[np.bool_]:
+        """Return which rows are left out where a fold is predicted, shape (n_folds, n)."""
+
+
+@dataclass(frozen=True)
+class AtRandom:
+    """`fold` of shape (n_sample,): of each row of the sample."""
+
+    fold: Index
+    n_folds: int
+
+    def folds(self, rows: Rows, places: Index) -> Index:
+        """Return the fold of each row of the sample."""
+        return self.fold
+
+    def without(self, rows: Rows, places: Index) -> NDArray[np.bool_]:
+        """Return each fold's own rows."""
+        return _each(self.fold, self.n_folds)
+
+
+@dataclass(frozen=True)
+class ByGroups:
+    """Whole groups: `groups` of shape (n_held_out,), sorted, and the `fold` of each."""
+
+    groups: Index
+    fold: Index
+
+    @classmethod
+    def of(cls, groups: Index, sizes: list[int]) -> ByGroups:
+        """Deal groups to folds of about so many rows; raise where there are fewer than three.
+
+        `groups` of shape (n_sample,): of rows in random order.
+        """
+        names, first, counts = np.unique(groups, return_index=True, return_counts=True)
+        if len(names) < _FEWEST_GROUPS:
+            raise ValueError(
+                f"groups must be at least {_FEWEST_GROUPS} of more than 2,000 rows: one chooses, "
+                f"one judges, and the others are learned from; got {len(names)}"
+            )
+        by = np.argsort(first)
+        small = by[counts[by] <= min(sizes)]
+        fold = np.full(len(names), -1, dtype=np.intp)
+        if len(small) < 3 * len(sizes):
+            # of few groups, or large ones, one is a fold, and at least a third is learned from
+            few = by[np.argsort(counts[by], kind="stable")][: min(len(sizes), 2 * len(names) // 3)]
+            fold[few] = np.arange(len(few))
+        else:
+            ends = np.cumsum(sizes)
+            place = np.searchsorted(ends, np.cumsum(counts[small]) - counts[small], side="right")
+            fold[small] = np.where(place < len(sizes), place, -1)
+        held = np.flatnonzero(fold >= 0)
+        return cls(names[held], fold[held])
+
+    def folds(self, rows: Rows, places: Index) -> Index:
+        """Return the fold of each row's group."""
+        assert rows.groups is not None
+        at = np.minimum(np.searchsorted(self.groups, rows.groups), len(self.groups) - 1)
+        return np.where(self.groups[at] == rows.groups, self.fold[at], -1)
+
+    def without(self, rows: Rows, places: Index) -> NDArray[np.bool_]:
+        """Return each fold's own rows."""
+        return _each(self.folds(rows, places), int(self.fold.max()) + 1)
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """Blocks of the latest rows, each predicted from what is before it.
+
+    `cuts` of shape (n_folds,): moments at which blocks begin.
+    """
+
+    cuts: FloatArray
+
+    @classmethod
+    def of(cls, moments: FloatArray, share: float, n_folds: int) -> InOrder:
+        """Cut blocks of some share of the rows each; rows of one moment stay together."""
+        ordered = np.sort(moments)
+        n = len(ordered)
+        wanted = np.linspace(n * (1.0 - share * n_folds), n, n_folds + 1).round().astype(int)[:-1]
+        cuts = np.unique(ordered[wanted])
+        cuts = cuts[cuts > ordered[0]]
+        if len(cuts) < 2:
+            raise ValueError(
+                "order is the same in nearly every row: later rows must make two blocks"
+            )
+        return cls(cuts)
+
+    def folds(self, rows: Rows, places: Index) -> Index:
+        """Return the block of each row."""
+        assert rows.moments is not None
+        return np.searchsorted(self.cuts, rows.moments, side="right") - 1
+
+    def without(self, rows: Rows, places: Index) -> NDArray[np.bool_]:
+        """Return each block and what is after it."""
+        return np.asarray(self.folds(rows, places) >= np.arange(len(self.cuts))[:, None])
+
+
+@dataclass(frozen=True)
+class BySplits:
+    """Folds of a splitter: `fold` of shape (n_rows,) and `out` of shape (n_folds, n_rows)."""
+
+    fold: Index
+    out: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, splits: Sequence[Split], n_rows: int, sizes: list[int], n_metric: int) -> BySplits:
+        """Join neighbouring splits to folds of about so many rows.
+
+        Rows that all folds learn from must remain, for the scales; where a further fold would leave
+        too few, it is left out. Raises ValueError where that leaves no fold to judge.
+        """
+        fold, out = np.full(n_rows, -1, dtype=np.intp), np.zeros((0, n_rows), dtype=np.bool_)
+        least = min(n_metric, n_rows // 4)
+        own = np.zeros((2, n_rows), dtype=np.bool_)
+        for k, (training, held_out) in enumerate(splits):
+            own[0, held_out] = fold[held_out] < 0
+            lacking = np.ones(n_rows, dtype=np.bool_)
+            lacking[training] = False
+            own[1] |= lacking
+            if own[0].sum() < sizes[len(out)] and k < len(splits) - 1:
+                continue
+            if n_rows - np.count_nonzero(out.any(axis=0) | own[1]) < least:
+                break
+            if own[0].any():
+                fold[own[0]], out = len(out), np.vstack([out, own[1]])
+            own = np.zeros((2, n_rows), dtype=np.bool_)
+            if len(out) == len(sizes):
+                break
+        if len(out) < 2:
+            raise ValueError(
+                f"cv must leave a quarter of {n_rows} rows, or {n_metric} of them, to learn from "
+                "in two folds: one chooses and one judges above 2,000 rows; 4 folds or more do"
+            )
+        return cls(fold, out)
+
+    def folds(self, rows: Rows, places: Index) -> Index:
+        """Return the fold of each place."""
+        return self.fold[places]
+
+    def without(self, rows: Rows, places: Index) -> NDArray[np.bool_]:
+        """Return what no training part of a fold has."""
+        return self.out[:, places]
+
+
+def _each(fold: Index, n_folds: int) -> NDArray[np.bool_]:
+    return np.asarray(fold == np.arange(n_folds)[:, None])
+
+
 @dataclass(frozen=True)
 class RowRoles:
     """The sample's rows by their use.
 
     - `held_out`: have no other
     - `metric`: the scales are learned on them
-    - `landmarks`: may become such, no row a copy of another
+    - `landmarks` of shape (n_landmarks,): rows of the sample that may become such, no row a copy of
+      another; none is held out, as new rows are no landmarks
+    - `late_landmarks`: those held out, where the user says how: the last sums, of all rows, need
+      landmarks in every group and block
     - `order` of shape (n_sample,): the sample's rows, those held out behind the others, as that
       makes them cheap to leave out, and those that choose last
-    - `n_others`: all but these
-    - `held_at`: where in this order those held out stand
+    - `n_others`: all that the rows that choose are predicted from
+    - `held_at`: where in this order those held out stand, if they are of the sample
     """
 
     held_out: HeldFolds
     metric: Rows
-    landmarks: Rows
+    landmarks: Index
+    late_landmarks: Index
     order: Index
     n_others: int
     held_at: Index
 
     @classmethod
-    def of(cls, seen: Survey, plan: LargePlan, stratify: bool) -> RowRoles:
+    def of(
+        cls,
+        seen: Survey,
+        plan: LargePlan,
+        stratify: bool,
+        source: Source,
+        splits: Sequence[Split] | None = None,
+    ) -> RowRoles:
         """Deal the rows of a sample, in random order as they are.
 
-        `stratify`: whether the targets are ±1 of classes, each of which gets its share everywhere.
+        `stratify`: whether the targets are ±1 of classes, each of which gets its share everywhere;
+        `source`: all rows; `splits`: pairs of training and held-out places of a table in memory.
         """
         sample = seen.sample
         classes = class_codes(sample.targets) if stratify else np.zeros(len(sample), dtype=np.intp)
-        groups = sample.twins
-        fold = _folds(groups, classes, plan.fold_sizes(seen.n_rows, len(sample)))
-        held, rest = np.flatnonzero(fold >= 0), np.flatnonzero(fold < 0)
+        rule = _rule(seen, plan, classes, splits)
+        fold, without = rule.folds(sample, seen.index), rule.without(sample, seen.index)
+        apart = without.any(axis=0)
+        held, rest = np.flatnonzero(apart), np.flatnonzero(~apart)
         chosen = rest[_stratified(classes[rest], plan.metric_rows)]
-        distinct = rest[np.sort(np.unique(groups[rest], return_index=True)[1])]
-        _, first, copy_of = np.unique(groups[held], return_index=True, return_inverse=True)
-        known = None
-        if not sample.recurring:
-            one_each = held[first]
-            line = Line.of(sample.numeric, sample.codes)
-            known = Known.of(line, sample.numeric[one_each], sample.codes[one_each])
-        held_out = HeldFolds(
-            sample.take(held), seen.index[held], fold[held], known, copy_of.ravel()
-        )
-        order = np.argsort(np.where(fold == 0, len(fold), fold), kind="stable")
+        distinct = _distinct(sample.twins, rest)
+        late = np.empty(0, dtype=np.intp)
+        if not isinstance(rule, AtRandom):
+            late = _distinct(sample.twins, held)
+            late = late[~np.isin(sample.twins[late], sample.twins[distinct])]
+        if isinstance(rule, AtRandom) or len(sample) == seen.n_rows:
+            rows, places, own = sample.take(held), seen.index[held], (fold[held], without[:, held])
+        else:
+            found, _ = source.fold(HeldReading(rule))
+            assert found is not None
+            rows, places = found.rows, found.places
+            own = rule.folds(rows, places), rule.without(rows, places)
+        held_out = HeldFolds(rows, places, *own, *_copies(sample, held, rule))
+        last = np.where(fold == 0, 2 + len(without), np.where(without[0], 1 + len(without), fold))
+        order = np.argsort(last, kind="stable")
         held_at = np.argsort(order, kind="stable")[held]
-        n_others = int(np.sum(fold != 0))
-        return cls(held_out, sample.take(chosen), sample.take(distinct), order, n_others, held_at)
+        n_others = int(np.sum(~without[0]))
+        metric = sample.take(chosen)
+        return cls(held_out, metric, distinct, late, order, n_others, held_at)
+
+
+def _distinct(twins: Index, rows: Index) -> Index:
+    """Return rows without their copies, in their order."""
+    return rows[np.sort(np.unique(twins[rows], return_index=True)[1])]
+
+
+def _copies(sample: Rows, held: Index, rule: Holdout) -> tuple[Known | None, Index]:
+    """Return what finds the copies of rows held out, and which of the known each of them is."""
+    _, first, copy_of = np.unique(sample.twins[held], return_index=True, return_inverse=True)
+    if sample.recurring or not isinstance(rule, AtRandom):
+        return None, copy_of.ravel()
+    one_each = held[first]
+    line = Line.of(sample.numeric, sample.codes)
+    return Known.of(line, sample.numeric[one_each], sample.codes[one_each]), copy_of.ravel()
+
+
+def _rule(seen: Survey, plan: LargePlan, classes: Index, splits: Sequence[Split] | None) -> Holdout:
+    """Return how rows are held out: as the user says, or at random."""
+    sample, sizes = seen.sample, plan.fold_sizes(seen.n_rows, len(seen.sample))
+    if splits is not None:
+        return BySplits.of(splits, seen.n_rows, sizes, plan.metric_rows)
+    if sample.groups is not None:
+        # so many rows of the whole table, of which the sample has a share
+        drawn = [max(1, size * len(sample) // seen.n_rows) for size in sizes]
+        return ByGroups.of(sample.groups, drawn)
+    if sample.moments is not None:
+        return InOrder.of(sample.moments, plan.block_share(seen.n_rows), plan.n_folds)
+    fold = _folds(sample.twins, classes, sizes)
+    return AtRandom(fold, len(sizes))
 
 
 def _folds(groups: Index, classes: Index, sizes: list[int]) -> Index:

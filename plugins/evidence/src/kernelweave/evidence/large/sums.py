@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as Pending
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from joblib import effective_n_jobs
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from scipy.linalg import blas, lapack
@@ -20,10 +16,10 @@ from ..rows import Rows, Standardised
 from ..terms import Stopped
 from .features import Landmarks
 from .roles import Share
+from .source import Source, refuse_other_rows
 
 # rows multiplied at once: a Ctrl-C is heard between two such pieces
 _PIECE = 512
-_HEAR = 0.05
 # rows added or taken away at once
 _SHARE = 1024
 
@@ -99,57 +95,35 @@ def _of_copies(rows: Rows, values: FloatArray, known: Known) -> tuple[FloatArray
 
 
 def total_sums(
+    source: Source,
     landmarks: Landmarks,
-    blocks: Iterable[Rows],
     targets: Standardised,
+    n_rows: int,
     known: Known | None = None,
-    *,
-    n_jobs: int | None = None,
     tell: Callable[[int], None] | None = None,
 ) -> Sums:
-    """Return the sums over all blocks, added in their order whatever the number of threads.
+    """Return the sums over all rows, which must be so many.
 
-    `landmarks`, `targets`, `known`: as in `block_sums`; `n_jobs`: threads; `tell`: called with the
-    rows done. Raises Stopped where time is up.
+    `landmarks`, `targets`, `known`: as in `block_sums`; `tell`: called with the rows done. Raises
+    Stopped where time is up.
     """
-    n_known = 0 if known is None else len(known)
-    total = Sums.nothing(len(landmarks), len(targets.centre), n_known)
-    halt = threading.Event()
-    threads = effective_n_jobs(n_jobs)
-    with ThreadPoolExecutor(threads) as pool:
-        jobs = (
-            pool.submit(block_sums, landmarks, rows, targets, halt.is_set, known) for rows in blocks
-        )
-        try:
-            for part in _in_order(jobs, threads + 1):
-                total.add(part)
-                if tell is not None:
-                    tell(total.n_rows)
-        finally:
-            halt.set()
+    read = partial(_read, landmarks=landmarks, targets=targets, known=known)
+    total, _ = source.fold(read, tell=tell)
+    refuse_other_rows(n_rows, 0 if total is None else total.n_rows)
+    assert total is not None
     return total
 
 
-def _in_order(jobs: Iterator[Future[Sums]], ahead: int) -> Iterator[Sums]:
-    """Yield results in the order of their jobs, a few of which run meanwhile."""
-    waiting: deque[Future[Sums]] = deque()
-    for job in jobs:
-        waiting.append(job)
-        if len(waiting) >= ahead:
-            yield _result(waiting.popleft())
-    while waiting:
-        yield _result(waiting.popleft())
-
-
-def _result(job: Future[Sums]) -> Sums:
-    while True:
-        if clock.expired():
-            raise Stopped
-        try:
-            return job.result(timeout=_HEAR)
-        except Pending:
-            if job.done():
-                raise
+def _read(
+    rows: Rows,
+    _: int,
+    stop: Callable[[], bool],
+    *,
+    landmarks: Landmarks,
+    targets: Standardised,
+    known: Known | None,
+) -> Sums:
+    return block_sums(landmarks, rows, targets, stop, known)
 
 
 @dataclass(frozen=True)
@@ -185,6 +159,13 @@ class Normal:
             z *= np.sqrt(share.mass[piece])
             inner = blas.dsyrk(sign, z, beta=1.0, c=inner, overwrite_c=1, lower=1)
         return Normal(self.root, inner, right)
+
+    def first(self, size: int) -> Normal:
+        """Return the equations of the first landmarks, as the roots are triangular."""
+        if size == len(self.root):
+            return self
+        root, inner = (each[:size, :size].copy(order="F") for each in (self.root, self.inner))
+        return Normal(root, inner, self.right[:size].copy(order="F"))
 
     def solve(self, ridge: float) -> tuple[FloatArray, FloatArray] | None:
         """Return β and the lower Cholesky factor of A + ρI; ``None`` where it has none."""

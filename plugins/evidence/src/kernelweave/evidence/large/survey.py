@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from ..rows import Rows, Standardised
 from ..views import Views
-from .keys import row_keys
+from .keys import key_limit, row_keys
+from .source import Source
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class _Drawn:
     def add(self, other: _Drawn) -> None:
         joined = np.concatenate([self.keys, other.keys])
         kept = np.argsort(joined, kind="stable")[: self.size]
-        self.rows = _joined(self.rows, other.rows).take(kept)
+        self.rows = self.rows.and_others(other.rows).take(kept)
         self.index = np.concatenate([self.index, other.index])[kept]
         self.keys = joined[kept]
 
@@ -135,12 +136,6 @@ class PartSurvey:
         drawn = _Drawn(size, rows.take(near), first + near, keys[near])
         return cls(len(rows), _Totals.of(rows), drawn)
 
-    @property
-    def limit(self) -> float:
-        """The key that a row must stay below to be drawn."""
-        full = len(self.drawn.keys) == self.drawn.size
-        return float(self.drawn.keys[-1]) if full else np.inf
-
     def add(self, other: PartSurvey) -> None:
         """Add what other rows tell."""
         self.n_rows += other.n_rows
@@ -154,27 +149,24 @@ class PartSurvey:
         return Survey(self.n_rows, complete, drawn.rows, drawn.index, targets, views)
 
 
-def survey(blocks: Iterable[Rows], size: int, seed: int) -> Survey:
+def survey(source: Source, size: int, seed: int) -> Survey:
     """Return what one reading of all rows tells; where time is up, of those read so far.
 
-    `blocks`: the draw depends on the order of the rows, not on how they are cut; `size`: rows to
-    draw; all where there are fewer; `seed`: of the draw.
+    The draw depends on the order of the rows, not on how they are cut.
+
+    `size`: rows to draw; all where there are fewer; `seed`: of the draw.
     """
-    seen: PartSurvey | None = None
-    complete = True
-    for rows in blocks:
-        if not len(rows):
-            continue
-        if seen is None:
-            seen = PartSurvey.of(rows, 0, size, seed)
-            continue
-        if clock.expired():
-            complete = False
-            break
-        seen.add(PartSurvey.of(rows, seen.n_rows, size, seed, seen.limit))
+    limit = np.inf if source.n_rows is None else key_limit(size, source.n_rows)
+    seen, complete = source.fold(partial(_read, size=size, seed=seed, limit=limit), partly=True)
     if seen is None:
         raise ValueError("the blocks must hold at least one row, got none")
     return seen.whole(complete)
+
+
+def _read(
+    rows: Rows, first: int, _: Callable[[], bool], *, size: int, seed: int, limit: float
+) -> PartSurvey:
+    return PartSurvey.of(rows, first, size, seed, limit)
 
 
 def _padded_sum(old: FloatArray, new: FloatArray) -> FloatArray:
@@ -182,16 +174,6 @@ def _padded_sum(old: FloatArray, new: FloatArray) -> FloatArray:
     out[: len(old)] = old
     out[: len(new)] += new
     return out
-
-
-def _joined(first: Rows, second: Rows) -> Rows:
-    has_weight = first.weight is not None or second.weight is not None
-    return Rows(
-        np.concatenate([first.numeric, second.numeric]),
-        np.concatenate([first.codes, second.codes]),
-        np.concatenate([first.targets, second.targets], axis=1),
-        np.concatenate([first.mass, second.mass]) if has_weight else None,
-    )
 
 
 def _standardised(sample: Rows, totals: _Totals) -> Standardised:

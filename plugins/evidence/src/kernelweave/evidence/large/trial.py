@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
+from scipy.linalg import solve
 
+from ..path import Loss
 from ..rows import Rows, Standardised
 from .features import Landmarks
 from .landmarks import LandmarkPredictor
-from .posterior import Posterior, PosteriorOfSums, latent_variance
+from .posterior import Posterior, PosteriorOfRows, PosteriorOfSums, latent_variance
 from .roles import HeldFolds, Share
 from .row_equations import RowEquations
 from .sums import Normal
@@ -32,8 +34,8 @@ class Choice(NamedTuple):
     """The ridge that serves the rows that choose.
 
     `losses` of shape (n_choosing,): squared residuals in units of the targets' variance, averaged
-    over outputs; `loss`: their weighted mean; `width`: deviation of warped targets around
-    standardised predictions, 0 of others.
+    over outputs; `loss`: their weighted mean, or what the user's scorer says; `width`: deviation of
+    warped targets around standardised predictions, 0 of others.
     """
 
     loss: float
@@ -48,13 +50,14 @@ class RidgeJudge:
 
     `latent`: returns their standardised predictions under a ridge, ``None`` where rounding leaves
     none; `targets`: as in the sums; `units` of shape (n_outputs,): of the errors: the spread of the
-    targets themselves.
+    targets themselves; `loss`: what the ridge makes least, in place of squares.
     """
 
     latent: Callable[[float], FloatArray | None]
     choosing: Rows
     targets: Standardised
     units: FloatArray
+    loss: Loss | None = None
 
     def choose(self, ridges: Sequence[float]) -> Choice:
         """Walk from the best of some ridges to the least error, in steps of √10."""
@@ -96,7 +99,8 @@ class RidgeJudge:
         residuals = (self.choosing.targets.T - predicted) / self.units
         losses = np.mean(residuals**2, axis=1)
         share = self.choosing.mass / self.choosing.mass.sum()
-        return Choice(float(share @ losses), ridge, losses, width)
+        loss = share @ losses if self.loss is None else self.loss(self.choosing, predicted)
+        return Choice(float(loss), ridge, losses, width)
 
 
 def _width(latent: FloatArray, choosing: Rows, targets: Standardised) -> float:
@@ -154,47 +158,58 @@ class LandmarkSolution:
 
     @classmethod
     def of_sums(
-        cls, trial: Trial, total: Normal, held_out: HeldFolds, share: Callable[[Index], Share]
+        cls,
+        trial: Trial,
+        total: Normal,
+        held_out: HeldFolds,
+        share: Callable[[Index], Share],
+        n_late: int = 0,
     ) -> LandmarkSolution:
         """Solve the equations of all rows, and those without each fold that judges.
 
-        `share`: returns what some of the rows held out have added to the sums.
+        `share`: returns what some of the rows held out have added to the sums; `n_late`: landmarks
+        at the end that are of rows held out, which these are predicted without.
         """
         landmarks, ridge = trial.landmarks, trial.choice.ridge
         solved = total.solve(ridge)
         while solved is None:
             ridge *= _STEP
             solved = total.solve(ridge)
-        parts = []
-        for which in held_out.judges():
-            rest = total.changed(landmarks, share(which), -1.0).solve(ridge)
+        parts, n_early = [], len(landmarks) - n_late
+        early = landmarks.first(n_early, landmarks.dtype) if n_late else landmarks
+        judged = total.first(n_early)
+        for which, without in held_out.judges():
+            rest = judged.changed(early, share(without), -1.0).solve(ridge)
             if rest is None:
                 # rounding: what a little more noise hides
                 continue
             rows = held_out.rows.take(which)
-            latent = landmarks.products(rows.numeric, rows.codes, rest[0])
-            left = PosteriorOfSums.of(landmarks, ridge, total.root, rest[1])
-            variance = latent_variance(landmarks, left, rows.numeric, rows.codes)
-            parts.append(FoldLeftOut(which, latent, variance, rest[0]))
+            latent = early.products(rows.numeric, rows.codes, rest[0])
+            left = PosteriorOfSums.of(early, ridge, judged.root, rest[1])
+            variance = latent_variance(early, left, rows.numeric, rows.codes)
+            dual = np.vstack([rest[0], np.zeros((n_late, rest[0].shape[1]))])
+            parts.append(FoldLeftOut(which, latent, variance, dual))
         posterior = PosteriorOfSums.of(landmarks, ridge, total.root, solved[1])
         return cls(landmarks, ridge, trial.choice.width, solved[0], posterior, tuple(parts))
 
     @classmethod
     def of_rows(
-        cls, trial: Trial, equations: RowEquations, judges: Sequence[tuple[Index, Index]]
+        cls, trial: Trial, equations: RowEquations, judges: Sequence[tuple[Index, Index, Index]]
     ) -> LandmarkSolution | None:
         """Solve the equations of all rows, each of which is a landmark.
 
-        `judges`: of each fold its rows among those held out and among all.
+        `judges`: of each fold its rows, those left out there and their places among all.
         """
         ridge = trial.choice.ridge
         solved = equations.whole(ridge)
         if solved is None:
             return None
         dual, posterior = solved
-        parts = [
-            FoldLeftOut(which, *equations.left_out(ridge, dual, places)) for which, places in judges
-        ]
+        parts = []
+        for which, without, places in judges:
+            latent, variance, others = equations.left_out(ridge, dual, places)
+            own = np.isin(without, which)
+            parts.append(FoldLeftOut(which, latent[own], variance[own], others))
         return cls(trial.landmarks, ridge, trial.choice.width, dual, posterior, tuple(parts))
 
     @property
@@ -222,3 +237,73 @@ class LandmarkSolution:
             np.abs(rows.targets.T - predicted) / deviation, rows, predicted, fold,
             tuple(part.dual for part in self.left_out),
         )  # fmt: skip
+
+
+class LandmarksLeaveOut:
+    """Rows left out in closed form of a solution by landmarks.
+
+    Where all rows are landmarks, rows g are predicted from the others with the residuals
+    (S⁻¹_gg)⁻¹β_g. Of sums they leave with the landmarks Z among them, as new rows are none: with
+    features φ, A = ΦᵀWΦ + ρKₘₘ, units e of β and residuals r, they are −W⁻¹v of
+
+        [ φA⁻¹φᵀ − W⁻¹   φA⁻¹e ] [v]   [   r ]
+        [ eᵀA⁻¹φᵀ        eᵀA⁻¹e ] [u] = [−β_Z ]
+
+    (the equations less the rows g, with β_Z = 0; Woodbury's identity).
+
+    `rows`: of the table; `places` of shape (n,): where they stand in it; `at` of shape (n,): which
+    landmark each row is, −1 of none.
+    """
+
+    def __init__(
+        self,
+        solution: LandmarkSolution,
+        targets: Standardised,
+        rows: Rows,
+        places: Index,
+        at: Index,
+    ) -> None:
+        self.solution, self.targets = solution, targets
+        self.rows, self.places, self.at = rows, places, at
+        self.dual = solution.dual
+        self.by_rows = isinstance(solution.posterior, PosteriorOfRows)
+        # columns and right sides of rows, and behind them of landmarks, that were asked for
+        self._column = np.full(len(rows) + len(self.dual), -1, dtype=np.intp)
+        self._halves = np.empty((len(self.dual), 0))
+        self._right = np.empty((0, self.dual.shape[1]))
+
+    def residuals(self, rows: Index) -> FloatArray:
+        """Return those of rows predicted from all others."""
+        if self.by_rows:
+            inner, right = self._equations(len(self.rows) + self.at[rows])
+            return np.asarray(solve(inner, right, assume_a="pos", check_finite=False))
+        units = np.unique(self.at[rows])
+        units = units[units >= 0]
+        inner, right = self._equations(np.concatenate([rows, len(self.rows) + units]))
+        mass = self.rows.mass[rows]
+        inner[np.arange(len(rows)), np.arange(len(rows))] -= 1.0 / mass
+        moved = solve(inner, right, assume_a="sym", check_finite=False)[: len(rows)]
+        return np.asarray(-moved / mass[:, None])
+
+    def _equations(self, which: Index) -> tuple[FloatArray, FloatArray]:
+        """Return the products of the columns of rows and landmarks, and their right sides."""
+        new = np.unique(which[self._column[which] < 0])
+        if len(new):
+            features, right = self._asked(new)
+            self._column[new] = len(self._right) + np.arange(len(new))
+            self._halves = np.hstack([self._halves, self.solution.posterior.halves(features)])
+            self._right = np.vstack([self._right, right])
+        half = self._halves[:, self._column[which]]
+        return half.T @ half, self._right[self._column[which]]
+
+    def _asked(self, which: Index) -> tuple[FloatArray, FloatArray]:
+        """Return features and right sides of rows and, behind them, of landmarks."""
+        n, m = len(self.rows), len(self.dual)
+        own, units = self.rows.take(which[which < n]), which[which >= n] - n
+        landmarks = self.solution.landmarks
+        features = np.zeros((len(which), m))
+        features[: len(own)] = landmarks.features(own.numeric, own.codes)
+        features[len(own) + np.arange(len(units)), units] = 1.0
+        latent = landmarks.products(own.numeric, own.codes, self.dual)
+        rest = self.targets.of_rows(own).values.T - latent
+        return features, np.vstack([rest, self.dual[units] * (1.0 if self.by_rows else -1.0)])

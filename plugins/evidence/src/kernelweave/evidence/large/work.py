@@ -21,7 +21,7 @@ from .posterior import root_of
 from .roles import RowRoles, Share
 from .row_equations import RowEquations
 from .source import BlockSource, Source
-from .sums import Normal, Sums, block_sums
+from .sums import Normal, Sums, block_sums, total_sums
 from .survey import Survey
 from .trial import LandmarkSolution, RidgeJudge, Trial
 
@@ -32,6 +32,8 @@ Told = Callable[[str, int, int], None]
 _PATH_ROWS, _FEW_ROWS = 2000, 300
 # of the weights
 _CLEAR = 0.8
+# landmarks of rows held out that come last, for each that was tried
+_LATE = 0.5
 # ridges that few landmarks are tried with
 _RIDGES = tuple(10.0**k for k in range(-5, 2))
 
@@ -75,6 +77,7 @@ class Work:
         self.choosing = self.roles.held_out.choosing
         self._total: tuple[Normal, tuple[FloatArray, FloatArray] | None] | None = None
         self._of_rows: LandmarkSolution | None = None
+        self._n_early = 0
 
     def start(self, fits: Sequence[Fit]) -> None:
         """Weigh the path by the rows that choose, and try its sum with few landmarks."""
@@ -93,12 +96,15 @@ class Work:
         Few landmarks would hide what the finer scales of a weaker λ are worth.
         """
         rows = self._others(_FEW_ROWS if clock.expired() else _PATH_ROWS)
-        views, choosing = self.seen.views, self.choosing
+        views, choosing, loss = self.seen.views, self.choosing, self.plan.path.loss
         points = views.points(choosing.numeric, choosing.codes)
         share = choosing.mass / choosing.mass.sum()
         errors = []
         for fit in fits:
             predicted = fit_mixture(views, rows, (fit.scales,), self.targets).predict(points)
+            if loss is not None:
+                errors.append(loss(choosing, predicted))
+                continue
             rest = (choosing.targets.T - predicted) / self.seen.targets.spread
             errors.append(float(share @ np.mean(rest**2, axis=1)))
         return np.array(errors)
@@ -156,7 +162,7 @@ class Work:
         others, landmarks = self._others(), self._landmarks(scales, size)
         source = BlockSource(partial(blocks_of, others), self.n_jobs)
         tell = partial(self._say, size, len(others))
-        sums = source.sums(landmarks, None, self.targets, len(others), tell)
+        sums = total_sums(source, landmarks, self.targets, len(others), tell=tell)
         return self._trial(landmarks, sums, (self.best.choice.ridge,))
 
     def take_all(self) -> None:
@@ -171,7 +177,7 @@ class Work:
         self._note(trial)
         if trial.gain_over(self.best, self.choosing.mass)[0] > 0.0:
             held_out, places = self.roles.held_out, self.roles.held_at
-            judges = [(which, places[which]) for which in held_out.judges()]
+            judges = [(own, out, places[out]) for own, out in held_out.judges()]
             self._of_rows = LandmarkSolution.of_rows(trial, equations, judges)
         if self._of_rows is None:
             self.scales, self.weights = before
@@ -184,7 +190,13 @@ class Work:
         points = self.seen.views.points(rows.numeric, rows.codes)
         landmarks = Landmarks(self.seen.views, points, tuple(scales), self.plan.dtype)
         equations = RowEquations(landmarks, rows, self.targets.of_rows(rows).values)
-        judge = self._judge(lambda ridge: equations.predict_others(ridge, n_others))
+        n_choosing = len(self.choosing)
+
+        def latent(ridge: float) -> FloatArray | None:
+            others = equations.predict_others(ridge, n_others)
+            return None if others is None else others[-n_choosing:]
+
+        judge = self._judge(latent)
         choice = judge.choose((self.best.choice.ridge,))
         return Trial(landmarks, choice, None, n_others), equations
 
@@ -192,19 +204,33 @@ class Work:
         """Sum over all rows, once, where the best has not seen them."""
         n_rows, size = self.seen.n_rows, len(self.best.landmarks)
         whole = len(self.seen.sample) == n_rows
-        if self._of_rows is not None or (whole and self.best.n_rows == self.roles.n_others):
+        seen = whole and self.best.n_rows == self.roles.n_others
+        if self._of_rows is not None or (seen and not len(self.roles.late_landmarks)):
             return
-        landmarks, known = self._landmarks(self.scales, size), self.roles.held_out.known
-        tell = partial(self._say, size, n_rows)
-        sums = self.source.sums(landmarks, known, self.targets, n_rows, tell)
+        early, late = self.roles.landmarks[:size], self.roles.late_landmarks
+        known = self.roles.held_out.known
+        n_late = int(size * min(len(late) / len(self.roles.landmarks), _LATE))
+        landmarks = self._landmarks(self.scales, np.concatenate([early, late[:n_late]]))
+        tell = partial(self._say, len(landmarks), n_rows)
+        sums = total_sums(self.source, landmarks, self.targets, n_rows, known, tell)
         copies = None if known is None else sums.copies
         total = Normal.of(root_of(landmarks.gram()), sums)
-        choosing = np.flatnonzero(self.roles.held_out.fold == 0)
-        rest = total.changed(landmarks, self._share(choosing, copies), -1.0)
-        choice = self._judge(self._latent(landmarks, rest)).choose((self.best.choice.ridge,))
-        self.best = Trial(landmarks, choice, None, n_rows - len(choosing))
-        self._total = total, copies
+        without = np.flatnonzero(self.roles.held_out.without[0])
+        chosen = landmarks.first(size, self.plan.dtype) if n_late else landmarks
+        rest = total.first(size).changed(chosen, self._share(without, copies), -1.0)
+        choice = self._judge(self._latent(chosen, rest)).choose((self.best.choice.ridge,))
+        self.best = Trial(landmarks, choice, None, n_rows - len(without))
+        self._total, self._n_early = (total, copies), size
         self._note(self.best)
+
+    @property
+    def landmarks_at(self) -> Index:
+        """Which row of the sample each landmark of the best is."""
+        if self._of_rows is not None:
+            return self.roles.order
+        n, n_early = len(self.best.landmarks), self._n_early or len(self.best.landmarks)
+        late = self.roles.late_landmarks[: n - n_early]
+        return np.concatenate([self.roles.landmarks[:n_early], late])
 
     def solution(self) -> LandmarkSolution:
         """Return the coefficients by all rows that were seen, judged by folds without them."""
@@ -215,10 +241,11 @@ class Work:
             total, copies = self._total
         else:
             assert self.best.equations is not None
-            choosing = self._share(np.flatnonzero(held_out.fold == 0), None)
-            total = self.best.equations.changed(self.best.landmarks, choosing, 1.0)
+            without = self._share(np.flatnonzero(held_out.without[0]), None)
+            total = self.best.equations.changed(self.best.landmarks, without, 1.0)
         share = partial(self._share, copies=copies)
-        return LandmarkSolution.of_sums(self.best, total, held_out, share)
+        n_late = 0 if self._total is None else len(self.best.landmarks) - self._n_early
+        return LandmarkSolution.of_sums(self.best, total, held_out, share, n_late)
 
     def _share(self, which: Index, copies: tuple[FloatArray, FloatArray] | None) -> Share:
         return self.roles.held_out.share(which, self.targets, copies)
@@ -235,9 +262,11 @@ class Work:
             places = places[np.linspace(0, len(places) - 1, most).astype(np.intp)]
         return self.seen.sample.take(places)
 
-    def _landmarks(self, scales: Sequence[Scales], size: int) -> Landmarks:
-        rows, views = self.roles.landmarks, self.seen.views
-        points = views.points(rows.numeric[:size], rows.codes[:size])
+    def _landmarks(self, scales: Sequence[Scales], which: int | Index) -> Landmarks:
+        """Return some landmarks, or the first so many."""
+        which = self.roles.landmarks[:which] if isinstance(which, int) else which
+        rows, views = self.seen.sample.take(which), self.seen.views
+        points = views.points(rows.numeric, rows.codes)
         return Landmarks(views, points, tuple(scales), self.plan.dtype)
 
     def _trial(self, landmarks: Landmarks, sums: Sums, ridges: Sequence[float]) -> Trial:
@@ -255,7 +284,9 @@ class Work:
         return latent
 
     def _judge(self, latent: Callable[[float], FloatArray | None]) -> RidgeJudge:
-        return RidgeJudge(latent, self.choosing, self.targets, self.seen.targets.spread)
+        return RidgeJudge(
+            latent, self.choosing, self.targets, self.seen.targets.spread, self.plan.path.loss
+        )
 
     def _note(self, trial: Trial) -> None:
         share, losses = self.choosing.mass / self.choosing.mass.sum(), trial.choice.losses

@@ -1,0 +1,55 @@
+"""What is expected of new groups and later rows above 2,000 rows is what they bring."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.evidence import EvidenceKernelRegressor, HeldOutWarning
+from test_new_rows import patients
+
+MANY = {"precisions": (5.0,), "max_iter": 15, "n_landmarks": 500}
+
+
+@pytest.fixture(scope="module")
+def clinic() -> Any:
+    X, y = patients(0, 1667)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = EvidenceKernelRegressor(**MANY).fit(X[:4002], y[:4002], groups="patient")
+    return model, X, y
+
+
+def test_patients_of_four_thousand_rows_foretell_new_ones(clinic: Any) -> None:
+    model, X, y = clinic
+    score, error = model.held_out_.iloc[0][["score", "error"]]
+    # of so many new patients the score is nearly what it is of all
+    assert abs(score - model.score(X[4002:], y[4002:])) < 2.0 * error
+    low, high = model.predict_interval(X[4002:])
+    assert 0.87 < np.mean((low <= y[4002:]) & (y[4002:] <= high)) < 0.93
+
+
+def test_a_new_patient_is_told_from_a_new_visit_of_thousands(clinic: Any) -> None:
+    _, X, y = clinic
+    with pytest.warns(HeldOutWarning, match="on rows"):
+        model = EvidenceKernelRegressor(**MANY).fit(X[:4002], y[:4002])
+    told = model.held_out_.score
+    assert told["new patient"] < told["rows like these"] - 0.1
+
+
+def test_there_is_no_alarm_where_groups_do_not_matter() -> None:
+    state = np.random.default_rng(0)
+    X = pd.DataFrame(state.normal(size=(2400, 2)), columns=["a", "b"])
+    X["city"] = [f"c{k}" for k in state.integers(0, 60, 2400)]
+    X["code"] = state.integers(0, 90, 2400)
+    X["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(state.integers(0, 300, 2400), "D")
+    y = np.sin(2 * X["a"]) + 0.5 * state.normal(size=2400)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", HeldOutWarning)
+        model = EvidenceKernelRegressor(**MANY).fit(X, y)
+    told = model.held_out_
+    assert {"new city", "new code", "later by day", "later in the file"} < set(told.index)
+    assert (np.abs(told.score - told.score.iloc[0]) < 3.0 * told.error + 0.02).all()
