@@ -1,4 +1,5 @@
 from .columns import ColumnEncoder, Dimension, Encoded
+from .distribution import PredictiveDistribution
 from .estimators import EvidenceKernelClassifier, EvidenceKernelRegressor
 from .explaining.display import EffectDisplay
 from .explaining.effects import ColumnEffect, PairEffect
@@ -26,6 +27,7 @@ __all__ = [
     "EvidenceMKLRegressor",
     "HeldOutWarning",
     "PairEffect",
+    "PredictiveDistribution",
     "PricedOrthant",
     "ShapleyValues",
     "__version__",

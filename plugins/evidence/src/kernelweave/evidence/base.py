@@ -308,7 +308,8 @@ class EvidenceModel(Explained, Estimator):
             rows, splits, plan, state, powers=self.warp, n_jobs=self.n_jobs, tell=self._tell,
             random=division is None,
         )  # fmt: skip
-        predictor = self._last_step(ExactPredictor.of(learned))
+        predictor, missing = self._last_step(ExactPredictor.of(learned), state)
+        learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
         self._store(predictor, learned, rows, division)
         if division is not None and division.order is not None and not classes:
             self._doubt_later_intervals(predictor)
@@ -425,9 +426,11 @@ class EvidenceModel(Explained, Estimator):
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
         raise NotImplementedError
 
-    def _last_step(self, predictor: ExactPredictor) -> ExactPredictor:
-        """Return what predicts on the learned kernel, least squares or better."""
-        return predictor
+    def _last_step(
+        self, predictor: ExactPredictor, state: np.random.RandomState
+    ) -> tuple[ExactPredictor, str]:
+        """Return what predicts on the learned kernel, and what the time limit left undone of it."""
+        raise NotImplementedError
 
     def _store(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,22 +17,26 @@ from kernelweave.kernels_core.estimators.underfit import (
     warn_of_numbers,
 )
 from kernelweave.kernels_core.parameters import fitted, parameter
+from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils.validation import _num_samples
 
-from .base import EvidenceModel
+from .base import EXACT_ROWS, EvidenceModel
 from .calibration import Calibration
 from .classes import class_codes, class_folds, crossed_logits, judge_classes, per_class
+from .distribution import PredictiveDistribution
 from .division import division_of
 from .exact import ExactPredictor
 from .folds import Split
+from .intervals import Range
 from .large.batches import Batches
 from .large.by_parts import by_parts
 from .large.dask_parts import is_dask
 from .large.reading import ClassTargets, NumberTargets
 from .last_step import with_likelihood
+from .mixture import blocks
 from .probabilities import CalibratedClasses
 from .rows import Rows
 from .scores import r2_with_error, squared_losses
@@ -151,6 +156,11 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def _response(self, values: FloatArray, output: int) -> FloatArray:
         return values[:, output]
 
+    def _last_step(
+        self, predictor: ExactPredictor, state: np.random.RandomState
+    ) -> tuple[ExactPredictor, str]:
+        return predictor.with_spread(state, self.n_jobs)
+
     @by_parts
     def predict(self, X: Table, return_std: bool = False) -> Any:
         """Return predictions.
@@ -204,8 +214,60 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         encoded = self._encoded(X)
         low, high = self._predictor.interval(*encoded, confidence)
         # folds that disagree with all rows, far from them, may leave the prediction outside
-        mean = self._predictor.mean(*encoded)
-        return self._shaped(np.minimum(low, mean)), self._shaped(np.maximum(high, mean))
+        held = Range.of(self._predictor.rows.targets)
+        low, high = held.ends(low, high, self._predictor.mean(*encoded))
+        return self._shaped(low), self._shaped(high)
+
+    def predict_distribution(self, X: Table) -> PredictiveDistribution:
+        """Return the distribution of a new observation at each row.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_columns)
+
+        Returns
+        -------
+        PredictiveDistribution
+            With ``cdf``, ``ppf``, ``mean``, ``std``, ``rvs`` and ``crps``. It holds a number for
+            each row of X and of training: ask for quantiles where X is long.
+        """
+        return self._distribution(*self._encoded(X))
+
+    def _distribution(
+        self, numeric: FloatArray, codes: NDArray[np.int64]
+    ) -> PredictiveDistribution:
+        held = Range.of(self._predictor.rows.targets)
+        points = held.hold(self._predictor.members(numeric, codes))
+        return PredictiveDistribution(points[:, :, 0] if self._flat else points)
+
+    @by_parts
+    def predict_quantiles(
+        self, X: Table, quantiles: Sequence[float] = (0.1, 0.5, 0.9)
+    ) -> FloatArray:
+        """Return quantiles of a new observation; none cross.
+
+        They are those of `predict_distribution`, and intervals need not end there:
+        `predict_interval` reaches as far below a prediction as above it, in deviations.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_columns)
+        quantiles : sequence of floats, default=(0.1, 0.5, 0.9)
+            Each between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_quantiles) or (n_samples, n_quantiles, n_outputs)
+            Infinite where the training rows are too few for a quantile.
+        """
+        for each in quantiles:
+            _OPEN_SHARE.check("quantiles", each)
+        encoded = self._encoded(X)
+        out = []
+        for rows in blocks(len(encoded.numeric), EXACT_ROWS * len(self._predictor.rows.targets)):
+            found = self._distribution(encoded.numeric[rows], encoded.codes[rows])
+            out.append(np.stack([found.ppf(q) for q in quantiles], axis=1))
+        return np.concatenate(out)
 
 
 class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel):  # type: ignore[misc]
@@ -336,8 +398,10 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         logits = self._calibration.logits(per_class(values))
         return np.asarray(softmax(logits, axis=1)[:, output])
 
-    def _last_step(self, predictor: ExactPredictor) -> ExactPredictor:
-        return with_likelihood(predictor)
+    def _last_step(
+        self, predictor: ExactPredictor, state: np.random.RandomState
+    ) -> tuple[ExactPredictor, str]:
+        return with_likelihood(predictor), ""
 
     def _values(self, X: Table) -> FloatArray:
         encoded = self._encoded(X)

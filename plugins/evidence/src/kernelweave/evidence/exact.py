@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -14,10 +14,11 @@ from scipy.linalg import solve_triangular
 from .explaining.expansion import Expansion
 from .explaining.importance import Judge
 from .folds import Fold
-from .intervals import LeftOut, conformal, jackknife_plus
+from .intervals import FoldResiduals, LeftOut, conformal, jackknife_plus, reach
 from .learn import Learned
 from .mixture import Mixture, blocks
 from .rows import Rows
+from .spread import Spread, learn_spread
 from .terms import Scales
 from .views import Points, Views
 
@@ -27,7 +28,8 @@ class ExactPredictor:
     """A posterior mean with its spread, and the folds behind its intervals.
 
     `weights` of shape (n_fits,): of the path; `rows`: the training rows; `held_out` of shape
-    (n_rows, n_outputs): predictions by the fold that did not see the row.
+    (n_rows, n_outputs): predictions by the fold that did not see the row; `spread`: how noise
+    varies, where it does.
     """
 
     mixture: Mixture
@@ -35,6 +37,7 @@ class ExactPredictor:
     weights: FloatArray
     rows: Rows
     held_out: FloatArray
+    spread: Spread | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, learned: Learned) -> ExactPredictor:
@@ -71,8 +74,10 @@ class ExactPredictor:
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""
         points = self.views.points(numeric, codes)
-        mixture = self.mixture
-        return mixture.target.moments(mixture.latent(points), _width(mixture, points))[1]
+        mixture, width = self.mixture, _width(self.mixture, points)
+        if self.spread is not None:
+            width = width[:, None] * self.spread(numeric, codes)
+        return mixture.target.moments(mixture.latent(points), width)[1]
 
     def judges(self) -> list[Judge]:
         """Return the rows that each fold left out, and its predictions of any row."""
@@ -100,29 +105,47 @@ class ExactPredictor:
 
         A row is left out of the coefficients in closed form, under the metric of the fold that
         did not see it. Residuals are in units of their own standard deviation, so that an interval
-        is wide where the rows are few. For rows of new groups whole groups are left out. Where
-        folds alone tell how new rows differ, such as later ones, their residuals are what rows held
-        out had.
+        is wide where the rows are few, and where noise is strong. For rows of new groups whole
+        groups are left out. Where folds alone tell how new rows differ, such as later ones, their
+        residuals are what rows held out had.
         """
-        if self.rows.by_folds and self.folds:
-            return self._fold_interval(numeric, codes, confidence)
-        if self.rows.groups is None:
-            return self._left_out(numeric, codes, confidence, None)
-        known = self.rows.is_known(numeric, codes)
         ends = np.empty((2, len(numeric), len(self.rows.targets)))
-        for which, groups in ((known, None), (~known, self.rows.groups)):
-            if which.any():
-                ends[:, which] = self._left_out(numeric[which], codes[which], confidence, groups)
+        for rows, (low, high) in self._reaches(numeric, codes, signed=False):
+            for t in range(ends.shape[2]):
+                ends[:, rows, t] = jackknife_plus(low[:, :, t].T, high[:, :, t].T, confidence)
         return ends
 
-    def _left_out(
-        self,
-        numeric: FloatArray,
-        codes: NDArray[np.int64],
-        confidence: float,
-        groups: Index | None,
-    ) -> FloatArray:
-        """Return ends by leaving out each row, or each group, of those that a fold held out."""
+    def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return what targets would be with the score of each row left out.
+
+        Ascending, shape (n_left_out, n, n_outputs).
+        """
+        found = [(rows, values) for rows, (values,) in self._reaches(numeric, codes, signed=True)]
+        out = np.empty((len(found[0][1]), len(numeric), len(self.rows.targets)))
+        for rows, values in found:
+            out[:, rows] = np.sort(values, axis=0)
+        return out
+
+    def _reaches(
+        self, numeric: FloatArray, codes: NDArray[np.int64], *, signed: bool
+    ) -> Iterator[tuple[Index, FloatArray]]:
+        """Yield places of new rows and what `reach` says of them, some at a time."""
+        known = self.rows.is_known(numeric, codes)
+        for which, groups in ((known, None), (~known, self.rows.groups)):
+            places = np.flatnonzero(which)
+            parts = self.left_out(groups) if len(places) else []
+            for block in blocks(len(places), 4 * len(self.rows) * len(self.rows.targets)):
+                rows = places[block]
+                asked = numeric[rows], codes[rows]
+                spread = self.spread
+                factors = None if spread is None else (spread.held_out, spread(*asked))
+                reached = [reach(part, *asked, factors, signed=signed) for part in parts]
+                yield rows, np.concatenate(reached, axis=1)
+
+    def left_out(self, groups: Index | None) -> Sequence[LeftOut | FoldResiduals]:
+        """Return rows with the predictors that have not seen them, or their groups."""
+        if self.rows.by_folds and self.folds:
+            return [self._held_out()]
         views = None if self.rows.groups is None else self.views
         parts = [
             LeftOut(
@@ -133,21 +156,24 @@ class ExactPredictor:
             for fold in self.folds
         ]
         # without time for a fold the metric has seen no target
-        parts = parts or [LeftOut(self.mixture, np.arange(len(self.rows)), groups)]
-        ends = np.empty((2, len(numeric), len(self.rows.targets)))
-        for block in blocks(len(numeric), 4 * len(self.rows) * ends.shape[2]):
-            reach = [part.reach(numeric[block], codes[block]) for part in parts]
-            low, high = np.concatenate(reach, axis=1)
-            for t in range(ends.shape[2]):
-                ends[:, block, t] = jackknife_plus(low[:, :, t].T, high[:, :, t].T, confidence)
-        return ends
+        return parts or [LeftOut(self.mixture, np.arange(len(self.rows)), groups)]
+
+    def _held_out(self) -> FoldResiduals:
+        """Return the rows that folds held out, with the predictor of all rows."""
+        scores, sizes = zip(*map(self._fold_residuals, self.folds), strict=True)
+        rows = np.concatenate([fold.held_out for fold in self.folds])
+        limits = np.full((2, len(self.rows.targets)), np.inf) * np.array([[-1.0], [1.0]])
+        if self.mixture.target.warps:
+            most, truth = np.concatenate(sizes).max(axis=0), self.rows.targets.T
+            limits = np.array([truth.min(axis=0) - most, truth.max(axis=0) + most])
+        return FoldResiduals(self.mixture, np.concatenate(scores), rows, limits)
 
     def _fold_residuals(self, fold: Fold) -> tuple[FloatArray, FloatArray]:
-        """Return |residuals| of the rows held out in their deviations, and in the target's unit."""
+        """Return residuals of rows held out, in their deviations, and their sizes in targets'."""
         own, part = self.rows.take(fold.held_out), fold.mixture(self.weights)
         points, truth = part.views.points(own.numeric, own.codes), own.targets.T
         latent = part.latent(points)
-        scores = np.abs(part.target.standardise(truth) - latent) / _width(part, points)[:, None]
+        scores = (part.target.standardise(truth) - latent) / _width(part, points)[:, None]
         return scores, np.abs(truth - part.target.restore(latent))
 
     def held_by_the_last(self, confidence: float) -> tuple[float, int]:
@@ -155,29 +181,30 @@ class ExactPredictor:
 
         NaN where they are too few.
         """
-        *earlier, last = [self._fold_residuals(fold)[0] for fold in self.folds]
+        *earlier, last = [np.abs(self._fold_residuals(fold)[0]) for fold in self.folds]
         if not earlier:
             return np.nan, len(last)
         step = conformal(np.concatenate(earlier), confidence)
         held = float(np.mean(last <= step)) if np.isfinite(step).all() else np.nan
         return held, len(last)
 
-    def _fold_interval(
-        self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float
-    ) -> FloatArray:
-        """Return ends by residuals of rows held out, in units of their own deviations."""
-        points, target = self.views.points(numeric, codes), self.mixture.target
-        centre, width = self.mixture.latent(points), _width(self.mixture, points)[:, None]
-        scores, reach = zip(*map(self._fold_residuals, self.folds), strict=True)
-        step = conformal(np.concatenate(scores), confidence) * width
-        if not np.isfinite(step).all():
-            return np.array([-step, step])
-        both = (centre - step, centre + step)
-        ends = np.array([target.restore(each, cut=False) for each in both])
-        if not target.warps:
-            return ends
-        most, truth = np.concatenate(reach).max(axis=0), self.rows.targets.T
-        return np.asarray(np.clip(ends, truth.min(axis=0) - most, truth.max(axis=0) + most))
+    def with_spread(
+        self, random_state: np.random.RandomState, n_jobs: int | None = None
+    ) -> tuple[ExactPredictor, str]:
+        """Return the predictor with noise that varies, where each row was held out once.
+
+        And what the time limit left undone.
+        """
+        held_out = [fold.held_out for fold in self.folds]
+        n, seen = len(self.rows), np.concatenate([[], *held_out]).astype(np.intp)
+        if not np.array_equal(np.sort(seen), np.arange(n)):
+            return self, ""
+        scores = np.empty((n, len(self.rows.targets)))
+        for part in self.left_out(self.rows.groups):
+            scores[part.rows] = part.scores
+        splits = [(np.setdiff1d(np.arange(n), held), held) for held in held_out]
+        spread, missing = learn_spread(self.rows, splits, scores, random_state, n_jobs)
+        return replace(self, spread=spread), missing
 
 
 def _mean(mixture: Mixture, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:

@@ -12,6 +12,10 @@ from scipy.linalg import cho_solve, inv
 
 from .mixture import Mixture
 
+# of training rows (n_rows, n_outputs) and of new ones (n, n_outputs): what noise that varies
+# multiplies deviations by; ``None`` where it does not vary
+Factors = tuple[FloatArray, FloatArray] | None
+
 
 @dataclass(frozen=True)
 class LeftOut:
@@ -67,8 +71,8 @@ class LeftOut:
 
     @property
     def scores(self) -> FloatArray:
-        """|residual| in units of its standard deviation, shape (n_left_out, n_outputs)."""
-        return np.asarray(np.abs(self.residuals) / np.sqrt(self.variances)[:, None])
+        """Residuals in units of their standard deviations, shape (n_left_out, n_outputs)."""
+        return np.asarray(self.residuals / np.sqrt(self.variances)[:, None])
 
     @cached_property
     def limits(self) -> FloatArray:
@@ -104,14 +108,95 @@ class LeftOut:
             gained[own] = np.sum(pull[own] * (spread @ pull[own]), axis=0)
         return mean, np.sqrt(variance + self.mixture.noise + gained)
 
-    def reach(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
-        """Return predictions less and plus each score, shape (2, n_left_out, n, n_outputs)."""
-        centre, width = self.predict(numeric, codes)
-        step = self.scores[:, None, :] * width[:, :, None]
-        both = np.array([centre - step, centre + step])
-        flat = both.reshape(-1, both.shape[-1])
-        ends = self.mixture.target.restore(flat, cut=False).reshape(both.shape)
-        return np.clip(ends, *self.limits)
+
+@dataclass(frozen=True)
+class FoldResiduals:
+    """Rows that folds held out, where these alone tell how new rows differ.
+
+    `scores` of shape (n_held_out, n_outputs): residuals in their deviations; `rows` of shape
+    (n_held_out,); `limits` of shape (2, n_outputs).
+    """
+
+    mixture: Mixture
+    scores: FloatArray
+    rows: Index
+    limits: FloatArray
+
+    def predict(
+        self, numeric: FloatArray, codes: NDArray[np.int64]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what all rows say of new ones, as `LeftOut.predict` does, one for all."""
+        points = self.mixture.views.points(numeric, codes)
+        width = np.sqrt(self.mixture.variance(points) + self.mixture.noise)
+        return self.mixture.latent(points)[None], width[None]
+
+
+def reach(
+    part: LeftOut | FoldResiduals,
+    numeric: FloatArray,
+    codes: NDArray[np.int64],
+    factors: Factors,
+    *,
+    signed: bool,
+) -> FloatArray:
+    """Return what new targets would be if their scores were those of rows left out.
+
+    Returns shape (1, n_left_out, n, n_outputs), in the units of the targets; or, where scores are
+    not `signed`, (2, n_left_out, n, n_outputs): predictions less and plus their sizes.
+    """
+    centre, width = part.predict(numeric, codes)
+    steps = part.scores[:, None, :] * width[:, :, None]
+    if factors is not None:
+        own, new = factors
+        steps = steps / own[part.rows][:, None, :] * new
+    size = np.abs(steps)
+    both = np.array([centre + steps] if signed else [centre - size, centre + size])
+    target = part.mixture.target
+    ends = target.restore(both.reshape(-1, both.shape[-1]), cut=False).reshape(both.shape)
+    return np.clip(ends, *part.limits)
+
+
+@dataclass(frozen=True)
+class Range:
+    """What targets never leave, judged by those of training, so that intervals need not either.
+
+    Where none of n exchangeable targets is negative, the next is with probability 1/(n + 1) at
+    most, so cutting at 0 costs intervals no more than that. So it is with numbers above 1, and with
+    fractions.
+
+    `low`, `high` of shape (n_outputs,): 0 and 1, or infinite; `whole` of shape (n_outputs,).
+    """
+
+    low: FloatArray
+    high: FloatArray
+    whole: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, targets: FloatArray) -> Range:
+        """Return the range of targets of shape (n_outputs, n)."""
+        positive = targets.min(axis=1) >= 0.0
+        share = positive & (targets.max(axis=1) <= 1.0)
+        whole = (targets == np.rint(targets)).all(axis=1)
+        return cls(np.where(positive, 0.0, -np.inf), np.where(share, 1.0, np.inf), whole)
+
+    def hold(self, values: FloatArray) -> FloatArray:
+        """Return values (…, n_outputs) cut to the range, those of whole targets rounded.
+
+        Infinite ones stay: rows too few for an end are too few to know the range.
+        """
+        near = np.where(self.whole, np.rint(values), values)
+        return np.where(np.isinf(values), values, np.clip(near, self.low, self.high))
+
+    def ends(
+        self, low: FloatArray, high: FloatArray, mean: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return ends, of shape (n, n_outputs), within the range, that hold the prediction.
+
+        The whole number nearest to an end leaves out none that was inside the interval.
+        """
+        low, high = np.minimum(self.hold(low), mean), np.maximum(self.hold(high), mean)
+        low, high = np.where(self.whole, (np.floor(low), np.ceil(high)), (low, high))
+        return low, high
 
 
 def conformal(scores: FloatArray, confidence: float) -> FloatArray:

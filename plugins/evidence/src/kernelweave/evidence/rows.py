@@ -151,8 +151,8 @@ class Standardised:
 
     `values` of shape (n_outputs, n); `centre`, `spread`, `low`, `high` of shape (n_outputs,): of
     the warped targets, where there is a warp; predictions are cut at ``low`` and ``high``, the
-    range of the targets themselves and 0.3 standard deviations; `warps`: one an output; empty where
-    there is none.
+    range of the targets themselves and 0.3 standard deviations, less where `reach_of` says so;
+    `warps`: one an output; empty where there is none.
     """
 
     values: FloatArray
@@ -167,7 +167,7 @@ class Standardised:
         """Warp, centre and scale the targets of training rows."""
         targets, share = rows.targets, rows.mass / rows.mass.sum()
         margin = 0.3 * spread_of(targets - (targets @ share)[:, None], share)
-        low, high = targets.min(axis=1) - margin, targets.max(axis=1) + margin
+        low, high = reach_of(targets.min(axis=1), targets.max(axis=1), margin)
         warps = tuple(Warp.of(each, share) for each in targets) if rows.warped else ()
         if warps:
             targets = np.array([w.forward(each) for w, each in zip(warps, targets, strict=True)])
@@ -218,6 +218,18 @@ class Standardised:
         nodes = np.array([self.restore(values + reach * node) for node in NODES])
         mean = np.einsum("k,kit->it", MASS, nodes)
         return mean, np.sqrt(np.einsum("k,kit->it", MASS, (nodes - mean) ** 2))
+
+
+def reach_of(
+    least: FloatArray, most: FloatArray, margin: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return how far predictions go, a margin beyond the targets.
+
+    But not below 0 where no target is, nor above 1 where they are shares, all from 0 to 1.
+    """
+    low, high = least - margin, most + margin
+    low = np.where(least >= 0.0, np.maximum(low, 0.0), low)
+    return low, np.where((least >= 0.0) & (most <= 1.0), np.minimum(high, 1.0), high)
 
 
 def relative(weight: FloatArray | None) -> FloatArray | None:

@@ -19,6 +19,9 @@ from ..views import Views
 from .features import Landmarks
 from .posterior import Posterior, latent_variance
 
+# points of a distribution at most
+_MEMBERS = 2000
+
 
 @dataclass(frozen=True)
 class LandmarkPredictor:
@@ -31,7 +34,7 @@ class LandmarkPredictor:
     - `width`: deviation of a warped target around its prediction; 0 where there is no warp
     - `inflation` of shape (n_outputs,): what the posterior variance is multiplied by, so that
       held-out residuals have variance one in its units
-    - `scores` of shape (n_judging, n_outputs): |residual|/deviation of rows by all others
+    - `scores` of shape (n_judging, n_outputs): residual/deviation of rows by all others
     - `rows`: training rows, or only those that judge where the others were not kept
     - `held_out` of shape (n_rows, n_outputs): predictions of rows that judge, by equations without
       their fold and their copies; NaN for the others
@@ -98,7 +101,8 @@ class LandmarkPredictor:
     def held_by_the_last(self, confidence: float) -> tuple[float, int]:
         """Return which share of the last fold intervals from those before it hold, and its size."""
         n_last = int(np.sum(self.fold == self.fold.max()))
-        earlier, last = self.scores[:-n_last], self.scores[-n_last:]
+        sizes = np.abs(self.scores)
+        earlier, last = sizes[:-n_last], sizes[-n_last:]
         step = conformal(earlier, confidence)
         held = float(np.mean(last <= step)) if np.isfinite(step).all() else np.nan
         return held, n_last
@@ -119,6 +123,17 @@ class LandmarkPredictor:
         that at least ``confidence`` of new observations lie inside; infinite where the rows held
         out are too few for it.
         """
-        centre, width = self.mean(numeric, codes), self.deviation(numeric, codes)
-        reach = conformal(self.scores, confidence) * width
+        centre = self.mean(numeric, codes)
+        reach = conformal(np.abs(self.scores), confidence) * self.deviation(numeric, codes)
         return np.array([centre - reach, centre + reach])
+
+    def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return what targets would be with the scores of rows held out, as of `ExactPredictor`.
+
+        Of more than 2,000 scores as many quantiles stand for them.
+        """
+        scores = np.sort(self.scores, axis=0)
+        if len(scores) > _MEMBERS:
+            scores = np.quantile(scores, (np.arange(_MEMBERS) + 0.5) / _MEMBERS, axis=0)
+        centre, width = self.mean(numeric, codes), self.deviation(numeric, codes)
+        return centre + scores[:, None, :] * width

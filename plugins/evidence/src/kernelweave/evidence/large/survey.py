@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 
-from ..rows import Rows, Standardised
+from ..rows import Rows, Standardised, reach_of
 from ..views import Views
 from .keys import key_limit, row_keys
 from .source import Source
@@ -180,8 +180,8 @@ def _standardised(sample: Rows, totals: _Totals) -> Standardised:
     centre, spread = totals.targets.mean, totals.targets.spread
     spread[spread == 0] = 1.0
     values = (sample.targets - centre[:, None]) / spread[:, None]
-    margin = 0.3 * spread
-    return Standardised(values, centre, spread, totals.low - margin, totals.high + margin)
+    low, high = reach_of(totals.low, totals.high, 0.3 * spread)
+    return Standardised(values, centre, spread, low, high)
 
 
 def _views(sample: Rows, totals: _Totals) -> Views:

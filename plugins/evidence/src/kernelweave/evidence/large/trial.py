@@ -234,7 +234,7 @@ class LandmarkSolution:
         fold = np.repeat(np.arange(len(self.left_out)), [len(p.which) for p in self.left_out])
         return LandmarkPredictor(
             self.landmarks, self.ridge, self.dual, self.posterior, targets, self.width, inflation,
-            np.abs(rows.targets.T - predicted) / deviation, rows, predicted, fold,
+            (rows.targets.T - predicted) / deviation, rows, predicted, fold,
             tuple(part.dual for part in self.left_out),
         )  # fmt: skip
 

@@ -103,6 +103,7 @@ _OWN = {
     f"{_EVIDENCE}.path": ("Fit",),
     f"{_EVIDENCE}.rows": ("Rows", "Standardised"),
     f"{_EVIDENCE}.softmax": ("Softmax",),
+    f"{_EVIDENCE}.spread": ("Spread",),
     f"{_EVIDENCE}.terms": ("Scales",),
     f"{_EVIDENCE}.views": ("Points", "Views"),
     f"{_EVIDENCE}.warp": ("Warp",),
