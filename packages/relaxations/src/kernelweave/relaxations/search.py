@@ -24,12 +24,13 @@ from kernelweave.qp_smo.saddle import (
 )
 from numpy.typing import NDArray
 
+from . import pricing
 from .sweep import Singles, Sweep, are_single
 
 # Rounds of the relaxation before it may end early, and between two looks at sparse weights.
 _FIRST_ROUNDS, _MORE_ROUNDS = 40, 10
 # The relaxation is solved to this share of what separates it from the best sparse weights.
-_ROOT_SHARE = 0.2
+_ROOT_SHARE, _UNPRICED_SHARE = 0.2, 0.4
 # Branches bounded by the master problem before supports are enumerated, and how many may be then.
 _FEW_NODES = 32
 _ENUMERABLE = 2_000_000
@@ -89,7 +90,9 @@ class SupportSearch:
         self.upper = np.inf
         self.best: SaddleEvaluation | None = None
         self.history = History()
-        self.relaxation = SaddleSearch(oracle, penalty, 0.1 * tol)
+        self.working = pricing.WorkingSet(oracle, penalty, 0.1 * tol)
+        self.relaxation = self.working.search()
+        self.relaxation_bound = -np.inf
         self.is_branching = False
         self.n_relaxation_solves = 0
         self.n_screened = 0
@@ -108,7 +111,7 @@ class SupportSearch:
     def lower(self) -> float:
         """Return the proven lower bound: that of the lowest branch, open or closed."""
         if not self.is_branching:
-            return float(min(self.relaxation.lower, self.upper))
+            return float(min(self.relaxation_bound, self.upper))
         lowest = self._open[0].lower if self._open else np.inf
         swept = np.inf if self._sweep is None else self._sweep.lower
         return float(min(lowest, swept, self._closed, self.upper))
@@ -165,7 +168,7 @@ class SupportSearch:
     def relaxed(self) -> tuple[float, FloatArray]:
         """Return the bound of the relaxation over the cuts, and where it is least."""
         if self.relaxation.best is not None:
-            return self.relaxation.lower, self.relaxation.best.weights
+            return self.relaxation_bound, self.relaxation.best.weights
         # one kernel at most: its views add nothing
         single = KSupport(self._root.lam, 1).on(len(self.oracle.grams))
         master = solve_cut_master(self.oracle.pool, single)
@@ -176,7 +179,7 @@ class SupportSearch:
         upper = objective_upper(found, self._root.on_support(found.weights > 0.0))
         if upper < self.upper or self.best is None:
             self.upper, self.best = upper, found
-        check_bounds("the relaxation", self.relaxation.lower, self.upper)
+        check_bounds("the relaxation", self.relaxation_bound, self.upper)
         return upper
 
     def refine(self) -> None:
@@ -196,25 +199,41 @@ class SupportSearch:
 
     def _relax(self) -> None:
         """Take a round of the relaxation; begin to branch where it is good enough."""
+        if not self.working.is_priced and self.best is None:
+            for point in self.working.begin():
+                self._keep(point)
+            self.relaxation = self.working.search()
+            self.relaxation_bound = self._master(self._root).lower_bound
         root = self.relaxation
         root.step()
         n_rounds = len(root.history)
         is_closed = root.gap <= root.tol or root.outcome is not None
+        if self.working.is_priced:
+            self.relaxation_bound = max(self.relaxation_bound, root.lower)
         assert root.best is not None
         if self._root.is_met(root.best.weights > 0.0):
             self._keep(root.best)
         elif self.best is None or is_closed or n_rounds % _MORE_ROUNDS == 0:
             self.visit(sparse_part(root.best.weights, self._root))
-        enough = _ROOT_SHARE * relative_gap(root.lower, self.upper)
+        share = _ROOT_SHARE if self.working.is_priced else _UNPRICED_SHARE
+        enough = share * relative_gap(root.lower, self.upper)
         if is_closed or (n_rounds >= _FIRST_ROUNDS and root.gap <= enough):
             self.start()
 
     def start(self) -> None:
-        """Open the root, without the kernels that its bound decides."""
+        """Open the root, without the kernels that its bound decides, once all are priced."""
+        self.oracle.complete()
+        master = self._master(self._root)
+        self.relaxation_bound = max(self.relaxation_bound, master.lower_bound)
+        lower, root = self.relaxation_bound, self.relaxation
+        if not self.working.is_priced and not self.working.price(master, root.lower, self.upper):
+            assert root.best is not None
+            self.relaxation = self.working.search()
+            self.relaxation.bound()
+            self.relaxation.visit(root.best.weights)
+            return
         self.is_branching = True
         self.n_relaxation_solves = self.oracle.counts.n_svm_solves
-        master = self._master(self._root)
-        lower = max(self.relaxation.lower, master.lower_bound)
         if lower >= self.threshold:
             self._closed = lower
             return
@@ -278,9 +297,9 @@ class SupportSearch:
     @property
     def _is_loose(self) -> bool:
         """Whether the relaxation says little, and there are too many supports to look at each."""
-        if self._root.n_supports <= _LOOKED_AT:
+        if self._root.n_supports <= _LOOKED_AT or len(self.oracle.grams) >= pricing.WIDE:
             return False
-        return relative_gap(self.relaxation.lower, self.upper) > _LOOSE
+        return relative_gap(self.relaxation_bound, self.upper) > _LOOSE
 
     @property
     def _strong(self) -> NDArray[np.bool_]:

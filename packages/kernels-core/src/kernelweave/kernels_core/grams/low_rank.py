@@ -174,9 +174,13 @@ class LowRankStack(Stack):
 
     def quadratic_forms(self, u: FloatArray) -> FloatArray:
         """Return ``‖Zⱼᵀu‖²`` of each matrix, rounded up, shape (q,), for u of shape (n,)."""
-        sums = np.split(u @ self._factors, self._ends[1:-1])
-        forms = np.array([float(part @ part) for part in sums])
-        size = (np.sqrt(self._diagonals) @ np.abs(u)) ** 2
+        return np.asarray(self.forms_of(u[None], np.arange(len(self)))[0])
+
+    def forms_of(self, points: FloatArray, kernels: Index) -> FloatArray:
+        """Return ``‖Zⱼᵀu‖²`` of some matrices, rounded up, shape (b, k), for points (b, n)."""
+        parts = [self._factors[:, self._ends[j] : self._ends[j + 1]] for j in kernels]
+        forms = np.array([np.sum((points @ Z) ** 2, axis=1) for Z in parts]).T
+        size = (np.abs(points) @ np.sqrt(self._diagonals[kernels]).T) ** 2
         count = 2 * self.n_samples + max(np.diff(self._ends)) + 8
         return np.asarray(forms + 1.01 * count * UNIT * size)
 

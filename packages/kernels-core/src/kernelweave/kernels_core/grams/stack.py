@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, Index
 from ..exceptions import NotPSDError
 from ..rounding import UNIT
 from ..threads import run_blocks
@@ -59,6 +59,18 @@ class Stack(ABC):
     @abstractmethod
     def quadratic_forms(self, u: FloatArray) -> FloatArray:
         """Return ``uᵀKⱼu`` of each matrix, rounded up, shape (q,), for u of shape (n,)."""
+
+    @abstractmethod
+    def forms_of(self, points: FloatArray, kernels: Index) -> FloatArray:
+        """Return ``uᵀKⱼu`` of some matrices, rounded up, shape (b, k), for points of shape (b, n).
+
+        Many points share one pass through each matrix.
+        """
+
+    def largest_forms(self, u: FloatArray) -> FloatArray:
+        """Return ``(Σᵢ √Kᵢᵢ|uᵢ|)²``, at least any form of u, shape (q,): no matrix is read."""
+        size = (np.sqrt(np.maximum(self.diagonals, 0.0)) @ np.abs(u)) ** 2
+        return np.asarray(size * (1.0 + 4.0 * (u.size + 8) * UNIT))
 
 
 def as_stack(grams: Stack | ArrayLike | Sequence[ArrayLike], *, check: bool = True) -> Stack:
@@ -197,3 +209,17 @@ class GramStack(Stack):
         rounding = 1.01 * (self.n_samples + rows.size + 8) * UNIT
         raised: FloatArray = value + rounding * size
         return raised
+
+    def forms_of(self, points: FloatArray, kernels: Index) -> FloatArray:
+        """Return ``uᵀKⱼu`` of some matrices, rounded up, shape (b, k): 2bn² flops a matrix.
+
+        The error of a sum is within ``γ Σ|uᵢKᵢₖuₖ|``, which the diagonal bounds as K is positive
+        semidefinite.
+        """
+        columns = np.ascontiguousarray(points.T)
+        forms = np.empty((len(points), len(kernels)))
+        for place, j in enumerate(kernels):
+            forms[:, place] = np.einsum("ib,ib->b", columns, self.matrices[j] @ columns)
+        roots = np.sqrt(np.maximum(self.diagonals[kernels], 0.0))
+        size = (np.abs(points) @ roots.T) ** 2
+        return np.asarray(forms + 1.01 * (2 * self.n_samples + 8) * UNIT * size)

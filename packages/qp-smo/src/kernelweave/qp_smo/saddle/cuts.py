@@ -40,6 +40,7 @@ class CutPool:
         self.dual_coef: list[FloatArray] = []
         self._kappa = np.empty(32)
         self._half = np.empty((32, n_kernels))
+        self._partial: dict[int, NDArray[np.bool_]] = {}
 
     def __len__(self) -> int:
         return len(self.dual_coef)
@@ -54,18 +55,44 @@ class CutPool:
         """Return ``½d`` of each cut, shape (m, q)."""
         return self._half[: len(self)]
 
-    def add(self, kappa: float, forms: FloatArray, dual_coef: FloatArray) -> None:
+    def add(
+        self,
+        kappa: float,
+        forms: FloatArray,
+        dual_coef: FloatArray,
+        known: NDArray[np.bool_] | None = None,
+    ) -> None:
         """Add a cut.
 
-        `kappa`: rounded down; `forms` of shape (q,): d, rounded up; `dual_coef` of shape (t, n).
+        `kappa`: rounded down; `forms` of shape (q,): d, rounded up; `dual_coef` of shape (t, n);
+        `known` of shape (q,): where ``forms`` is d itself, and not a bound that is far above it.
         """
         m = len(self)
+        if known is not None and not known.all():
+            self._partial[m] = known
         if m == self._kappa.size:
             self._kappa = np.concatenate([self._kappa, np.empty(m)])
             self._half = np.concatenate([self._half, np.empty((m, self.n_kernels))])
         self._kappa[m] = kappa
         self._half[m] = 0.5 * forms
         self.dual_coef.append(dual_coef)
+
+    @property
+    def unknown(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return which cuts are known of a part of the kernels, and which kernels they lack."""
+        missing = np.zeros(self.n_kernels, dtype=bool)
+        for known in self._partial.values():
+            missing |= ~known
+        return np.array(list(self._partial), dtype=np.intp), np.flatnonzero(missing)
+
+    def complete(
+        self, cuts: NDArray[np.intp], kernels: NDArray[np.intp], forms: FloatArray
+    ) -> None:
+        """Write the forms of cuts, shape (cuts, kernels), rounded up, at all kernels they lack."""
+        at = np.ix_(cuts, kernels)
+        self._half[at] = np.minimum(self._half[at], 0.5 * forms)
+        for i in cuts:
+            del self._partial[i]
 
     def values(self, weights: FloatArray) -> FloatArray:
         """Return ``κᵢ − ½dᵢᵀβ`` of each cut, shape (m,), in plain floating point."""
@@ -93,6 +120,7 @@ class CutPool:
         rounded outwards; ``s·u`` itself is a warm start and need not be exactly feasible.
         """
         pool = CutPool(self.n_kernels)
+        pool._partial = dict(self._partial)
         for kappa, half, u in zip(self.kappa, self.half_forms, self.dual_coef, strict=True):
             lowered = kappa * factor - 4.0 * UNIT * abs(kappa * factor)
             forms = 2.0 * half * (factor * factor)

@@ -23,6 +23,9 @@ _MAX_ROUNDS = 20
 # Kernels in the first master problem, and kernels added to it at a time: its cost grows with their
 # cube, and few of many have a weight.
 _FIRST_KERNELS, _MORE_KERNELS = 128, 64
+# The same where a minimiser is known that is near: cuts, more of them, kernels, more of them; and
+# the share of its largest weight below which a weight there says nothing.
+_NEAR, _NEGLIGIBLE = (80, 40, 64, 32), 1e-6
 
 
 @dataclass(frozen=True)
@@ -62,18 +65,21 @@ def solve_cut_master(
         At least one cut.
     penalty : WeightPenalty
     near : ndarray of shape (q,), optional
-        Kernels with a weight here are taken in at once.
+        Weights near the minimiser: fewer cuts and kernels are begun with.
 
     Returns
     -------
     MasterSolution
     """
     allowed = penalty.allowed
-    centre = allowed / allowed.sum()
-    cuts = pool.relevant(centre, _FIRST_CUTS)
-    kernels = penalty.required.copy() if near is None else allowed & (near > 0.0) | penalty.required
+    kernels, centre = penalty.required.copy(), allowed / allowed.sum()
+    first = (_FIRST_CUTS, _MORE_CUTS, _FIRST_KERNELS, _MORE_KERNELS)
+    if near is not None:
+        centre, first = near, _NEAR
+        kernels |= allowed & (near > _NEGLIGIBLE * near.max())
+    cuts = pool.relevant(centre, first[0])
     rank = np.where(allowed & ~kernels, pool.half_forms[cuts].mean(axis=0), -np.inf)
-    kernels[_highest(rank, _FIRST_KERNELS - int(kernels.sum()))] = True
+    kernels[_highest(rank, max(first[3], first[2] - int(kernels.sum())))] = True
     for _ in range(_MAX_ROUNDS):
         part = penalty.restricted(penalty.required, penalty.excluded | ~kernels)
         weights, multipliers, bound = _solve_over(pool, part, cuts)
@@ -82,13 +88,13 @@ def solve_cut_master(
         value = max(known, float(values.max())) + penalty.value(weights)
         beyond = np.flatnonzero(values > known + 1e-10 * abs(value))
         # what was left out matters here: take in the largest of it
-        cuts = np.append(cuts, beyond[np.argsort(-values[beyond], kind="stable")[:_MORE_CUTS]])
+        cuts = np.append(cuts, beyond[np.argsort(-values[beyond], kind="stable")[: first[1]]])
         missing = allowed & ~kernels
         if missing.any():
             some, bound = bound, lower_bound_from(pool.kappa, pool.half_forms, multipliers, penalty)
             if bound < some - 1e-10 * abs(value):
                 gains = multipliers @ pool.half_forms - penalty.linear
-                kernels[_highest(np.where(missing, gains, -np.inf), _MORE_KERNELS)] = True
+                kernels[_highest(np.where(missing, gains, -np.inf), first[3])] = True
                 continue
         if beyond.size == 0:
             break

@@ -10,6 +10,7 @@ from kernelweave.kernels_core.clock import Stopwatch
 from kernelweave.kernels_core.formula import Learner, Solution
 from kernelweave.kernels_core.grams import Stack
 from kernelweave.kernels_core.rounding import UNIT
+from numpy.typing import NDArray
 
 from .cuts import CutPool
 from .penalties import WeightPenalty
@@ -103,23 +104,25 @@ class SaddleOracle:
         *,
         start: FloatArray | None = None,
         cuts: bool = True,
+        kernels: NDArray[np.bool_] | None = None,
     ) -> SaddleEvaluation:
         """Solve the learner at β until its own gap is about ``want``; add the cut to the pool.
 
         `weights` of shape (q,): at least 0; its sum differs from 1 by rounding at most. `want`:
         absolute gap of the learner's duals. Where rounding forbids it, the gap reached. `start`: a
         dual point in place of that of the pool's highest cut. `cuts`: whether one is made, which
-        reads every matrix; the evaluation has no forms without.
+        reads every matrix; the evaluation has no forms without. `kernels` of shape (q,): those of
+        which the cut is known; of the others it holds, but says little.
         """
         watch = Stopwatch()
         K = self.grams.combine(weights)
         self.counts.add_time("combine", watch)
         start = self.pool.nearest(weights) if start is None else start
         solution = self._solve(K, start, want)
-        forms = self._forms(solution) if cuts else np.zeros(0)
+        forms = self._forms(solution, kernels) if cuts else np.zeros(0)
         is_new = start is None or not np.array_equal(start, solution.dual_coef)
         if is_new and cuts:
-            self.pool.add(solution.kappa, forms, solution.dual_coef)
+            self.pool.add(solution.kappa, forms, solution.dual_coef, kernels)
         upper = self._upper_bound(weights, solution)
         return SaddleEvaluation(weights, upper, solution.lower_bound, solution, forms, is_new)
 
@@ -152,14 +155,32 @@ class SaddleOracle:
             tol = max(_TIGHTEST, min(0.1 * tol, 0.3 * violation, self._tolerance(want)))
             dual0 = solution.dual_coef
 
-    def _forms(self, solution: Solution) -> FloatArray:
+    def complete(self) -> None:
+        """Compute the forms that cuts lack, of all of them in one pass through the matrices."""
+        cuts, kernels = self.pool.unknown
+        if cuts.size and kernels.size:
+            watch = Stopwatch()
+            points = np.stack([self.pool.dual_coef[i] for i in cuts], axis=1)
+            forms = sum(self.grams.forms_of(each, kernels) for each in points)
+            self.pool.complete(cuts, kernels, self._raised(np.asarray(forms)))
+            self.counts.add_time("forms", watch)
+
+    def _forms(self, solution: Solution, kernels: NDArray[np.bool_] | None) -> FloatArray:
         watch = Stopwatch()
-        forms = np.zeros(len(self.grams))
+        forms, stack = np.zeros(len(self.grams)), self.grams
         for u in solution.dual_coef:
-            forms += self.grams.quadratic_forms(u)
-        forms += 2.0 * len(solution.dual_coef) * UNIT * np.abs(forms)
+            if kernels is None:
+                forms += stack.quadratic_forms(u)
+            else:
+                each = stack.largest_forms(u)
+                each[kernels] = stack.forms_of(u[None], np.flatnonzero(kernels))[0]
+                forms += each
         self.counts.add_time("forms", watch)
-        return forms
+        return self._raised(forms)
+
+    def _raised(self, forms: FloatArray) -> FloatArray:
+        """Return sums over the tasks, rounded up."""
+        return np.asarray(forms + 2.0 * len(self.targets) * UNIT * np.abs(forms))
 
     def _tolerance(self, want: float) -> float:
         if self._gap_per_tol is None or self._gap_per_tol <= 0.0:

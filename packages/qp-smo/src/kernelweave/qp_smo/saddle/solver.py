@@ -18,7 +18,7 @@ from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.formula import Learner, Solution
 from kernelweave.kernels_core.grams import Stack, as_stack
 from kernelweave.kernels_core.result import History, Status, check_bounds, relative_gap
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..learners import SVC
 from .cuts import CutPool
@@ -102,12 +102,22 @@ class SaddleSearch:
     penalty : WeightPenalty
     tol : float
         Relative gap to reach.
+    kernels : ndarray of shape (q,), bool, optional
+        Of which its cuts are known; None is all of them.
     """
 
-    def __init__(self, oracle: SaddleOracle, penalty: WeightPenalty, tol: float) -> None:
+    def __init__(
+        self,
+        oracle: SaddleOracle,
+        penalty: WeightPenalty,
+        tol: float,
+        kernels: NDArray[np.bool_] | None = None,
+    ) -> None:
         self.oracle = oracle
         self.penalty = penalty
         self.tol = tol
+        self.kernels = kernels
+        self.multipliers = np.zeros(0)
         self.lower, self.upper = -np.inf, np.inf
         self.best: SaddleEvaluation | None = None
         self.history = History()
@@ -152,11 +162,11 @@ class SaddleSearch:
         self.oracle.counts.n_master_solves += 1
         self.oracle.counts.add_time("master", watch)
         self.lower = max(self.lower, master.lower_bound)
-        self._outer = master.weights
+        self._outer, self.multipliers = master.weights, master.multipliers
 
     def visit(self, weights: FloatArray) -> SaddleEvaluation:
         """Evaluate a point and keep it if it is the best."""
-        found = self.oracle.evaluate(weights, self._wanted())
+        found = self.oracle.evaluate(weights, self._wanted(), kernels=self.kernels)
         upper = objective_upper(found, self.penalty)
         if upper < self.upper or self.best is None:
             self.upper, self.best = upper, found
