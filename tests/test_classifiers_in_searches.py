@@ -19,7 +19,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import has_fit_parameter
 from workspace import members
 
 pytestmark = [
@@ -85,14 +84,7 @@ def test_a_search_by_log_loss_finds_more_than_chance(name: str) -> None:
     assert type(make(name)).__name__ in search._repr_html_()
 
 
-WEIGHTED = [name for name, kind in CLASSIFIERS.items() if has_fit_parameter(kind, "sample_weight")]
-
-
-def test_all_but_the_search_take_weights() -> None:
-    assert CLASSIFIERS.keys() - WEIGHTED == {"TessellatedKernelClassifierCV"}
-
-
-@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_weights_are_routed_through_a_pipeline(name: str) -> None:
     X, y = rows()
     weight = np.where(X[:, 1] > 0, 1.0, 0.0)

@@ -7,7 +7,6 @@ import importlib
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
 from expectations import WORKS, Case, Fault, either, error
@@ -82,12 +81,9 @@ class Subject:
 
     @functools.cached_property
     def words(self) -> frozenset[str]:
-        """What a message may name: parameters, those of an estimator within, settings, data."""
+        """What a message may name: parameters, settings, data."""
         model = self.kind()
         found = {name.rpartition("__")[2] for name in model.get_params(deep=True)}
-        if self.name.endswith("CV"):
-            within = getattr(import_module(self.kind.__module__), self.name.removesuffix("CV"))
-            found |= within().get_params().keys() | inspect.signature(within.fit).parameters.keys()
         for name in ("fit", "predict", "predict_interval", "forecast"):
             if hasattr(model, name):
                 found |= inspect.signature(getattr(self.kind, name)).parameters.keys()

@@ -293,25 +293,14 @@ def test_peak_memory_stays_below_the_limit(subject: Subject) -> None:
     ],
 )
 def test_a_hopeless_search_ends_in_time(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the limit belongs to the estimator inside: it holds for each of its fits.
-
-    What takes no limit at all must end by itself, features times 1e8 or not.
-    """
-    settings: dict[str, Any] = {}
-    if "estimator" in subject.parameters:
-        within = {"max_time": LIMIT, "tol": 1e-9, "max_iter": 10**6}
-        one = next(each for each in estimators() if each.name == subject.name.removesuffix("CV"))
-        settings = {"estimator": one.make(within), "C": 1e300}
+    """What takes no limit at all must end by itself, features times 1e8 or not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         subject.run(sound(subject.task))
         X, y = hard(subject.task)
-        model = subject.make(settings)
+        model = subject.make({})
         monkeypatch.setattr(clock, "time", LeapingClock())
         model.fit(X, y)
-    if "estimator" in subject.parameters:
-        assert model.best_estimator_.result_.gap >= 0.0
-        assert np.isfinite(model.predict(X)).all()
 
 
 def machines_over_a_dictionary() -> list[Any]:

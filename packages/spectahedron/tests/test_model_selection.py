@@ -22,7 +22,6 @@ from kernelweave.spectahedron import (
     TessellatedKernelClassifierCV,
     TessellatedKernelRegressor,
     TessellatedKernelRegressorCV,
-    model_selection,
 )
 from kernelweave.spectahedron.model_selection import ends
 from kernelweave.spectahedron.start import at_new_caps
@@ -108,7 +107,7 @@ def test_a_search_costs_a_few_fits() -> None:
     grid = (0.01, 0.1, 1.0, 10.0, 100.0)
     search = TessellatedKernelClassifierCV(C=grid).fit(X, y)
     assert search.best_params_["C"] in grid
-    assert search.best_estimator_.certificate_.gap <= 1e-3
+    assert search.certificate_.gap <= 1e-3
     assert search.score(X, y) > 0.95
     assert search.decision_function(X).shape == (150, 3)
     cold = sum(
@@ -125,7 +124,7 @@ def test_regression_search_over_three_axes() -> None:
         C=(0.1, 10.0), epsilon=(0.05, 0.2), delta=(0.2, 0.5), cv=KFold(3)
     ).fit(X, y)
     assert len(search.cv_results_["params"]) == 8
-    assert search.cv_results_["split_test_score"].shape == (8, 3)
+    assert search.cv_results_["split2_test_score"].shape == (8,)
     assert set(search.best_params_) == {"C", "epsilon", "delta"}
     best = search.cv_results_["mean_test_score"].max()
     assert search.best_score_ == best
@@ -140,7 +139,7 @@ def test_a_search_says_what_lies_at_an_end_of_its_grid() -> None:
     assert low.at_end_ == {"C": "largest"}
     # a grid of C for each delta: no value of C is tried at two
     settings = [{"delta": d, "C": c / d} for d in (0.1, 0.5, 0.9) for c in (1.0, 2.0, 3.0)]
-    found = [ends(settings, i) for i in range(9)]
+    found = [ends(settings, setting) for setting in settings]
     assert found[4] == {}
     assert found[0] == {"delta": "smallest", "C": "smallest"}
     assert found[5] == {"C": "largest"}
@@ -152,22 +151,21 @@ def test_the_units_of_c_follow_the_size_of_the_kernel() -> None:
     narrow = TessellatedKernelClassifierCV(delta=(0.1,), cv=2).fit(X, y)
     wide = TessellatedKernelClassifierCV(delta=(2.0,), cv=2).fit(X, y)
     assert narrow.cv_results_["params"][0]["C"] == wide.cv_results_["params"][0]["C"] == 0.1
-    first, second = (s.best_estimator_.C_ / s.best_params_["C"] for s in (narrow, wide))
+    first, second = (s.C_ / s.best_params_["C"] for s in (narrow, wide))
     assert second < first / 10
-    absolute = TessellatedKernelClassifierCV(
-        TessellatedKernelClassifier(units="absolute"), delta=(2.0,), cv=2
-    ).fit(X, y)
+    absolute = TessellatedKernelClassifierCV(units="absolute", delta=(2.0,), cv=2).fit(X, y)
     assert_allclose(absolute.best_params_["C"], second * wide.best_params_["C"])
     assert_allclose(absolute.best_score_, wide.best_score_)
 
 
 def test_the_automatic_grid_goes_on_while_the_best_lies_at_its_end(monkeypatch: Any) -> None:
     X, y = make_regression(60)
-    monkeypatch.setattr(model_selection, "_STEPS", (1e-4, 1e-3))
+    grids = {**TessellatedKernelRegressorCV.grids, "C": (1e-4, 1e-3)}
+    monkeypatch.setattr(TessellatedKernelRegressorCV, "grids", grids)
     search = TessellatedKernelRegressorCV(cv=3).fit(X, y)
     tried = [setting["C"] for setting in search.cv_results_["params"]]
     assert_allclose(tried, 10.0 ** np.arange(-4.0, len(tried) - 4.0))
-    assert search.cv_results_["split_gap"].shape == (len(tried), 3)
+    assert search.cv_results_["split2_gap"].shape == (len(tried),)
     assert search.best_params_["C"] == tried[-2]
     assert search.at_end_ == {}
 
@@ -181,28 +179,55 @@ def test_a_best_value_at_the_end_of_a_wide_grid_warns() -> None:
 
 def test_parameters_are_checked() -> None:
     X, y = make_classification(20)
-    with pytest.raises(ValueError, match="C must be 'auto'"):
+    with pytest.raises(ValueError, match=r"C must be .*, a list of such, or 'cv', got 'best'"):
         TessellatedKernelClassifierCV(C="best").fit(X, y)
-    with pytest.raises(ValueError, match="delta must hold"):
+    with pytest.raises(ValueError, match="delta must be"):
         TessellatedKernelClassifierCV(delta=()).fit(X, y)
     with pytest.raises(ValueError, match="2 classes"):
         TessellatedKernelClassifierCV().fit(X, np.ones(20))
 
 
-def test_the_best_estimator_knows_the_names_of_the_columns() -> None:
+def test_it_knows_the_names_of_the_columns() -> None:
     pandas = pytest.importorskip("pandas", reason="needs pandas")
     X, y = make_regression(40)
     table = pandas.DataFrame(X, columns=[f"column {i}" for i in range(X.shape[1])])
     search = TessellatedKernelRegressorCV(C=[0.1], delta=[0.5], cv=2).fit(table, y)
-    assert_array_equal(search.best_estimator_.feature_names_in_, table.columns)
-    assert_array_equal(search.predict(table), search.best_estimator_.predict(table))
+    assert_array_equal(search.feature_names_in_, table.columns)
     with pytest.raises(ValueError, match="feature names"):
         search.predict(table.rename(columns={"column 0": "another"}))
 
 
+@pytest.mark.parametrize("kind", [TessellatedKernelClassifierCV, TessellatedKernelRegressorCV])
+def test_a_weight_of_two_is_the_sample_twice_and_one_of_zero_is_none(kind: Any) -> None:
+    X, y = make_regression(40)
+    targets = y if kind is TessellatedKernelRegressorCV else y > np.median(y)
+    weight = np.tile([0.0, 1.0, 2.0, 1.0], 10)
+    splits = [(np.arange(20), np.arange(20, 40)), (np.arange(20, 40), np.arange(20))]
+    doubled = np.repeat(np.arange(40), weight.astype(int))
+    half = np.flatnonzero(doubled < 20), np.flatnonzero(doubled >= 20)
+    options = {"C": [0.1, 10.0], "tol": 1e-6, "cv_tol": 1e-6, "cv_max_iter": 500}
+    model = kind(cv=splits, **options).fit(X, targets, weight)
+    rows = kind(cv=[half, half[::-1]], **options).fit(X[doubled], targets[doubled])
+    assert model.best_params_ == rows.best_params_
+    assert_allclose(
+        model.cv_results_["mean_test_score"], rows.cv_results_["mean_test_score"], atol=1e-3
+    )
+    assert_allclose(model.predict(X), rows.predict(X), atol=1e-3)
+    assert not [name for name in vars(model) if name in ("_start", "_warm")]
+
+
+def test_the_last_fit_begins_at_the_mean_of_the_folds() -> None:
+    X, y = make_regression(60)
+    search = TessellatedKernelRegressorCV(C=[1.0, 10.0], cv=3, cv_tol=1e-4, cv_max_iter=500)
+    cold = TessellatedKernelRegressor(**search.fit(X, y).best_params_).fit(X, y)
+    assert solves(search) < solves(cold)
+    assert search.certificate_.lower_bound <= cold.certificate_.upper_bound
+    assert cold.certificate_.lower_bound <= search.certificate_.upper_bound
+
+
 @pytest.mark.parametrize("name", ["C", "delta", "epsilon"])
-@pytest.mark.parametrize("value", [0.1, None, "0.1"])
-def test_what_is_no_sequence_is_named(name: str, value: Any) -> None:
+@pytest.mark.parametrize("value", [-0.1, None, "0.1", [], [0.5, "0.1"]])
+def test_what_is_no_number_and_no_list_of_such_is_named(name: str, value: Any) -> None:
     X, y = make_regression(20)
     with pytest.raises(ValueError, match=rf"^{name} must be"):
         TessellatedKernelRegressorCV(cv=2, **{name: value}).fit(X, y)

@@ -6,7 +6,7 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from kernelweave.kernels_core import (
@@ -18,7 +18,7 @@ from kernelweave.kernels_core import (
     TessellatedFamily,
     UnsupportedProblemError,
 )
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Points
 from kernelweave.kernels_core.checks import (
     COUNT,
     DTYPE,
@@ -153,6 +153,10 @@ class PositiveMatrixKernel(KernelEstimator):
     P_: FloatArray = fitted("ndarray of shape (n_P, n_P)", "The learned matrix.")
     C_: float = fitted("float", "The penalty in absolute units.")
 
+    if TYPE_CHECKING:
+        # where the next fit begins
+        _start: Start = fitted("", "")
+
     def formula(self, samples: Samples) -> Formula:
         """Return a learner over the kernels ⟨P, G(x, y)⟩ of a family."""
         scaling = Scaling(*unit_range(np.asarray(samples.X))) if self.scale else None
@@ -195,17 +199,20 @@ def _settings_of(estimator: PositiveMatrixKernel, samples: Samples, n_P: int) ->
 def _neighbour(estimator: PositiveMatrixKernel, samples: Samples, n_P: int) -> Start | None:
     """Return the start in terms of the merged samples, if there is one that fits."""
     before = estimator._before
-    start, P = before.__dict__.pop("_start", None), getattr(before, "P_", None)
+    starts = [each.__dict__.pop("_start", None) for each in (estimator, before)]
+    start, P = starts[0] or starts[1], getattr(before, "P_", None)
     if start is None and estimator.warm_start and isinstance(P, np.ndarray):
         start = Start(P, np.atleast_2d(before.dual_coef_))
-    wanted = (len(samples.targets), len(samples.owner))
     if start is None:
         return None
-    if start.P.shape != (n_P, n_P) or start.dual_coef.shape != wanted:
+    n_tasks, kept, dual = len(samples.targets), samples.owner >= 0, start.dual_coef
+    if dual.shape[1] == len(kept):
+        # of a search it is of the samples that count
+        dual = dual[:, kept]
+    if start.P.shape != (n_P, n_P) or dual.shape != (n_tasks, np.count_nonzero(kept)):
         return None
-    merged = np.zeros((wanted[0], len(samples.X)))
-    kept = samples.owner >= 0
-    np.add.at(merged.T, samples.owner[kept], start.dual_coef[:, kept].T)
+    merged = np.zeros((n_tasks, len(samples.X)))
+    np.add.at(merged.T, samples.owner[kept], dual.T)
     return Start(start.P, merged)
 
 
@@ -230,17 +237,22 @@ def _learner_of(
     return SVR(C=C, epsilon=float(estimator.epsilon) * spread) if is_regressor else SVC(C=C)
 
 
-def scaled_by(estimator: PositiveMatrixKernel, X: FloatArray) -> FloatArray:
+def scaled_by(estimator: PositiveMatrixKernel, X: Points) -> FloatArray:
     """Return the features as the kernel sees them if X is the training data."""
-    return Scaling(*unit_range(X))(X) if estimator.scale else X
+    points: FloatArray = np.asarray(X, dtype=np.float64)
+    return Scaling(*unit_range(points))(points) if estimator.scale else points
 
 
 def absolute(
-    estimator: PositiveMatrixKernel, X: FloatArray, targets: ArrayLike
+    estimator: PositiveMatrixKernel, X: Points, targets: FloatArray, weight: FloatArray
 ) -> dict[str, float | str]:
-    """Return the parameters that mean the same for any part of these samples."""
-    X, y = scaled_by(estimator, X), np.atleast_2d(np.asarray(targets))
-    learner = _learner_of(estimator, family_of(estimator, X), X, y, None)
+    """Return the parameters that mean the same for any part of these samples.
+
+    `targets` of shape (n_tasks, n_samples).
+    """
+    scaled = scaled_by(estimator, X)
+    mass = None if (weight == 1.0).all() else weight
+    learner = _learner_of(estimator, family_of(estimator, scaled), scaled, targets, mass)
     known = {"C": learner.C, "epsilon": getattr(learner, "epsilon", None)}
     return {"units": "absolute", **{k: v for k, v in known.items() if v is not None}}
 

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from itertools import product
-from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray, Rows
-from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE
-from kernelweave.kernels_core.estimators.base import Estimator
-from kernelweave.kernels_core.estimators.search import Folds
+from kernelweave.kernels_core import Result
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Points
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE
+from kernelweave.kernels_core.estimators.kernel import Data
+from kernelweave.kernels_core.estimators.search import (
+    CrossValidatedEstimator,
+    Fold,
+    FoldFit,
+    FoldScore,
+    Scores,
+    Setting,
+    learn_chosen,
+    one_or_several,
+    part_of,
+    score_settings,
+    values_of,
+)
 from kernelweave.kernels_core.exceptions import (
     KernelWeaveWarning,
     UnderfitWarning,
     convergence_warning,
 )
+from kernelweave.kernels_core.fit import FitResult
 from kernelweave.kernels_core.parameters import fitted, parameter
-from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, RegressorMixin, clone
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import BaseEstimator, clone
 
 from .estimators import (
     PositiveMatrixKernel,
@@ -36,266 +43,255 @@ from .estimators import (
     box_of,
     scaled_by,
 )
-from .neighbours import Fitted, Warm
+from .start import Start, at_new_caps
 
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
-
-# Values of C that "auto" tries, in the units of 1 / mean k(x, x): a factor of ten apart, since the
+# Values of C that "cv" tries, in the units of 1 / mean k(x, x): a factor of ten apart, since the
 # error changes slowly with C, and every value is a fit in each fold. Where the best lies at an end
 # the search goes on by the same factor.
 _STEPS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 # in the units of 1 / mean k(x, x): less than the first learns nothing, and what needs more than the
 # last separates the classes exactly
 _LEAST, _MOST = 1e-4, 1e10
+_SEVERAL = 'A number, or several to choose among; ``"cv"`` is'
 
 
-def ends(settings: list[dict[str, float]], chosen: int) -> dict[str, str]:
+def ends(settings: list[Setting], chosen: Setting) -> dict[str, str]:
     """Return which parameters of a setting lie at an end of their grid, and at which.
 
-    `settings`: a product of grids; that of C may depend on the other parameters; `chosen`: index of
-    the setting. Name to ``"smallest"`` or ``"largest"``. A grid of one value has no ends.
+    `settings`: a product of grids; that of C may depend on the other parameters; `chosen`: one of
+    them. Name to ``"smallest"`` or ``"largest"``. A grid of one value has no ends.
 
     Examples
     --------
-    >>> ends([{"C": 1.0, "delta": 0.5}, {"C": 10.0, "delta": 0.5}], 1)
+    >>> ends([{"C": 1.0, "delta": 0.5}, {"C": 10.0, "delta": 0.5}], {"C": 10.0, "delta": 0.5})
     {'C': 'largest'}
     """
-    best, found = settings[chosen], {}
-    others = {name: value for name, value in best.items() if name != "C"}
+    found = {}
+    others = {name: value for name, value in chosen.items() if name != "C"}
     beside = [setting for setting in settings if others.items() <= setting.items()]
-    for name, value in best.items():
+    for name, value in chosen.items():
         grid = [setting[name] for setting in (beside if name == "C" else settings)]
         if min(grid) < max(grid) and value in (min(grid), max(grid)):
             found[name] = "smallest" if value == min(grid) else "largest"
     return found
 
 
-def _values(name: str, values: object) -> list[float]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be a sequence of numbers to choose among, got {values!r}")
-    chosen = list(values)
-    for value in chosen:
-        if not isinstance(value, Real):
-            raise ValueError(f"{name} must hold numbers, got {value!r}")
-    return chosen
+@dataclass
+class _Fitted:
+    """What a fit leaves for its neighbours.
+
+    `rows` of shape (n_train,): the samples it saw; `P` of shape (n_P, n_P); `dual_coef` of shape
+    (n_tasks, n_samples): zero for samples that it did not see.
+    """
+
+    rows: Index
+    P: FloatArray
+    dual_coef: FloatArray
+    C: float
+    classes: Labels | None
+
+    def start(self, rows: Index, C: float) -> Start:
+        """Return where a fit to some rows at another C begins."""
+        return Start(self.P, at_new_caps(self.dual_coef[:, rows], self.C, C))
 
 
-class _Search(Estimator):
-    """Shared by both: the grid, the folds, the refit and the delegation."""
+@dataclass
+class _Warm:
+    """The fits of a search, by fold, and how many learner solves they took."""
 
-    estimator: BaseEstimator | None = parameter(
-        "Holds every other parameter; the default one if not given.",
-        kind="estimator",
-        default=None,
+    n_samples: int
+    n_solves: int = 0
+    fits: dict[int, _Fitted] = field(default_factory=dict)
+    last: _Fitted | None = None
+    averages: dict[tuple[Any, ...], _Fitted | None] = field(default_factory=dict)
+
+    def fit(
+        self, model: PositiveMatrixKernel, X: Points, y: Labels, weight: FloatArray, rows: Index,
+        fold: int,
+    ) -> None:  # fmt: skip
+        """Fit on ``rows``, begun at a neighbour."""
+        near = self._neighbour(fold, model.C)
+        if near is not None and (
+            near.classes is None or np.array_equal(np.unique(y[rows]), near.classes)
+        ):
+            model._start = near.start(rows, model.C)
+        model.fit(X[rows], y[rows], weight[rows])
+        self.n_solves += _solves_of(model.result_)
+        dual = np.atleast_2d(model.dual_coef_)
+        spread = np.zeros((len(dual), self.n_samples))
+        spread[:, rows] = dual
+        classes = getattr(model, "classes_", None)
+        self.last = self.fits[fold] = _Fitted(rows, model.P_, spread, model.C, classes)
+
+    def _neighbour(self, fold: int, C: float) -> _Fitted | None:
+        """Return this fold's last fit where no coefficient was at its cap, else the last fit.
+
+        Without a coefficient at its cap a larger C changes nothing. Otherwise another fold at the
+        same C is nearer than this one at another.
+        """
+        own = self.fits.get(fold)
+        if own is not None and own.C <= C and np.abs(own.dual_coef).max() < (1.0 - 1e-6) * own.C:
+            return own
+        return self.last if self.last is None or self.last.C == C else (own or self.last)
+
+    def average(self) -> _Fitted | None:
+        """Return the mean of the folds' last fits, each sample over the folds that saw it."""
+        fits = list(self.fits.values())
+        shapes = {(fit.P.shape, fit.dual_coef.shape, fit.C) for fit in fits}
+        if len(shapes) != 1:
+            return None
+        seen = np.zeros(self.n_samples)
+        for fit in fits:
+            seen[fit.rows] += 1.0
+        total = np.sum([fit.dual_coef for fit in fits], axis=0)
+        P, every = np.mean([fit.P for fit in fits], axis=0), np.arange(self.n_samples)
+        return replace(fits[0], rows=every, P=P, dual_coef=total / np.maximum(seen, 1.0))
+
+
+def _solves_of(result: Result) -> int:
+    """Return the learner solves that led to a result."""
+    return int(result.history.counts.get("n_solves", [0])[-1])
+
+
+class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
+    """The grid, the short fits of the folds, and where the last fit begins."""
+
+    C: Any = parameter(
+        "Penalties to try, in ``units``: a list, or 0.1 to 1000 times 1 / mean k(x, x) at P = I, "
+        "and further by tens while the best lies at an end.",
+        kind='float, list of float or "cv"',
+        default="cv",
+        rule=one_or_several(POSITIVE),
         kw_only=False,
     )
-    C: Iterable[float] | str = parameter(
-        "Penalties to try, in the ``units`` of the estimator; by default 0.1 to 1000 times "
-        "1 / mean k(x, x) at P = I, and further by tens while the best lies at an end.",
-        kind='sequence of float or "auto"',
-        default="auto",
-    )
-    delta: Iterable[float] = parameter(
-        "Widths of the box to try.", kind="sequence of float", default=(0.5,)
-    )
-    cv: Folds = parameter(
-        "As in scikit-learn; five folds by default.",
-        kind="int, splitter or iterable",
-        default=None,
+    delta: Any = parameter(
+        f"The box of integration is [−δ, 1 + δ] in each scaled feature. {_SEVERAL} 0.1 and 0.5.",
+        kind='float, list of float or "cv"',
+        default=0.5,
+        rule=one_or_several(NONNEGATIVE),
     )
     cv_tol: float = parameter(
-        "Relative certified gap of the folds' fits; the refit reaches the estimator's own ``tol``.",
+        "Relative certified gap of the folds' fits; the last fit reaches ``tol``.",
         default=0.02,
         rule=NONNEGATIVE,
     )
     cv_max_iter: int = parameter(
-        "Steps of a fold's fit at most: enough to rank settings, with ``split_gap`` saying how "
-        "near to its optimum each fit is.",
+        "Steps of a fold's fit at most: enough to rank settings, with ``split0_gap`` and so on "
+        "saying how near to its optimum each fit is.",
         default=8,
         rule=COUNT,
     )
-    scoring: str | Callable[..., float] | None = parameter(
-        "Accuracy or R² by default.", kind="str or callable", default=None
-    )
 
-    best_estimator_: BaseEstimator = fitted("estimator", "Fitted on all samples.")
-    best_params_: dict[str, float] = fitted("dict", "The chosen values.")
-    best_score_: float = fitted("float", "Mean score of the folds there.")
-    best_index_: int = fitted("int", "Its place in ``cv_results_``.")
-    cv_results_: dict[str, Any] = fitted(
-        "dict",
-        "``params``, ``mean_test_score``, ``std_test_score``, ``split_test_score`` and "
-        "``split_gap``.",
-    )
+    delta_: float = fitted("float", "The δ of the fit.")
     at_end_: dict[str, str] = fitted(
         "dict",
         'Chosen parameters at an end of their grid, with ``"smallest"`` or ``"largest"``: beyond '
         "it may lie a better value. A grid of one value has no ends. Of three values or more a "
         "warning says so.",
     )
-    n_solves_: int = fitted("int", "Learner solves of the whole search and the refit.")
+    n_solves_: int = fitted("int", "Learner solves of the whole search and the last fit.")
 
-    def _template(self) -> BaseEstimator:
-        raise NotImplementedError
+    grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"delta": (0.1, 0.5), "C": _STEPS}
 
-    def _grid(self, X: FloatArray) -> list[dict[str, float]]:
+    def settings(self, data: Data) -> list[Setting]:
         """Return settings in an order in which neighbours follow one another: C fastest."""
-        axes = self._axes()
-        penalties = [] if isinstance(self.C, str) else _values("C", self.C)
-        for name, grid in {**axes, "C": penalties}.items():
-            if len(grid) == 0 and not (name == "C" and isinstance(self.C, str)):
-                raise ValueError(f"{name} must hold at least one value, got none")
-        settings = []
-        for values in product(*(sorted(axis) for axis in axes.values())):
+        axes = {name: values_of(self, name) for name in self.grids if name != "C"}
+        data, settings = data.part(np.flatnonzero(data.weight > 0)), []
+        for values in product(*axes.values()):
             setting = dict(zip(axes, values, strict=True))
-            settings += [{**setting, "C": C} for C in self._penalties(setting, X)]
+            unit = self._unit(setting, data) if isinstance(self.C, str) else 1.0
+            settings += [{**setting, "C": unit * C} for C in values_of(self, "C")]
         return settings
 
-    def _penalties(self, setting: dict[str, float], X: FloatArray) -> list[float]:
-        """Return the values of C to try, in increasing order."""
-        if isinstance(self.C, str):
-            if self.C != "auto":
-                raise ValueError(f"C must be 'auto' or a sequence of numbers, got {self.C!r}")
-            return [step * self._unit(setting, X) for step in _STEPS]
-        return sorted(float(C) for C in _values("C", self.C))
+    @staticmethod
+    def complexity(setting: Setting) -> tuple[float, float]:
+        """Return what is less for a smaller C, then a wider tube."""
+        return setting["C"], -setting.get("epsilon", 0.0)
 
-    def _unit(self, setting: dict[str, float], X: FloatArray) -> float:
+    def _unit(self, setting: Setting, data: Data) -> float:
         """Return what 1 in the automatic grid of C is in the units of the estimator."""
-        model = clone(self._template())
-        if model.units == "scale":
+        if self.units == "scale":
             return 1.0
-        model.set_params(units="scale", C=1.0, **setting)
+        model = clone(self).set_params(**{**setting, "units": "scale", "C": 1.0})
         # of penalties in absolute units, one is for targets of spread one
-        return float(absolute(model, X, np.tile([-1.0, 1.0], len(X))[: len(X)])["C"])
+        signs = np.tile([-1.0, 1.0], len(data.weight))[: len(data.weight)]
+        return float(absolute(model, data.X, signs[None, :], data.weight)["C"])
 
-    def _further(
-        self, settings: list[dict[str, float]], means: FloatArray, X: FloatArray
-    ) -> list[dict[str, float]]:
-        """Return the setting beyond the end of the automatic grid of C where the best lies."""
-        best = settings[int(np.argmax(means))]
-        end = ends(settings, int(np.argmax(means))).get("C")
-        if not isinstance(self.C, str) or end is None:
-            return []
-        C, unit = best["C"] * (10.0 if end == "largest" else 0.1), self._unit_of(best, X)
-        return [{**best, "C": C}] if _LEAST * unit < 1.5 * C < 2.0 * _MOST * unit else []
+    def scores(
+        self, settings: list[Setting], data: Data, folds: list[Fold], score: FoldScore
+    ) -> Scores:
+        """Return the scores of short fits, each begun at a neighbour."""
 
-    def _unit_of(self, setting: dict[str, float], X: FloatArray) -> float:
-        return self._unit({k: v for k, v in setting.items() if k != "C"}, X)
+        def further(tried: list[Setting], means: FloatArray) -> list[Setting]:
+            best = tried[int(np.argmax(means))]
+            end = ends(tried, best).get("C")
+            if not isinstance(self.C, str) or end is None:
+                return []
+            C = best["C"] * (10.0 if end == "largest" else 0.1)
+            unit = self._unit({k: v for k, v in best.items() if k != "C"}, data)
+            return [{**best, "C": C}] if _LEAST * unit < 1.5 * C < 2.0 * _MOST * unit else []
 
-    def _axes(self) -> dict[str, list[float]]:
-        raise NotImplementedError
+        self._warm = _Warm(len(data.weight))
+        fit = self._fold_fits(data, folds, self._warm)
+        return score_settings(settings, folds, fit, score, by_fold=False, further=further)
 
-    def _search(self, X: FloatArray, y: RealArray, classifier: bool) -> None:
-        self._check_parameters()
-        template = self._template()
-        folds = list(check_cv(self.cv, y, classifier=classifier).split(X, y))
-        scorer = check_scoring(template, scoring=self.scoring)
-        scaled = scaled_by(template, X)
-        settings, warm = self._grid(X), Warm(len(X))
-        scores: list[list[float]] = []
-        gaps: list[list[float]] = []
-        averages: list[Fitted | None] = []
-        pending = settings
-        while pending:
-            for setting in pending:
-                fits = [
-                    self._fold(setting, scaled, X, y, np.asarray(train), j, warm)
-                    for j, (train, _) in enumerate(folds)
-                ]
-                tests = [test for _, test in folds]
-                scores.append(
-                    [scorer(m, scaled[at], y[at]) for m, at in zip(fits, tests, strict=True)]
-                )
-                gaps.append([model.result_.gap for model in fits])
-                averages.append(warm.average())
-            pending = self._further(settings, np.mean(scores, axis=1), X)
-            settings = settings + pending
-        self._keep_results(settings, np.array(scores), np.array(gaps))
-        chosen = clone(template).set_params(**self.best_params_)
-        self._refit(chosen, averages[self.best_index_], X, y, warm)
+    def _fold_fits(self, data: Data, folds: list[Fold], warm: _Warm) -> FoldFit:
+        """Return what fits a fold shortly, with the scaling, the box and units of all samples."""
+        y, scaled = data.labels(getattr(self, "classes_", None)), scaled_by(self, data.X)
+        limits = {"tol": self.cv_tol, "max_iter": self.cv_max_iter, "scale": False}
+        part = part_of(self)
 
-    def _fold(
-        self, setting: dict[str, float], scaled: FloatArray, X: FloatArray, y: Labels,
-        train: npt.NDArray[np.intp], fold: int, warm: Warm,
-    ) -> PositiveMatrixKernel:  # fmt: skip
-        """Fit a fold shortly, with the scaling, the box and the units of all samples."""
-        model = clone(self._template()).set_params(**setting)
-        box = box_of(model, scaled)
-        model.set_params(**absolute(model, X, y), scale=False, domain=box)
-        model.set_params(tol=self.cv_tol, max_iter=self.cv_max_iter)
-        if self.scoring is None and hasattr(model, "probability"):
-            # accuracy asks for none, and they take five fits more
-            model.set_params(probability=False)
-        with warnings.catch_warnings():
-            # a short fit is what is asked for; the refit does warn
-            warnings.simplefilter("ignore", convergence_warning())
-            warnings.simplefilter("ignore", UnderfitWarning)
-            return warm.fit(model, scaled, y, train, fold)
+        def fit(setting: Setting, fold: int) -> tuple[BaseEstimator, Any]:
+            train, test = folds[fold]
+            model = clone(part).set_params(**setting)
+            box = box_of(model, scaled)
+            units = absolute(model, data.X, data.targets, data.weight)
+            model.set_params(**units, **limits, domain=box)
+            with warnings.catch_warnings():
+                # a short fit is what is asked for; the last one does warn
+                warnings.simplefilter("ignore", convergence_warning())
+                warnings.simplefilter("ignore", UnderfitWarning)
+                warm.fit(model, scaled, y, data.weight, train, fold)
+            if fold == len(folds) - 1:
+                warm.averages[tuple(setting.items())] = warm.average()
+            return model, scaled[test]
 
-    def _keep_results(
-        self, settings: list[dict[str, float]], scores: FloatArray, gaps: FloatArray
-    ) -> None:
-        means = scores.mean(axis=1)
-        best = int(np.argmax(means))
-        self.cv_results_ = {
-            "params": settings,
-            "mean_test_score": means,
-            "std_test_score": scores.std(axis=1),
-            "split_test_score": scores,
-            "split_gap": gaps,
-        }
-        self.best_index_, self.best_params_ = best, settings[best]
-        self.best_score_ = float(means[best])
-        self.at_end_ = ends(settings, best)
-        for name, end in self.at_end_.items():
-            grid = sorted({setting[name] for setting in settings})
-            if len(grid) > 2:
+        return fit
+
+    def take(self, setting: Setting, data: Data) -> None:
+        """Take what was chosen, and begin the last fit at the mean of its folds."""
+        super().take(setting, data)
+        warm, near = vars(self).get("_warm"), None
+        if warm is not None:
+            near = warm.averages.get(tuple(setting.items()))
+        if near is not None:
+            data = data.part(np.flatnonzero(data.weight > 0))
+            C = float(absolute(self, data.X, data.targets, data.weight)["C"])
+            self._start = near.start(near.rows, C)
+
+    def _learn(self, data: Data) -> FitResult:
+        fit = learn_chosen(self, data)
+        self.__dict__.pop("_start", None)
+        found, warm = fit.attributes, self.__dict__.pop("_warm", _Warm(0))
+        results, best = found["cv_results_"], found["best_params_"]
+        at_end = {} if results is None else ends(results["params"], best)
+        for name, end in at_end.items():
+            if len({setting[name] for setting in results["params"]}) > 2:
                 warnings.warn(
-                    f"the best {name} of the search, {settings[best][name]:.6g}, is the {end} "
+                    f"the best {name} of the search, {best[name]:.6g}, is the {end} "
                     f"of its grid: a better one may lie beyond, so widen the grid of {name}",
                     KernelWeaveWarning,
                     stacklevel=4,
                 )
-
-    def _refit(
-        self, model: BaseEstimator, near: Fitted | None, X: FloatArray, y: Labels, warm: Warm
-    ) -> None:
-        last = Warm(len(X), warm.n_solves, last=near)
-        self.best_estimator_ = last.fit(model, X, y, np.arange(len(X)), -1)
-        if hasattr(self, "feature_names_in_"):
-            self.best_estimator_.feature_names_in_ = self.feature_names_in_
-        self.n_solves_ = last.n_solves
-
-    def predict(self, X: Rows) -> Labels:
-        """Return the predictions of the best estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points to predict.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels or targets.
-        """
-        check_is_fitted(self, "best_estimator_")
-        predicted: Labels = self.best_estimator_.predict(X)
-        return predicted
+        n_solves = warm.n_solves + _solves_of(found["result_"])
+        return replace(fit, attributes={**found, "at_end_": at_end, "n_solves_": n_solves})
 
 
-def _has_probabilities(search: BaseEstimator) -> bool:
-    # raises what the estimator says of probability=True
-    return hasattr(search._template(), "probability") and bool(search._template().predict_proba)
-
-
-class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[misc]
+class TessellatedKernelClassifierCV(_Search, TessellatedKernelClassifier):
     """Classifier that learns its kernel, with C and δ chosen by cross-validation.
 
     Every fit begins at the kernel and the coefficients of its neighbour in the grid, and the
-    folds' fits are short, so that the search costs a few learner solves a setting; the refit on
+    folds' fits are short, so that the search costs a few learner solves a setting; the fit to
     all samples begins at the mean of the best setting's folds. The folds share the scaling and
     the box of all samples.
 
@@ -304,83 +300,13 @@ class TessellatedKernelClassifierCV(ClassifierMixin, _Search):  # type: ignore[m
     >>> from sklearn.datasets import load_iris
     >>> from kernelweave.spectahedron import TessellatedKernelClassifierCV
     >>> X, y = load_iris(return_X_y=True)
-    >>> search = TessellatedKernelClassifierCV(C=(0.1, 1.0), cv=3).fit(X, y)
-    >>> bool(search.best_score_ > 0.9)
+    >>> model = TessellatedKernelClassifierCV(C=(0.1, 1.0), cv=3).fit(X, y)
+    >>> bool(model.best_score_ > 0.9)
     True
     """
 
-    classes_: Labels = fitted("ndarray of shape (n_classes,)", "Labels.")
 
-    def _template(self) -> BaseEstimator:
-        return TessellatedKernelClassifier() if self.estimator is None else self.estimator
-
-    def _axes(self) -> dict[str, list[float]]:
-        return {"delta": _values("delta", self.delta)}
-
-    def fit(self, X: Rows, y: ArrayLike) -> TessellatedKernelClassifierCV:
-        """Choose C and δ, then learn the kernel from all samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite features.
-        y : array-like of shape (n_samples,)
-            Labels of any kind, two classes or more.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If y holds one class only, or a parameter makes no sense.
-        """
-        points, labels = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) < 2:
-            raise ValueError("y must hold samples of at least 2 classes, got 1 class")
-        self._search(points, labels, classifier=True)
-        return self
-
-    def decision_function(self, X: Rows) -> FloatArray:
-        """Return the decision values of the best estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points to judge.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive means ``classes_[1]`` where there are two classes.
-        """
-        check_is_fitted(self, "best_estimator_")
-        values: FloatArray = self.best_estimator_.decision_function(X)
-        return values
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Rows) -> FloatArray:
-        """Return the probabilities of the best estimator, with ``probability=True`` in it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points to judge.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_proba(X))
-
-
-class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[misc]
+class TessellatedKernelRegressorCV(_Search, TessellatedKernelRegressor):
     """Regressor that learns its kernel, with C, ε and δ chosen by cross-validation.
 
     As `TessellatedKernelClassifierCV`.
@@ -390,43 +316,23 @@ class TessellatedKernelRegressorCV(RegressorMixin, _Search):  # type: ignore[mis
     >>> from sklearn.datasets import load_diabetes
     >>> from kernelweave.spectahedron import TessellatedKernelRegressorCV
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> search = TessellatedKernelRegressorCV(C=(0.1, 1.0), cv=3).fit(X, y)
-    >>> bool(search.best_score_ > 0.3)
+    >>> model = TessellatedKernelRegressorCV(C=(0.1, 1.0), cv=3).fit(X, y)
+    >>> bool(model.best_score_ > 0.3)
     True
     """
 
-    epsilon: Iterable[float] = parameter(
-        "Half-widths of the tube to try, in the ``units`` of the estimator.",
-        kind="sequence of float",
-        default=(0.1,),
+    epsilon: Any = parameter(
+        "Half-width of the tube without loss, in the standard deviation of y or in the units of y: "
+        f"see ``units``. {_SEVERAL} 0.05, 0.1 and 0.2.",
+        kind='float, list of float or "cv"',
+        default=0.1,
+        rule=one_or_several(NONNEGATIVE),
     )
 
-    def _template(self) -> BaseEstimator:
-        return TessellatedKernelRegressor() if self.estimator is None else self.estimator
+    epsilon_: float = fitted("float", "The ε of the fit, in ``units``.")
 
-    def _axes(self) -> dict[str, list[float]]:
-        return {"delta": _values("delta", self.delta), "epsilon": _values("epsilon", self.epsilon)}
-
-    def fit(self, X: Rows, y: ArrayLike) -> TessellatedKernelRegressorCV:
-        """Choose C, ε and δ, then learn the kernel from all samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite features.
-        y : array-like of shape (n_samples,)
-            Finite targets.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If a parameter makes no sense.
-        """
-        points, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        self._search(points, np.asarray(targets, dtype=np.float64), classifier=False)
-        return self
+    grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
+        "delta": (0.1, 0.5),
+        "epsilon": (0.05, 0.1, 0.2),
+        "C": _STEPS,
+    }

@@ -338,6 +338,9 @@ class CrossValidatedEstimator(KernelEstimator):
         "where ``max_time`` or a Ctrl-C came first.",
     )
 
+    best_params_: dict[str, Any] = fitted("dict", "What was chosen, or given.")
+    best_score_: float = fitted("float", "Its mean score; NaN where there was nothing to choose.")
+
     # what folds may choose, and the values that "cv" means
     grids: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 
@@ -361,6 +364,10 @@ class CrossValidatedEstimator(KernelEstimator):
         """
         return score_settings(settings, folds, fold_fits(self, data, folds), score)
 
+    def take(self, setting: Setting, data: Data) -> None:
+        """Make what was chosen the parameters of this draft."""
+        self.__dict__.update(setting)
+
     def _learn(self, data: Data) -> FitResult:
         return learn_chosen(self, data)
 
@@ -379,13 +386,16 @@ def learn_chosen(estimator: CrossValidatedEstimator, data: Data) -> FitResult:
                     scores = _scores_of(estimator, settings, data)
                 chosen = scores.settings[scores.choose(estimator.choice, estimator.complexity)]
                 late = scores.stopped is not None or expired()
-            estimator.__dict__.update(chosen)
+            estimator.take(chosen, data)
             fit = None if late else learn_formula(estimator, data)
         if fit is None:
             with time_limit(LATE_SECONDS):
                 fit = learn_formula(estimator, data)
-    found = {**fit.attributes, **{f"{name}_": getattr(estimator, name) for name in estimator.grids}}
-    found["cv_results_"] = None if scores is None else scores.cv_results
+    found = {f"{name}_": getattr(estimator, name) for name in estimator.grids} | fit.attributes
+    found |= {"cv_results_": None, "best_params_": chosen, "best_score_": np.nan}
+    if scores is not None:
+        best = scores.settings.index(chosen)
+        found |= {"cv_results_": scores.cv_results, "best_score_": float(scores.means[best])}
     if scores is None or scores.stopped is None:
         return FitResult(found, fit.stopped)
     found["result_"] = replace(found["result_"], status=Status.INTERRUPTED)

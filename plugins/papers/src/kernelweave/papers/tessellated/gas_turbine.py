@@ -80,11 +80,11 @@ def measure(path: str, n_train: int, n_test: int, seed: int) -> dict[str, float]
 
 def choose(X: Rows, y: ArrayLike, seed: int) -> dict[str, float]:
     """Return C and δ with the least squared error over two folds."""
-    from kernelweave.spectahedron import TessellatedKernelRegressor, TessellatedKernelRegressorCV
+    from kernelweave.spectahedron import TessellatedKernelRegressorCV
 
     search = TessellatedKernelRegressorCV(
-        TessellatedKernelRegressor(**_SETTINGS, units="absolute"),
-        epsilon=(_SETTINGS["epsilon"],),
+        **_SETTINGS,
+        units="absolute",
         delta=_DELTAS,
         cv=folds(2, seed, classes=False),
         scoring="neg_mean_squared_error",

@@ -72,10 +72,13 @@ def fit_tuned(
     scoring = "accuracy" if classes else "neg_mean_squared_error"
     if fine or name == "TKL":
         search = _tessellated(X.shape[1], y, classes=classes, quick=quick, fine=fine)
-        estimator = search.set_params(cv=cv, scoring=scoring).fit(*some).best_estimator_
+        search.set_params(cv=cv, scoring=scoring).fit(*some)
+        chosen = {key: search.best_params_[key] for key in ("C", "delta")}
         if len(X) > MOST_TUNED:
-            estimator.set_params(dtype="float32" if len(X) > _SINGLE else "float64").fit(X, y)
-        return estimator, {key: search.best_params_[key] for key in ("C", "delta")}
+            # the same estimator with one value each has nothing to choose
+            dtype = "float32" if len(X) > _SINGLE else "float64"
+            search.set_params(**search.best_params_, dtype=dtype).fit(X, y)
+        return search, chosen
     if name == "RBF-SVM":
         machine, grid = _gaussian(y, classes=classes, quick=quick)
     elif name in _OTHERS:
@@ -120,15 +123,10 @@ def _tessellated(
     if fine:
         penalties = tuple(100.0 * C for C in penalties)
     if classes:
-        machine = tkl.TessellatedKernelClassifier(**limits)
-        return tkl.TessellatedKernelClassifierCV(machine, C=penalties, delta=delta)
+        return tkl.TessellatedKernelClassifierCV(C=penalties, delta=delta, **limits)
     unit, tube = float(np.std(y)), _tube(y)
-    return tkl.TessellatedKernelRegressorCV(
-        tkl.TessellatedKernelRegressor(epsilon=tube, **limits),
-        C=[unit * C for C in penalties],
-        epsilon=(tube,),
-        delta=delta,
-    )
+    penalties = tuple(unit * C for C in penalties)
+    return tkl.TessellatedKernelRegressorCV(C=penalties, epsilon=tube, delta=delta, **limits)
 
 
 def _gaussian(y: FloatArray, *, classes: bool, quick: bool) -> tuple[BaseEstimator, _Grid]:
