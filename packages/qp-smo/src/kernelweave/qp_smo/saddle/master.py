@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 
 from .central_path import follow
 from .cuts import CutPool, lower_bound_from
@@ -139,15 +139,14 @@ def _polished(
     if penalty.lam > 0.0:
         slope += 2.0 * penalty.lam * weights[used] / penalty.shares(weights)[used]
     rows = weights[used]
-    system = np.zeros((used.size + 1, active.size + 2))
-    system[:-1, :-2] = half[np.ix_(active, used)].T * rows[:, None]
-    system[:-1, -2] = -rows
+    # the multipliers and, free, that of the weights' sum
+    system = np.zeros((used.size + 1, active.size + 1))
+    system[:-1, :-1] = half[np.ix_(active, used)].T * rows[:, None]
     system[:-1, -1] = rows
-    system[-1, :-2] = scale
-    try:
-        solution = nnls(system, np.append(slope * rows, scale))[0]
-    except RuntimeError:
-        return None
+    system[-1, :-1] = scale
+    least = np.append(np.zeros(active.size), -np.inf)
+    # nnls of SciPy 1.12 to 1.14 refuses columns that depend on each other
+    found = lsq_linear(system, np.append(slope * rows, scale), (least, np.inf), method="bvls")
     mu = np.zeros(kappa.size)
-    mu[active] = solution[:-2]
+    mu[active] = found.x[:-1]
     return mu if mu.sum() > 0.5 else None
