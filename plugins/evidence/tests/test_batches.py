@@ -18,7 +18,8 @@ from kernelweave.evidence import (
     EvidenceKernelRegressor,
     base,
 )
-from kernelweave.evidence.large.drawing import draw
+from kernelweave.evidence.large.drawing import Draw, first_reading
+from kernelweave.evidence.large.reading import NumberTargets, batches_alone
 from kernelweave.kernels_core import Status
 from kernelweave.tables import CellError, read_table
 from large_tables import QUICK, small, table  # noqa: F401
@@ -113,7 +114,7 @@ def test_what_the_draw_misses_is_shown_to_the_encoder() -> None:
     frame.loc[2950, "a"] = np.nan
     frame.loc[2990, "word"] = "green"
     batches = Batches(frame, "price", size=100)
-    seen = draw(batches, 50, 0)
+    seen = draw(batches, 50)
     assert {0, 2900, 2950} <= set(seen.index)
     assert (len(seen.batch), seen.n_rows) == (53, 3000)
     with warnings.catch_warnings():
@@ -146,13 +147,17 @@ def test_gaps_words_and_values_of_late_blocks_are_handled_as_in_small_tables(
 
 def test_a_draw_does_not_depend_on_the_batches_and_is_fair() -> None:
     frame = table(4000)
-    one = draw(Batches(frame, "price", size=4000), 400, 0)
-    many = draw(Batches(frame, "price", size=33), 400, 0)
+    one = draw(Batches(frame, "price", size=4000), 400)
+    many = draw(Batches(frame, "price", size=33), 400)
     assert one.batch.X.equals(many.batch.X)
     np.testing.assert_array_equal(one.batch.y, many.batch.y)
     np.testing.assert_array_equal(frame["price"].to_numpy()[one.index], one.batch.y)
     assert (np.diff(one.index) > 0).all()
     assert abs(one.index.mean() - 2000) < 200
+
+
+def draw(batches: Batches, size: int) -> Draw:
+    return first_reading(batches_alone(batches), NumberTargets(), size, 0)[0]
 
 
 def fit_of(frame: pd.DataFrame) -> EvidenceKernelRegressor:

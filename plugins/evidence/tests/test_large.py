@@ -12,6 +12,7 @@ import pytest
 from kernelweave.evidence import EvidenceKernelRegressor
 from kernelweave.evidence.copies import Known, Line
 from kernelweave.evidence.large.features import Landmarks
+from kernelweave.evidence.large.held_out import RowRoles, Share
 from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.plan import LargePlan
 from kernelweave.evidence.large.posterior import (
@@ -21,7 +22,6 @@ from kernelweave.evidence.large.posterior import (
     root_of,
     row_pairs,
 )
-from kernelweave.evidence.large.roles import RowRoles, Share
 from kernelweave.evidence.large.row_equations import RowEquations
 from kernelweave.evidence.large.source import BlockSource
 from kernelweave.evidence.large.sums import Normal, block_sums, total_sums
@@ -296,7 +296,7 @@ def test_one_strength_alone_is_taken_where_all_rows_prefer_it(
     monkeypatch.setattr("kernelweave.evidence.large.learning._fit_metric", lambda *_: (fits, True))
     # weights that know nothing
     even = np.array([0.5, 0.5])
-    monkeypatch.setattr("kernelweave.evidence.large.work.path_weights", lambda _: even)
+    monkeypatch.setattr("kernelweave.evidence.large.doubling.path_weights", lambda _: even)
     learned = learn_large(rows, replace(PLAN, all_rows=all_rows), np.random.RandomState(0))
     assert learned.weights.tolist() == [0.0, 1.0]
     assert learned.predictor.scales == (fits[1].scales,)

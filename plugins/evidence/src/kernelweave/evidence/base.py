@@ -42,11 +42,12 @@ from .explaining.mixin import Explained
 from .folds import Split
 from .kernel import EvidenceKernel
 from .large.dask_parts import DaskParts, is_dask
+from .large.doubling import RowsTold
+from .large.drawing import first_reading
 from .large.landmarks import LandmarkPredictor
 from .large.learning import LearnedLarge, learn_large
 from .large.plan import LargePlan
-from .large.progress import RowsTold
-from .large.reading import ClassTargets, LocalParts, NumberTargets, Reader, targets_of
+from .large.reading import ClassTargets, NumberTargets, Reader, batches_alone, targets_of
 from .large.source import Source
 from .learn import Learned, learn
 from .new_rows import Closed, Expectation, HeldOutWarning, Kind, LeavesOut, expected, kinds_of
@@ -373,12 +374,13 @@ class EvidenceModel(Explained, Estimator):
         """Fit by several readings of a table in parts."""
         if not isinstance(groups, str | None) or not isinstance(order, str | None):
             raise ValueError("groups and order must name columns of a table that is read in parts")
-        table = DaskParts.of(X, y, weight) if is_dask(X) else LocalParts.of(X, y, weight)
+        of = DaskParts.of if is_dask(X) else batches_alone
+        table: Source = of(X, y, weight)
         self._learn(partial(self._read_parts, table, groups, order))
 
     def _read_parts(
         self,
-        table: DaskParts | LocalParts,
+        table: Source,
         groups: str | None,
         order: str | None,
         state: np.random.RandomState,
@@ -387,14 +389,15 @@ class EvidenceModel(Explained, Estimator):
         twin = np.random.RandomState()
         # the survey draws the same rows from the same state
         twin.set_state(state.get_state())
-        seen, targets = table.draw(self._targets(), DRAWN_ROWS, twin.randint(2**31 - 1))
+        seed = twin.randint(2**31 - 1)
+        seen, targets = first_reading(table, self._targets(), DRAWN_ROWS, seed)
         self._know(targets)
         with seen.place_errors():
             self._fit_encoder(seen.batch.X, seen.batch.weight)
         self._division = division_of(seen.batch.X, seen.batch.y, groups, order, self.cv)
         if seen.n_rows > EXACT_ROWS or not seen.complete:
             reader = Reader(self.encoder_, targets, groups or "", order or "")
-            return table.source(reader, n_jobs=self.n_jobs)
+            return table.encoded(reader, self.n_jobs)
         return self._rows(seen.batch.X, *targets_of(seen.batch, targets))
 
     def _targets(self) -> NumberTargets | ClassTargets:

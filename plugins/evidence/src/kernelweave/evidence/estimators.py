@@ -32,8 +32,7 @@ from .exact import ExactPredictor
 from .folds import Split
 from .intervals import Range
 from .large.batches import Batches
-from .large.by_parts import by_parts
-from .large.dask_parts import is_dask
+from .large.dask_parts import by_parts, is_dask
 from .large.reading import ClassTargets, NumberTargets
 from .last_step import with_likelihood
 from .mixture import blocks

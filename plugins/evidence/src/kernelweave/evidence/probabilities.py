@@ -10,7 +10,7 @@ from scipy.special import log_softmax, softmax
 
 from .calibration import Calibration
 from .classes import per_class
-from .large.by_parts import by_parts
+from .large.dask_parts import by_parts
 
 
 class CalibratedClasses(ABC):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import functools
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from kernelweave.kernels_core import clock
@@ -18,11 +20,9 @@ from numpy.typing import ArrayLike
 
 from ..terms import Stopped
 from .batches import Batch
-from .drawing import Draw, PartDraw
-from .keys import key_limit
-from .reading import Reader, Targets, looked
-from .source import P, Read
+from .source import Encode, P, Read
 
+F = TypeVar("F", bound=Callable[..., object])
 # what dask has not worked out yet
 Delayed: TypeAlias = Any
 # results that one task adds up
@@ -40,12 +40,14 @@ class DaskParts:
     """The parts of a table, of its targets and weights, side by side.
 
     `parts`: for each part its rows, targets and weights, delayed; None where there are no weights;
-    `firsts`, `kept`: where each part begins, among all rows and among those of positive weight.
+    `firsts`, `kept`: where each part begins, among all rows and among those of positive weight;
+    `encode`: makes rows of a part.
     """
 
     parts: list[tuple[Delayed, ...]]
     firsts: Index
     kept: Index
+    encode: Encode | None = None
 
     @classmethod
     def of(cls, X: object, y: object, weight: object = None) -> DaskParts:
@@ -68,44 +70,28 @@ class DaskParts:
         begins = np.vstack([np.zeros((1, 2), dtype=np.intp), np.cumsum(counts, axis=0)])
         return cls(parts, begins[:, 0], begins[:, 1])
 
-    def draw(self, targets: Targets, size: int, seed: int) -> tuple[Draw, Targets]:
-        """Return rows drawn of all parts, and what all targets tell."""
-        limit = key_limit(size, int(self.firsts[-1]))
-        tasks = [
-            delayed(_look)(*part, targets, int(first), size, seed, limit)
-            for part, first in zip(self.parts, self.firsts, strict=False)
-        ]
-        drawn, told = compute(_tree(tasks, _add_looks))
-        return drawn.whole(), told
+    def encoded(self, encode: Encode, n_jobs: int | None = None) -> DaskParts:
+        """Return the rows that the parts become where they are."""
+        return replace(self, encode=encode)
 
-    def source(self, reader: Reader, **_: object) -> DaskSource:
-        """Return what a fit asks of all rows."""
-        return DaskSource(self, reader)
-
-
-@dataclass(frozen=True)
-class DaskSource:
-    """All rows, encoded where they are."""
-
-    table: DaskParts
-    reader: Reader
+    @property
+    def _begins(self) -> Index:
+        """Where each part begins among the rows that count, and how many there are."""
+        return self.firsts if self.encode is None else self.kept
 
     @property
     def n_rows(self) -> int:
-        """All rows of positive weight."""
-        return int(self.table.kept[-1])
+        """All rows, or those of positive weight."""
+        return int(self._begins[-1])
 
     def fold(
         self, read: Read[P], *, partly: bool = False, tell: Callable[[int], None] | None = None
     ) -> tuple[P | None, bool]:
         """Return the sum, added up in a tree; it is of all rows whatever the time."""
-        shared = delayed(self.reader), delayed(read), partly
-        table = self.table
-        tasks = [
-            delayed(_read)(*part, int(first), int(kept), *shared)
-            for part, first, kept in zip(table.parts, table.firsts, table.kept, strict=False)
-        ]
-        total: P | None = compute(_tree(tasks, _add), stoppable=not partly)
+        shared = delayed(self.encode), delayed(read), partly
+        places = zip(self.parts, self.firsts, self._begins, strict=False)
+        tasks = [delayed(_read)(*part, int(n), int(own), *shared) for part, n, own in places]
+        total: P | None = compute(_tree(tasks), stoppable=not partly)
         if tell is not None:
             tell(self.n_rows)
         return total, True
@@ -164,10 +150,10 @@ def _client(distributed: ModuleType | None) -> Any:
         return None
 
 
-def _tree(tasks: Sequence[Delayed], add: Callable[..., object]) -> Delayed:
+def _tree(tasks: Sequence[Delayed]) -> Delayed:
     """Return the sum of results, neighbours first."""
     while len(tasks) > 1:
-        tasks = [delayed(add)(list(tasks[k : k + _FAN])) for k in range(0, len(tasks), _FAN)]
+        tasks = [delayed(_add)(list(tasks[k : k + _FAN])) for k in range(0, len(tasks), _FAN)]
     return tasks[0]
 
 
@@ -178,10 +164,6 @@ def _add(parts: list[Any]) -> Any:
     for each in others:
         total.add(each)
     return total
-
-
-def _add_looks(parts: list[tuple[PartDraw, Targets]]) -> tuple[PartDraw, Targets]:
-    return _add([part[0] for part in parts]), _add([part[1] for part in parts])
 
 
 def _batch(X: Sized, y: ArrayLike, weight: ArrayLike | None) -> Batch:
@@ -196,32 +178,34 @@ def _count(X: Sized, y: ArrayLike, weight: ArrayLike | None) -> tuple[int, int]:
     return len(batch), len(batch) if weight is None else int(np.sum(batch.weight > 0))
 
 
-def _look(
-    X: Sized,
-    y: ArrayLike,
-    weight: ArrayLike | None,
-    targets: Targets,
-    first: int,
-    size: int,
-    seed: int,
-    limit: float,
-) -> tuple[PartDraw, Targets]:
-    told, drawn = copy.deepcopy(targets), PartDraw.empty(size, limit)
-    batch = _batch(X, y, weight)
-    if len(batch):
-        drawn.read(looked(batch, told, first), first, seed)
-    return drawn, told
-
-
 def _read(
-    X: Sized, y: ArrayLike, weight: ArrayLike | None, first: int, kept: int, reader: Reader,
+    X: Sized, y: ArrayLike, weight: ArrayLike | None, first: int, own: int, encode: Encode | None,
     read: Read[P], partly: bool,
 ) -> P | None:  # fmt: skip
     if not len(X):
         return None
-    rows = reader(_batch(X, y, weight), first, again=not partly)
+    batch = _batch(X, y, weight)
+    rows = batch if encode is None else encode(batch, first, again=not partly)
     with one_blas_thread():
-        return read(rows, kept, lambda: False) if len(rows) else None
+        return read(rows, own, lambda: False) if len(rows) else None
+
+
+def by_parts(method: F) -> F:
+    """Let a method of an estimator take dask tables: its answers are dask arrays.
+
+    `method`: takes the estimator, rows, and settings.
+    """
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def answer(self: object, X: Any, *arguments: object, **settings: object) -> object:
+        if not is_dask(X):
+            return method(self, X, *arguments, **settings)
+        bound = signature.bind(self, X, *arguments, **settings).arguments
+        _, _, *others = bound.items()
+        return predicted_parts(self, method.__name__, X, **dict(others))
+
+    return answer  # type: ignore[return-value]
 
 
 def predicted_parts(model: object, method: str, X: Any, **settings: object) -> object:

@@ -1,20 +1,92 @@
-"""One reading of batches: rows drawn from everywhere, and those that show what a draw may miss."""
+"""Rows drawn from everywhere in one reading, and those that show what a draw may miss."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import pandas as pd
-from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.tables import CellError
 from numpy.typing import NDArray
 
 from .batches import Batch
-from .keys import row_keys
+from .reading import Targets, looked
+from .source import Source
+
+# Philox gives so many numbers a count
+_EACH = 4
+
+
+def row_keys(seed: int, first: int, n: int) -> FloatArray:
+    """Return a random number for each of the rows ``first, first + 1, …``.
+
+    Returns shape (n,): the same for a row whatever the rows around it, so that machines that read
+    parts of a table draw as one that reads it whole.
+
+    Examples
+    --------
+    >>> from kernelweave.evidence.large.drawing import row_keys
+    >>> bool((row_keys(0, 7, 3) == row_keys(0, 0, 10)[7:]).all())
+    True
+    """
+    bits = np.random.Philox(key=seed)
+    bits.advance(first // _EACH)
+    skipped = first % _EACH
+    return np.asarray(np.random.Generator(bits).random(skipped + n)[skipped:])
+
+
+class _Taken(Protocol):
+    """Rows of some kind."""
+
+    def take(self, rows: NDArray[np.intp]) -> Self:
+        """Return some of them."""
+
+    def and_others(self, other: Self) -> Self:
+        """Return them and others."""
+
+
+R = TypeVar("R", bound=_Taken)
+
+
+@dataclass
+class Drawn(Generic[R]):
+    """The rows with the smallest random keys so far: a fair draw whatever the order of rows.
+
+    `places` of shape (n,): where they stand in the whole table; `keys`: ascending.
+    """
+
+    size: int
+    rows: R
+    places: Index
+    keys: FloatArray
+
+    @classmethod
+    def of(cls, rows: R, n: int, first: int, size: int, seed: int, source: int | None) -> Drawn[R]:
+        """Draw of n rows that begin at ``first``; `source`: rows of the whole table, if known."""
+        keys = row_keys(seed, first, n)
+        # so many are below it, but for twelve standard deviations
+        limit = np.inf if source is None else (size + 12.0 * np.sqrt(size)) / max(1, source)
+        near = np.flatnonzero(keys < limit)
+        near = near[np.argsort(keys[near], kind="stable")[:size]]
+        return cls(size, rows.take(near), first + near, keys[near])
+
+    def add(self, other: Drawn[R]) -> None:
+        """Add what was drawn of later rows."""
+        if len(self.keys) == self.size:
+            near = np.flatnonzero(other.keys < self.keys[-1])
+            other = Drawn(self.size, other.rows.take(near), other.places[near], other.keys[near])
+        if not len(other.keys):
+            return
+        joined = np.concatenate([self.keys, other.keys])
+        kept = np.argsort(joined, kind="stable")[: self.size]
+        self.rows = self.rows.and_others(other.rows).take(kept)
+        self.places = np.concatenate([self.places, other.places])[kept]
+        self.keys = joined[kept]
 
 
 @dataclass(frozen=True)
@@ -48,78 +120,38 @@ class Draw:
 
 
 @dataclass
-class _Drawn:
-    """The rows with the smallest random keys so far, sorted out when twice as many are kept."""
-
-    size: int
-    parts: list[Batch] = field(default_factory=list)
-    index: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    keys: FloatArray = field(default_factory=lambda: np.empty(0))
-    limit: float = np.inf
-
-    def add(self, batch: Batch, first: int, seed: int) -> None:
-        keys = row_keys(seed, first, len(batch))
-        near = np.flatnonzero(keys < self.limit)
-        if not len(near):
-            return
-        self.parts.append(batch.take(near))
-        self.index = np.concatenate([self.index, first + near])
-        self.keys = np.concatenate([self.keys, keys[near]])
-        if len(self.keys) >= 2 * self.size:
-            self.sort_out()
-
-    def merge(self, other: _Drawn) -> None:
-        """Add what was drawn of later rows."""
-        self.parts += other.parts
-        self.index = np.concatenate([self.index, other.index])
-        self.keys = np.concatenate([self.keys, other.keys])
-        self.sort_out()
-
-    def sort_out(self) -> None:
-        if not self.parts:
-            return
-        kept = np.sort(np.argsort(self.keys, kind="stable")[: self.size])
-        self.parts = [joined(self.parts).take(kept)]
-        self.index, self.keys = self.index[kept], self.keys[kept]
-        if len(kept) == self.size:
-            self.limit = float(self.keys.max())
-
-
-@dataclass
 class _Shown:
     """For each column the first row with a gap, with a value, and with another value."""
 
     rows: dict[tuple[Hashable, str], tuple[int, Batch]] = field(default_factory=dict)
 
-    def add(self, batch: Batch, begin: int) -> None:
-        table = pd.DataFrame(batch.X)
-        for name, column in table.items():
-            if (name, "gap") in self.rows and (name, "value") in self.rows:
-                continue
+    @classmethod
+    def of(cls, batch: Batch, begin: int) -> _Shown:
+        """Return what a batch shows."""
+        seen = cls()
+        for name, column in pd.DataFrame(batch.X).items():
             gaps = column.isna().to_numpy()
-            self._note((name, "gap"), gaps, batch, begin)
-            self._note((name, "first"), ~gaps, batch, begin)
-            if (name, "first") in self.rows:
-                first = pd.DataFrame(self.rows[name, "first"][1].X)[name]
-                self._note((name, "value"), _others(column, first.iloc[0]), batch, begin)
+            seen._note((name, "gap"), gaps, batch, begin)
+            if not gaps.all():
+                seen._note((name, "first"), ~gaps, batch, begin)
+                first = column.iloc[int(np.argmin(gaps))]
+                seen._note((name, "value"), _others(column, first), batch, begin)
+        return seen
 
     def _note(
         self, key: tuple[Hashable, str], where: NDArray[np.bool_], batch: Batch, begin: int
     ) -> None:
-        if key not in self.rows and where.any():
+        if where.any():
             row = int(np.argmax(where))
             self.rows[key] = (begin + row, batch.take(np.array([row])))
 
-    def merge(self, other: _Shown) -> None:
+    def add(self, other: _Shown) -> None:
         """Add what later rows show."""
-        for name in {name for name, _ in other.rows}:
-            for what in ("gap", "first"):
-                if (name, what) in other.rows:
-                    self.rows.setdefault((name, what), other.rows[name, what])
-            for what in ("first", "value"):
-                if (name, what) in other.rows:
-                    own = other.rows[name, what]
-                    self._note_other(name, own)
+        for (name, what), own in other.rows.items():
+            if what != "value":
+                self.rows.setdefault((name, what), own)
+            if what != "gap":
+                self._note_other(name, own)
 
     def _note_other(self, name: Hashable, own: tuple[int, Batch]) -> None:
         """Keep a row of a column if its value is another than the first."""
@@ -148,69 +180,54 @@ def _others(column: pd.Series, first: object) -> NDArray[np.bool_]:
 
 
 @dataclass
-class PartDraw:
-    """Rows drawn of a part of a table; those of later parts can be added."""
+class _FirstReading:
+    """Rows drawn, what they may miss, and what all targets tell."""
 
-    drawn: _Drawn
-    shown: _Shown = field(default_factory=_Shown)
-    n_rows: int = 0
+    drawn: Drawn[Batch]
+    shown: _Shown
+    targets: Any
+    n_rows: int
 
-    @classmethod
-    def empty(cls, size: int, limit: float = np.inf) -> PartDraw:
-        """Return the draw of no rows; keys above the limit will not be drawn."""
-        return cls(_Drawn(size, limit=limit))
-
-    def read(self, batch: Batch, first: int, seed: int) -> None:
-        """Draw of a batch too, whose first row stands at ``first``."""
-        self.drawn.add(batch, first, seed)
-        self.shown.add(batch, first)
-        self.n_rows += len(batch)
-
-    def add(self, other: PartDraw) -> None:
-        """Add what was drawn of later rows."""
-        self.drawn.merge(other.drawn)
-        self.shown.merge(other.shown)
+    def add(self, other: _FirstReading) -> None:
+        """Add what later rows tell."""
+        self.drawn.add(other.drawn)
+        self.shown.add(other.shown)
+        self.targets.add(other.targets)
         self.n_rows += other.n_rows
 
-    def whole(self, complete: bool = True) -> Draw:
-        """Return the draw, these being all rows that there are or that time sufficed for."""
-        if not self.n_rows:
-            raise ValueError("the batches must hold at least one row, got none")
-        self.drawn.sort_out()
-        own = joined(self.drawn.parts)
-        more = self.shown.missing_in(pd.DataFrame(own.X))
-        places = np.array(sorted(more), dtype=np.intp)
-        batch = joined([own, *(more[place] for place in places)])
-        return Draw(batch, np.concatenate([self.drawn.index, places]), self.n_rows, complete)
 
-
-def draw(batches: Iterable[Batch], size: int, seed: int) -> Draw:
-    """Return rows of all batches for what must read a whole table.
+def first_reading(source: Source, targets: Targets, size: int, seed: int) -> tuple[Draw, Targets]:
+    """Return rows of all batches for what must read a whole table, and what all targets tell.
 
     The draw depends on the order of the rows, not on how they are cut. Where time is up it is one
     of the rows read so far.
 
-    `size`: rows at most; all where there are fewer.
+    `targets`: have seen nothing; `size`: rows at most; all where there are fewer.
     """
-    part = PartDraw.empty(size)
-    for batch in batches:
-        if not len(batch):
-            continue
-        if part.n_rows and clock.expired():
-            return part.whole(complete=False)
-        part.read(batch, part.n_rows, seed)
-    return part.whole()
+    read = partial(_read, targets=targets, size=size, seed=seed, n_rows=source.n_rows)
+    seen, complete = source.fold(read, partly=True)
+    if seen is None:
+        raise ValueError("the batches must hold at least one row, got none")
+    drawn, by = seen.drawn, np.argsort(seen.drawn.places)
+    batch = drawn.rows.take(by)
+    more = seen.shown.missing_in(pd.DataFrame(batch.X))
+    places = np.array(sorted(more), dtype=np.intp)
+    for place in places:
+        batch = batch.and_others(more[place])
+    index = np.concatenate([drawn.places[by], places])
+    return Draw(batch, index, seen.n_rows, complete), seen.targets
 
 
-def joined(parts: list[Batch]) -> Batch:
-    """Return batches one behind the other."""
-    tables = [part.X for part in parts]
-    whole = (
-        np.concatenate(tables)
-        if isinstance(tables[0], np.ndarray)
-        else pd.concat(tables, ignore_index=True)
-    )
-    y = None if parts[0].y is None else np.concatenate([part.y for part in parts])
-    has_weight = parts[0].weight is not None
-    weight = np.concatenate([part.weight for part in parts]) if has_weight else None
-    return Batch(whole, y, weight)
+def _read(
+    batch: Batch,
+    first: int,
+    _: Callable[[], bool],
+    *,
+    targets: Targets,
+    size: int,
+    seed: int,
+    n_rows: int | None,
+) -> _FirstReading:
+    batch, own = looked(batch, targets, first)
+    drawn = Drawn.of(batch, len(batch), first, size, seed, n_rows)
+    return _FirstReading(drawn, _Shown.of(batch, first), own, len(batch))

@@ -18,14 +18,14 @@ from ..path import Fit, fit_path
 from ..powers import has_long_tails, is_bent
 from ..rows import Rows, Standardised
 from ..terms import Stopped
+from .doubling import Doubling, Doublings, Told, blocks_of
+from .held_out import RowRoles
 from .landmarks import LandmarkPredictor
 from .plan import LargePlan
 from .posterior import PosteriorOfRows
-from .roles import RowRoles
+from .solution import LandmarksLeaveOut, LandmarkSolution
 from .source import BlockSource, Source
 from .survey import Survey, survey
-from .trial import LandmarksLeaveOut, LandmarkSolution
-from .work import Doubling, Told, Work, blocks_of
 
 # whether a power pays is seen before the scales have converged
 _ROUGH = 1e-4
@@ -92,7 +92,7 @@ def learn_large(
     sizes = plan.sizes(seen.n_rows, len(roles.landmarks))
     whole_sample = len(seen.sample) == seen.n_rows <= plan.all_rows
     _refuse(None if whole_sample else sizes[-1], seen, plan)
-    work = Work(seen, seen.targets, roles, plan, whole, n_jobs, tell)
+    work = Doublings(seen, seen.targets, roles, plan, whole, n_jobs, tell)
     if powers:
         work = _with_powers(work, random_state)
     fits, finished = _fit_metric(work, random_state)
@@ -118,7 +118,7 @@ def learn_large(
 
 
 def _left_out(
-    work: Work, solution: LandmarkSolution, source: Rows | Source
+    work: Doublings, solution: LandmarkSolution, source: Rows | Source
 ) -> LandmarksLeaveOut | None:
     """Return what leaves rows out of the solution, of all rows where they are in memory."""
     seen, n = work.seen, work.seen.n_rows
@@ -138,7 +138,7 @@ def _left_out(
     return LandmarksLeaveOut(solution, work.targets, rows, places, at)
 
 
-def _with_powers(work: Work, random_state: np.random.RandomState) -> Work:
+def _with_powers(work: Doublings, random_state: np.random.RandomState) -> Doublings:
     """Return the work with skewed numbers and targets under powers, where these surely pay.
 
     Rough scales of some rows of the metric, few landmarks and all drawn rows show it to the rows
@@ -160,7 +160,7 @@ def _with_powers(work: Work, random_state: np.random.RandomState) -> Work:
     return best
 
 
-def _under(work: Work, bent: bool, warped: bool) -> Work:
+def _under(work: Doublings, bent: bool, warped: bool) -> Doublings:
     """Return the work with numbers, or targets, under powers beside those that already are."""
     seen, roles, targets = work.seen, work.roles, work.targets
     metric = roles.metric
@@ -170,7 +170,7 @@ def _under(work: Work, bent: bool, warped: bool) -> Work:
     return replace(work, seen=seen, targets=targets, roles=replace(roles, metric=metric))
 
 
-def _rough_losses(work: Work, random_state: np.random.RandomState) -> FloatArray:
+def _rough_losses(work: Doublings, random_state: np.random.RandomState) -> FloatArray:
     """Return the losses of the rows that choose, from rough scales and few landmarks."""
     plan, twin = work.plan.path, np.random.RandomState()
     twin.set_state(random_state.get_state())
@@ -228,7 +228,7 @@ def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:
     )
 
 
-def _fit_metric(work: Work, random_state: np.random.RandomState) -> tuple[list[Fit], bool]:
+def _fit_metric(work: Doublings, random_state: np.random.RandomState) -> tuple[list[Fit], bool]:
     """Return the path on the rows of the metric; whether it was finished."""
     own, plan = work.roles.metric, work.plan.path
     views = own.views()

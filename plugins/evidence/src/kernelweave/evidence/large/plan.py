@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from ..path import PathPlan
-from ..rows import Rows
 
-Blocks = Callable[[], Iterator[Rows]]
 # Rows that are read and summed over at a time: with 2000 landmarks, 33 million kernel values.
 BLOCK = 16_384
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,34 +19,17 @@ from ..columns import ColumnEncoder
 from ..rows import Rows
 from ..targets import check_labels, finite_numbers, refuse_negative
 from .batches import Batch, Batches
-from .drawing import Draw, draw
-from .plan import Blocks
 from .source import BlockSource
 
 
-@dataclass(frozen=True)
-class LocalParts:
-    """A table that this process reads in batches."""
-
-    batches: Batches
-
-    @classmethod
-    def of(cls, batches: Batches, *others: object) -> LocalParts:
-        """Take batches, which bring their own targets and weights."""
-        if any(each is not None for each in others):
-            raise ValueError(
-                "y and sample_weight must be None where X is Batches, which names its columns of "
-                "targets and weights"
-            )
-        return cls(batches)
-
-    def draw(self, targets: Targets, size: int, seed: int) -> tuple[Draw, Targets]:
-        """Return rows drawn from everywhere, and what all targets tell."""
-        return first_reading(self.batches, targets, size, seed), targets
-
-    def source(self, reader: Reader, n_jobs: int | None = None) -> BlockSource:
-        """Return what a fit asks of all rows."""
-        return BlockSource(encoded_blocks(self.batches, reader), n_jobs)
+def batches_alone(batches: Batches, *others: object) -> BlockSource:
+    """Return batches as a source; they bring their own targets and weights."""
+    if any(each is not None for each in others):
+        raise ValueError(
+            "y and sample_weight must be None where X is Batches, which names its columns of "
+            "targets and weights"
+        )
+    return BlockSource(lambda: batches)
 
 
 class Targets(Protocol):
@@ -168,32 +152,16 @@ class ClassTargets:
         return np.asarray(self._factors[self.codes(y)])
 
 
-def first_reading(batches: Iterable[Batch], targets: Targets, size: int, seed: int) -> Draw:
-    """Return rows drawn from everywhere, after every target was looked at.
+def looked(batch: Batch, targets: Targets, first: int) -> tuple[Batch, Targets]:
+    """Return a batch with its weights checked, and what its targets tell.
 
-    `targets`: is told of every batch; `size`: rows to draw at most.
-    """
-
-    def all_looked() -> Iterator[Batch]:
-        n = 0
-        for batch in batches:
-            yield looked(batch, targets, n)
-            n += len(batch)
-
-    return draw(all_looked(), size, seed)
-
-
-def looked(batch: Batch, targets: Targets, first: int) -> Batch:
-    """Return a batch with its weights checked, after its targets were looked at.
-
-    `first`: where its first row stands in the whole table.
+    `targets`: have seen nothing; `first`: where its first row stands in the whole table.
     """
     if batch.y is None:
         raise ValueError("fit needs targets: give Batches the name of a target column")
-    weight = _weight(batch, first)
-    mass = np.ones(len(batch)) if weight is None else weight
-    targets.look(batch.y, mass, first)
-    return Batch(batch.X, batch.y, weight)
+    weight, own = _weight(batch, first), copy.deepcopy(targets)
+    own.look(batch.y, np.ones(len(batch)) if weight is None else weight, first)
+    return Batch(batch.X, batch.y, weight), own
 
 
 @dataclass(frozen=True)
@@ -259,22 +227,6 @@ def _hashed(column: pd.Series, first: int) -> Index:
     alone = pd.util.hash_array(np.array([f"gap {first + k}" for k in np.flatnonzero(gaps)], object))
     out[gaps] = alone
     return out.view(np.int64).astype(np.intp)
-
-
-def encoded_blocks(batches: Iterable[Batch], reader: Reader) -> Blocks:
-    """Return the batches as `learn_large` reads them; `batches`: begins anew when iterated."""
-    readings = 0
-
-    def blocks() -> Iterator[Rows]:
-        nonlocal readings
-        readings += 1
-        n = 0
-        for batch in batches:
-            if len(batch):
-                yield reader(batch, n, again=readings > 1)
-            n += len(batch)
-
-    return blocks
 
 
 def targets_of(

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Pending
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
-import numpy as np
 from joblib import effective_n_jobs
 from kernelweave.kernels_core import clock
-from kernelweave.kernels_core.arrays import Index
 
 from ..rows import Rows
 from ..terms import Stopped
-from .plan import Blocks
 
 _HEAR = 0.05
 
@@ -31,11 +28,13 @@ class Summand(Protocol):
 
 P = TypeVar("P", bound=Summand)
 # from a block, the place of its first row among all that count, and what says when to give up
-Read = Callable[[Rows, int, Callable[[], bool]], P]
+Read = Callable[[Any, int, Callable[[], bool]], P]
+# from a batch, the place of its first row and whether it was read before, to rows that count
+Encode = Callable[..., Rows]
 
 
 class Source(Protocol):
-    """All rows of a table that count, as numbers and codes."""
+    """All rows of a table, as batches of cells or as numbers and codes."""
 
     def fold(
         self, read: Read[P], *, partly: bool = False, tell: Callable[[int], None] | None = None
@@ -47,21 +46,39 @@ class Source(Protocol):
         Raises Stopped where time is up and parts are not enough.
         """
 
+    def encoded(self, encode: Encode, n_jobs: int | None = None) -> Source:
+        """Return the rows that batches become; `n_jobs`: threads."""
+
     @property
     def n_rows(self) -> int | None:
-        """All rows that count, where that is known before a reading."""
+        """All rows, where that is known before a reading."""
 
 
 @dataclass(frozen=True)
 class BlockSource:
-    """Rows that this process reads in blocks.
+    """Blocks that this process reads.
 
     `blocks`: begins to read anew, in the same order; `n_jobs`: threads.
     """
 
-    blocks: Blocks
+    blocks: Callable[[], Iterable[Sized]]
     n_jobs: int | None = None
     n_rows: int | None = None
+
+    def encoded(self, encode: Encode, n_jobs: int | None = None) -> BlockSource:
+        """Return the rows that batches become."""
+        readings = 0
+
+        def blocks() -> Iterator[Rows]:
+            nonlocal readings
+            readings += 1
+            n = 0
+            for batch in self.blocks():
+                if len(batch):
+                    yield encode(batch, n, again=readings > 1)
+                n += len(batch)
+
+        return BlockSource(blocks, n_jobs)
 
     def fold(
         self, read: Read[P], *, partly: bool = False, tell: Callable[[int], None] | None = None
@@ -118,35 +135,6 @@ def _result(job: Future[P]) -> P:
         except Pending:
             if job.done():
                 raise
-
-
-@dataclass
-class Selected:
-    """Some of all rows, and their places among them."""
-
-    rows: Rows
-    places: Index
-
-    def add(self, other: Selected) -> None:
-        """Add later rows."""
-        self.rows = self.rows.and_others(other.rows)
-        self.places = np.concatenate([self.places, other.places])
-
-
-@dataclass(frozen=True)
-class HeldReading:
-    """Reads rows that a rule takes.
-
-    `rule`: says of rows and their places which are left out where a fold is predicted.
-    """
-
-    rule: Any
-
-    def __call__(self, rows: Rows, first: int, _: Callable[[], bool]) -> Selected:
-        """Return those of a block."""
-        places = first + np.arange(len(rows))
-        own = np.flatnonzero(self.rule.without(rows, places).any(axis=0))
-        return Selected(rows.take(own), places[own])
 
 
 def refuse_other_rows(at_first: int, later: int) -> None:

@@ -15,7 +15,7 @@ from ..copies import Known
 from ..rows import Rows, Standardised
 from ..terms import Stopped
 from .features import Landmarks
-from .roles import Share
+from .held_out import Share
 from .source import Source, refuse_other_rows
 
 # rows multiplied at once: a Ctrl-C is heard between two such pieces
@@ -107,21 +107,20 @@ def total_sums(
     `landmarks`, `targets`, `known`: as in `block_sums`; `tell`: called with the rows done. Raises
     Stopped where time is up.
     """
-    read = partial(_read, landmarks=landmarks, targets=targets, known=known)
+    read = partial(_read_sums, landmarks, targets, known)
     total, _ = source.fold(read, tell=tell)
     refuse_other_rows(n_rows, 0 if total is None else total.n_rows)
     assert total is not None
     return total
 
 
-def _read(
-    rows: Rows,
-    _: int,
-    stop: Callable[[], bool],
-    *,
+def _read_sums(
     landmarks: Landmarks,
     targets: Standardised,
     known: Known | None,
+    rows: Rows,
+    _: int,
+    stop: Callable[[], bool],
 ) -> Sums:
     return block_sums(landmarks, rows, targets, stop, known)
 

@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from ..rows import Rows, Standardised, reach_of
 from ..views import Views
-from .keys import key_limit, row_keys
+from .drawing import Drawn
 from .source import Source
 
 
@@ -96,45 +96,12 @@ class _Totals:
 
 
 @dataclass
-class _Drawn:
-    """The rows with the smallest random keys so far: a fair draw whatever the order of rows."""
-
-    size: int
-    rows: Rows
-    index: Index
-    keys: FloatArray
-
-    def add(self, other: _Drawn) -> None:
-        joined = np.concatenate([self.keys, other.keys])
-        kept = np.argsort(joined, kind="stable")[: self.size]
-        self.rows = self.rows.and_others(other.rows).take(kept)
-        self.index = np.concatenate([self.index, other.index])[kept]
-        self.keys = joined[kept]
-
-
-@dataclass
 class PartSurvey:
     """What some rows tell; those of other rows can be added."""
 
     n_rows: int
     totals: _Totals
-    drawn: _Drawn
-
-    @classmethod
-    def of(cls, rows: Rows, first: int, size: int, seed: int, limit: float = np.inf) -> PartSurvey:
-        """Survey rows.
-
-        - `rows`: at least one
-        - `first`: where the first of them stands among all rows
-        - `size`: rows to draw
-        - `seed`: of the draw
-        - `limit`: keys above it are not drawn
-        """
-        keys = row_keys(seed, first, len(rows))
-        near = np.flatnonzero(keys < limit)
-        near = near[np.argsort(keys[near], kind="stable")[:size]]
-        drawn = _Drawn(size, rows.take(near), first + near, keys[near])
-        return cls(len(rows), _Totals.of(rows), drawn)
+    drawn: Drawn[Rows]
 
     def add(self, other: PartSurvey) -> None:
         """Add what other rows tell."""
@@ -146,7 +113,7 @@ class PartSurvey:
         """Return the survey, these being all rows that there are or that time sufficed for."""
         drawn = self.drawn
         targets, views = _standardised(drawn.rows, self.totals), _views(drawn.rows, self.totals)
-        return Survey(self.n_rows, complete, drawn.rows, drawn.index, targets, views)
+        return Survey(self.n_rows, complete, drawn.rows, drawn.places, targets, views)
 
 
 def survey(source: Source, size: int, seed: int) -> Survey:
@@ -156,17 +123,18 @@ def survey(source: Source, size: int, seed: int) -> Survey:
 
     `size`: rows to draw; all where there are fewer; `seed`: of the draw.
     """
-    limit = np.inf if source.n_rows is None else key_limit(size, source.n_rows)
-    seen, complete = source.fold(partial(_read, size=size, seed=seed, limit=limit), partly=True)
+    read = partial(_read, size=size, seed=seed, n_rows=source.n_rows)
+    seen, complete = source.fold(read, partly=True)
     if seen is None:
         raise ValueError("the blocks must hold at least one row, got none")
     return seen.whole(complete)
 
 
 def _read(
-    rows: Rows, first: int, _: Callable[[], bool], *, size: int, seed: int, limit: float
+    rows: Rows, first: int, _: Callable[[], bool], *, size: int, seed: int, n_rows: int | None
 ) -> PartSurvey:
-    return PartSurvey.of(rows, first, size, seed, limit)
+    drawn = Drawn.of(rows, len(rows), first, size, seed, n_rows)
+    return PartSurvey(len(rows), _Totals.of(rows), drawn)
 
 
 def _padded_sum(old: FloatArray, new: FloatArray) -> FloatArray:

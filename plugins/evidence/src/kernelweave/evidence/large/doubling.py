@@ -10,20 +10,21 @@ from typing import NamedTuple
 import numpy as np
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.clock import Stopwatch
 
 from ..mixture import fit_mixture, path_weights, weighted
 from ..path import Fit
 from ..rows import Rows, Standardised
 from ..terms import Scales, Stopped
 from .features import Landmarks
+from .held_out import RowRoles, Share
 from .plan import BLOCK, LargePlan
 from .posterior import root_of
-from .roles import RowRoles, Share
 from .row_equations import RowEquations
+from .solution import LandmarkSolution, RidgeJudge, Trial
 from .source import BlockSource, Source
 from .sums import Normal, Sums, block_sums, total_sums
 from .survey import Survey
-from .trial import LandmarkSolution, RidgeJudge, Trial
 
 # what is summed over, rows done, all rows
 Told = Callable[[str, int, int], None]
@@ -36,6 +37,30 @@ _CLEAR = 0.8
 _LATE = 0.5
 # ridges that few landmarks are tried with
 _RIDGES = tuple(10.0**k for k in range(-5, 2))
+
+
+class RowsTold:
+    """Prints a line whenever another tenth of the rows is summed over.
+
+    Examples
+    --------
+    >>> from kernelweave.evidence.large.doubling import RowsTold
+    >>> RowsTold()("500 landmarks", 1000, 1000)
+    [evidence] 500 landmarks: 1,000 of 1,000 rows, 0 s left
+    """
+
+    def __init__(self) -> None:
+        self.what, self.tenths = "", 0
+
+    def __call__(self, what: str, rows: int, n_rows: int) -> None:
+        """Tell that so many rows of all are done."""
+        if what != self.what or 10 * rows // n_rows < self.tenths:
+            self.what, self.tenths, self.watch = what, 0, Stopwatch()
+        tenths = 10 * rows // n_rows
+        if tenths > self.tenths:
+            self.tenths = tenths
+            left = self.watch.seconds * (n_rows - rows) / rows
+            print(f"[evidence] {what}: {rows:,} of {n_rows:,} rows, {left:.0f} s left")  # noqa: T201
 
 
 class Doubling(NamedTuple):
@@ -55,7 +80,7 @@ def blocks_of(rows: Rows) -> Iterator[Rows]:
 
 
 @dataclass
-class Work:
+class Doublings:
     """What a fit does after the scales are learned, step by step, each of which may be the last.
 
     - `targets`: centre, spread and warp

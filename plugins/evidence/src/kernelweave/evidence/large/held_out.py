@@ -1,9 +1,10 @@
-"""What each drawn row is for: the metric, landmarks, choosing, or judging."""
+"""Which rows are held out and how, and what the others are for: the metric and landmarks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..copies import Known, Line
 from ..folds import Split
 from ..rows import Rows, Standardised
 from .plan import LargePlan
-from .source import HeldReading, Source
+from .source import Source
 from .survey import Survey
 
 # rows of a class that the metric is learned on, at least, where there are so many
@@ -298,7 +299,7 @@ class RowRoles:
         if isinstance(rule, AtRandom) or len(sample) == seen.n_rows:
             rows, places, own = sample.take(held), seen.index[held], (fold[held], without[:, held])
         else:
-            found, _ = source.fold(HeldReading(rule))
+            found, _ = source.fold(partial(_read_held, rule))
             assert found is not None
             rows, places = found.rows, found.places
             own = rule.folds(rows, places), rule.without(rows, places)
@@ -309,6 +310,25 @@ class RowRoles:
         n_others = int(np.sum(~without[0]))
         metric = sample.take(chosen)
         return cls(held_out, metric, distinct, late, order, n_others, held_at)
+
+
+@dataclass
+class _Held:
+    """Rows that are held out, and their places among all."""
+
+    rows: Rows
+    places: Index
+
+    def add(self, other: _Held) -> None:
+        """Add later rows."""
+        self.rows = self.rows.and_others(other.rows)
+        self.places = np.concatenate([self.places, other.places])
+
+
+def _read_held(rule: Holdout, rows: Rows, first: int, _: Callable[[], bool]) -> _Held:
+    places = first + np.arange(len(rows))
+    own = np.flatnonzero(rule.without(rows, places).any(axis=0))
+    return _Held(rows.take(own), places[own])
 
 
 def _distinct(twins: Index, rows: Index) -> Index:

@@ -13,9 +13,9 @@ from scipy.linalg import solve
 from ..path import Loss
 from ..rows import Rows, Standardised
 from .features import Landmarks
+from .held_out import HeldFolds, Share
 from .landmarks import LandmarkPredictor
 from .posterior import Posterior, PosteriorOfRows, PosteriorOfSums, latent_variance
-from .roles import HeldFolds, Share
 from .row_equations import RowEquations
 from .sums import Normal
 
